@@ -24,7 +24,7 @@ from ragforge.plugins import in_thread
 MAX_REPLY_BYTES: Final = 8_000_000
 """Of a model's reply: it writes 100 kB at most, and 20 alternatives to each of 4,000 tokens with
 their probabilities fit as well."""
-MAX_PASSAGES_BYTES: Final = 16_000_000
+_MAX_PASSAGES_BYTES: Final = 16_000_000
 """Of a retriever's or a system's reply: a thousand passages of 16 kB."""
 MAX_VECTORS_BYTES: Final = 32_000_000
 """Of a reply with embeddings: 64 texts in 16,384 dimensions, each number written out, have 23 MB.
@@ -48,7 +48,7 @@ _EXPECTED: Final = "expected http://HOST[:PORT]/PATH or https://…"
 
 
 @dataclass(frozen=True, slots=True)
-class JsonReply:
+class _JsonReply:
     """A good reply of a service."""
 
     value: object
@@ -104,7 +104,7 @@ class Service:
         """The address without its query, which may hold a key."""
         return self._target.shown
 
-    async def post(self, body: Mapping[str, object]) -> JsonReply:
+    async def post(self, body: Mapping[str, object]) -> _JsonReply:
         """Post a body and return the reply.
 
         Raises:
@@ -127,7 +127,7 @@ class Service:
                 "error", f"{self.shown}: status {reply.status}: {start!r}{advice}", raw=start
             )
         try:
-            return JsonReply(read_json(text), start)
+            return _JsonReply(read_json(text), start)
         except ValueError as error:
             raise CallError(
                 "invalid", f"{self.shown}: the reply is not JSON: {start!r} ({error})", raw=start
@@ -172,7 +172,7 @@ class Service:
 
     def _read(self, response: http.client.HTTPResponse, deadline: float) -> bytes:
         encoding = response.headers.get("Content-Encoding", "")
-        body = Body(encoding, response.headers.get("Content-Length", ""), MAX_PASSAGES_BYTES)
+        body = Body(encoding, response.headers.get("Content-Length", ""), _MAX_PASSAGES_BYTES)
         content = bytearray()
         inside = False
         try:

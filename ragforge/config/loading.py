@@ -48,7 +48,7 @@ class SettingsFile:
         return f"settings: {self.shown} ({'trusted' if self.trusted else 'not trusted'})"
 
 
-def named_file(path: Path) -> SettingsFile:
+def _named_file(path: Path) -> SettingsFile:
     """Read a file that the user named, which is trusted.
 
     Raises:
@@ -57,7 +57,7 @@ def named_file(path: Path) -> SettingsFile:
     return SettingsFile(str(path), _content(path), trusted=True)
 
 
-def find_file() -> SettingsFile | None:
+def _find_file() -> SettingsFile | None:
     """Read `ragforge.toml` of the working directory; None where there is none.
 
     Raises:
@@ -183,7 +183,7 @@ def load(
         ConfigError: A file cannot be read, a key is unknown, a value is not allowed, or one would
             be in force that needs a file to be trusted.
     """
-    file = find_file() if path is None else named_file(path)
+    file = _find_file() if path is None else _named_file(path)
     if file is not None and path is None:
         on_found(file)
     variables = os.environ if environment is None else environment

@@ -9,7 +9,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ragforge.corpus.documents import Document
@@ -164,7 +164,8 @@ def _chunk_spans(text: str, sections: Iterable[Section], limits: _ChunkLimits) -
         for section in sections
         for span in _packed(text, section.blocks, limits)
     ]
-    return _merged_backward(_merged_forward(spans, limits), limits)
+    joined_to_next = _merged(spans, limits, lambda before, behind: before)
+    return _merged(joined_to_next, limits, lambda before, behind: behind)
 
 
 def _packed(text: str, blocks: Sequence[Block], limits: _ChunkLimits) -> list[Span]:
@@ -231,33 +232,28 @@ def _belongs(text: str, unit: _Unit, block: Block) -> bool:
     return tail.rstrip().endswith(":")
 
 
-def _merged_forward(spans: Iterable[ChunkSpan], limits: _ChunkLimits) -> list[ChunkSpan]:
-    """Join small spans to those that follow them."""
+def _merged(
+    spans: Iterable[ChunkSpan],
+    limits: _ChunkLimits,
+    small: Callable[[ChunkSpan, ChunkSpan], ChunkSpan],
+) -> list[ChunkSpan]:
+    """Join neighbours, from the first on.
+
+    Args:
+        spans: In order.
+        limits: What may be joined.
+        small: Of two neighbours, returns the one that must be too small.
+    """
     merged: list[ChunkSpan] = []
-    for chunk_span in spans:
+    for behind in spans:
         if (
             merged
-            and merged[-1].span.size < limits.min_chars
-            and _may_merge(merged[-1], chunk_span, limits)
+            and small(merged[-1], behind).span.size < limits.min_chars
+            and _may_merge(merged[-1], behind, limits)
         ):
-            merged[-1] = _merge(merged[-1], chunk_span)
+            merged[-1] = _merge(merged[-1], behind)
         else:
-            merged.append(chunk_span)
-    return merged
-
-
-def _merged_backward(spans: Iterable[ChunkSpan], limits: _ChunkLimits) -> list[ChunkSpan]:
-    """Join spans that are small still to those before them."""
-    merged: list[ChunkSpan] = []
-    for chunk_span in spans:
-        if (
-            merged
-            and chunk_span.span.size < limits.min_chars
-            and _may_merge(merged[-1], chunk_span, limits)
-        ):
-            merged[-1] = _merge(merged[-1], chunk_span)
-        else:
-            merged.append(chunk_span)
+            merged.append(behind)
     return merged
 
 

@@ -43,7 +43,7 @@ def markdown_blocks(text: str, max_chars: int) -> Iterator[Block]:
     list item stays whole. Texts of more than a million characters are read line by line: the
     parser takes 5 to 20 s and 1.4 GB for ten million.
     """
-    body = front_matter_end(text)
+    body = _front_matter_end(text)
     lines = Lines(text)
     if len(text) > _PARSED_CHARS:
         yield from scanned_blocks(lines, text.count("\n", 0, body))
@@ -66,7 +66,7 @@ def markdown_blocks(text: str, max_chars: int) -> Iterator[Block]:
 
 def markdown_title(text: str, max_chars: int) -> str:
     """Return the title in the front matter, else the first heading of level 1, else ""."""
-    found = _YAML_TITLE.search(text[: front_matter_end(text)])
+    found = _YAML_TITLE.search(text[: _front_matter_end(text)])
     if found and (stated := found["title"].strip().strip("\"'").strip()):
         return stated
     titles = (block.title for block in markdown_blocks(text, max_chars) if block.level == 1)
@@ -90,7 +90,7 @@ def scanned_blocks(lines: Lines, at: int) -> Iterator[Block]:
         at = behind
 
 
-def front_matter_end(text: str) -> int:
+def _front_matter_end(text: str) -> int:
     """Return where the body starts: behind YAML between `---` lines at the very top, else 0.
 
     What does not look like YAML is text between two rules, and stays.

@@ -13,16 +13,16 @@ from ragforge.corpus.near_duplicates import Boilerplate, Repeats
 from ragforge.corpus.staleness import Staleness
 from ragforge.records import Chunk
 
-LineKind = Literal["text", "heading", "item", "row", "fence"]
-Cut = Literal["sentence_cut", "table_cut", "list_cut", "code_cut"]
+_LineKind = Literal["text", "heading", "item", "row", "fence"]
+_Cut = Literal["sentence_cut", "table_cut", "list_cut", "code_cut"]
 Kind = Literal[
-    "too_small", "too_large", Cut, "heading_alone", "duplicate", "near_duplicate", "stale",
+    "too_small", "too_large", _Cut, "heading_alone", "duplicate", "near_duplicate", "stale",
     "boilerplate", "unreadable",
 ]  # fmt: skip
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 EXAMPLES: Final = 5
-FEWEST_WORDS: Final = 12
-MOST_TOKENS: Final = 512
+_FEWEST_WORDS: Final = 12
+_MOST_TOKENS: Final = 512
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 """Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
 _CHARS_PER_UNSPACED_WORD = 2
@@ -99,7 +99,7 @@ class ChunkQuality:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class _Edge:
     """The start and end of a chunk, as they are compared with its neighbours."""
 
     chunk_id: str
@@ -108,8 +108,8 @@ class Edge:
     start: int
     end: int
     """0 where offsets are not known."""
-    head: LineKind
-    tail: LineKind
+    head: _LineKind
+    tail: _LineKind
     goes_on: bool
     """Begins as the rest of a sentence would."""
     caseless: bool
@@ -128,11 +128,11 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class CutFinding:
+class _CutFinding:
     """A cut in a chunk: where, of which kind, and the words that show it."""
 
-    edge: Edge
-    kind: Cut
+    edge: _Edge
+    kind: _Cut
     note: str
     text: str
 
@@ -143,7 +143,7 @@ class Inspector:
     def __init__(self, max_chars: int) -> None:
         """Look at chunks that were meant to have at most max_chars characters."""
         self._max_chars = max_chars
-        self._edges: list[Edge] = []
+        self._edges: list[_Edge] = []
         self._chars = array("I")
         self._words = array("I")
         self._tally = _Tally()
@@ -187,7 +187,7 @@ class Inspector:
         return ChunkQuality(len(documents), len(self._edges), n_flagged, *sizes, found)
 
     def _alone(self, text: str, words: int) -> Iterator[tuple[Kind, str]]:
-        if words < FEWEST_WORDS:
+        if words < _FEWEST_WORDS:
             yield "too_small", f"{words} word{'s' * (words != 1)}"
         if fault := size_fault(text, self._max_chars):
             yield "too_large", fault
@@ -228,7 +228,7 @@ class _Tally:
         """Make room for one more chunk."""
         self._flags.append(0)
 
-    def add(self, kind: Kind, row: int, edge: Edge, note: str, text: str = "") -> None:
+    def add(self, kind: Kind, row: int, edge: _Edge, note: str, text: str = "") -> None:
         """Add a fault; of two of one kind in one chunk the first counts."""
         bit = 1 << KINDS.index(kind)
         if self._flags[row] & bit:
@@ -284,9 +284,9 @@ def token_count(text: str) -> int:
 
 def size_fault(text: str, max_chars: int) -> str:
     """Return why a chunk is too large; "" where it is not."""
-    if (tokens := token_count(text)) > MOST_TOKENS:
+    if (tokens := token_count(text)) > _MOST_TOKENS:
         return (
-            f"about {tokens:,} tokens: models that read {MOST_TOKENS} (BGE, E5, GTE; MiniLM 256) "
+            f"about {tokens:,} tokens: models that read {_MOST_TOKENS} (BGE, E5, GTE; MiniLM 256) "
             "embed no more than the start"
         )
     return f"{len(text):,} characters" if len(text) > 2 * max_chars else ""
@@ -326,7 +326,7 @@ def headings_only(text: str) -> bool:
     return bool(lines)
 
 
-def cuts(edges: list[Edge]) -> Iterator[CutFinding]:
+def cuts(edges: list[_Edge]) -> Iterator[_CutFinding]:
     """Yield the sentences, tables, lists and fences cut in two by the chunks of one document.
 
     Args:
@@ -340,34 +340,36 @@ def cuts(edges: list[Edge]) -> Iterator[CutFinding]:
         # Whole fences inside a fence mean that a mark was cut in two: the count is of no use.
         inside = inside and (is_odd or not edge.fences)
         if is_odd or inside:
-            yield CutFinding(edge, "code_cut", _FENCE_NOTE, edge.first)
+            yield _CutFinding(edge, "code_cut", _FENCE_NOTE, edge.first)
         elif before is not None and before.fences % 2 == 0:
             yield from _between(before, edge)
         inside = inside != is_odd
 
 
-def _between(before: Edge, behind: Edge) -> Iterator[CutFinding]:
+def _between(before: _Edge, behind: _Edge) -> Iterator[_CutFinding]:
     gap = _gap(before, behind)
     if _sentence(before, behind, gap):
-        yield CutFinding(
+        yield _CutFinding(
             before, "sentence_cut", "ends in the middle of a sentence", f"…{before.last}"
         )
-        yield CutFinding(behind, "sentence_cut", "begins in the middle of a sentence", behind.first)
+        yield _CutFinding(
+            behind, "sentence_cut", "begins in the middle of a sentence", behind.first
+        )
     if before.path != behind.path or gap > _PARAGRAPH_GAP:
         return
     if behind.head == "row" and before.tail == "row" and not behind.headed and gap <= _LINE_GAP:
-        yield CutFinding(behind, "table_cut", "rows of a table without its header", behind.first)
+        yield _CutFinding(behind, "table_cut", "rows of a table without its header", behind.first)
     if behind.head == "item" and before.tail == "item" and gap >= 0:
-        yield CutFinding(
+        yield _CutFinding(
             before, "list_cut", "its list goes on in the next chunk", f"…{before.last}"
         )
     elif before.leads_in and before.tail != "heading" and behind.head in {"item", "row", "fence"}:
-        yield CutFinding(
+        yield _CutFinding(
             before, "list_cut", "what its last line leads in is in the next chunk", before.last
         )
 
 
-def _sentence(before: Edge, behind: Edge, gap: int) -> bool:
+def _sentence(before: _Edge, behind: _Edge, gap: int) -> bool:
     prose = before.tail in {"text", "item"} and behind.head == "text"
     if not prose or not before.unfinished or gap > _LINE_GAP:
         return False
@@ -375,19 +377,19 @@ def _sentence(before: Edge, behind: Edge, gap: int) -> bool:
     return behind.goes_on or (known and gap == 0) or (known and gap > 0 and behind.caseless)
 
 
-def _gap(before: Edge, behind: Edge) -> int:
+def _gap(before: _Edge, behind: _Edge) -> int:
     """Return the characters between two chunks, below 0 if they overlap; 0 where unknown."""
     return behind.start - before.end if before.end and behind.end else 0
 
 
-def edge_of(chunk: Chunk) -> Edge:
+def edge_of(chunk: Chunk) -> _Edge:
     """Return the edges of a chunk."""
     text = chunk.text.strip("\n")
     top = text[:_TAIL_CHARS].split("\n", 2)
     opening = text[:_SHOWN].lstrip().lstrip(_OPENERS)[:1]
     ending = text[-_SHOWN:].rstrip().rstrip(_CLOSERS)[-1:]
     fenced = "```" in text or "~~~" in text
-    return Edge(
+    return _Edge(
         chunk_id=chunk.chunk_id,
         doc_id=chunk.doc_id,
         path=chunk.heading_path,
@@ -406,7 +408,7 @@ def edge_of(chunk: Chunk) -> Edge:
     )
 
 
-def _kind(line: str) -> LineKind:
+def _kind(line: str) -> _LineKind:
     if _HEADING.match(line):
         return "heading"
     if _FENCE.match(line):
@@ -416,7 +418,7 @@ def _kind(line: str) -> LineKind:
     return "row" if _ROW.fullmatch(line) else "text"
 
 
-def _tail(lines: list[str]) -> LineKind:
+def _tail(lines: list[str]) -> _LineKind:
     """Return the kind of the last line; an indented line belongs to the item above it."""
     for line in reversed(lines):
         kind = _kind(line)

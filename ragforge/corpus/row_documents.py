@@ -13,14 +13,14 @@ from ragforge.files.formats.row_files import read_json_lines, read_table
 from ragforge.files.row import Row
 from ragforge.files.source_files import open_source
 
-RowFormat = Literal["markdown", "rst", "text", "html"]
+_RowFormat = Literal["markdown", "rst", "text", "html"]
 ID: Final = Field("id", ("id", "doc_id", "document_id", "_id", "url", "uri"))
 BODY: Final = Field("text", ("text", "content", "contents", "page_content", "body"))
 TITLE: Final = Field("title", ("title", "name", "subject", "heading"))
 FORMAT: Final = Field("format", ("format", "mime_type", "content_type"))
 DELETED: Final = Field("deleted", ("deleted", "is_deleted", "_deleted"))
 DELETED_AT: Final = Field("deleted_at", ("deleted_at",))
-FORMS: Final[dict[str, RowFormat]] = {
+FORMS: Final[dict[str, _RowFormat]] = {
     "text": "text",
     "text/plain": "text",
     "plain": "text",
@@ -47,7 +47,7 @@ class ExportedRow:
     name: str
     title: str
     text: str
-    format: RowFormat
+    format: _RowFormat
 
 
 class Export:
@@ -93,7 +93,7 @@ class Export:
         return enumerate(read_json_lines(self._path, source.lines), start=1)
 
 
-def form_of(value: object) -> RowFormat | None:
+def form_of(value: object) -> _RowFormat | None:
     """Return the format that a row gives for its text, plain text where it gives none."""
     if value is None:
         return "text"

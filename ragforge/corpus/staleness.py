@@ -47,7 +47,7 @@ _BANDS = 32
 _NEIGHBOURS = 3
 _BATCH = 1000
 _FEWEST_WORDS = 10
-Stale = tuple[int, int, str]
+_Stale = tuple[int, int, str]
 """Row of the older chunk, row of the newer one, and why the first is older."""
 Words = Callable[[int], npt.NDArray[np.uint64]]
 """Returns the words of a row as numbers, equal for equal words."""
@@ -69,7 +69,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class _Member:
     """A document as one version of several: `0.27.0/api.md` is `*/api.md` at 0.27.0."""
 
     family: str
@@ -87,7 +87,7 @@ def order_of(version: str) -> Order:
     return (*((1, number) for number in release), *before, *further, (0, 0))
 
 
-def member_of(doc_id: str) -> Member | None:
+def member_of(doc_id: str) -> _Member | None:
     """Return the family of a document and its version, by the first version in its id.
 
     Dates are none: pages of several dates may all be valid.
@@ -97,27 +97,27 @@ def member_of(doc_id: str) -> Member | None:
         return None
     text = found[1] or found[2]
     family = f"{doc_id[: found.start()]}*{doc_id[found.end() :]}"
-    return Member(family, Version(text, order_of(text)))
+    return _Member(family, Version(text, order_of(text)))
 
 
-def member_by_year(doc_id: str) -> Member | None:
+def _member_by_year(doc_id: str) -> _Member | None:
     """Return the family of a document and its year: `returns-2024.md` is `returns-*.md` of 2024.
 
-    A year alone says little, as pages of several years may all be valid: see `is_retired`.
+    A year alone says little, as pages of several years may all be valid: see `_is_retired`.
     """
     found = _YEAR.search(doc_id)
     if found is None or _DATE.search(doc_id):
         return None
     family = f"{doc_id[: found.start()]}*{doc_id[found.end() :]}"
-    return Member(family, Version(found[1], order_of(found[1])))
+    return _Member(family, Version(found[1], order_of(found[1])))
 
 
-def is_retired(title: str, text: str) -> bool:
+def _is_retired(title: str, text: str) -> bool:
     """Whether a document says of itself, in title or opening, that another took its place."""
     return bool(_RETIRED.search(title) or _RETIRED.search(text[:_OPENING_CHARS]))
 
 
-def name_of_today(doc_id: str) -> str | None:
+def _name_of_today(doc_id: str) -> str | None:
     """Return the id of a document without a word such as `old` or `archive` in it.
 
     Returns:
@@ -153,12 +153,12 @@ class Staleness:
     """
 
     def __init__(self) -> None:
-        self._members: dict[str, Member | None] = {}
+        self._members: dict[str, _Member | None] = {}
         self._families: dict[str, dict[Version, dict[tuple[str, ...], int]]] = {}
-        self._rows: list[tuple[int, Member, tuple[str, ...]]] = []
+        self._rows: list[tuple[int, _Member, tuple[str, ...]]] = []
         self._mentions: list[_VersionedChunk] = []
         self._starts: dict[str, int] = {}
-        self._of_years: dict[str, Member | None] = {}
+        self._of_years: dict[str, _Member | None] = {}
         self._retired: set[str] = set()
         self._names_of_today: dict[str, str | None] = {}
         self._suspects: list[tuple[int, str]] = []
@@ -176,7 +176,7 @@ class Staleness:
         elif version := mentioned(chunk.text):
             self._mentions.append(_VersionedChunk(row, chunk.doc_id, version))
 
-    def stale(self, words: Words) -> Iterator[Stale]:
+    def stale(self, words: Words) -> Iterator[_Stale]:
         """Yield the stale chunks, each row once.
 
         Args:
@@ -193,14 +193,14 @@ class Staleness:
         doc_id = chunk.doc_id
         if doc_id not in self._starts:
             self._starts[doc_id] = row
-            self._of_years[doc_id] = member_by_year(doc_id)
-            self._names_of_today[doc_id] = name_of_today(doc_id)
-            if is_retired(" ".join(chunk.heading_path[:1]), chunk.text):
+            self._of_years[doc_id] = _member_by_year(doc_id)
+            self._names_of_today[doc_id] = _name_of_today(doc_id)
+            if _is_retired(" ".join(chunk.heading_path[:1]), chunk.text):
                 self._retired.add(doc_id)
         if self._names_of_today[doc_id] or (self._of_years[doc_id] and doc_id in self._retired):
             self._suspects.append((row, doc_id))
 
-    def _by_name(self) -> Iterator[Stale]:
+    def _by_name(self) -> Iterator[_Stale]:
         """Yield the chunks of documents whose name or opening says that they are old."""
         newest: dict[str, tuple[Version, str]] = {}
         for doc_id, member in self._of_years.items():
@@ -218,7 +218,7 @@ class Staleness:
             elif today in self._starts:
                 yield row, self._starts[today], "its name says that it is old; see"
 
-    def _by_id(self) -> Iterator[Stale]:
+    def _by_id(self) -> Iterator[_Stale]:
         """Yield the chunks of a document of which there is a newer version."""
         newest = {
             family: max(versions, key=lambda version: version.order)
@@ -235,7 +235,7 @@ class Staleness:
             else:
                 yield row, next(iter(there.values())), f"{here}, where the document begins with"
 
-    def _by_text(self, words: Words) -> Iterator[Stale]:
+    def _by_text(self, words: Words) -> Iterator[_Stale]:
         """Yield passages that are like one of another document which mentions a later version."""
         mentions = sorted(
             (item for item in self._mentions if len(words(item.row)) >= _FEWEST_WORDS),

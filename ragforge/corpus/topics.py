@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-MOST_TOPICS = 64
-MOST_WORDS = 1024
+_MOST_TOPICS = 64
+_MOST_WORDS = 1024
 """Words that topics are told by."""
 
 _FEWEST_CHUNKS = 30
@@ -30,7 +30,7 @@ _CENTRE_LENGTH = 1024
 _ROWS_AT_ONCE = 8192
 _VALUES_AT_ONCE = 1 << 16
 
-Matrix = npt.NDArray[np.float32]
+_Matrix = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 Column = tuple[npt.NDArray[np.integer], npt.NDArray[np.floating]]
 """The rows that have a word, ascending, and what it weighs in each."""
@@ -40,7 +40,7 @@ def n_topics(n_chunks: int) -> int:
     """Return how many clusters are looked for: 1 for a handful, 10 for 1,000, 64 at most."""
     if n_chunks < _FEWEST_CHUNKS:
         return 1
-    return min(MOST_TOPICS, round(math.pow(n_chunks, 1 / 3)))
+    return min(_MOST_TOPICS, round(math.pow(n_chunks, 1 / 3)))
 
 
 def telling_words(frequencies: npt.NDArray[np.int64], n_chunks: int) -> list[int]:
@@ -53,7 +53,7 @@ def telling_words(frequencies: npt.NDArray[np.int64], n_chunks: int) -> list[int
     telling = np.flatnonzero(
         (frequencies > 1) & (frequencies <= max(n_chunks // _COMMONEST_SHARE, 3))
     )
-    best = np.argsort(-frequencies[telling], kind="stable")[:MOST_WORDS]
+    best = np.argsort(-frequencies[telling], kind="stable")[:_MOST_WORDS]
     found: list[int] = np.sort(telling[best]).tolist()
     return found
 
@@ -94,7 +94,7 @@ class _Vectors:
     words: npt.NDArray[np.intp]
     values: npt.NDArray[np.float32]
 
-    def products(self, centres: Matrix) -> Matrix:
+    def products(self, centres: _Matrix) -> _Matrix:
         """Return the product of each row with each centre."""
         products = np.zeros((self.n_rows, len(centres)), np.float32)
         table = np.ascontiguousarray(centres.T)
@@ -138,7 +138,7 @@ def _chosen(column: Column, place: Rows) -> Column:
     return places[places >= 0], weights[places >= 0]
 
 
-def _centres(sample: _Vectors, n_words: int, wanted: int, seed: int) -> Matrix:
+def _centres(sample: _Vectors, n_words: int, wanted: int, seed: int) -> _Matrix:
     centres = _first_centres(sample, n_words, wanted, seed)
     labels = np.full(sample.n_rows, -1)
     for _ in range(_PASSES):
@@ -152,7 +152,7 @@ def _centres(sample: _Vectors, n_words: int, wanted: int, seed: int) -> Matrix:
     return centres
 
 
-def _first_centres(sample: _Vectors, n_words: int, wanted: int, seed: int) -> Matrix:
+def _first_centres(sample: _Vectors, n_words: int, wanted: int, seed: int) -> _Matrix:
     """Return chunks that are far from one another, as k-means++ draws them.
 
     Source: Arthur & Vassilvitskii 2007, "k-means++: The Advantages of Careful Seeding".
@@ -176,7 +176,7 @@ def _first_centres(sample: _Vectors, n_words: int, wanted: int, seed: int) -> Ma
     return centres if len(centres) else np.zeros((1, n_words), np.float32)
 
 
-def _nearest(columns: Sequence[Column], centres: Matrix, n_chunks: int) -> Rows:
+def _nearest(columns: Sequence[Column], centres: _Matrix, n_chunks: int) -> Rows:
     bounds = np.append(np.arange(0, n_chunks, _ROWS_AT_ONCE), n_chunks)
     cuts = [np.searchsorted(rows, bounds).tolist() for rows, _ in columns]
     labels = np.zeros(n_chunks, np.int64)
@@ -190,10 +190,10 @@ def _nearest(columns: Sequence[Column], centres: Matrix, n_chunks: int) -> Rows:
     return labels
 
 
-def _of_length(sums: npt.NDArray[np.float64]) -> Matrix:
+def _of_length(sums: npt.NDArray[np.float64]) -> _Matrix:
     """Return whole numbers in the proportions of others, all rows of the length of a centre."""
     lengths = np.sqrt(np.square(sums).sum(axis=1, keepdims=True))
-    found: Matrix = np.rint(sums * (_CENTRE_LENGTH / np.maximum(lengths, 1))).astype(np.float32)
+    found: _Matrix = np.rint(sums * (_CENTRE_LENGTH / np.maximum(lengths, 1))).astype(np.float32)
     return found
 
 

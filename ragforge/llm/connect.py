@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 OFFLINE = "offline"
-LOCAL = "local:"
-LOCAL_CONTEXT_TOKENS = 8192
+_LOCAL = "local:"
+_LOCAL_CONTEXT_TOKENS = 8192
 """Context of one slot of a model served from a file; its own limit where that is lower."""
-LOCAL_SLOTS = 4
+_LOCAL_SLOTS = 4
 """Requests such a model works on at once, at most; memory grows with them, speed hardly."""
-LOCAL_TIMEOUT_S = 1800.0
+_LOCAL_TIMEOUT_S = 1800.0
 """Least time limit for one attempt: a slow machine is no reason to ask the same again."""
 _KEPT_FREE = 48
 """For files, the store, the terminal and whatever else a run opens."""
@@ -65,7 +65,7 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedModel:
+class _ResolvedModel:
     """A model's settings, with its endpoint and name in keys and provenance."""
 
     settings: ModelSettings
@@ -147,35 +147,35 @@ async def call_key_for(settings: ModelSettings, request: ChatRequest) -> str:
         ConfigError, DataError: As for `connect`.
     """
     with ExitStack() as stack:
-        resolved = await resolve_model(settings, stack, start=False)
+        resolved = await _resolve_model(settings, stack, start=False)
     return call_key(resolved.endpoint, resolved.name, request)
 
 
-async def resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool) -> ResolvedModel:
+async def _resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool) -> _ResolvedModel:
     """Resolve a model's endpoint; a local one is served until the stack closes, if `start`.
 
     Raises:
         ConfigError, DataError, EndpointError: As for `connect`.
     """
-    if not model.name.startswith(LOCAL):
+    if not model.name.startswith(_LOCAL):
         # Where none is named, the client goes by this variable; the call keys must too.
         endpoint = model.base_url or _from_environment() or "openai"
-        return ResolvedModel(model, endpoint.rstrip("/"), model.name)
+        return _ResolvedModel(model, endpoint.rstrip("/"), model.name)
     from ragforge.llm.local import model_digest, serve
 
-    path = Path(model.name.removeprefix(LOCAL)).expanduser()
+    path = Path(model.name.removeprefix(_LOCAL)).expanduser()
     name = model_digest(path)
     if not start:
-        return ResolvedModel(model, "local", name)
-    slots = min(model.concurrency, LOCAL_SLOTS)
-    serving = serve(path, parallel=slots, context_tokens=LOCAL_CONTEXT_TOKENS)
+        return _ResolvedModel(model, "local", name)
+    slots = min(model.concurrency, _LOCAL_SLOTS)
+    serving = serve(path, parallel=slots, context_tokens=_LOCAL_CONTEXT_TOKENS)
     served = await asyncio.to_thread(stack.enter_context, serving)
     changed = {
         "name": served.model,
         "base_url": served.base_url,
-        "timeout_s": max(model.timeout_s, LOCAL_TIMEOUT_S),
+        "timeout_s": max(model.timeout_s, _LOCAL_TIMEOUT_S),
     }
-    return ResolvedModel(model.model_copy(update=changed), "local", name)
+    return _ResolvedModel(model.model_copy(update=changed), "local", name)
 
 
 def _from_environment() -> str:
@@ -236,7 +236,7 @@ class _Opening:
 async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIterator[Connection]:
     settings, observer, price = opening.settings, opening.observer, opening.price
     with ExitStack() as stack:
-        resolved = await resolve_model(settings.model, stack, start=not (dry_run or replay))
+        resolved = await _resolve_model(settings.model, stack, start=not (dry_run or replay))
         store = stack.enter_context(closing(CallStore(opening.store_path)))
         _note_damage(store, observer)
         if dry_run:
@@ -245,7 +245,7 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
             return
         if replay:
             replaying = Replay(store, resolved.endpoint, resolved.name)
-            observed = ObservedModel(replaying, observer, resolved.name, resolved.endpoint, None)
+            observed = _ObservedModel(replaying, observer, resolved.name, resolved.endpoint, None)
             yield Connection(observed, resolved.name, store, None)
             return
         async with (
@@ -255,7 +255,9 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
             budgeted = _budgeted(paced, settings, resolved, store, price, opening.account)
             model = _stored_model(budgeted, paced, resolved, store, observer, price)
             flow = paced.pacer.flow
-            observed = ObservedModel(model, observer, resolved.name, resolved.endpoint, price, flow)
+            observed = _ObservedModel(
+                model, observer, resolved.name, resolved.endpoint, price, flow
+            )
             pacer = paced.pacer
             most = pacer.flow.most_in_flight
             yield Connection(observed, resolved.name, store, None, pacer.stop, most)
@@ -277,7 +279,7 @@ class _EmbeddingEndpoint:
 
 @asynccontextmanager
 async def _paced_endpoint(
-    resolved: ResolvedModel, store: CallStore, observer: Observer, innermost: _Innermost
+    resolved: _ResolvedModel, store: CallStore, observer: Observer, innermost: _Innermost
 ) -> AsyncIterator[PacedModel]:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
@@ -309,7 +311,7 @@ async def _paced_endpoint(
 def _budgeted(
     paced: PacedModel,
     settings: Settings,
-    resolved: ResolvedModel,
+    resolved: _ResolvedModel,
     store: CallStore,
     price: Price | None,
     account: BudgetAccount | None,
@@ -323,7 +325,7 @@ def _budgeted(
 def _stored_model(
     budgeted: BudgetedModel,
     paced: PacedModel,
-    resolved: ResolvedModel,
+    resolved: _ResolvedModel,
     store: CallStore,
     observer: Observer,
     price: Price | None,
@@ -356,7 +358,7 @@ def _note_damage(store: CallStore, observer: Observer) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedModel:
+class _ObservedModel:
     """Sends an event of each call; of embeddings without the texts, which are the corpus.
 
     Args:

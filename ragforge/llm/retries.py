@@ -34,7 +34,7 @@ _QUOTA_CODES = frozenset(
 )
 T = TypeVar("T")
 Pause = Callable[[float], Awaitable[None]]
-LONGEST_WAIT_S = 60.0
+_LONGEST_WAIT_S = 60.0
 """Longest wait of one call between two attempts, whatever the endpoint asks for."""
 DOWN_AFTER = 10
 """Calls that give up one after the other, none succeeding, before the endpoint counts as down."""
@@ -204,10 +204,10 @@ def _wait_s(first_wait_s: float, attempts: int, asked_s: float | None) -> float:
 
     An endpoint that asks for no wait at all is not believed.
     """
-    highest = min(first_wait_s * 2 ** min(attempts - 1, _MOST_DOUBLINGS), LONGEST_WAIT_S)
+    highest = min(first_wait_s * 2 ** min(attempts - 1, _MOST_DOUBLINGS), _LONGEST_WAIT_S)
     jittered = random.uniform(0, highest)  # noqa: S311  # no secret hangs on a wait
     least = _LEAST_WAIT_SHARE * first_wait_s
-    return max(least, min((asked_s or 0.0) + jittered / (4 if asked_s else 1), LONGEST_WAIT_S))
+    return max(least, min((asked_s or 0.0) + jittered / (4 if asked_s else 1), _LONGEST_WAIT_S))
 
 
 def _retry_event(error: AttemptError, attempts: int, wait_s: float) -> Event:

@@ -150,12 +150,12 @@ def read_usage(body: Mapping[str, Any]) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
     prompt, completion = map(
-        read_count, (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        _read_count, (usage.get("prompt_tokens"), usage.get("completion_tokens"))
     )
     return None if prompt is None or completion is None else Usage(prompt, completion)
 
 
-def read_count(value: object) -> int | None:
+def _read_count(value: object) -> int | None:
     """Return the tokens that a field of a usage says, None where no call can have taken them."""
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
@@ -273,7 +273,7 @@ def _little_endian(numbers: "array[float]") -> "array[float]":
 
 def _embedding_usage(body: Mapping[str, Any], request: ChatRequest) -> Usage:
     usage = body.get("usage")
-    count = read_count(usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
+    count = _read_count(usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
     return Usage(estimate_tokens(request), estimated=True) if count is None else Usage(count)
 
 

@@ -76,7 +76,7 @@ class RefillingBucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortage:
+class _Shortage:
     """A limit without room.
 
     Args:
@@ -107,11 +107,11 @@ class Limits:
             if rate
         }
 
-    def take(self, tokens: int) -> Shortage | None:
+    def take(self, tokens: int) -> _Shortage | None:
         """Take room for one request with so many tokens, or return the limit that has none."""
         amounts = {"requests": 1, "tokens": tokens}
         short = [
-            Shortage(what, bucket.per_minute, wait_s)
+            _Shortage(what, bucket.per_minute, wait_s)
             for what, bucket in self._buckets.items()
             if (wait_s := bucket.wait_s(amounts[what])) > 0
         ]
@@ -169,7 +169,7 @@ def duration(seconds: float) -> str:
     return f"{minutes}m{rest}s"
 
 
-class BilledCalls:
+class _BilledCalls:
     """Billed replies, by the sha256 of the request's canonical JSON."""
 
     def __init__(self) -> None:
@@ -210,7 +210,7 @@ class BilledCalls:
         return counts
 
 
-class Stats:
+class _Stats:
     """What happened since the start or the last reset."""
 
     def __init__(self, in_flight: int = 0, open_requests: int = 0) -> None:
@@ -291,7 +291,7 @@ class App:
         self._latency = parse_latency(script.latency)
         chances = fault_chances(script)
         self._faults = list(zip(accumulate(chances.values()), chances, strict=True))
-        self.stats = Stats()
+        self.stats = _Stats()
         self.reset()
 
     def reset(self) -> None:
@@ -299,8 +299,8 @@ class App:
         self._start_s = self._clock()
         self._limits = Limits(self.script, self._clock)
         self._number = 0
-        self.ledger = BilledCalls()
-        self.stats = Stats(self.stats.in_flight, self.stats.open_requests)
+        self.ledger = _BilledCalls()
+        self.stats = _Stats(self.stats.in_flight, self.stats.open_requests)
 
     @property
     def is_down(self) -> bool:

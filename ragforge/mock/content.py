@@ -13,7 +13,7 @@ from typing import Any
 from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
 
-Json = Any
+_Json = Any
 """JSON is any shape."""
 Body = Mapping[str, Any]
 """A request as it came: JSON is any shape."""
@@ -136,7 +136,7 @@ def _schema_in_prompt(body: Body) -> object:
     return None
 
 
-def example(schema: Json, draws: Draws) -> Json:
+def example(schema: _Json, draws: Draws) -> _Json:
     """Return a value that holds to a schema.
 
     Args:
@@ -152,10 +152,10 @@ def example(schema: Json, draws: Draws) -> Json:
 
 
 class _Maker:
-    def __init__(self, definitions: Mapping[str, Json], draws: Draws) -> None:
+    def __init__(self, definitions: Mapping[str, _Json], draws: Draws) -> None:
         self._definitions = definitions
         self._draws = draws
-        self._makers: dict[str, Callable[[Json, int], Json]] = {
+        self._makers: dict[str, Callable[[_Json, int], _Json]] = {
             "object": self._object,
             "array": self._array,
             "string": self._string,
@@ -165,7 +165,7 @@ class _Maker:
             "null": lambda node, depth: None,
         }
 
-    def make(self, node: Json, depth: int) -> Json:
+    def make(self, node: _Json, depth: int) -> _Json:
         """Return a value for a part of the schema."""
         if depth > _DEEPEST_OF_ALL:
             raise SchemaError("the schema holds itself without an end")
@@ -178,7 +178,7 @@ class _Maker:
                 return self.make(self._branch(node[word], depth), depth + 1)
         return self._plain(node, depth)
 
-    def _plain(self, node: Json, depth: int) -> Json:
+    def _plain(self, node: _Json, depth: int) -> _Json:
         if "const" in node:
             return node["const"]
         if node.get("enum"):
@@ -190,20 +190,20 @@ class _Maker:
             raise SchemaError(f"no type {kind!r}")
         return self._makers[kind](node, depth)
 
-    def _definition(self, reference: str) -> Json:
+    def _definition(self, reference: str) -> _Json:
         name = str(reference).rsplit("/", 1)[-1]
         if name not in self._definitions:
             raise SchemaError(f"no definition {reference!r}")
         return self._definitions[name]
 
-    def _branch(self, branches: list[Json], depth: int) -> Json:
+    def _branch(self, branches: list[_Json], depth: int) -> _Json:
         if depth >= _DEEPEST:
             plain = [node for node in branches if "$ref" not in node]
             ends = [node for node in plain if node.get("type") not in ("array", "object")]
             branches = ends or plain or branches
         return branches[self._draws.below(len(branches))]
 
-    def _object(self, node: Json, depth: int) -> Json:
+    def _object(self, node: _Json, depth: int) -> _Json:
         required = node.get("required", [])
         return {
             name: self.make(part, depth + 1)
@@ -211,7 +211,7 @@ class _Maker:
             if name in required or (depth < _DEEPEST and self._draws.below(2))
         }
 
-    def _array(self, node: Json, depth: int) -> Json:
+    def _array(self, node: _Json, depth: int) -> _Json:
         if "prefixItems" in node:
             return [self.make(part, depth + 1) for part in node["prefixItems"]]
         least = _size(node, "minItems")
@@ -222,7 +222,7 @@ class _Maker:
         size = least + self._draws.below(most - least + 1)
         return [self.make(node.get("items"), depth + 1) for _ in range(size)]
 
-    def _string(self, node: Json, depth: int) -> str:
+    def _string(self, node: _Json, depth: int) -> str:
         if node.get("format") in _FORMATS:
             return _FORMATS[node["format"]]
         least = _size(node, "minLength")
@@ -231,7 +231,7 @@ class _Maker:
             text += " " + _WORDS[self._draws.below(len(_WORDS))]
         return text[: node["maxLength"]] if "maxLength" in node else text
 
-    def _integer(self, node: Json, depth: int) -> int:
+    def _integer(self, node: _Json, depth: int) -> int:
         low, high = _bounds(node, 1)
         step = node.get("multipleOf", 1)
         first, last = math.ceil(low / step), math.floor(high / step)
@@ -239,20 +239,20 @@ class _Maker:
             raise SchemaError("no integer is inside its bounds")
         return int(step * (first + self._draws.below(min(last - first + 1, 1 << 31))))
 
-    def _number(self, node: Json, depth: int) -> float:
+    def _number(self, node: _Json, depth: int) -> float:
         low, high = _bounds(node, 0)
         inside = 0.001 + 0.998 * self._draws.fraction()
         return low + (high - low) * inside
 
 
-def _size(node: Json, name: str) -> int:
+def _size(node: _Json, name: str) -> int:
     least: int = node.get(name, 0)
     if least > _LARGEST:
         raise SchemaError(f"{name}: expected {_LARGEST} or less, got {least}")
     return least
 
 
-def _bounds(node: Json, step: int) -> tuple[float, float]:
+def _bounds(node: _Json, step: int) -> tuple[float, float]:
     """Return the least and the greatest value; exclusive bounds are drawn in by the step."""
     low = node.get("minimum")
     high = node.get("maximum")

@@ -105,10 +105,10 @@ async def listening(app: App, host: str, port: int) -> AsyncIterator[int]:
     Raises:
         OSError: The address cannot be listened on.
     """
-    connections: set[ClientConnection] = set()
+    connections: set[_ClientConnection] = set()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        lambda: ClientConnection(app, connections), host, port, backlog=_BACKLOG
+        lambda: _ClientConnection(app, connections), host, port, backlog=_BACKLOG
     )
     try:
         yield server.sockets[0].getsockname()[1]
@@ -120,7 +120,7 @@ async def listening(app: App, host: str, port: int) -> AsyncIterator[int]:
             await asyncio.sleep(0)
 
 
-class ClientConnection(asyncio.Protocol):
+class _ClientConnection(asyncio.Protocol):
     """Answers requests one after the other; one that waits costs a timer and no task.
 
     Args:
@@ -128,7 +128,7 @@ class ClientConnection(asyncio.Protocol):
         connections: All that are open; this one enters and leaves.
     """
 
-    def __init__(self, app: App, connections: "set[ClientConnection]") -> None:
+    def __init__(self, app: App, connections: "set[_ClientConnection]") -> None:
         self._app = app
         self._connections = connections
         self._parser = Parser()

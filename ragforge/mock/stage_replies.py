@@ -44,7 +44,7 @@ _LISTS = frozenset({"facts", "passages", "questions", "quotes", "other quotes", 
 _DECODER = json.JSONDecoder()
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _LONGEST_QUOTE = 400
-Data = Mapping[str, Any]
+_Data = Mapping[str, Any]
 Reply = dict[str, Any]
 
 
@@ -63,7 +63,7 @@ def stage_reply(names: Iterable[str], texts: Iterable[str], draws: Draws) -> Rep
     return None
 
 
-def _data(texts: Iterable[str]) -> Data:
+def _data(texts: Iterable[str]) -> _Data:
     for text in reversed(list(texts)):
         data = {}
         for name, value in _DATUM.findall(text):
@@ -80,7 +80,7 @@ def _data(texts: Iterable[str]) -> Data:
     return {}
 
 
-def _relevance(data: Data, draws: Draws) -> Reply:
+def _relevance(data: _Data, draws: Draws) -> Reply:
     passage = data.get("passage", "")
     folded = passage.lower()
     asked = set(_WORD.findall(data.get("query", "").lower()))
@@ -97,11 +97,11 @@ def _relevance(data: Data, draws: Draws) -> Reply:
     }
 
 
-def _grade(data: Data, draws: Draws) -> Reply:
+def _grade(data: _Data, draws: Draws) -> Reply:
     return {"grade": _relevance(data, draws)["grade"]}
 
 
-def _batch(data: Data, draws: Draws) -> Reply:
+def _batch(data: _Data, draws: Draws) -> Reply:
     verdicts = []
     for shown in data.get("passages", []):
         if isinstance(shown, dict):
@@ -110,7 +110,7 @@ def _batch(data: Data, draws: Draws) -> Reply:
     return {"verdicts": verdicts}
 
 
-def _verdict(data: Data, draws: Draws) -> Reply:
+def _verdict(data: _Data, draws: Draws) -> Reply:
     expected, answer = data.get("expected answer", ""), data.get("answer", "")
     wanted, given = set(_WORD.findall(expected.lower())), set(_WORD.findall(answer.lower()))
     unsupported = []
@@ -131,39 +131,39 @@ def _verdict(data: Data, draws: Draws) -> Reply:
     }
 
 
-def _facts(data: Data, draws: Draws) -> Reply:
+def _facts(data: _Data, draws: Draws) -> Reply:
     return _drawn_facts(data.get("expected answer", ""))
 
 
-def _statuses(data: Data, draws: Draws) -> Reply:
+def _statuses(data: _Data, draws: Draws) -> Reply:
     return _fact_statuses(data.get("facts", []), data.get("answer", ""), data.get("passages", []))
 
 
-def _claims(data: Data, draws: Draws) -> Reply:
+def _claims(data: _Data, draws: Draws) -> Reply:
     return _checked_claims(data.get("answer", ""), data.get("passages", []))
 
 
-def _questions(data: Data, draws: Draws) -> Reply:
+def _questions(data: _Data, draws: Draws) -> Reply:
     return checked_questions(data.get("questions", []), draws)
 
 
-def _from_quotes(data: Data, draws: Draws) -> Reply:
+def _from_quotes(data: _Data, draws: Draws) -> Reply:
     return answered_from_quotes(data.get("question", ""), data.get("quotes", []))
 
 
-def _pairs(data: Data, draws: Draws) -> Reply:
+def _pairs(data: _Data, draws: Draws) -> Reply:
     return compared_answers(data.get("pairs", []))
 
 
-def _search(data: Data, draws: Draws) -> Reply:
+def _search(data: _Data, draws: Draws) -> Reply:
     return no_answer_found()
 
 
-def _recheck(data: Data, draws: Draws) -> Reply:
+def _recheck(data: _Data, draws: Draws) -> Reply:
     return rechecked(data, data.get("quotes", []), data.get("other quotes", []))
 
 
-_STAGES: tuple[tuple[set[str], Callable[[Data, Draws], Reply]], ...] = (
+_STAGES: tuple[tuple[set[str], Callable[[_Data, Draws], Reply]], ...] = (
     ({"grade", "evidence", "contains_answer"}, _relevance),
     ({"grade"}, _grade),
     ({"verdicts"}, _batch),

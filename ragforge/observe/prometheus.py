@@ -27,7 +27,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class _Family:
     """A gauge: its name, what it says, and its samples of an evaluation."""
 
     name: str
@@ -62,42 +62,42 @@ def _at(evaluation: Evaluation) -> float | None:
 
 
 FAMILIES: Final = (
-    Family("ragforge_measure", "Mean of a measure over queries.", _of_measures(lambda m: m.mean)),
-    Family(
+    _Family("ragforge_measure", "Mean of a measure over queries.", _of_measures(lambda m: m.mean)),
+    _Family(
         "ragforge_measure_low",
         "Lower end of the 95 % interval of the mean.",
         _of_measures(lambda m: m.low),
     ),
-    Family(
+    _Family(
         "ragforge_measure_high",
         "Upper end of the 95 % interval of the mean.",
         _of_measures(lambda m: m.high),
     ),
-    Family(
+    _Family(
         "ragforge_measure_least",
         "The mean, had all failures come out worst.",
         _of_measures(lambda m: m.least),
     ),
-    Family(
+    _Family(
         "ragforge_measure_most",
         "The mean, had all failures come out best.",
         _of_measures(lambda m: m.most),
     ),
-    Family("ragforge_queries", "Answerable queries of the set.", _single(lambda e: e.n_queries)),
-    Family(
+    _Family("ragforge_queries", "Answerable queries of the set.", _single(lambda e: e.n_queries)),
+    _Family(
         "ragforge_queries_failed",
         "Queries on which the retriever failed, or of which a judgment failed.",
         _single(lambda e: e.n_failed),
     ),
-    Family("ragforge_retrieved", "Chunks in the top 10.", _single(lambda e: e.n_retrieved)),
-    Family("ragforge_holes", "Of these, those without a grade.", _single(lambda e: e.n_holes)),
-    Family(
+    _Family("ragforge_retrieved", "Chunks in the top 10.", _single(lambda e: e.n_retrieved)),
+    _Family("ragforge_holes", "Of these, those without a grade.", _single(lambda e: e.n_holes)),
+    _Family(
         "ragforge_retrieval_seconds",
         "Latency of the retriever, by quantile of the queries that succeeded.",
         _latencies,
     ),
-    Family("ragforge_dataset_version", "Version of the set.", _single(lambda e: e.version)),
-    Family("ragforge_evaluated_at_seconds", "When it was measured, in Unix time.", _single(_at)),
+    _Family("ragforge_dataset_version", "Version of the set.", _single(lambda e: e.version)),
+    _Family("ragforge_evaluated_at_seconds", "When it was measured, in Unix time.", _single(_at)),
 )
 """All that is written, in this order."""
 ONLY_RETRIEVED: Final = ("only_retrieved", "true")

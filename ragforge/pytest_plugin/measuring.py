@@ -33,11 +33,11 @@ _KNOWN: Final = ("dataset", "run", "retriever", "measures", "rel_threshold")
 NO_CASE: Final = "ragforge"
 """Id of the one case of a test whose queries cannot be listed."""
 _FILES: Final = ("manifest.json", "queries.jsonl", "judgments.jsonl", "failures.jsonl")
-State: TypeAlias = tuple[Path, tuple[tuple[str, int, int], ...]]
+_State: TypeAlias = tuple[Path, tuple[tuple[str, int, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class RunRequest:
+class _RunRequest:
     """Which run of which dataset, measured how."""
 
     path: Path
@@ -48,7 +48,7 @@ class RunRequest:
     """With all measures by their canonical names."""
 
 
-def requested_run(node: pytest.Item, extra: str = "") -> RunRequest:
+def _requested_run(node: pytest.Item, extra: str = "") -> _RunRequest:
     """Return the run that the markers of a test ask for; the nearest marker wins.
 
     Args:
@@ -72,7 +72,7 @@ def requested_run(node: pytest.Item, extra: str = "") -> RunRequest:
     run, retriever = _text(given, "run"), _text(given, "retriever")
     if run and retriever:
         raise UsageError("marker ragforge: give either run or retriever, not both")
-    return RunRequest(_dataset(given, node.config), run, retriever, _settings(given, extra))
+    return _RunRequest(_dataset(given, node.config), run, retriever, _settings(given, extra))
 
 
 def _nearest(name: str) -> str:
@@ -191,7 +191,7 @@ class Case:
     problem: str = field(default="", compare=False)
 
 
-_CACHE: Final = pytest.StashKey[dict[tuple[RunRequest, State], Measured | RagforgeError]]()
+_CACHE: Final = pytest.StashKey[dict[tuple[_RunRequest, _State], Measured | RagforgeError]]()
 
 
 @contextmanager
@@ -210,7 +210,7 @@ def cases_of(metafunc: pytest.Metafunc) -> list[Case]:
     What is wrong becomes one case that fails, so that all other tests of the suite still run.
     """
     try:
-        asked = requested_run(metafunc.definition)
+        asked = _requested_run(metafunc.definition)
         queries = open_dataset(asked.path).require_queries()
         answerable = [query.query_id for query in queries if query.answerable]
         if not answerable:
@@ -249,7 +249,7 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
     """
     node: pytest.Item = request.node
     with as_test_failure():
-        asked = requested_run(node, extra)
+        asked = _requested_run(node, extra)
         dataset = open_dataset(asked.path)
         key = asked, _state(dataset, asked)
         cache = request.config.stash.setdefault(_CACHE, {})
@@ -269,7 +269,7 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
     return measured
 
 
-def _state(dataset: Dataset, asked: RunRequest) -> State:
+def _state(dataset: Dataset, asked: _RunRequest) -> _State:
     """Return what changes when a file does that the values rest on."""
     runs = [f"runs/{name}.jsonl" for name in ([asked.run] if asked.run else dataset.run_names())]
     names = (*_FILES, "chunks.jsonl", *([] if asked.retriever else runs))
@@ -278,7 +278,7 @@ def _state(dataset: Dataset, asked: RunRequest) -> State:
     return dataset.files, tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
-def _measure(dataset: Dataset, asked: RunRequest) -> Measured | RagforgeError:
+def _measure(dataset: Dataset, asked: _RunRequest) -> Measured | RagforgeError:
     try:
         if not asked.retriever:
             usable = usable_runs(dataset, [asked.run]) if asked.run else _only_run(dataset)
@@ -304,7 +304,7 @@ def _apart(work: Callable[[], tuple[Dataset, str]]) -> tuple[Dataset, str]:
         return pool.submit(work).result()
 
 
-def _measured(dataset: Dataset, usable: UsableRuns, asked: RunRequest) -> Measured:
+def _measured(dataset: Dataset, usable: UsableRuns, asked: _RunRequest) -> Measured:
     [run] = evaluate_usable(usable, asked.settings)
     judgments, rankings = dataset.judgments(), usable.dataset.run(run.measured.name)
     level = document_level(dataset, judgments)

@@ -49,9 +49,9 @@ _BLOCK_TERMS = 4_000_000
 _MERGED_AT_ONCE = 2_000_000
 """Postings merged at once, about."""
 _Offsets = npt.NDArray[np.int64]
-MOST_POSTINGS = 16_000_000
+_MOST_POSTINGS = 16_000_000
 """Postings that one query reads: some 0.2 s. Its rarest terms come first."""
-LEAST_TERMS = 8
+_LEAST_TERMS = 8
 """Terms of a query that are searched for, however common they are."""
 _Scores = npt.NDArray[np.float32]
 _Rows = npt.NDArray[np.uint32]
@@ -267,7 +267,7 @@ class StoredBM25:
     """Finds the chunks that share rare words with the query, as `BM25Retriever` does.
 
     The scores are the same to the last bit unless the terms of a query have more than
-    `MOST_POSTINGS` postings together; then its commonest terms, which weigh least, are left out.
+    `_MOST_POSTINGS` postings together; then its commonest terms, which weigh least, are left out.
 
     Args:
         folder: What `IndexWriter` wrote.
@@ -341,10 +341,10 @@ class StoredBM25:
         distinct = np.unique(known)
         postings = self._starts[distinct + 1] - self._starts[distinct]
         rarest = np.argsort(postings, kind="stable")
-        within = int(np.searchsorted(np.cumsum(postings[rarest]), MOST_POSTINGS, side="right"))
+        within = int(np.searchsorted(np.cumsum(postings[rarest]), _MOST_POSTINGS, side="right"))
         if within >= len(distinct):
             return [int(place) for place in known]
-        kept = set(distinct[rarest[: max(within, LEAST_TERMS)]].tolist())
+        kept = set(distinct[rarest[: max(within, _LEAST_TERMS)]].tolist())
         return [place for place in known.tolist() if place in kept]
 
     def _best(self, terms: list[int], k: int) -> list[Hit]:

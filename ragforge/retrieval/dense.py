@@ -11,7 +11,7 @@ from ragforge.records import Chunk, Hit
 from ragforge.retrieval import Embedder
 from ragforge.retrieval.tokens import in_tie_order, searched_text, top_hits
 
-Vectors = npt.NDArray[np.float32]
+_Vectors = npt.NDArray[np.float32]
 
 BATCH = 64
 """Texts in one call of the embedder; a whole batch is what a failed call costs."""
@@ -35,8 +35,8 @@ class DenseRetriever:
         self._chunks = in_tie_order(chunks)
         self._ids = [chunk.chunk_id for chunk in self._chunks]
         self._embedder = embedder
-        self._batches: list[Vectors] = []
-        self._matrix: Vectors | None = None
+        self._batches: list[_Vectors] = []
+        self._matrix: _Vectors | None = None
         self._lock = asyncio.Lock()
 
     async def build(self) -> None:
@@ -75,7 +75,7 @@ class DenseRetriever:
         cosines = np.round(self._matrix @ (vector / length), 6)
         return top_hits(self._ids, cosines, k, above=-np.inf)
 
-    async def _embed_chunks(self, chunks: Sequence[Chunk]) -> Vectors:
+    async def _embed_chunks(self, chunks: Sequence[Chunk]) -> _Vectors:
         width = self._batches[0].shape[1] if self._batches else None
         vectors = await self._embed([searched_text(chunk) for chunk in chunks], width)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -85,10 +85,10 @@ class DenseRetriever:
                     f"embeddings: the vector of chunk {chunk.chunk_id!r} has the length {length}; "
                     "expected a finite one above 0"
                 )
-        normalised: Vectors = vectors / lengths
+        normalised: _Vectors = vectors / lengths
         return normalised
 
-    async def _embed(self, texts: Sequence[str], width: int | None) -> Vectors:
+    async def _embed(self, texts: Sequence[str], width: int | None) -> _Vectors:
         """Return one vector a text, as they come from the embedder, checked for their shape."""
         vectors = await self._embedder.embed(texts)
         if len(vectors) != len(texts):

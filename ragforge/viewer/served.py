@@ -27,7 +27,6 @@ _MANIFEST: Final = "manifest.json"
 _Stamp = tuple[int, ...] | None
 """What tells that a file is another: size, time and inode; None where there is none."""
 
-_Stamps = tuple[Path, _Stamp, _Stamp]
 KEPT: Final = 8
 """Pages held in memory."""
 Render = Callable[[Dataset], str]
@@ -141,7 +140,7 @@ def check_roots(roots: Iterable[Path]) -> None:
             raise DataError(f"{root}: holds no dataset, nor does a folder directly in it")
 
 
-def open_served(served: ServedDataset) -> Dataset:
+def _open_served(served: ServedDataset) -> Dataset:
     """Return the dataset for reading all of it.
 
     Raises:
@@ -226,7 +225,7 @@ class Reports:
         digest = _files_digest(files, stamps)
         if known is not None and known.digest == digest:
             return _Page(stamps, digest, known.html)
-        return _Page(stamps, digest, self.render(open_served(served)))
+        return _Page(stamps, digest, self.render(_open_served(served)))
 
 
 def _files(dataset: Path) -> dict[str, Path]:

@@ -35,11 +35,11 @@ from ragforge.viewer.served import Render, Reports, ServedDataset, ServedDataset
 _POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _HEAD_CHARS: Final = 4000
 
-REQUEST_S: Final = 10.0
+_REQUEST_S: Final = 10.0
 """From the first byte, or none, to the last of a request. Its maker is a browser nearby."""
-UNREAD_S: Final = 60.0
+_UNREAD_S: Final = 60.0
 """For which a reply that is made may lie there and none of it be taken."""
-MOST_CONNECTIONS: Final = 200
+_MOST_CONNECTIONS: Final = 200
 """A browser opens six; the process may open some thousand files."""
 _BACKLOG = 128
 _GRACE_S = 1
@@ -199,9 +199,9 @@ class ImpatientConnection(H11Protocol):
     a large dataset takes its time.
     """
 
-    request_s = REQUEST_S
-    unread_s = UNREAD_S
-    most = MOST_CONNECTIONS
+    request_s = _REQUEST_S
+    unread_s = _UNREAD_S
+    most = _MOST_CONNECTIONS
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as there
         """Take a connection; beyond the most, the one that has waited longest makes room."""

@@ -89,7 +89,7 @@ def test_words_that_tell_are_neither_everywhere_nor_alone():
 
 def test_the_commonest_of_the_telling_words_are_taken(monkeypatch):
     """The work is bounded whatever the vocabulary."""
-    monkeypatch.setattr("ragforge.corpus.topics.MOST_WORDS", 2)
+    monkeypatch.setattr("ragforge.corpus.topics._MOST_WORDS", 2)
 
     assert telling_words(np.array([2, 9, 3, 9, 4]), 100) == [1, 3]
 

@@ -78,8 +78,8 @@ def test_the_commonest_terms_of_a_query_are_left_out_where_they_would_take_too_l
     """A whole chunk as a query must not read the postings of all its words of a large corpus."""
     opened = index(tmp_path / "bm25", chunks(a="the red", b="the", c="the blue", d="the blue"))
     assert ids(opened, "the red blue") == ["a", "d", "c", "b"]
-    monkeypatch.setattr(bm25_index, "MOST_POSTINGS", 3)
-    monkeypatch.setattr(bm25_index, "LEAST_TERMS", 1)
+    monkeypatch.setattr(bm25_index, "_MOST_POSTINGS", 3)
+    monkeypatch.setattr(bm25_index, "_LEAST_TERMS", 1)
 
     assert ids(opened, "the red blue") == ["a", "d", "c"]
 
@@ -87,7 +87,7 @@ def test_the_commonest_terms_of_a_query_are_left_out_where_they_would_take_too_l
 def test_a_query_of_common_words_alone_still_finds_something(monkeypatch, tmp_path, chunks, ids):
     """Leaving out all of its words would be a failed search that looks like an empty one."""
     opened = index(tmp_path / "bm25", chunks(a="the", b="the the"))
-    monkeypatch.setattr(bm25_index, "MOST_POSTINGS", 1)
+    monkeypatch.setattr(bm25_index, "_MOST_POSTINGS", 1)
 
     assert ids(opened, "the") == ["b", "a"]
 

@@ -29,7 +29,7 @@ from ragforge.files.set.paths import require_own_place
 from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
 
-Passed = Callable[[str, str], None]
+_Passed = Callable[[str, str], None]
 """Called with the path of a file and why it is passed over."""
 _Listing = dict[str, tuple[str, str]]
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -230,7 +230,7 @@ def _unfit(path: str) -> str:
     return ""
 
 
-def mirrored(origin: Origin, folder: Path, passed: Passed) -> Path:
+def mirrored(origin: Origin, folder: Path, passed: _Passed) -> Path:
     """Make the mirror in a folder equal to an origin, and return the folder of the files.
 
     Args:

@@ -20,10 +20,10 @@ _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 5.0
 _PAUSE_GROWS = 1.1
 
-WATCHED_EVERY_S = 30.0
+_WATCHED_EVERY_S = 30.0
 """Seconds without any end of a call before the silence is told."""
 _HALF_A_DAY_S = 43200.0
-Waiting = tuple["asyncio.Future[Ticket]", float]
+_Waiting = tuple["asyncio.Future[Ticket]", float]
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class Pacer:
     max_wait_s: float
     notify: Callable[[str], None]
     breaker: Breaker = field(default_factory=Breaker)
-    _waiting: deque[Waiting] = field(default_factory=deque, init=False)
+    _waiting: deque[_Waiting] = field(default_factory=deque, init=False)
     _timer: asyncio.TimerHandle | None = field(default=None, init=False)
     _watch: asyncio.TimerHandle | None = field(default=None, init=False)
     _ended_at: float = field(default=0.0, init=False)
@@ -232,7 +232,7 @@ class Pacer:
         if self._watch is None:
             self._ended_at = now
             loop = asyncio.get_running_loop()
-            self._watch = loop.call_later(WATCHED_EVERY_S, self._look)
+            self._watch = loop.call_later(_WATCHED_EVERY_S, self._look)
         return self.flow.send(prompt_tokens, now)
 
     def _ended(self, now: float) -> None:
@@ -289,9 +289,9 @@ class Pacer:
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
-        self._watch = loop.call_later(WATCHED_EVERY_S, self._look)
+        self._watch = loop.call_later(_WATCHED_EVERY_S, self._look)
         silent_s = loop.time() - self._ended_at
-        if self.flow.in_flight and silent_s >= WATCHED_EVERY_S:
+        if self.flow.in_flight and silent_s >= _WATCHED_EVERY_S:
             self.notify(f"no reply for {silent_s:.0f} s; calls in flight: {self.flow.in_flight}")
 
 

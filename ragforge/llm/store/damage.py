@@ -219,7 +219,7 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
     return value << 8 | raw[at + 8], at + 9
 
 
-def mend(path: Path) -> Path:
+def _mend(path: Path) -> Path:
     """Replace a damaged store by a new one with every reply that can be read from it.
 
     The new one is complete before it takes the old one's place, so that whatever ends the process
@@ -303,7 +303,7 @@ def open_mended(path: Path) -> tuple[sqlite3.Connection, Path | None]:
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
-            aside = mend(path)
+            aside = _mend(path)
         return open_file(path), aside
 
 

@@ -18,9 +18,9 @@ from ragforge.llm.store.leases import RENEWED_EVERY_S
 
 _FIRST_LOOK_S = 0.02
 _LONGEST_LOOK_S = 1.0
-EXPECTED_REPLY_TOKENS = 150
+_EXPECTED_REPLY_TOKENS = 150
 """What a structured reply takes on average where nothing is known yet."""
-REPAIR_FACTOR = 2.0
+_REPAIR_FACTOR = 2.0
 """Worst case: every reply needs its repair turn."""
 
 
@@ -209,19 +209,19 @@ class CountingModel:
     def estimate(self) -> dict[str, object]:
         """Return calls, tokens and money as low, expected and high; money None where unknown."""
         averages = self.store.recent_averages(self.endpoint, self.model)
-        each = averages.completion_tokens if averages else EXPECTED_REPLY_TOKENS
+        each = averages.completion_tokens if averages else _EXPECTED_REPLY_TOKENS
         expected = min(int(self.replies * each), self.most_completion_tokens)
         usages = {
             "low": Usage(self.prompt_tokens, expected // 3),
             "expected": Usage(self.prompt_tokens, expected),
             "high": Usage(
-                int(self.prompt_tokens * REPAIR_FACTOR),
-                int(self.most_completion_tokens * REPAIR_FACTOR),
+                int(self.prompt_tokens * _REPAIR_FACTOR),
+                int(self.most_completion_tokens * _REPAIR_FACTOR),
             ),
         }
         return {
             "calls": self.calls,
-            "calls_high": int(self.calls * REPAIR_FACTOR),
+            "calls_high": int(self.calls * _REPAIR_FACTOR),
             "cached": self.cached,
             "tokens": {
                 name: usage.prompt_tokens + usage.completion_tokens

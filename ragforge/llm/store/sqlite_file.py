@@ -32,7 +32,7 @@ _LARGEST_STORED = 2**63 - 1
 """The largest whole number that the file holds."""
 ASIDE = "#"
 """Behind the key of a row that is set aside, followed by the reason."""
-CHECKED_BYTES = 256_000_000
+_CHECKED_BYTES = 256_000_000
 """A larger file is not read whole at each start; its rows have checksums, and a torn page says so
 when it is met."""
 SIDE_FILES = ("-wal", "-shm")
@@ -240,7 +240,7 @@ def open_file(path: Path) -> sqlite3.Connection:
         sqlite3.DatabaseError: It is damaged, or holds what ragforge did not make.
         DataError: It is a link that leads out of its `.ragforge`.
     """
-    check_header(path)
+    _check_header(path)
     connection = connect(path)
     try:
         _check_schema(connection)
@@ -265,7 +265,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         raise DataError(f"{path}: there is no call store; the first call to a model makes it")
     try:
-        check_header(path)
+        _check_header(path)
         with closing(_open_to_read(path)) as connection:
             connection.execute("BEGIN")  # All that is read is of one moment.
             _check_schema(connection)
@@ -288,7 +288,7 @@ def is_sqlite(path: Path) -> bool:
         return False
 
 
-def check_header(path: Path) -> None:
+def _check_header(path: Path) -> None:
     """Check the first bytes of a store file.
 
     SQLite takes some damage there for a newer format or for missing rights, and a changed encoding
@@ -377,7 +377,7 @@ def _suspicion(path: Path) -> Path:
 
 
 def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    if path.stat().st_size > CHECKED_BYTES and not _suspicion(path).exists():
+    if path.stat().st_size > _CHECKED_BYTES and not _suspicion(path).exists():
         return
     if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
         raise sqlite3.DatabaseError("its pages are damaged")

@@ -165,7 +165,7 @@ def test_a_transaction_cut_off_by_kill_9_never_was(path, store, fill, readable, 
 
 def test_a_large_file_is_checked_once_damage_was_met(path, fill, monkeypatch):
     """It is not read whole at each start, and must not end every run at the same torn page."""
-    monkeypatch.setattr(sqlite_file, "CHECKED_BYTES", 1000)
+    monkeypatch.setattr(sqlite_file, "_CHECKED_BYTES", 1000)
     fill(path, 300)
     content = path.read_bytes()
     path.write_bytes(content[:8192] + b"\xee" * (len(content) - 16384) + content[-8192:])
