@@ -43,9 +43,9 @@ from ragforge.pipeline.auditing import DEFAULT_N, AuditPlan, audit_dataset
 from ragforge.pipeline.complete.completing import complete_whole
 from ragforge.pipeline.grounding import ground_system
 from ragforge.pipeline.job import Mode
-from ragforge.pipeline.judge.earlier_rankings import EarlierRankings
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.judge.judging import judge_labels as judge_labels_of
+from ragforge.pipeline.judge.pooling import EarlierRankings
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
 from ragforge.pipeline.run_list import describe_holes as holes_in_words
 from ragforge.pipeline.run_list import holes_of, named_specs

@@ -33,8 +33,8 @@ from ragforge.errors import UsageError
 if TYPE_CHECKING:
     from ragforge.config import Settings
     from ragforge.files.set.dataset import Dataset
-    from ragforge.pipeline.judge.earlier_rankings import EarlierRankings
     from ragforge.pipeline.judge.judge_run import JudgingResult
+    from ragforge.pipeline.judge.pooling import EarlierRankings
 
 _FEW_QUERIES = 10
 """Of a file of pairs, up to which the summary of each is printed unasked."""
@@ -161,7 +161,7 @@ def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Sett
 
 def _earlier(arguments: argparse.Namespace) -> "EarlierRankings | None":
     """Return which earlier rankings are judged as well."""
-    from ragforge.pipeline.judge.earlier_rankings import EarlierRankings
+    from ragforge.pipeline.judge.pooling import EarlierRankings
 
     text = arguments.earlier_rankings
     if text is None:

@@ -16,7 +16,6 @@ from ragforge.stages.generate.checks.agreement import measured_difficulty
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import Cell, make_cells
 from ragforge.stages.generate.stage import Generated, Generation, generate
-from ragforge.stages.runner import Workers
 
 if TYPE_CHECKING:
     from ragforge.pipeline.complete.completing import Completion
@@ -212,11 +211,7 @@ class Rounds:
             brief=Briefs(self.survey, settings.model.seed).of,
             taken=self.inputs.taken(),
             checks=checks_of(team, self.survey, self.job),
-            workers=Workers(
-                team.writer.workers(settings.model.concurrency),
-                self.job.observer,
-                team.writer.stop,
-            ),
+            workers=team.writer.stage_workers(self.job),
         )
 
     async def _measure(self) -> None:

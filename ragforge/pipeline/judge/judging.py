@@ -18,14 +18,6 @@ from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, OutputFile, ResultSpool, all_failed
 from ragforge.pipeline.judge.agreement import HumanLabels, human_judgments, labels_of
-from ragforge.pipeline.judge.earlier_rankings import (
-    NO_NEEDS,
-    ONE_BACK,
-    EarlierNeeds,
-    EarlierRankings,
-    earlier_needs,
-    note_earlier_needs,
-)
 from ragforge.pipeline.judge.judge_run import (
     JudgeRun,
     JudgingResult,
@@ -35,8 +27,14 @@ from ragforge.pipeline.judge.judge_run import (
 )
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.pooling import (
+    NO_NEEDS,
+    ONE_BACK,
+    EarlierNeeds,
+    EarlierRankings,
     KeptGrades,
     describe_other_judges,
+    earlier_needs,
+    note_earlier_needs,
     pool_of,
     queries_of,
     refuse_mixed_judges,
