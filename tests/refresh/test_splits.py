@@ -1,7 +1,6 @@
 from contextlib import contextmanager
 
 import pytest
-from refresh.two_versions import write_chunks
 
 from ragforge.config import Settings
 from ragforge.files.manifest import FileEntry, Manifest
@@ -65,12 +64,9 @@ class Corpus:
         staged = Dataset(self.place / f"v{self.n}")
         staged.path.mkdir()
         staged.write_manifest(Manifest(name="set"))
-        write_chunks(
-            staged,
-            (
-                Chunk(chunk_id=f"c_{doc_id}", doc_id=doc_id, text=f"a text on {doc_id} alone")
-                for doc_id in documents
-            ),
+        staged.write_chunks(
+            Chunk(chunk_id=f"c_{doc_id}", doc_id=doc_id, text=f"a text on {doc_id} alone")
+            for doc_id in documents
         )
         self._write_documents(staged, documents)
         return staged

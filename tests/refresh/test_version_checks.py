@@ -1,7 +1,6 @@
 import shutil
 
 import pytest
-from refresh.two_versions import write_chunks
 
 from ragforge.config import Settings
 from ragforge.files.manifest import FileEntry, Manifest, ReviewAudit
@@ -74,7 +73,7 @@ class Version:
         self.parent = Dataset(place / "parent")
         self.parent.path.mkdir()
         self.parent.write_manifest(Manifest(name="ovens"))
-        write_chunks(self.parent, [Chunk(chunk_id="c_1", doc_id="oven.md", text=TEXT)])
+        self.parent.write_chunks([Chunk(chunk_id="c_1", doc_id="oven.md", text=TEXT)])
         self.items = [kept(query(number)) for number in range(10)]
         self.text = TEXT
         self.judgments, self.pool, self.audit = [], [], None
@@ -85,7 +84,7 @@ class Version:
         staged = Dataset(self.place / "staged")
         shutil.copytree(self.parent.path, staged.path)
         staged.write_queries([item.query for item in self.items])
-        write_chunks(staged, [Chunk(chunk_id="c_1", doc_id="oven.md", text=self.text)])
+        staged.write_chunks([Chunk(chunk_id="c_1", doc_id="oven.md", text=self.text)])
         staged.write_judgments(self.judgments)
         staged.write_pool(self.pool)
         staged.write_manifest(staged.manifest.model_copy(update={"audit": self.audit}))

@@ -28,13 +28,6 @@ JUDGE = Provenance(kind="llm", model="judge", prompt="p", prompt_sha256="a" * 64
 OTHER = JUDGE.model_copy(update={"prompt_sha256": "b" * 64})
 
 
-def write_chunks(dataset: Dataset, chunks: Iterable[Chunk]) -> None:
-    """Write the chunks of a set."""
-    path = dataset.files / "chunks.new"
-    count = write_records(path, chunks, lambda chunk: chunk.chunk_id)
-    dataset.take_chunks(path, FileEntry(sha256=digest_file(path), records=count))
-
-
 def chunks_of(texts: Texts) -> list[Chunk]:
     """Return chunks with the ids and offsets that cutting documents gives."""
     found: list[Chunk] = []
@@ -106,7 +99,7 @@ def make_parent(
 ) -> Dataset:
     """Write a set."""
     dataset = create_dataset(place, made_from={})
-    write_chunks(dataset, chunks_of(texts))
+    dataset.write_chunks(chunks_of(texts))
     dataset.write_queries(queries)
     dataset.write_judgments(judgments)
     if entries := [*pool]:
@@ -118,8 +111,9 @@ def stage(parent: Dataset, place: Path, diff: CorpusDiff) -> Dataset:
     """Return a copy of a set with the chunks of now; the call store is shared."""
     shutil.copytree(parent.path, place, ignore=shutil.ignore_patterns(".ragforge"))
     staged = Dataset(place, store_of=parent.path)
-    lines = diff.chunks_path.read_text().splitlines()
-    write_chunks(staged, map(Chunk.model_validate_json, lines))
+    staged.write_chunks(
+        Chunk.model_validate_json(line) for line in diff.chunks_path.read_text().splitlines()
+    )
     return staged
 
 

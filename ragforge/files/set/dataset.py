@@ -330,6 +330,10 @@ class Dataset:
         """Write what the probes found."""
         self._set.write("pool.jsonl", entries, query_and_chunk)
 
+    def write_chunks(self, chunks: Iterable[Chunk]) -> None:
+        """Write the chunks."""
+        self._set.write("chunks.jsonl", chunks, lambda chunk: chunk.chunk_id)
+
     def take_chunks(self, path: Path, entry: FileEntry) -> None:
         """Make a file of chunks, sorted by id, the set's own; it is moved."""
         self._set.take("chunks.jsonl", path, entry)
