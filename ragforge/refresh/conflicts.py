@@ -243,7 +243,7 @@ async def _check_all(checks: Sequence[_Check], recheckers: Recheckers) -> Collec
         do=recheck,
         workers=Workers(recheckers.concurrency, recheckers.observer, recheckers.on_stop),
     )
-    return await collect(checks, work, blank=None, keep=lambda collected: None)
+    return await collect(checks, work)
 
 
 def _sorted_out(

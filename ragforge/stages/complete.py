@@ -121,7 +121,7 @@ async def look(
         do=find,
         workers=workers,
     )
-    return await collect(probes, work, blank=None, keep=lambda collected: None)
+    return await collect(probes, work)
 
 
 def beside(item: Item, survey: Survey, most: int) -> Iterator[ProbeRanks]:

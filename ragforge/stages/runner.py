@@ -65,7 +65,7 @@ class Outcome(Generic[U, R]):
     failure: Failure | None
 
 
-def nothing() -> None:
+def nothing(*_: object) -> None:
     """Do nothing."""
 
 
@@ -105,6 +105,7 @@ class Work(Generic[U, R]):
         workers: Who does it.
         size: Things in a unit, such as the pairs of a batch; what progress is counted in.
         lost: Things of a unit that failed though its result has others.
+        blank: Makes the record that stands for a failed unit; None where none does.
     """
 
     stage: Stage
@@ -113,6 +114,7 @@ class Work(Generic[U, R]):
     workers: Workers
     size: Callable[[U], int] = one
     lost: Callable[[R], int] = none
+    blank: Callable[[U, Failure], R] | None = None
 
 
 async def run(units: Iterable[U], work: Work[U, R]) -> AsyncGenerator[Outcome[U, R], None]:
@@ -334,7 +336,6 @@ async def pour(
     sink: Sink[R],
     *,
     total: int | None,
-    blank: Callable[[U, Failure], R] | None,
 ) -> None:
     """Work through all units and hand over each outcome as it comes.
 
@@ -343,7 +344,6 @@ async def pour(
         work: What to do with each.
         sink: Takes what is done, also behind a stop.
         total: How many things there are in all units, where that is known.
-        blank: Makes the record that stands for a failed unit; None where none does.
 
     Raises:
         RagforgeError: As a unit raised it.
@@ -363,8 +363,8 @@ async def pour(
                 elif outcome.failure is not None:
                     counts["failed"] += size
                     sink.failure(outcome.failure)
-                    if blank is not None:
-                        sink.result(blank(outcome.unit, outcome.failure))
+                    if work.blank is not None:
+                        sink.result(work.blank(outcome.unit, outcome.failure))
     finally:
         ended = {"done": float(counts["done"]), "failed": float(counts["failed"])}
         ended["duration_s"] = time.monotonic() - started
@@ -391,23 +391,22 @@ async def collect(
     units: Sequence[U],
     work: Work[U, R],
     *,
-    blank: Callable[[U, Failure], R] | None,
-    keep: Callable[[Collected[R]], None],
+    keep: Callable[[Collected[R]], None] = nothing,
 ) -> Collected[R]:
     """Work through all units in memory and hand over what is done, also when the run is stopped.
 
     Args:
         units: In any order.
         work: What to do with each.
-        blank: Makes the record that stands for a failed unit; None where none does.
-        keep: Called once, at the end or at the stop, with everything done so far.
+        keep: Called once, at the end or at the stop, with everything done so far; as it is, what
+            was done before a stop is not kept.
 
     Raises:
         RagforgeError: As a unit raised it, after `keep`.
     """
     collected: Collected[R] = Collected()
     try:
-        await pour(units, work, collected, total=len(units), blank=blank)
+        await pour(units, work, collected, total=len(units))
     finally:
         keep(collected)
     return collected

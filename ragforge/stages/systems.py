@@ -57,7 +57,7 @@ async def retrieve(
         do=rank,
         workers=workers,
     )
-    return await collect(queries, work, blank=None, keep=keep)
+    return await collect(queries, work, keep=keep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ async def ask_system(
         do=ask,
         workers=workers,
     )
-    await pour(queries, work, sink, total=len(queries), blank=None)
+    await pour(queries, work, sink, total=len(queries))
 
 
 async def given_by(what: str, reply: Awaitable[T]) -> T:

@@ -120,7 +120,9 @@ class _Unit:
     factor: Decimal
 
 
-def _unit_table() -> dict[str, _Unit]:
+@cache
+def _units() -> dict[str, _Unit]:
+    """Return the units by their names; read when first needed."""
     table = {}
     for line in _UNITS.strip().splitlines():
         head, _, names = line.partition(": ")
@@ -131,7 +133,6 @@ def _unit_table() -> dict[str, _Unit]:
     return table
 
 
-_UNIT = _unit_table()
 _MOST_DIGITS = 20
 """More would not be compared exactly once they are converted."""
 _DIGITS = r"(?:[0-9]{1,3}(?:[ '\u2019][0-9]{3})+|[0-9][0-9.,]*[0-9]|[0-9])"
@@ -222,7 +223,8 @@ def _measured(number: Decimal, before: str, after: str) -> Value | None:
 
 def _unit(name: str) -> _Unit | None:
     """Return a unit by its name, of which only words may be written in capitals."""
-    return _UNIT.get(name) or (_UNIT.get(name.casefold()) if len(name) > 2 else None)
+    units = _units()
+    return units.get(name) or (units.get(name.casefold()) if len(name) > 2 else None)
 
 
 def _decimals(number: Decimal) -> int:

@@ -234,7 +234,7 @@ def test_a_consumer_that_leaves_ends_the_work():
 async def gather(units, job, blank=None):
     kept = []
     try:
-        await collect(units, job, blank=blank, keep=kept.append)
+        await collect(units, replace(job, blank=blank), keep=kept.append)
     except BudgetError:
         kept.append("stopped")
     return kept

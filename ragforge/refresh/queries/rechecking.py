@@ -310,7 +310,7 @@ class Rechecking:
                 self.recheckers.concurrency, self.recheckers.observer, self.recheckers.on_stop
             ),
         )
-        done: Collected[Checked] = await collect(located_queries, work, blank=None, keep=_nothing)
+        done: Collected[Checked] = await collect(located_queries, work)
         self.failures |= {failure.key: failure for failure in done.failures}
         return sorted(done.results, key=lambda one: _key(one.located))
 
@@ -395,7 +395,3 @@ class Rechecking:
 
 def _key(located: LocatedQuery) -> str:
     return located.query.query_id
-
-
-def _nothing(_: object) -> None:
-    """Keep nothing: replies are in the call store."""

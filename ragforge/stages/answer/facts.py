@@ -204,7 +204,7 @@ async def draw_facts(
         do=draw,
         workers=workers,
     )
-    return await collect(queries, work, blank=None, keep=keep)
+    return await collect(queries, work, keep=keep)
 
 
 async def with_facts(query: Query, asker: Asker) -> Query:

@@ -138,8 +138,9 @@ async def grade_answers(
         key=lambda case: f"{system}/{case.query.query_id}",
         do=grade,
         workers=workers,
+        blank=partial(_ungraded, judge.provenance),
     )
-    return await collect(cases, work, blank=partial(_ungraded, judge.provenance), keep=keep)
+    return await collect(cases, work, keep=keep)
 
 
 def _ungraded(judge: Provenance, case: Case, failure: Failure) -> AnswerGrade:

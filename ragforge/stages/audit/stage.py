@@ -393,24 +393,19 @@ def _some_evidence(text: str) -> str:
 
 
 async def _ask(units: Iterable[_Unit], auditing: Auditing) -> Collected[_JudgedText]:
-    """Ask about all units; of those that show the same text for the same purpose, the first."""
+    """Ask about all units; of those that show the same text for the same purpose, the first.
+
+    Where it is stopped nothing is kept: an audit of a part would pass for one of the whole.
+    """
     distinct = {unit.key: unit for unit in reversed(list(units))}
     work: Work[_Unit, _JudgedText] = Work(
         stage="audit",
         key=lambda unit: unit.key,
         do=partial(_judged, auditing),
         workers=auditing.workers,
-    )
-    return await collect(
-        list(distinct.values()),
-        work,
         blank=lambda unit, _: _JudgedText(unit, None),
-        keep=_keep_nothing,
     )
-
-
-def _keep_nothing(_: Collected[_JudgedText]) -> None:
-    """An audit of a part would pass for one of the whole."""
+    return await collect(list(distinct.values()), work)
 
 
 async def _judged(auditing: Auditing, unit: _Unit) -> _JudgedText:

@@ -44,9 +44,9 @@ async def ground_exchanges(
         key=lambda exchange: exchange.query_id,
         do=ground,
         workers=workers,
+        blank=partial(_unchecked, judge.provenance),
     )
-    blank = partial(_unchecked, judge.provenance)
-    await pour(exchanges, work, sink, total=total, blank=blank)
+    await pour(exchanges, work, sink, total=total)
 
 
 def _of_incomplete(exchange: Exchange) -> Grounding:

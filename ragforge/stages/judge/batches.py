@@ -104,9 +104,9 @@ async def judge_batches(
         workers=workers,
         size=lambda batch: len(batch.pairs),
         lost=lambda judged: len(judged.failures),
+        blank=partial(_unjudged, judge.provenance),
     )
-    blank = partial(_unjudged, judge.provenance)
-    await pour(batches, work, _Spread(sink), total=total, blank=blank)
+    await pour(batches, work, _Spread(sink), total=total)
 
 
 @dataclass(frozen=True, slots=True)
