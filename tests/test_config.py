@@ -1,7 +1,7 @@
 import pytest
 from pydantic.fields import FieldInfo
 
-from ragforge.cli.config import as_toml
+from ragforge.api.about import settings_toml
 from ragforge.config import Setting, Settings, each_setting, load
 from ragforge.errors import ConfigError
 from ragforge.files.shipped_folders import shipped
@@ -163,7 +163,7 @@ def test_the_shipped_file_equals_the_defaults():
     """It is where users look up what can be set."""
     text = (shipped("configs") / "default.toml").read_text(encoding="utf-8")
 
-    assert text == as_toml(Settings().model_dump(mode="json"))
+    assert text == settings_toml(Settings().model_dump(mode="json"))
 
 
 def test_the_shipped_file_is_a_settings_file():
@@ -280,7 +280,7 @@ def test_printed_settings_do_not_hold_the_key_of_a_hook():
     values = Settings().model_dump(mode="json")
     values["refresh"]["notify_url"] = "https://chat.example/hooks/KEY"
 
-    printed = as_toml(values)
+    printed = settings_toml(values)
 
     assert '# notify_url = "https://chat.example/…"' in printed
     assert "# Not shown in full" in printed

@@ -3,18 +3,17 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from pydantic import BaseModel
-
-from ragforge import records
-from ragforge.api.call import EVERYTHING, begin
-from ragforge.api.keywords import EveryKeyword
 from ragforge.api.results import Result, plain_values
 from ragforge.config import Settings, each_setting
 from ragforge.corpus.origins.origin import shown_host
 from ragforge.errors import UsageError
-from ragforge.files.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ragforge.api.keywords import EveryKeyword  # It imports much that nothing here needs.
 
 _SECRET: Final = ("notify_url",)
 
@@ -59,7 +58,7 @@ class SettingsInForce(Result):
         return settings_toml(self.settings.model_dump(mode="json")).removesuffix("\n")
 
 
-def settings(**settings: Unpack[EveryKeyword]) -> SettingsInForce:
+def settings(**settings: "Unpack[EveryKeyword]") -> SettingsInForce:
     """Tell which settings are in force: those of a file, the environment and keywords.
 
     Args:
@@ -68,6 +67,8 @@ def settings(**settings: Unpack[EveryKeyword]) -> SettingsInForce:
     Raises:
         ConfigError: A value is not allowed, or the file cannot be taken or needs trust.
     """
+    from ragforge.api.call import EVERYTHING, begin
+
     with begin(EVERYTHING, settings, {}) as call:
         return SettingsInForce(call.settings, tuple(call.notes))
 
@@ -121,7 +122,10 @@ def _meaning(description: str | None) -> str:
     return " ".join((description or "").split())
 
 
-def _kinds() -> dict[str, type[BaseModel]]:
+def _kinds() -> "dict[str, type[BaseModel]]":
+    from ragforge import records  # Showing the settings needs neither.
+    from ragforge.files.manifest import Manifest
+
     kinds = {
         name: kind
         for name, kind in vars(records).items()

@@ -12,12 +12,11 @@ from typing import Final
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_common, add_json, settings_of
-from ragforge.cli.invocation import host_of, shown_words
+from ragforge.cli.invocation import shown_words
 from ragforge.cli.output import dumps, show
 from ragforge.config import (
     DEFAULT_FILE,
     Trust,
-    each_setting,
     found_file,
     list_trusted,
     needing_trust,
@@ -29,7 +28,6 @@ from ragforge.config import (
 from ragforge.errors import ConfigError, UsageError
 from ragforge.evaluating.formatting import one_line, visible
 
-_SECRET: Final = ("notify_url",)
 TRUST_HELP: Final = """\
 Trust the settings file of a folder as it is now.
 
@@ -57,34 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    print(as_toml(settings_of(arguments).model_dump(mode="json")), end="")
+    from ragforge.api.about import SettingsInForce
+
+    print(SettingsInForce(settings_of(arguments)).table())
     return 0
-
-
-def as_toml(values: dict[str, dict[str, object]]) -> str:
-    """Return settings as TOML with their descriptions; what is unset stands as a comment."""
-    lines: list[str] = []
-    section = ""
-    for setting in each_setting():
-        if setting.section != section:
-            section = setting.section
-            lines += [*([""] if lines else []), f"[{section}]"]
-        text = " ".join((setting.info.description or "").split())
-        value = values[setting.section][setting.field]
-        lines.append(f"# {text}")
-        if setting.field in _SECRET and value:
-            lines.append(
-                "# Not shown in full, as the path may be a secret; this line sets nothing."
-            )
-            lines.append(
-                f"# {setting.field} = {json.dumps(host_of(str(value)), ensure_ascii=False)}"
-            )
-            continue
-        # Strings, numbers and lists of strings are written alike in JSON and TOML.
-        lines.append(
-            f"# {setting.field} =" if value is None else f"{setting.field} = {json.dumps(value)}"
-        )
-    return "\n".join(lines) + "\n"
 
 
 def configure_trust(parser: argparse.ArgumentParser) -> None:

@@ -111,22 +111,13 @@ def shown_words(words: Sequence[str]) -> list[str]:
     return masked
 
 
-def host_of(url: str) -> str:
-    """Return the scheme and the host of an address, an ellipsis for the rest."""
-    from ragforge.corpus.origins.origin import shown_url
-
-    scheme, mark, rest = shown_url(url).partition("://")
-    host = rest.partition("/")[0].rpartition("@")[2].rstrip("…?#") if mark else ""
-    return f"{scheme}://{host}/…" if host else "…"
-
-
 def _shown(flag: str, value: str) -> str:
-    from ragforge.corpus.origins.origin import looks_like_address, shown_url
+    from ragforge.corpus.origins.origin import looks_like_address, shown_host, shown_url
 
     if flag == "--notify-url":
-        return host_of(value)
+        return shown_host(value)
     if flag == "--notify-command":
-        return _INSIDE.sub(lambda match: host_of(match[0]), value)
+        return _INSIDE.sub(lambda match: shown_host(match[0]), value)
     if value.lower().startswith(_SQL):
         url, mark, query = value[len(_SQL) :].partition("#")
         is_torn = "@" in re.split(r"\s", query.lstrip(), maxsplit=1)[0]

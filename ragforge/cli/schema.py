@@ -3,7 +3,6 @@
 import argparse
 
 from ragforge.cli.output import dumps
-from ragforge.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -13,25 +12,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from pydantic import BaseModel
+    from ragforge.api.about import schema, schema_names
 
-    from ragforge import records
-    from ragforge.config import Settings
-    from ragforge.files.manifest import Manifest
-
-    kinds = {
-        name: kind
-        for name, kind in vars(records).items()
-        if isinstance(kind, type)
-        and issubclass(kind, records.Record)
-        and kind is not records.Record
-    }
-    schemas: dict[str, type[BaseModel]] = {**kinds, "Manifest": Manifest, "Settings": Settings}
     if arguments.record is None:
-        print("\n".join(sorted(schemas)))
-        return 0
-    if arguments.record not in schemas:
-        there = ", ".join(sorted(schemas))
-        raise UsageError(f"no record {arguments.record!r}; there are: {there}")
-    print(dumps(schemas[arguments.record].model_json_schema()))
+        print("\n".join(schema_names()))
+    else:
+        print(dumps(schema(arguments.record)))
     return 0

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from ragforge.cli.invocation import host_of, invoke, resume_hint
+from ragforge.cli.invocation import invoke, resume_hint
+from ragforge.corpus.origins.origin import shown_host
 from ragforge.errors import EndpointError
 
 NOTE = "\n(… stands for what may be secret: put it back)"
@@ -92,4 +93,4 @@ def test_the_hint_of_an_interrupt_has_no_secrets():
 )
 def test_a_hook_is_shown_as_its_host(url, shown):
     """Chat services put the key into the path."""
-    assert host_of(url) == shown
+    assert shown_host(url) == shown
