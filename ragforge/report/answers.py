@@ -1,4 +1,4 @@
-"""The tables about answers, as rows of text: verdicts, rates, slices, and what to blame."""
+"""Answers, as tables and as JSON: verdicts, rates, slices, and what to blame."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -23,12 +23,12 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
 from ragforge.report.text import table_text
 
-ANSWERS_NOTE: Final = (
+_ANSWERS_NOTE: Final = (
     "“No answer” counts the queries that can be graded (they have an expected answer, or are meant "
     "to have none) and that the system did not answer at all; “unchecked” counts the graded "
     "answers that were not checked for hallucination."
 )
-GIVEN_NOTE: Final = (
+_GIVEN_NOTE: Final = (
     "The answers brought grades of their own, which are in no other number here: all others are of "
     "the judge. Kappa is Cohen's, without weights: 0 is chance. Scores are over answers that have "
     "one from both."
@@ -43,7 +43,7 @@ RATES_NOTE: Final = (
     "missing. Hallucination: the answer claims what none of its chunks says; its bounds take in "
     "answers that were not checked."
 )
-SLICES_NOTE: Final = (
+_SLICES_NOTE: Final = (
     "In brackets: 95 % intervals. A slice with fewer than 5 graded answers is too small to read "
     "anything from."
 )
@@ -52,7 +52,7 @@ DIAGNOSIS_NOTE: Final = (
     "made from; an answer is good when its verdict is correct. Shares are of the queries that fit "
     "a field, with the 95 % interval."
 )
-CONTEXT_NOTE: Final = (
+_CONTEXT_NOTE: Final = (
     "Context precision: the share of an answer's chunks that are relevant, over its judged chunks; "
     "the bounds take those without a judgment as not relevant, and as relevant. Score and wrong "
     "claims: of answers made from relevant chunks only, and of those with irrelevant ones among "
@@ -61,7 +61,7 @@ CONTEXT_NOTE: Final = (
     "simply be harder. A wrong claim contradicts a fact, or is what no chunk says; by grades that "
     "came in a file, it is what these call a hallucination."
 )
-LENGTH_NOTE: Final = (
+_LENGTH_NOTE: Final = (
     "What an answer 2.7 times as long scores more, of attempted answers. A slope that chance "
     "hardly explains (p below 0.01) may be the judge's taste for length."
 )
@@ -78,149 +78,36 @@ RATE_LABELS: Final = {
     "decided_by_rule": "decided by rule",
 }
 
-JsonObject = dict[str, object]
+_JsonObject = dict[str, object]
 
 DOCUMENTS: Final = 12
 """Documents shown, those with the most queries; the rest is in `ragforge answer --json`."""
-GIVEN_SHOWN: Final = 5
+_GIVEN_SHOWN: Final = 5
 _MEANS: Final = ("their score", "judge's score")
 _RATE_HEADERS: Final = ("value", "n", "failed", "bounds")
 
 
-def answers_json(item: AnswerSummary) -> JsonObject:
-    """Return all numbers about the answers of a system."""
-    return {
-        **({"selection": part_json(item.part)} if item.part else {}),
-        "rates": _rates(item.rates),
-        "slices": [_slice_json(part) for part in item.slices],
-        "length": _length(item.length),
-        "given": _given(item.given),
-        "diagnosis": [_diagnosis_json(grid) for grid in item.diagnoses],
-    }
-
-
-def _given(beside: GivenBeside | None) -> JsonObject | None:
-    if beside is None:
-        return None
-    return {
-        "sources": list(beside.sources),
-        "n_given": beside.n_given,
-        "n_both": len(beside.pairs),
-        "n_same": len(beside.pairs) - len(beside.differing),
-        "kappa": beside.kappa,
-        "mean_score_given": beside.mean_given,
-        "mean_score_judged": beside.mean_judged,
-        "differing": [
-            {"query_id": query_id, "given": given, "judged": judged}
-            for query_id, given, judged in beside.pairs
-            if given != judged
-        ],
-    }
-
-
-def rate_json(rate: Rate) -> JsonObject:
-    """Return a rate; its interval is `low` to `high`."""
-    return {
-        "mean": rate.mean,
-        **_ends(rate.interval, "low", "high"),
-        "n": rate.n,
-        "n_failed": rate.n_failed,
-        "n_absent": rate.n_absent,
-        **_ends(rate.bounds, "bound_low", "bound_high"),
-    }
-
-
-def _ends(interval: Ends | None, low: str, high: str) -> JsonObject:
-    return {low: interval.low if interval else None, high: interval.high if interval else None}
-
-
-def _rates(rates: dict[str, Rate]) -> JsonObject:
-    return {name: rate_json(rate) for name, rate in rates.items()}
-
-
-def _slice_json(part: AnswerSlice) -> JsonObject:
-    return {
-        "dimension": part.dimension,
-        "value": part.value,
-        "n_queries": part.n_queries,
-        "is_small": part.is_small,
-        "rates": _rates(part.rates),
-    }
-
-
-def _length(check: LengthCheck) -> JsonObject:
-    found = check.slope
-    is_suspicious = check.is_suspicious
-    return {"slope": found.slope, "p": found.p, "n": found.n, "is_suspicious": is_suspicious}
-
-
-def _diagnosis_json(grid: Diagnosis) -> JsonObject:
-    return {
-        "run": grid.run or None,
-        "readings": {
-            cell.reading: {"count": len(cell.query_ids), "share": rate_json(cell.share)}
-            for cell in grid.cells
-        },
-        "undecided": {item.reason: len(item.query_ids) for item in grid.undecided},
-        "queries": sorted(_queries(grid), key=lambda row: str(row["query_id"])),
-        "context": _context_json(grid.context),
-    }
-
-
-def _queries(grid: Diagnosis) -> Iterable[JsonObject]:
-    for cell in grid.cells:
-        for query_id in cell.query_ids:
-            yield {
-                "query_id": query_id,
-                "retrieval": "good" if cell.retrieval_is_good else "bad",
-                "answer": "good" if cell.answer_is_good else "bad",
-                "reading": cell.reading,
-                "reason": None,
-            }
-    for item in grid.undecided:
-        for query_id in item.query_ids:
-            yield {
-                "query_id": query_id,
-                "retrieval": None,
-                "answer": None,
-                "reading": None,
-                "reason": item.reason,
-            }
-
-
-def _context_json(use: ContextUse) -> JsonObject:
-    apart = use.difference
-    return {
-        "precision": rate_json(use.precision),
-        "n_chunks": use.n_chunks,
-        "n_unjudged": use.n_unjudged,
-        "relevant_only": _group(use.clean),
-        "with_irrelevant": _group(use.noisy),
-        "difference": None
-        if apart is None
-        else {"mean": apart.mean, **_ends(apart.interval, "low", "high")},
-        "n_open": use.n_open,
-    }
-
-
-def _group(group: ContextGroup) -> JsonObject:
-    return {"score": rate_json(group.score), "wrong_claims": rate_json(group.wrong_claims)}
+def render_answers(item: AnswerSummary) -> str:
+    """Return the answers of one system for a terminal, without a line feed at its end."""
+    tables = [rates_table([item]), diagnosis_table([item])]
+    part = ["\n".join(item.part.lines)] if item.part else []
+    return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])
 
 
 def answer_tables(systems: Sequence[AnswerSummary]) -> list[Table]:
     """Return the tables about answers, in the order of the report; some may have no rows."""
     return [
-        answers(systems),
-        given(systems),
-        rates(systems),
-        *slices(systems),
-        lengths(systems),
-        diagnosis(systems),
-        contexts(systems),
+        verdicts_table(systems),
+        given_grades_table(systems),
+        rates_table(systems),
+        *slice_tables(systems),
+        length_table(systems),
+        diagnosis_table(systems),
+        context_table(systems),
     ]
 
 
-def answers(systems: Sequence[AnswerSummary]) -> Table:
+def verdicts_table(systems: Sequence[AnswerSummary]) -> Table:
     """Counts of answers by verdict, and of what has none."""
     rows = tuple(
         (
@@ -244,10 +131,10 @@ def answers(systems: Sequence[AnswerSummary]) -> Table:
         "no answer",
         "unchecked",
     )
-    return Table("Answers by verdict", headers, rows, ANSWERS_NOTE)
+    return Table("Answers by verdict", headers, rows, _ANSWERS_NOTE)
 
 
-def given(systems: Sequence[AnswerSummary]) -> Table:
+def given_grades_table(systems: Sequence[AnswerSummary]) -> Table:
     """How far the grades that count agree with those that came with the answers."""
     rows = []
     for item in systems:
@@ -263,14 +150,14 @@ def given(systems: Sequence[AnswerSummary]) -> Table:
                     number(beside.kappa),
                     number(beside.mean_given),
                     number(beside.mean_judged),
-                    ", ".join(one_line(name, 20) for name in beside.differing[:GIVEN_SHOWN]),
+                    ", ".join(one_line(name, 20) for name in beside.differing[:_GIVEN_SHOWN]),
                 )
             )
     headers = ("system", "grades of", "both", "same verdict", "kappa", *_MEANS, "differing")
-    return Table("Grades that came with the answers", headers, tuple(rows), GIVEN_NOTE)
+    return Table("Grades that came with the answers", headers, tuple(rows), _GIVEN_NOTE)
 
 
-def rates(systems: Sequence[AnswerSummary]) -> Table:
+def rates_table(systems: Sequence[AnswerSummary]) -> Table:
     """Every rate of every system."""
     rows = tuple(
         (item.system, label, *_rate_cells(item.rates[name]))
@@ -280,7 +167,7 @@ def rates(systems: Sequence[AnswerSummary]) -> Table:
     return Table("Answer rates", ("system", "rate", *_RATE_HEADERS), rows, RATES_NOTE)
 
 
-def slices(systems: Sequence[AnswerSummary]) -> list[Table]:
+def slice_tables(systems: Sequence[AnswerSummary]) -> list[Table]:
     """The main rates by property of the query, a table each."""
     tables: list[Table] = []
     for dimension in DIMENSIONS:
@@ -289,12 +176,12 @@ def slices(systems: Sequence[AnswerSummary]) -> list[Table]:
             rows = tuple(
                 (system, *_slice(part)) for system, found in parts.items() for part in found
             )
-            notes = [_left_out(systems, dimension), "" if tables else SLICES_NOTE]
+            notes = [_left_out(systems, dimension), "" if tables else _SLICES_NOTE]
             tables.append(_slice_table(dimension, rows, " ".join(filter(None, notes))))
     return tables
 
 
-def lengths(systems: Sequence[AnswerSummary]) -> Table:
+def length_table(systems: Sequence[AnswerSummary]) -> Table:
     """Whether longer answers score higher or lower."""
     rows = []
     for item in systems:
@@ -303,10 +190,10 @@ def lengths(systems: Sequence[AnswerSummary]) -> Table:
         slope = MISSING if fitted.slope is None else f"{fitted.slope:+.3f}"
         rows.append((item.system, slope, p_value(fitted.p), f"{fitted.n:,}", reading))
     headers = ("system", "slope", "p", "n", "reading")
-    return Table("Score and length", headers, tuple(rows), LENGTH_NOTE)
+    return Table("Score and length", headers, tuple(rows), _LENGTH_NOTE)
 
 
-def diagnosis(systems: Sequence[AnswerSummary]) -> Table:
+def diagnosis_table(systems: Sequence[AnswerSummary]) -> Table:
     """Whether retrieval or the model is to blame, by system and run."""
     rows = tuple(
         (item.system, context_name(grid), *_diagnosis(grid))
@@ -317,7 +204,7 @@ def diagnosis(systems: Sequence[AnswerSummary]) -> Table:
     return Table("Retrieval or the model?", headers, rows, DIAGNOSIS_NOTE)
 
 
-def contexts(systems: Sequence[AnswerSummary]) -> Table:
+def context_table(systems: Sequence[AnswerSummary]) -> Table:
     """Whether the chunks were needed, and what those did that were not."""
     rows = tuple(
         (item.system, context_name(grid), *row)
@@ -326,7 +213,7 @@ def contexts(systems: Sequence[AnswerSummary]) -> Table:
         for row in _context(grid.context)
     )
     headers = ("system", "context", "what", *_RATE_HEADERS)
-    return Table("Were the chunks needed?", headers, rows, CONTEXT_NOTE)
+    return Table("Were the chunks needed?", headers, rows, _CONTEXT_NOTE)
 
 
 def context_name(grid: Diagnosis) -> str:
@@ -334,7 +221,7 @@ def context_name(grid: Diagnosis) -> str:
     return f"top 5 of {grid.run}" if grid.run else "its own chunks"
 
 
-def with_interval(rate: Rate) -> str:
+def _rate_with_interval(rate: Rate) -> str:
     """Return a rate with its interval in brackets."""
     return f"{number(rate.mean)} ({ends(rate.interval)})" if rate.interval else number(rate.mean)
 
@@ -372,7 +259,7 @@ def p_value(p: float | None) -> str:
 
 
 def _rate_cells(rate: Rate) -> tuple[str, ...]:
-    return (with_interval(rate), count_of(rate), f"{rate.n_failed:,}", bounds(rate))
+    return (_rate_with_interval(rate), count_of(rate), f"{rate.n_failed:,}", bounds(rate))
 
 
 def _parts_of(item: AnswerSummary, dimension: str) -> list[AnswerSlice]:
@@ -388,7 +275,7 @@ def _slice(part: AnswerSlice) -> Iterable[str]:
     yield f"{part.rates['score'].n:,}"
     yield f"{part.rates['score'].n_failed:,}"
     for rate in part.rates.values():
-        yield with_interval(rate)
+        yield _rate_with_interval(rate)
     yield "too small to read" if part.is_small else ""
 
 
@@ -439,8 +326,121 @@ def _context(use: ContextUse) -> Iterable[tuple[str, ...]]:
     )
 
 
-def render_answers(item: AnswerSummary) -> str:
-    """Return the answers of one system for a terminal, without a line feed at its end."""
-    tables = [rates([item]), diagnosis([item])]
-    part = ["\n".join(item.part.lines)] if item.part else []
-    return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])
+def answers_json(item: AnswerSummary) -> _JsonObject:
+    """Return all numbers about the answers of a system."""
+    return {
+        **({"selection": part_json(item.part)} if item.part else {}),
+        "rates": _rates(item.rates),
+        "slices": [_slice_json(part) for part in item.slices],
+        "length": _length(item.length),
+        "given": _given(item.given),
+        "diagnosis": [_diagnosis_json(grid) for grid in item.diagnoses],
+    }
+
+
+def _given(beside: GivenBeside | None) -> _JsonObject | None:
+    if beside is None:
+        return None
+    return {
+        "sources": list(beside.sources),
+        "n_given": beside.n_given,
+        "n_both": len(beside.pairs),
+        "n_same": len(beside.pairs) - len(beside.differing),
+        "kappa": beside.kappa,
+        "mean_score_given": beside.mean_given,
+        "mean_score_judged": beside.mean_judged,
+        "differing": [
+            {"query_id": query_id, "given": given, "judged": judged}
+            for query_id, given, judged in beside.pairs
+            if given != judged
+        ],
+    }
+
+
+def _rate_json(rate: Rate) -> _JsonObject:
+    """Return a rate; its interval is `low` to `high`."""
+    return {
+        "mean": rate.mean,
+        **_ends(rate.interval, "low", "high"),
+        "n": rate.n,
+        "n_failed": rate.n_failed,
+        "n_absent": rate.n_absent,
+        **_ends(rate.bounds, "bound_low", "bound_high"),
+    }
+
+
+def _ends(interval: Ends | None, low: str, high: str) -> _JsonObject:
+    return {low: interval.low if interval else None, high: interval.high if interval else None}
+
+
+def _rates(rates: dict[str, Rate]) -> _JsonObject:
+    return {name: _rate_json(rate) for name, rate in rates.items()}
+
+
+def _slice_json(part: AnswerSlice) -> _JsonObject:
+    return {
+        "dimension": part.dimension,
+        "value": part.value,
+        "n_queries": part.n_queries,
+        "is_small": part.is_small,
+        "rates": _rates(part.rates),
+    }
+
+
+def _length(check: LengthCheck) -> _JsonObject:
+    found = check.slope
+    is_suspicious = check.is_suspicious
+    return {"slope": found.slope, "p": found.p, "n": found.n, "is_suspicious": is_suspicious}
+
+
+def _diagnosis_json(grid: Diagnosis) -> _JsonObject:
+    return {
+        "run": grid.run or None,
+        "readings": {
+            cell.reading: {"count": len(cell.query_ids), "share": _rate_json(cell.share)}
+            for cell in grid.cells
+        },
+        "undecided": {item.reason: len(item.query_ids) for item in grid.undecided},
+        "queries": sorted(_queries(grid), key=lambda row: str(row["query_id"])),
+        "context": _context_json(grid.context),
+    }
+
+
+def _queries(grid: Diagnosis) -> Iterable[_JsonObject]:
+    for cell in grid.cells:
+        for query_id in cell.query_ids:
+            yield {
+                "query_id": query_id,
+                "retrieval": "good" if cell.retrieval_is_good else "bad",
+                "answer": "good" if cell.answer_is_good else "bad",
+                "reading": cell.reading,
+                "reason": None,
+            }
+    for item in grid.undecided:
+        for query_id in item.query_ids:
+            yield {
+                "query_id": query_id,
+                "retrieval": None,
+                "answer": None,
+                "reading": None,
+                "reason": item.reason,
+            }
+
+
+def _context_json(use: ContextUse) -> _JsonObject:
+    apart = use.difference
+    return {
+        "precision": _rate_json(use.precision),
+        "n_chunks": use.n_chunks,
+        "n_unjudged": use.n_unjudged,
+        "relevant_only": _group(use.clean),
+        "with_irrelevant": _group(use.noisy),
+        "difference": None
+        if apart is None
+        else {"mean": apart.mean, **_ends(apart.interval, "low", "high")},
+        "n_open": use.n_open,
+    }
+
+
+def _group(group: ContextGroup) -> _JsonObject:
+    return {"score": _rate_json(group.score), "wrong_claims": _rate_json(group.wrong_claims)}

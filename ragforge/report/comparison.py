@@ -46,7 +46,7 @@ def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
         report: What was found.
         n_moved: Queries to show that gained most, and that lost most, of each pair.
     """
-    document = comparison_document(report, n_moved)
+    document = _comparison_document(report, n_moved)
     part = []
     if report.part is not None:
         head, *table = report.part.lines
@@ -55,7 +55,7 @@ def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
     return "\n\n".join([*lead, *part, *_LAYOUT.blocks(document)]).replace(_NO_BREAK, " ")
 
 
-def comparison_document(report: ComparisonReport, n_moved: int = 0) -> Document:
+def _comparison_document(report: ComparisonReport, n_moved: int = 0) -> Document:
     """Return the comparison as a document, pair by pair.
 
     Three and more runs start with their means and the differences that survive the correction.
@@ -65,7 +65,7 @@ def comparison_document(report: ComparisonReport, n_moved: int = 0) -> Document:
         blocks += [means_table(report), survivors_table(report)]
     for items in by_pair(report.items):
         blocks += [pair_table(items), Listing("", tuple(findings(items))), *unknown_tables(items)]
-        blocks += moved_tables(items, n_moved)
+        blocks += _moved_tables(items, n_moved)
     blocks.append(Listing("", (*legend(report), *_notes(report))))
     return Document("", (graded_line(report.graded_by),), tuple(blocks))
 
@@ -82,7 +82,7 @@ def means_table(report: ComparisonReport) -> Table:
         bare = [measure for measure in report.measures if measure not in report.letters]
         note += f" No letters in {', '.join(bare)}: see what is UNKNOWN." if bare else ""
     elif report.baseline is not None:
-        note = f"All others are held against {display_name(report.baseline)} only."
+        note = f"All others are held against {_display_name(report.baseline)} only."
     return Table("Means", (report.of.removesuffix("s"), *report.measures), rows, note)
 
 
@@ -112,7 +112,7 @@ def pair_table(items: Sequence[Compared]) -> Table:
     first = items[0].comparison
     counts = {item.comparison.n for item in items}
     queries = plural(max(counts), "query", "queries")
-    title = f"A = {display_name(first.a)}, B = {display_name(first.b)}; {queries}"
+    title = f"A = {_display_name(first.a)}, B = {_display_name(first.b)}; {queries}"
     headers: tuple[str, ...] = (
         *("measure", "A", "B", "diff", "%", "interval", "p", "p corr.", "winner"),
         *("W/T/L", "d_z", "shows", "for half"),
@@ -129,7 +129,7 @@ def unknown_tables(items: Sequence[Compared]) -> list[Table]:
     return [table for table in (_holes(items), _left_out(items)) if table.rows]
 
 
-def moved_tables(items: Sequence[Compared], n_moved: int) -> list[Table]:
+def _moved_tables(items: Sequence[Compared], n_moved: int) -> list[Table]:
     """Return the queries that moved most in the first measure; none where none moved."""
     first, n_moved = items[0], max(n_moved, 0)
     moved = [
@@ -252,7 +252,7 @@ def by_pair(items: Iterable[Compared]) -> list[list[Compared]]:
     return [list(found) for _, found in grouped]
 
 
-def display_name(name: str) -> str:
+def _display_name(name: str) -> str:
     """Return the name of a run fit for a sentence."""
     return one_line(name, _NAME_CHARS)
 
@@ -313,12 +313,12 @@ def _lead_caveats(items: Sequence[Compared]) -> list[str]:
         if item.unjudged is not None and _holds_zero(item.unjudged.bounds):
             sentences.append(
                 f"{comparison.measure}: the chunks without a grade could take "
-                f"{display_name(winner)}'s lead away; judge them before you decide."
+                f"{_display_name(winner)}'s lead away; judge them before you decide."
             )
         if item.failure_bounds is not None and _holds_zero(item.failure_bounds):
             sentences.append(
                 f"{comparison.measure}: the {plural(item.n_left_out, 'query', 'queries')} left out "
-                f"could take {display_name(winner)}'s lead away; mend the failures first."
+                f"could take {_display_name(winner)}'s lead away; mend the failures first."
             )
     return sentences
 
@@ -370,7 +370,7 @@ def _better(comparisons: Sequence[Comparison], letter: str) -> str:
     listed = [
         f"{_named(item)} by {number(abs(item.diff or 0), SHORT)} {_lead(item)}" for item in won
     ]
-    return f"{display_name(name)} is better in {_enumerated(listed)}."
+    return f"{_display_name(name)} is better in {_enumerated(listed)}."
 
 
 def _named(comparison: Comparison) -> str:

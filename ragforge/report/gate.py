@@ -24,7 +24,7 @@ _FALLEN: Final = ("query", "baseline", "now", "text")
 _LAYOUT: Final = TextLayout(100, partial(harmless, limit=_SENTENCE), break_on_hyphens=False)
 
 _NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-COMMENT_BYTES: Final = 60_000
+_COMMENT_BYTES: Final = 60_000
 """A comment on GitHub may have 65,536 characters; what is longer is refused."""
 _CUT: Final = "\n_Cut here: the rest does not fit; `ragforge gate` prints all of it._\n"
 _REFERENCES: Final = re.compile(
@@ -37,9 +37,9 @@ _NAME: Final = re.compile(r"[^A-Za-z0-9._+]+")
 _SIGNS: Final = {"PASS": "✅", "FAIL": "❌", "REFUSED": "⛔", "UNCHECKED": "⚪"}
 _LONGEST: Final = 1600
 """Characters of a sentence."""
-SUMMARY_BYTES: Final = 1024 * 1024
+_SUMMARY_BYTES: Final = 1024 * 1024
 """A longer summary of a step is dropped whole."""
-MOST_ANNOTATIONS: Final = 10
+_MOST_ANNOTATIONS: Final = 10
 """Of each kind; what comes beyond is not shown."""
 _MESSAGE_CHARACTERS: Final = 1000
 
@@ -51,17 +51,17 @@ def render_gate(verdict: Verdict) -> str:
     """
     graded = harmless(graded_line(verdict.graded_by), _SENTENCE)
     head = f"{graded}\ngate: {verdict.title}\n{harmless(verdict.head)}"
-    return "\n\n".join([head, *_LAYOUT.blocks(gate_document(verdict, of_checks=""))])
+    return "\n\n".join([head, *_LAYOUT.blocks(_gate_document(verdict, of_checks=""))])
 
 
-def gate_document(verdict: Verdict, of_checks: str = "Checks") -> Document:
+def _gate_document(verdict: Verdict, of_checks: str = "Checks") -> Document:
     """Return the verdict as a document: refusals, checks, what changed, and which queries fell.
 
     Args:
         verdict: Of the gate.
         of_checks: Title of the table of checks.
     """
-    blocks: list[Block] = [Listing("refused", tuple(refusal_lines(verdict)))]
+    blocks: list[Block] = [Listing("refused", tuple(_refusal_lines(verdict)))]
     if verdict.checks:
         blocks += [
             replace(check_table(verdict), title=of_checks),
@@ -70,7 +70,7 @@ def gate_document(verdict: Verdict, of_checks: str = "Checks") -> Document:
     changes = tuple(change.text for change in verdict.changes)
     blocks.append(Listing("what changed since the baseline", changes))
     if verdict.fallen:
-        blocks.append(fallen_table(verdict))
+        blocks.append(_fallen_table(verdict))
     blocks.append(Listing("notes", tuple(verdict.notes)))
     return Document(
         title=verdict.title,
@@ -98,7 +98,7 @@ def check_table(verdict: Verdict) -> Table:
     return Table("Checks", headers, rows)
 
 
-def fallen_table(verdict: Verdict) -> Table:
+def _fallen_table(verdict: Verdict) -> Table:
     """Return the queries that fell most."""
     rows = tuple(
         (
@@ -121,7 +121,7 @@ def _sentence(check: Check) -> str:
     return f"{check.text} {power_text(check)}".strip()
 
 
-def refusal_lines(verdict: Verdict) -> list[str]:
+def _refusal_lines(verdict: Verdict) -> list[str]:
     """Return why nothing is decided, each with the flag that allows it."""
     return [
         f"{item.reason} (allow with {item.flag})" if item.flag else item.reason
@@ -162,7 +162,7 @@ def render_junit(verdict: Verdict) -> str:
     now = verdict.evaluation
     suite = SubElement(root, "testsuite", {"name": _xml(f"gate {now.dataset} {now.run}"), **counts})
     _properties(suite, verdict)
-    for index, line in enumerate(refusal_lines(verdict), start=1):
+    for index, line in enumerate(_refusal_lines(verdict), start=1):
         _failure(_case(suite, verdict, f"refused {index}"), line, "refused")
     for check in verdict.checks:
         _checked(_case(suite, verdict, check.name), check)
@@ -223,7 +223,7 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub("\ufffd", visible(text))
 
 
-def render_gate_markdown(verdict: Verdict, limit: int = COMMENT_BYTES) -> str:
+def render_gate_markdown(verdict: Verdict, limit: int = _COMMENT_BYTES) -> str:
     """Return the verdict as Markdown of less than `limit` bytes, cut at a line with a note.
 
     The first line is a comment that is not shown: the same for the same dataset and run, so that
@@ -232,7 +232,7 @@ def render_gate_markdown(verdict: Verdict, limit: int = COMMENT_BYTES) -> str:
     title = f"{_SIGNS[verdict.outcome]} ragforge gate: {verdict.title}"
     graded = _plain(graded_line(verdict.graded_by))
     blocks = [f"{marker(verdict)}\n{graded}", f"## {title}", _plain(verdict.head)]
-    blocks.extend(map(_markdown_block, gate_document(verdict).blocks))
+    blocks.extend(map(_markdown_block, _gate_document(verdict).blocks))
     return cut("\n\n".join(blocks) + "\n", limit)
 
 
@@ -295,10 +295,10 @@ def _name(text: str) -> str:
 def annotations(verdict: Verdict) -> list[str]:
     """Return workflow commands, one a line: errors for what failed, and a notice."""
     errors = [f"::error title={_property(t)}::{_message(m)}" for t, m in _errors(verdict)]
-    if len(errors) > MOST_ANNOTATIONS:
-        left_out = len(errors) - MOST_ANNOTATIONS + 1
+    if len(errors) > _MOST_ANNOTATIONS:
+        left_out = len(errors) - _MOST_ANNOTATIONS + 1
         more = f"::error title={_property('gate')}::{left_out} more failed; see the summary"
-        errors = [*errors[: MOST_ANNOTATIONS - 1], more]
+        errors = [*errors[: _MOST_ANNOTATIONS - 1], more]
     message = _message(f"{verdict.title}: {verdict.head}")
     return [*errors, f"::notice title={_property('ragforge gate')}::{message}"]
 
@@ -313,11 +313,11 @@ def step_summary(verdict: Verdict, n_bytes_there: int) -> str:
     Returns:
         Markdown; "" where there is no room for any.
     """
-    return cut(render_gate_markdown(verdict, SUMMARY_BYTES), SUMMARY_BYTES - n_bytes_there)
+    return cut(render_gate_markdown(verdict, _SUMMARY_BYTES), _SUMMARY_BYTES - n_bytes_there)
 
 
 def _errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    for line in refusal_lines(verdict):
+    for line in _refusal_lines(verdict):
         yield "gate refused", line
     for check in verdict.checks:
         if check.outcome == "FAIL":

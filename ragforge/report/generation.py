@@ -25,10 +25,11 @@ from ragforge.files.manifest import Manifest, Spent
 from ragforge.measures.capture_recapture import Completeness
 from ragforge.measures.power import detectable_difference
 from ragforge.records import Coverage, FunnelStep, GenerationReport, ShareRow, Spread
-from ragforge.report.markdown import escape_markdown, markdown_table
+from ragforge.report.document import Listing
+from ragforge.report.markdown import escape_markdown, markdown_block
 from ragforge.report.text import table_text
 
-TOO_ALIKE: Final = 0.70
+_TOO_ALIKE: Final = 0.70
 """Median overlap from which questions flatter lexical search; people who had the passage before
 them reached it (XQuAD, English: 0.71)."""
 
@@ -57,11 +58,11 @@ _LIMITS: Final = (
 
 def generation_text(report: GenerationReport) -> str:
     """Return the whole report for a terminal, without a line feed at its end."""
-    blocks = map(table_text, generation_tables(report))
-    return "\n\n".join([*blocks, "\n".join(generation_lines(report))])
+    blocks = map(table_text, _generation_tables(report))
+    return "\n\n".join([*blocks, "\n".join(_generation_lines(report))])
 
 
-def generation_tables(report: GenerationReport) -> list[Table]:
+def _generation_tables(report: GenerationReport) -> list[Table]:
     """Return the funnel, the coverage and the shares."""
     return [
         Table(
@@ -82,7 +83,7 @@ def generation_tables(report: GenerationReport) -> list[Table]:
     ]
 
 
-def generation_lines(report: GenerationReport) -> list[str]:
+def _generation_lines(report: GenerationReport) -> list[str]:
     """Return what the tables do not say, a sentence a line."""
     off = ", ".join(f"{margin} {value:.2f}" for margin, value in report.variation.items())
     lines = [
@@ -184,7 +185,7 @@ def _overlap_lines(report: GenerationReport) -> Iterable[str]:
     if report.overlap is None:
         return
     overlap = report.overlap
-    alike = "" if overlap.median < TOO_ALIKE else "; such questions flatter lexical search"
+    alike = "" if overlap.median < _TOO_ALIKE else "; such questions flatter lexical search"
     yield (
         f"words shared with the chunk: median {overlap.median:.2f} ({overlap.q1:.2f} to "
         f"{overlap.q3:.2f}); real queries {report.real_overlap:.2f}{alike}"
@@ -315,13 +316,9 @@ def render_card(
         f"# {name}",
         f"An evaluation set for retrieval-augmented generation, version {manifest.version}: "
         f"{counts}",
-        "## Made from",
-        "\n".join(f"- {escape_markdown(key)}: {value}" for key, value in _provenance(manifest)),
-        *map(markdown_table, generation_tables(report)),
-        "## Figures",
-        "\n".join(
-            f"- {escape_markdown(line)}" for line in _card_figures(manifest, report, n_queries)
-        ),
+        markdown_block(Listing("made from", tuple(_provenance(manifest)))),
+        *map(markdown_block, _generation_tables(report)),
+        markdown_block(Listing("figures", tuple(_card_figures(manifest, report, n_queries)))),
         "## Licence",
         licence,
         "## Limits",
@@ -358,7 +355,7 @@ def _by_origin(origins: Mapping[str, int]) -> str:
 
 
 def _card_figures(manifest: Manifest, report: GenerationReport, n_queries: int) -> list[str]:
-    lines = generation_lines(report)
+    lines = _generation_lines(report)
     if n_queries != report.n_accepted:
         made = f"the tables and figures here are of the {report.n_accepted:,} generated queries"
         lines = [f"{made}, as they were made", *lines[:-1], size_advice(n_queries)]
@@ -366,11 +363,10 @@ def _card_figures(manifest: Manifest, report: GenerationReport, n_queries: int) 
     return lines if audit is None else [f"reviewed by people: {audit.in_words()}", *lines]
 
 
-def _provenance(manifest: Manifest) -> Iterable[tuple[str, str]]:
-    for key, value in sorted(manifest.made_from.items()):
-        yield key, escape_markdown(value) or "none"
-    yield "models", escape_markdown(", ".join(manifest.models)) or "none"
+def _provenance(manifest: Manifest) -> Iterable[str]:
+    yield from (f"{key}: {value or 'none'}" for key, value in sorted(manifest.made_from.items()))
+    yield f"models: {', '.join(manifest.models) or 'none'}"
     spent = manifest.spent
     cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
     tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
-    yield "spent", f"{spent.calls:,} calls, {tokens}, cost {cost}"
+    yield f"spent: {spent.calls:,} calls, {tokens}, cost {cost}"

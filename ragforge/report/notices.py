@@ -13,7 +13,7 @@ from ragforge.measures.listed_relevance import by_grades
 from ragforge.report.document import Notice
 from ragforge.report.judges import beats_baseline, judge_in_words, of_another_judge
 
-BASELINE_TITLE: Final = "Judged by the offline baseline"
+_BASELINE_TITLE: Final = "Judged by the offline baseline"
 MEAN_NOTE: Final = (
     "n counts the queries that have a value. In brackets is the 95 % interval of the mean over "
     "queries like these. Where failures could change a mean, square brackets give its bounds: "
@@ -43,7 +43,7 @@ _MEANINGS: Final = {
     "SetR": "Share of the known relevant chunks that was retrieved at all.",
     "SetF": "Harmonic mean of SetP and SetR.",
 }
-MOCK_TITLE: Final = "Made-up grades"
+_MOCK_TITLE: Final = "Made-up grades"
 _MADE_UP: Final = (
     "`ragforge mock` stood in the place of a language model. What it says is made up: the numbers "
     "below show that everything runs, and nothing else. Judge again with a model."
@@ -58,7 +58,7 @@ def notices(summary: Summary) -> list[Notice]:
     if summary.baseline_judges:
         listed.append(_baseline(summary))
     if any(judge.is_mock for judge in summary.judges):
-        listed.append(Notice(MOCK_TITLE, _MADE_UP, is_loud=True))
+        listed.append(Notice(_MOCK_TITLE, _MADE_UP, is_loud=True))
     listed.extend(_beside_people(summary))
     listed.extend(_audited(summary))
     listed.extend(_out_of_reach(summary))
@@ -152,7 +152,7 @@ def _baseline(summary: Summary) -> Notice:
             "lexical rule, the others from a language model. Judge these with the model too before "
             "you decide anything."
         )
-    return Notice(BASELINE_TITLE, text, is_loud=True)
+    return Notice(_BASELINE_TITLE, text, is_loud=True)
 
 
 def _beside_people(summary: Summary) -> Iterable[Notice]:

@@ -21,74 +21,74 @@ from ragforge.report.markdown import document_markdown
 from ragforge.report.notices import notices, size_line
 from ragforge.report.tables import (
     answer_comparison_tables,
-    attention,
-    causes,
+    attention_table,
+    causes_table,
     comparison_tables,
-    failures,
-    first_relevant,
-    grades,
-    headline,
-    judged_by,
-    latencies,
-    making,
-    measures,
-    patterns,
-    queries_by,
-    recall,
-    slices,
-    spread,
-    worst,
+    failures_table,
+    first_relevant_table,
+    grades_table,
+    judges_table,
+    latency_table,
+    meanings_table,
+    measures_table,
+    patterns_table,
+    provenance_table,
+    queries_table,
+    recall_table,
+    slice_tables,
+    spread_table,
+    worst_table,
 )
 from ragforge.report.text import REPORT_LAYOUT
 
 
 def render_text(summary: Summary) -> str:
     """Return the report as plain text; no character of the data can steer a terminal."""
-    return REPORT_LAYOUT.document(report_document(summary)) + "\n"
+    return REPORT_LAYOUT.document(_report_document(summary)) + "\n"
 
 
 def render_markdown(summary: Summary) -> str:
     """Return the report as Markdown; data in it is text and no markup, link or mention."""
-    return document_markdown(report_document(summary)) + "\n"
+    return document_markdown(_report_document(summary)) + "\n"
 
 
-def report_document(summary: Summary) -> Document:
+def _report_document(summary: Summary) -> Document:
     """Return the report as a document: what to be careful about, then all tables that have rows."""
     return Document(
         title=f"ragforge report: {summary.making.name}",
         lead=(graded_line(summary.graded_by), size_line(summary)),
-        blocks=(*notices(summary), *all_tables(summary)),
+        blocks=(*notices(summary), *_all_tables(summary)),
     )
 
 
-def all_tables(summary: Summary) -> list[Table]:
+def _all_tables(summary: Summary) -> list[Table]:
     """Return the tables that have rows, in the order of the report."""
     names = [run.name for run in summary.runs]
     tables = [
         changes_table(summary.history, names),
-        headline(summary),
-        patterns(summary),
+        measures_table(summary),
+        patterns_table(summary),
         trends_table(summary.history, names),
         *([batches_table(summary.batches)] if summary.batches else []),
         *comparison_tables(summary),
-        attention(summary),
-        latencies(summary),
-        spread(summary),
-        first_relevant(summary),
-        recall(summary),
-        *slices(summary),
-        causes(summary),
-        worst(summary),
+        attention_table(summary),
+        latency_table(summary),
+        spread_table(summary),
+        first_relevant_table(summary),
+        recall_table(summary),
+        *slice_tables(summary),
+        causes_table(summary),
+        worst_table(summary),
         *answer_comparison_tables(summary),
         *answer_tables(summary.answers),
-        judged_by(summary),
+        judges_table(summary),
         *map(agreement_table, summary.agreement),
         *audit_tables(summary.audit),
-        grades(summary),
-        failures(summary),
-        queries_by(summary),
-        measures(summary),
-        making(summary.making),
+        grades_table(summary),
+        failures_table(summary),
+        queries_table(summary),
+        meanings_table(summary),
+        provenance_table(summary.making),
     ]
     return [table for table in tables if table.rows]
 

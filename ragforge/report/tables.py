@@ -24,12 +24,12 @@ from ragforge.report.notices import MEAN_NOTE, meaning, threshold_note
 from ragforge.report.worst import cause_cells
 
 CURVE_RANKS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
-CURVE_NOTE: Final = (
+_CURVE_NOTE: Final = (
     "Recall at k: share of the known relevant chunks among the first k, in the mean over the "
     "queries, with its 95 % interval."
 )
 
-UNKNOWN: Final = "unknown"
+_UNKNOWN: Final = "unknown"
 
 
 def comparison_tables(summary: Summary) -> list[Table]:
@@ -59,22 +59,22 @@ def answer_comparison_tables(summary: Summary) -> list[Table]:
     return [replace(pair_table(items), note=" ".join(verdict(items))) for items in pairs]
 
 
-def recall(summary: Summary) -> Table:
+def recall_table(summary: Summary) -> Table:
     """How much is found by how far down one looks."""
     runs = [run for run in summary.runs if run.curve]
     ranks = [k for k in CURVE_RANKS if any(point.k == k for run in runs for point in run.curve)]
     rows = tuple((f"R@{k}", *(_recall(run, k) for run in runs)) for k in ranks)
     headers = ("recall at", *(run.name for run in runs))
-    return Table("Recall by how far down one looks", headers, rows, CURVE_NOTE)
+    return Table("Recall by how far down one looks", headers, rows, _CURVE_NOTE)
 
 
-def patterns(summary: Summary) -> Table:
+def patterns_table(summary: Summary) -> Table:
     """What the measures of each run mean together."""
     rows = tuple((run.name, sentence) for run in summary.runs for sentence in run.patterns)
     return Table("What the measures mean together", ("run", "pattern, and where to look"), rows)
 
 
-def causes(summary: Summary) -> Table:
+def causes_table(summary: Summary) -> Table:
     """Why queries did badly."""
     rows = tuple(
         (run, *cause_cells(group), CAUSES[group.code].remedy)
@@ -85,7 +85,7 @@ def causes(summary: Summary) -> Table:
     return Table("Likely causes of bad queries", headers, rows)
 
 
-def latencies(summary: Summary) -> Table:
+def latency_table(summary: Summary) -> Table:
     """How long each run took for a query."""
     rows = tuple(
         (
@@ -109,7 +109,7 @@ def _recall(run: RunSummary, k: int) -> str:
     return f"{number(point.mean)} ({number(point.interval.low)}-{number(point.interval.high)})"
 
 
-def headline(summary: Summary) -> Table:
+def measures_table(summary: Summary) -> Table:
     """Measures by runs: bounds are wide, and runs are fewer than measures."""
     means = [[run.estimates[name] for run in summary.runs] for name in summary.measures]
     rows = [
@@ -124,7 +124,7 @@ def headline(summary: Summary) -> Table:
     return Table("Retrieval", headers, tuple(rows) if summary.runs else (), MEAN_NOTE)
 
 
-def attention(summary: Summary) -> Table:
+def attention_table(summary: Summary) -> Table:
     """What each run calls attention to."""
     headers = (
         "run",
@@ -140,7 +140,7 @@ def attention(summary: Summary) -> Table:
     return Table("Queries to look at", headers, rows, "Counts are queries.")
 
 
-def spread(summary: Summary) -> Table:
+def spread_table(summary: Summary) -> Table:
     """How the primary measure spreads over the queries."""
     labels = summary.runs[0].histogram if summary.runs else ()
     rows = tuple((run.name, *(str(bar.count) for bar in run.histogram)) for run in summary.runs)
@@ -148,7 +148,7 @@ def spread(summary: Summary) -> Table:
     return Table(f"Queries by {PRIMARY}", headers, rows)
 
 
-def first_relevant(summary: Summary) -> Table:
+def first_relevant_table(summary: Summary) -> Table:
     """How far down the first relevant chunk is."""
     labels = summary.runs[0].first_relevant if summary.runs else ()
     rows = tuple((r.name, *(str(bar.count) for bar in r.first_relevant)) for r in summary.runs)
@@ -157,7 +157,7 @@ def first_relevant(summary: Summary) -> Table:
     return Table("Queries by rank of the first relevant chunk", headers, rows, note)
 
 
-def sliced_by(summary: Summary) -> list[str]:
+def slice_dimensions(summary: Summary) -> list[str]:
     """Return the properties that part the queries; one value for all would repeat the mean."""
     values: dict[str, set[str]] = {}
     for run in summary.runs:
@@ -166,10 +166,10 @@ def sliced_by(summary: Summary) -> list[str]:
     return [dimension for dimension in DIMENSIONS if len(values.get(dimension, ())) > 1]
 
 
-def slices(summary: Summary) -> list[Table]:
+def slice_tables(summary: Summary) -> list[Table]:
     """The primary measure by property of the query, a table each."""
     tables = []
-    for dimension in sliced_by(summary):
+    for dimension in slice_dimensions(summary):
         rows = tuple(
             (
                 value,
@@ -197,7 +197,7 @@ def slices_by_value(summary: Summary, dimension: str) -> dict[str, list[Slice | 
     return {value: [parts.get(value) for parts in by_run] for value in values}
 
 
-def worst(summary: Summary) -> Table:
+def worst_table(summary: Summary) -> Table:
     """The queries the runs did worst on."""
     rows = []
     for run, query_id, cell in summary.table.worst_cells():
@@ -208,7 +208,7 @@ def worst(summary: Summary) -> Table:
     return Table("Worst queries", headers, tuple(rows))
 
 
-def judged_by(summary: Summary) -> Table:
+def judges_table(summary: Summary) -> Table:
     """Who judged."""
     rows = tuple(
         (
@@ -225,7 +225,7 @@ def judged_by(summary: Summary) -> Table:
     return Table("Judged by", headers, rows)
 
 
-def grades(summary: Summary) -> Table:
+def grades_table(summary: Summary) -> Table:
     """How often each source gave each grade."""
     has_lists = any(item.n_listed for item in summary.grades)
     rows = tuple(
@@ -243,13 +243,13 @@ def grades(summary: Summary) -> Table:
     return Table("Grades", headers, rows, f"{note}.")
 
 
-def failures(summary: Summary) -> Table:
+def failures_table(summary: Summary) -> Table:
     """Failures by stage and kind."""
     rows = tuple((item.what, item.kind, f"{item.count:,}") for item in summary.failures)
     return Table("Failures", ("stage", "kind", "count"), rows)
 
 
-def queries_by(summary: Summary) -> Table:
+def queries_table(summary: Summary) -> Table:
     """Numbers of queries by property."""
     total = summary.counts.n_queries
     rows = tuple(
@@ -260,7 +260,7 @@ def queries_by(summary: Summary) -> Table:
     return Table("Queries", ("property", "value", "queries", "share"), rows)
 
 
-def measures(summary: Summary) -> Table:
+def meanings_table(summary: Summary) -> Table:
     """What the measures mean."""
     rows = tuple((name, meaning(name)) for name in summary.measures)
     note = threshold_note(
@@ -272,16 +272,16 @@ def measures(summary: Summary) -> Table:
     return Table("How to read the measures", ("measure", "meaning"), rows, note)
 
 
-def spending(spent: Spent) -> Table:
+def spending_table(spent: Spent) -> Table:
     """What the set took."""
     return Table("What the set took", ("what", "how much"), tuple(_spent(spent)))
 
 
-def making(made: Making) -> Table:
+def provenance_table(made: Making) -> Table:
     """How the dataset came to be, and what it cost."""
     rows = [
         ("dataset", f"{made.name}, version {made.version}"),
-        ("tool", f"ragforge {made.tool_version}" if made.tool_version else UNKNOWN),
+        ("tool", f"ragforge {made.tool_version}" if made.tool_version else _UNKNOWN),
         ("models", ", ".join(made.models) or MISSING),
         ("licence", made.licence or "not stated"),
         ("reviewed", made.audit.in_words() if made.audit else "by nobody"),
@@ -309,4 +309,4 @@ def _attention(run: RunSummary) -> Iterable[str]:
 def _spent(spent: Spent) -> Iterable[tuple[str, str]]:
     yield "calls", f"{spent.calls:,}"
     yield "tokens", f"{spent.prompt_tokens:,} in, {spent.completion_tokens:,} out"
-    yield "cost", UNKNOWN if spent.cost_usd is None else f"{spent.cost_usd:,.4f} USD"
+    yield "cost", _UNKNOWN if spent.cost_usd is None else f"{spent.cost_usd:,.4f} USD"

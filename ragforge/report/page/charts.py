@@ -18,7 +18,6 @@ _TOP: Final = 18
 _BOTTOM: Final = 22
 _METER: Final = 100
 TONES: Final = 6
-WIDTH: Final = 380
 _LINES_HEIGHT: Final = 210
 _LEFT: Final = 34
 _RIGHT: Final = 20
@@ -206,7 +205,7 @@ class Chart:
 def line_chart(chart: Chart) -> Html:
     """Return the chart."""
     xs = [x for x, _ in chart.x_ticks] + [p.x for line in chart.lines for p in line.points]
-    across = Scale(min(xs), max(xs), _LEFT, WIDTH - _RIGHT)
+    across = Scale(min(xs), max(xs), _LEFT, _WIDTH - _RIGHT)
     up = Scale(chart.y_ticks[0], chart.y_ticks[-1], _LINES_TOP + _LINES_HEIGHT, _LINES_TOP)
     with_bands = sum(not line.is_dotted for line in chart.lines) <= _MOST_BANDS
     bands = [_band(line, across, up) for line in chart.lines] if with_bands else []
@@ -218,7 +217,7 @@ def line_chart(chart: Chart) -> Html:
         join(bands),
         join(_line(line, across, up, with_dots=chart.has_dots) for line in chart.lines),
         class_="chart lines",
-        viewBox=f"0 0 {WIDTH} {_LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM}",
+        viewBox=f"0 0 {_WIDTH} {_LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM}",
         role="img",
         aria_labelledby=f"{chart.key}-t {chart.key}-d",
     )
@@ -241,7 +240,7 @@ def _entry(line: Line) -> Html:
 
 
 def _grid(chart: Chart, across: Scale, up: Scale) -> Iterable[Html]:
-    right, base = WIDTH - _RIGHT, _LINES_TOP + _LINES_HEIGHT
+    right, base = _WIDTH - _RIGHT, _LINES_TOP + _LINES_HEIGHT
     for value in chart.y_ticks:
         y = f"{up.place(value):.1f}"
         yield element("line", class_="rule", x1=_LEFT, x2=right, y1=y, y2=y)

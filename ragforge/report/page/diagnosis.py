@@ -14,16 +14,16 @@ from ragforge.report.answers import (
     DIAGNOSIS_NOTE,
     RATE_LABELS,
     RATES_NOTE,
-    answers,
     bounds,
     context_name,
-    contexts,
+    context_table,
     count_of,
     ends,
-    given,
-    lengths,
+    given_grades_table,
+    length_table,
     share_of,
-    slices,
+    slice_tables,
+    verdicts_table,
 )
 from ragforge.report.page.charts import meter
 from ragforge.report.page.comparison import answers_comparison
@@ -53,11 +53,11 @@ def answers_block(summary: Summary) -> Html:
             _rates(systems),
             element("p", RATES_NOTE, class_="note"),
             answers_comparison(summary),
-            table_block(answers(systems)),
-            *([table_block(given(systems))] if any(item.given for item in systems) else []),
-            *map(table_block, slices(systems)),
-            table_block(lengths(systems)),
-            table_block(contexts(systems)),
+            table_block(verdicts_table(systems)),
+            table_block(given_grades_table(systems)),
+            *map(table_block, slice_tables(systems)),
+            table_block(length_table(systems)),
+            table_block(context_table(systems)),
         ]
     )
 

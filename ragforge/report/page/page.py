@@ -34,13 +34,13 @@ from ragforge.report.page.runs import (
     spread_block,
 )
 from ragforge.report.tables import (
-    failures,
-    grades,
-    judged_by,
-    making,
-    measures,
-    queries_by,
-    sliced_by,
+    failures_table,
+    grades_table,
+    judges_table,
+    meanings_table,
+    provenance_table,
+    queries_table,
+    slice_dimensions,
 )
 
 _SHOWN = 3
@@ -48,7 +48,7 @@ _SHOWN = 3
 _TEXT_CHARS = 140
 
 
-def quality_block(summary: Summary) -> Html | None:
+def _quality_block(summary: Summary) -> Html | None:
     """Return the findings about chunks; None where the dataset comes without its corpus."""
     quality = summary.quality
     if quality is None:
@@ -151,8 +151,8 @@ def _sections(summary: Summary) -> Iterable[_Section]:
     yield _Section("judging", "Judging", _judging(summary))
     yield _Section("reading", "How to read the measures", _reading(summary))
     provenance = [
-        table_block(making(summary.making), titled=False),
-        table_block(queries_by(summary)),
+        table_block(provenance_table(summary.making), titled=False),
+        table_block(queries_table(summary)),
     ]
     yield _Section("provenance", "Provenance", join(provenance))
 
@@ -167,10 +167,10 @@ def _overview(summary: Summary) -> Iterable[_Section]:
         yield _Section("spread", "Query by query", spread_block(summary))
     if summary.answers:
         yield _Section("diagnosis", "Retrieval or the model?", diagnosis_block(summary))
-    if sliced_by(summary):
+    if slice_dimensions(summary):
         yield _Section("slices", "Slices", slices_block(summary))
     yield _Section("causes", "Likely causes", causes_block(summary))
-    yield _Section("chunks", "Chunks", quality_block(summary))
+    yield _Section("chunks", "Chunks", _quality_block(summary))
     yield _Section("trend", "Over time", trend_block(summary))
     batches = table_block(batches_table(summary.batches)) if summary.batches else None
     yield _Section("batches", "Production by batch", batches)
@@ -227,14 +227,20 @@ def _judging(summary: Summary) -> Html:
     )
     agreement = map(agreement_table, summary.agreement)
     audit = audit_tables(summary.audit)
-    tables = [judged_by(summary), *agreement, *audit, grades(summary), failures(summary)]
+    tables = [
+        judges_table(summary),
+        *agreement,
+        *audit,
+        grades_table(summary),
+        failures_table(summary),
+    ]
     none = None if summary.failures else element("p", "No stage recorded a failure.")
     chart = all_grades_figure(summary)
     return join([element("p", unjudged), chart, *map(table_block, tables), none])
 
 
 def _reading(summary: Summary) -> Html:
-    table = measures(summary)
+    table = meanings_table(summary)
     rows = [join([element("dt", name), element("dd", text)]) for name, text in table.rows]
     return join([element("p", table.note), element("dl", *rows)])
 

@@ -30,13 +30,13 @@ from ragforge.report.page.charts import (
 from ragforge.report.page.markup import Html, element, join, scroll_table, table_block, table_row
 from ragforge.report.tables import (
     CURVE_RANKS,
-    attention,
-    first_relevant,
-    latencies,
-    recall,
-    sliced_by,
+    attention_table,
+    first_relevant_table,
+    latency_table,
+    recall_table,
+    slice_dimensions,
     slices_by_value,
-    spending,
+    spending_table,
 )
 
 _NOT_TIMED = "No run was timed: latencies are known of runs that `ragforge retrieve` made."
@@ -49,16 +49,16 @@ _BIN_LABELS = ("0", ".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".9")
 
 def spending_block(summary: Summary) -> Html:
     """Return what the set took, and how long each run did."""
-    timed = table_block(latencies(summary))
+    timed = table_block(latency_table(summary))
     return join(
         [
-            table_block(spending(summary.making.spent)),
+            table_block(spending_table(summary.making.spent)),
             timed or (element("p", _NOT_TIMED, class_="empty") if summary.runs else None),
         ]
     )
 
 
-def curve_block(summary: Summary) -> Html | None:
+def _curve_block(summary: Summary) -> Html | None:
     """Return recall by rank, all runs in one chart; None where nothing was measured."""
     runs = [run for run in summary.runs if run.curve]
     if not runs:
@@ -81,7 +81,7 @@ def curve_block(summary: Summary) -> Html | None:
     )
     caption = element("figcaption", "Recall at k: how far down relevant chunks are found")
     figure = element("figure", caption, line_chart(chart), legend(lines))
-    table = table_block(recall(summary), titled=False)
+    table = table_block(recall_table(summary), titled=False)
     note = element("p", _BANDS_NOTE, class_="note")
     return element("div", figure, element("div", table, note), class_="figures beside")
 
@@ -179,9 +179,9 @@ def spread_block(summary: Summary) -> Html:
     return join(
         [
             element("div", *figures, class_="figures thirds"),
-            element("p", first_relevant(summary).note, class_="note"),
-            curve_block(summary),
-            table_block(attention(summary)),
+            element("p", first_relevant_table(summary).note, class_="note"),
+            _curve_block(summary),
+            table_block(attention_table(summary)),
         ]
     )
 
@@ -189,7 +189,7 @@ def spread_block(summary: Summary) -> Html:
 def slices_block(summary: Summary) -> Html:
     """Return the primary measure by property of the query, a table each."""
     # The tables fill two columns one after the other: short ones share a column beside a long one.
-    names = sorted(sliced_by(summary), key=lambda name: _n_values(summary, name))
+    names = sorted(slice_dimensions(summary), key=lambda name: _n_values(summary, name))
     return element("div", *(_slice(summary, name) for name in names), class_="slices")
 
 

@@ -10,13 +10,13 @@ from ragforge.records import Answer, Query
 from ragforge.report.answers import (
     DOCUMENTS,
     answer_tables,
-    contexts,
-    diagnosis,
-    lengths,
+    context_table,
+    diagnosis_table,
+    length_table,
     p_value,
-    rates,
+    rates_table,
     render_answers,
-    slices,
+    slice_tables,
 )
 from ragforge.report.notices import notices
 from ragforge.report.page.page import render_html
@@ -30,7 +30,7 @@ def systems(dataset):
 
 def test_a_rate_stands_with_its_interval_and_what_it_rests_on(systems):
     """A number alone cannot be held up."""
-    row = next(row for row in rates(systems).rows if row[1] == "mean score")
+    row = next(row for row in rates_table(systems).rows if row[1] == "mean score")
 
     assert row == ("own", "mean score", "0.500", "2 of 3", "0", "0.333 to 0.667")
 
@@ -39,7 +39,7 @@ def test_what_is_not_known_is_a_dash(dataset):
     """0.000 would be a value."""
     dataset.write_answers("mute", [])
 
-    rows = rates(summarise(dataset).answers).rows
+    rows = rates_table(summarise(dataset).answers).rows
 
     assert {row[2] for row in rows if row[0] == "mute"} == {MISSING}
 
@@ -51,7 +51,7 @@ def test_no_system_has_no_tables():
 
 def test_properties_that_part_nothing_have_no_table(systems):
     """One language for all repeats the mean."""
-    assert [table.title for table in slices(systems)] == [
+    assert [table.title for table in slice_tables(systems)] == [
         "Answers by difficulty",
         "Answers by type",
         "Answers by document",
@@ -60,7 +60,7 @@ def test_properties_that_part_nothing_have_no_table(systems):
 
 def test_small_slices_are_marked(systems):
     """A mean of one answer must not be read as one."""
-    [table, *_] = slices(systems)
+    [table, *_] = slice_tables(systems)
 
     assert {row[-1] for row in table.rows} == {"too small to read"}
     assert not any("(" in cell for row in table.rows for cell in row)
@@ -85,7 +85,7 @@ def test_documents_beyond_the_first_dozen_are_counted_and_left_out(new_dataset, 
     made.write_answers("own", [Answer(query_id=q, answer="!") for q in ids])
     made.write_answer_grades("own", [make_grade(q, "correct") for q in ids])
 
-    [table] = slices(summarise(made).answers)
+    [table] = slice_tables(summarise(made).answers)
 
     assert len(table.rows) == DOCUMENTS
     assert "3 documents are left out here" in table.note
@@ -93,7 +93,7 @@ def test_documents_beyond_the_first_dozen_are_counted_and_left_out(new_dataset, 
 
 def test_diagnosis_gives_shares_with_intervals(systems):
     """41 of 70 is more than 3 of 5."""
-    assert diagnosis(systems).rows == (
+    assert diagnosis_table(systems).rows == (
         (
             "own",
             "top 5 of bm25",
@@ -108,7 +108,7 @@ def test_diagnosis_gives_shares_with_intervals(systems):
 
 def test_noise_without_enough_answers_is_a_dash(systems):
     """A difference of two single answers is none."""
-    row = next(row for row in contexts(systems).rows if row[2] == "difference")
+    row = next(row for row in context_table(systems).rows if row[2] == "difference")
 
     assert row[3:] == (MISSING, "", "", "")
 
@@ -130,7 +130,7 @@ def test_a_taste_for_length_is_announced(dataset, slope, word):
 
     texts = [notice.text for notice in notices(replace(found, answers=(flagged,)))]
 
-    assert lengths([flagged]).rows[0][-1] == "look at the judge"
+    assert length_table([flagged]).rows[0][-1] == "look at the judge"
     assert any(f"Longer answers score {word}" in text for text in texts)
 
 

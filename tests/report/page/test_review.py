@@ -10,7 +10,7 @@ from ragforge.files.formats.review_sheet import SheetRow
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.report.page.markup import document
 from ragforge.report.page.review import render_review
-from ragforge.report.tables import making
+from ragforge.report.tables import provenance_table
 
 HOSTILE = "</textarea></script><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
 
@@ -132,4 +132,4 @@ def test_report_tells_what_people_found_of_the_set(audit, shown):
     """Whoever reads a measure wants to know who looked at the questions."""
     made = Making("set", 1, "", "", (), {}, {}, Spent(), audit)
 
-    assert ("reviewed", shown) in making(made).rows
+    assert ("reviewed", shown) in provenance_table(made).rows
