@@ -184,8 +184,8 @@ def evaluate_data(dataset: Dataset, data: EvaluationData) -> list[EvaluatedRun]:
     answerable = data.task.qrels.keys()
     judged_by = judges((item for item in data.judgments if item.query_id in answerable), {})
     settled = {key: judged for key, judged in data.settled.items() if key in answerable}
-    ground = _Labels([*data.queries.values()], data.task, settled, judged_by)
-    return _recorded(dataset, data.runs, ground)
+    labels = _Labels([*data.queries.values()], data.task, settled, judged_by)
+    return _recorded(dataset, data.runs, labels)
 
 
 def evaluated_on(chosen: Chosen | None) -> Selection | None:
@@ -214,99 +214,88 @@ class _EvaluationBasis:
     """What runs of a dataset are measured on: all of its queries, or those of one selection."""
 
     dataset: Dataset
+    task: Task
     items: Mapping[str, str]
-    qrels: Qrels
-    relevant: Listed
+    """Digests of the queries by id."""
     graders: tuple[Grader, ...]
-    n_queries: int
     digests: Mapping[str, str]
     git: Mapping[str, str]
-    only_retrieved: bool
     pair_judges: PairJudges
-    is_complete: bool
-    n_by_document: int
-    n_left_out: int
-    selection: Selection | None
+    n_unanswerable: int
 
 
-def _evaluation_basis(dataset: Dataset, ground: _Labels, part: Task | None) -> _EvaluationBasis:
-    task, judged_by = part or ground.task, ground.judges
-    settled = {key: of for key, of in ground.settled.items() if key in task.qrels}
+def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _EvaluationBasis:
+    task = part or labels.task
+    settled = {key: of for key, of in labels.settled.items() if key in task.qrels}
     chosen = task.chosen
-    asked_of = [q for q in ground.queries if chosen is None or q.query_id in chosen.query_ids]
-    graders = tuple(
-        Grader(
-            kind=judge.kind or None,
-            model=judge.model,
-            prompt=judge.prompt,
-            prompt_sha256=judge.prompt_sha256,
-            count=judge.count,
-            n_evidence=judge.n_evidence,
-        )
-        for judge in judged_by
-    )
+    asked_of = [q for q in labels.queries if chosen is None or q.query_id in chosen.query_ids]
+    graders = tuple(map(grader_of, labels.judges))
     asked = [
         (q.query_id, q.asked, q.expected_answer, sorted(item.quote for item in q.evidence))
         for q in task.queries
     ]
-    digests = {
-        "corpus": corpus_digest(dataset),
-        "queries": json_sha256(asked),
-        "judgments": judgments_digest(settled),
-        "prompts": json_sha256(sorted((g.prompt, g.prompt_sha256) for g in graders)),
-    }
-    items = item_digests(task.queries)
     return _EvaluationBasis(
-        dataset,
-        items,
-        task.qrels,
-        task.relevant,
-        graders,
-        len(task.queries),
-        digests,
-        commit_and_branch(),
-        task.only_retrieved,
-        pair_judges(settled),
-        task.is_complete,
-        len(task.level.query_ids & task.qrels.keys()),
-        len(asked_of) - len(task.queries),
-        evaluated_on(chosen),
+        dataset=dataset,
+        task=task,
+        items=item_digests(task.queries),
+        graders=graders,
+        digests={
+            "corpus": corpus_digest(dataset),
+            "queries": json_sha256(asked),
+            "judgments": judgments_digest(settled),
+            "prompts": json_sha256(sorted((g.prompt, g.prompt_sha256) for g in graders)),
+        },
+        git=commit_and_branch(),
+        pair_judges=pair_judges(settled),
+        n_unanswerable=len(asked_of) - len(task.queries),
+    )
+
+
+def grader_of(judge: Judge) -> Grader:
+    """Return a judge as an evaluation names it."""
+    return Grader(
+        kind=judge.kind or None,
+        model=judge.model,
+        prompt=judge.prompt,
+        prompt_sha256=judge.prompt_sha256,
+        count=judge.count,
+        n_evidence=judge.n_evidence,
     )
 
 
 def _recorded(
-    dataset: Dataset, measured: Iterable[MeasuredRun], ground: _Labels
+    dataset: Dataset, measured: Iterable[MeasuredRun], labels: _Labels
 ) -> list[EvaluatedRun]:
-    states: dict[Selection | None, _EvaluationBasis] = {}
+    bases: dict[Selection | None, _EvaluationBasis] = {}
     evaluated = []
     for run in measured:
         if run.scores is None:
             continue
         chosen = run.task.chosen if run.task else None
         key = chosen.selection if chosen else None
-        if key not in states:
-            states[key] = _evaluation_basis(dataset, ground, run.task)
-        state = states[key]
+        if key not in bases:
+            bases[key] = _evaluation_basis(dataset, labels, run.task)
+        basis = bases[key]
         evaluated.append(
             EvaluatedRun(
                 measured=run,
                 scores=run.scores,
-                baseline=_baseline(run, run.scores, state),
-                qrels=state.qrels,
-                relevant=state.relevant,
-                pair_judges=state.pair_judges,
-                judges=ground.judges,
-                n_unanswerable=state.n_left_out,
-                is_complete=state.is_complete,
-                n_by_document=state.n_by_document,
+                baseline=_baseline(run, run.scores, basis),
+                qrels=basis.task.qrels,
+                relevant=basis.task.relevant,
+                pair_judges=basis.pair_judges,
+                judges=labels.judges,
+                n_unanswerable=basis.n_unanswerable,
+                is_complete=basis.task.is_complete,
+                n_by_document=len(basis.task.level.query_ids & basis.task.qrels.keys()),
                 chosen=chosen,
             )
         )
     return evaluated
 
 
-def _baseline(run: MeasuredRun, scores: Scores, state: _EvaluationBasis) -> Baseline:
-    manifest = state.dataset.manifest
+def _baseline(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Baseline:
+    manifest = basis.dataset.manifest
     holes = run.summary.holes
     measures = {name: mean_of(scores, name) for name in run.summary.estimates}
     ranked = sorted(run.ranked.items())
@@ -317,39 +306,39 @@ def _baseline(run: MeasuredRun, scores: Scores, state: _EvaluationBasis) -> Base
         version=manifest.version,
         run=run.name,
         rel_threshold=scores.rel_threshold,
-        by_lists=bool(state.relevant),
-        only_retrieved=state.only_retrieved,
-        selection=state.selection,
-        n_queries=state.n_queries,
+        by_lists=bool(basis.task.relevant),
+        only_retrieved=basis.task.only_retrieved,
+        selection=evaluated_on(basis.task.chosen),
+        n_queries=len(basis.task.queries),
         n_failed=scores.summary(scores.measures[0]).n_failed,
         n_retrieved=holes.n_retrieved,
         n_holes=holes.n_unjudged + holes.n_failed,
         measures=measures,
-        graders=state.graders,
-        digests=Digests(**state.digests, rankings=json_sha256(ranked)),
+        graders=basis.graders,
+        digests=Digests(**basis.digests, rankings=json_sha256(ranked)),
         spent=Spending(**manifest.spent.model_dump()),
         timing=_timing(run),
         tool_version=__version__,
-        **state.git,
+        **basis.git,
     )
     depth = _depth(measures)
     items = tuple(
         ItemValues(
             query_id=query_id,
-            item=state.items[query_id],
-            grades=grades_digest(state.qrels[query_id], state.relevant.get(query_id)),
+            item=basis.items[query_id],
+            grades=grades_digest(basis.task.qrels[query_id], basis.task.relevant.get(query_id)),
             values={name: values[name] for name in measures},
             ranking=run.ranked.get(query_id, ())[:depth],
             n_retrieved=len(run.ranked.get(query_id, ())),
-            graded=_graded(run.ranked.get(query_id, ())[:depth], query_id, state),
+            graded=_graded(run.ranked.get(query_id, ())[:depth], query_id, basis),
         )
         for query_id, values in scores.per_query.items()
     )
     return Baseline(evaluation=with_content_id(evaluation), items=items)
 
 
-def _graded(ranking: Sequence[str], query_id: str, state: _EvaluationBasis) -> tuple[int, ...]:
-    grades, listed = state.qrels[query_id], state.relevant.get(query_id, ())
+def _graded(ranking: Sequence[str], query_id: str, basis: _EvaluationBasis) -> tuple[int, ...]:
+    grades, listed = basis.task.qrels[query_id], basis.task.relevant.get(query_id, ())
     return tuple(
         rank
         for rank, chunk_id in enumerate(ranking, 1)

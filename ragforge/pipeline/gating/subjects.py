@@ -26,6 +26,7 @@ from ragforge.pipeline.comparing.answers import ANSWER_MEASURES, LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import (
     EvaluatedRun,
     evaluated_on,
+    grader_of,
     grades_digest,
     item_digests,
     json_sha256,
@@ -36,7 +37,6 @@ from ragforge.records import (
     Baseline,
     Digests,
     Evaluation,
-    Grader,
     ItemValues,
     MeasuredMean,
     Query,
@@ -259,7 +259,7 @@ def _baseline(
         measures={
             name: _measured_mean(records, name) for name, found in valued.items() if found.values
         },
-        graders=tuple(map(_grader, graded_by)),
+        graders=tuple(map(grader_of, graded_by)),
         digests=_digests(dataset, measured, records, graded_by),
         spent=Spending(**manifest.spent.model_dump()),
         timing=None,
@@ -301,16 +301,6 @@ def _measured_mean(records: SystemRecords, name: str) -> MeasuredMean:
         n_failed=rate.n_failed,
         least=least,
         most=most,
-    )
-
-
-def _grader(judge: Judge) -> Grader:
-    return Grader(
-        kind=judge.kind or None,
-        model=judge.model,
-        prompt=judge.prompt,
-        prompt_sha256=judge.prompt_sha256,
-        count=judge.count,
     )
 
 
