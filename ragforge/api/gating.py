@@ -3,10 +3,8 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_type_hints
 
-from ragforge.api.call import check
-from ragforge.api.keywords import GateKeywords
 from ragforge.api.results import Result, plain_values, shown_html
 from ragforge.config import EvaluateSettings
 from ragforge.errors import UsageError
@@ -43,6 +41,9 @@ from ragforge.report.gate import (
     render_junit,
     sentences,
 )
+
+if TYPE_CHECKING:
+    from ragforge.api.keywords import GateKeywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,15 @@ def rules_of(given: GivenRules) -> Rules:
     )
 
 
-def given_rules(rules: GateKeywords) -> GivenRules:
+def given_rules(rules: "GateKeywords") -> GivenRules:
     """Return rules as calls take them.
 
     Raises:
         TypeError: There is no such rule.
     """
+    from ragforge.api.call import check  # No command needs these two.
+    from ragforge.api.keywords import GateKeywords
+
     check("gate", rules, get_type_hints(GateKeywords))
     failures, queries, holes = (
         rules.get("max_failures"),
