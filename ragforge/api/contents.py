@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from ragforge.api.call import CHUNK, Handle, begin, dataset_of, part_of
-from ragforge.api.done import Counted, Exported, Reviewed, Validated
 from ragforge.api.imported import logs_taken_in, queries_taken_in
 from ragforge.api.keywords import Common
+from ragforge.api.outcomes import Counted, Exported, Reviewed, Validated
 from ragforge.api.sources import Records, as_file
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset

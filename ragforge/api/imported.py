@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from ragforge.api.done import Counted
+from ragforge.api.outcomes import Counted
 from ragforge.evaluating.formatting import one_line, plural, render_table
 from ragforge.pipeline.intake.importing import ImportResult
 from ragforge.pipeline.intake.log_samples import Drawing

@@ -24,7 +24,6 @@ from ragforge.api.call import (
     dataset_of,
     part_of,
 )
-from ragforge.api.done import Refreshed, Retrieved
 from ragforge.api.judged import Audited, Completed, Judged
 from ragforge.api.keywords import (
     AskKeywords,
@@ -32,6 +31,7 @@ from ragforge.api.keywords import (
     RefreshKeywords,
     RetrieveKeywords,
 )
+from ragforge.api.outcomes import Refreshed, Retrieved
 from ragforge.api.sources import Records, as_file
 from ragforge.errors import EndpointError, UsageError
 from ragforge.evaluating.formatting import one_line

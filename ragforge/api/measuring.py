@@ -11,7 +11,6 @@ from typing import Final, Unpack
 
 from ragforge.api.call import EVALUATE, Call, Handle, begin, dataset_of, part_of
 from ragforge.api.compared import RunComparison
-from ragforge.api.done import VersionDifference
 from ragforge.api.gating import (
     GateDecision,
     Held,
@@ -23,7 +22,8 @@ from ragforge.api.gating import (
 from ragforge.api.jobs import Runs, names_of
 from ragforge.api.keywords import EvaluateKeywords
 from ragforge.api.measured import MeasuredRuns
-from ragforge.api.pages import BatchHistory, RunHistories, WorstQueries, WrittenReport, form_of
+from ragforge.api.outcomes import VersionDifference
+from ragforge.api.reports import BatchHistory, RunHistories, WorstQueries, WrittenReport, form_of
 from ragforge.errors import UsageError
 from ragforge.evaluating.causes.catalogue import CauseCode
 from ragforge.evaluating.gate import Allowance

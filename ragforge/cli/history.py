@@ -130,7 +130,7 @@ def _print_runs(
     if not arguments.json:
         _print(path, runs, arguments)
         return {}
-    from ragforge.api.pages import RunHistories, history_json
+    from ragforge.api.reports import RunHistories, history_json
 
     found = RunHistories(path, tuple(runs), tuple(notes))
     return history_json(found, arguments.n, arguments.difference)

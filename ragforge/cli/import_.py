@@ -44,7 +44,7 @@ from ragforge.cli.output import dumps
 if TYPE_CHECKING:
     from typing import Literal
 
-    from ragforge.api.done import Counted
+    from ragforge.api.outcomes import Counted
     from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.intake.log_samples import LogSample
 

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.api.pages import form_of
+    from ragforge.api.reports import form_of
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
     from ragforge.pipeline.reporting import ReportOptions, report_summary, write_report
