@@ -40,12 +40,9 @@ _VANISHED: Final = -42.0
 _ROUNDING: Final = 1e-10
 """Probabilities closer than this are taken as equal; the transforms leave less."""
 Method: TypeAlias = Literal["bca", "percentile", "student"]
-ResamplingMethod: TypeAlias = Literal["bca", "percentile"]
 HIGHEST_LEVEL: Final = 0.999999
 """Beyond it the quantiles lie in tails that rounding blurs."""
 _LEAST_SHARE: Final = 1e-9
-_BATCH: Final = 2**20
-"""Values drawn at once."""
 Statistic: TypeAlias = Callable[[Floats], Floats]
 """From times, shape (b, m), to values, shape (b,): times[i, j] is how often query j is drawn."""
 N_RESAMPLES: Final = 2000
@@ -253,46 +250,6 @@ def mean_interval(
     return _interval(array, level, name, lambda: _ideal(array, level, method))
 
 
-def resampled_interval(
-    values: Values,
-    seed: int,
-    level: float = 0.95,
-    method: ResamplingMethod = "bca",
-    n_resamples: int = 9_999,
-) -> ConfidenceInterval:
-    """Return the bootstrap interval of the mean from resamples, as other tools compute it.
-
-    `mean_interval` is faster and has no noise; this one is for comparing with those tools.
-
-    Args:
-        values: One per query, shape (n,). With a given seed their order makes a difference.
-        seed: At least 0, for numpy's `default_rng`.
-        level: From above 0 to 0.999999.
-        method: Percentile, or BCa.
-        n_resamples: At least 1.
-
-    Raises:
-        UsageError: The level, the method, the number of resamples or the seed cannot be taken.
-        DataError: As `checked_samples.sample`.
-
-    Source: as `mean_interval`.
-    """
-    _check(level, method, ("bca", "percentile"))
-    if n_resamples < 1:
-        raise UsageError(f"expected at least 1 resample, got {n_resamples}")
-    array = sample(values)
-    name = f"bootstrap, {n_resamples} resamples, " + ("BCa" if method == "bca" else "percentile")
-    generator = np.random.default_rng(checked_seed(seed))
-
-    def ends() -> Ends:
-        means = _resampled_means(array, n_resamples, generator)
-        below = (float(np.mean(means < array.mean())) + float(np.mean(means <= array.mean()))) / 2
-        shares = corrected_shares(array, level, below) if method == "bca" else _central(level)
-        return Ends(float(np.quantile(means, shares.low)), float(np.quantile(means, shares.high)))
-
-    return _interval(array, level, name, ends)
-
-
 @dataclass(frozen=True, slots=True)
 class Ends:
     """Ends of an interval, or the probabilities below them."""
@@ -366,16 +323,6 @@ def corrected_shares(array: Floats, level: float, below: float) -> Ends:
 
     central = _central(level)
     return Ends(corrected(central.low), corrected(central.high))
-
-
-def _resampled_means(array: Floats, n_resamples: int, generator: np.random.Generator) -> Floats:
-    n = len(array)
-    means = np.empty(n_resamples)
-    batch = max(1, _BATCH // n)
-    for start in range(0, n_resamples, batch):
-        part = means[start : start + batch]
-        part[:] = array[generator.integers(0, n, (len(part), n))].mean(axis=1)
-    return means
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from measures.resampling import resampled_ends
 
 from ragforge.measures.comparing import benjamini_hochberg
 from ragforge.measures.distributions import noncentral_t_sf, student_quantile, student_sf
-from ragforge.measures.intervals import mean_interval, resampled_interval
+from ragforge.measures.intervals import mean_interval
 from ragforge.measures.paired import randomisation_test, signed_rank_test, t_test
 from ragforge.measures.rank_correlation import kendall_tau
 
@@ -85,7 +86,7 @@ def test_resampled_intervals_equal_scipy(stats, ours, theirs):
         (BASELINE,), np.mean, n_resamples=2000, method=theirs, rng=np.random.default_rng(3)
     ).confidence_interval
 
-    found = resampled_interval(BASELINE, 3, method=ours, n_resamples=2000)
+    found = resampled_ends(BASELINE, 3, method=ours, n_resamples=2000)
 
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
