@@ -19,21 +19,22 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import Judges
 from ragforge.prompts import Prompt, load_prompt
 from ragforge.records import Answer, Chunk, Query, QueryType, Slot
-from ragforge.stages.answer.by_facts import FactJudge
 from ragforge.stages.answer.facts import with_facts
-from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.answer.llm import FactJudge, LLMAnswerJudge
 from ragforge.stages.answer.stage import Case, cases
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief
 from ragforge.stages.generate.checks.absence import DEPTH, search
-from ragforge.stages.generate.checks.agreement import (
+from ragforge.stages.generate.checks.batches import Item, ask_batch, item_of_query
+from ragforge.stages.generate.checks.questions import (
     GivenAnswer,
     agrees_by_rule,
     pair_entry,
     pair_form,
+    question_entry,
+    question_form,
+    read_evidence,
 )
-from ragforge.stages.generate.checks.batches import Item, ask_batch, item_of_query
-from ragforge.stages.generate.checks.questions import question_entry, question_form, read_evidence
 from ragforge.stages.generate.kinds import PROMPTS
 from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.stages.ground.llm import LLMGrounder

@@ -16,9 +16,8 @@ from ragforge.llm.store.calls import CallStore
 from ragforge.pipeline.rendering import STAGES
 from ragforge.prompts import load_prompt, prompt_names
 from ragforge.records import Answer, Fact, Slot
-from ragforge.stages.answer.by_facts import FactJudge
 from ragforge.stages.answer.facts import with_facts
-from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.answer.llm import FactJudge, LLMAnswerJudge
 from ragforge.stages.answer.stage import Case
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief

@@ -9,9 +9,8 @@ from ragforge.llm.openai_endpoint import OpenAIEndpoint
 from ragforge.llm.wire import Dialect
 from ragforge.prompts import load_prompt
 from ragforge.records import Chunk, Query, Slot
-from ragforge.stages.answer.by_facts import FactJudge
 from ragforge.stages.answer.facts import with_facts
-from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.answer.llm import FactJudge, LLMAnswerJudge
 from ragforge.stages.answer.stage import Case
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief

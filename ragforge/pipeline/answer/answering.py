@@ -21,10 +21,9 @@ from ragforge.pipeline.answer.asking_systems import refuse_to_replace_answers
 from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
 from ragforge.pipeline.job import Job, Mode, all_failed
 from ragforge.records import Answer, AnswerGrade, Fact, Failure, Query
-from ragforge.stages.answer.by_facts import DividedJudge, FactJudge
 from ragforge.stages.answer.facts import draw_facts, keeping_facts, lacks_facts
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
-from ragforge.stages.answer.llm import LLMAnswerJudge
+from ragforge.stages.answer.llm import DividedJudge, FactJudge, LLMAnswerJudge
 from ragforge.stages.answer.stage import Case, grade_answers, graded_by_rule
 from ragforge.stages.asking import Asker
 from ragforge.stages.runner import Collected, Judge, Workers

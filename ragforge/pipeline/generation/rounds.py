@@ -12,7 +12,7 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
-from ragforge.stages.generate.checks.agreement import measured_difficulty
+from ragforge.stages.generate.checks.questions import measured_difficulty
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import Cell, make_cells
 from ragforge.stages.generate.stage import Generated, Generation, generate

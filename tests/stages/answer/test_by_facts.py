@@ -8,7 +8,7 @@ from fakes import saying
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
 from ragforge.records import AnswerGrade, Claim, Fact, FactVerdict, Failure, Provenance
-from ragforge.stages.answer.by_facts import DividedJudge, FactJudge
+from ragforge.stages.answer.llm import DividedJudge, FactJudge
 from ragforge.stages.answer.stage import Case
 from ragforge.testing import ScriptedModel
 

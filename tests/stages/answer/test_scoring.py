@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragforge.records import Claim, Fact
-from ragforge.stages.answer.by_facts import (
+from ragforge.stages.answer.llm import (
     CheckedFact,
     explain,
     score_of,

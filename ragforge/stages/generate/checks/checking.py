@@ -16,14 +16,6 @@ from ragforge.records import Failure, Gate, GateResult, Measured, Provenance, Qu
 from ragforge.stages.asking import Asker, visible
 from ragforge.stages.generate.candidates import Anchored, Rejection
 from ragforge.stages.generate.checks.absence import Corpus, near, search
-from ragforge.stages.generate.checks.agreement import (
-    GivenAnswer,
-    PairVerdict,
-    agrees_by_rule,
-    is_enough,
-    pair_entry,
-    pair_form,
-)
 from ragforge.stages.generate.checks.batches import (
     MOST,
     Entry,
@@ -38,8 +30,14 @@ from ragforge.stages.generate.checks.batches import (
 )
 from ragforge.stages.generate.checks.questions import (
     LEAST_READINGS,
+    GivenAnswer,
+    PairVerdict,
+    agrees_by_rule,
     distinct_readings,
+    is_enough,
     known_answer,
+    pair_entry,
+    pair_form,
     question_entry,
     question_form,
     read_evidence,

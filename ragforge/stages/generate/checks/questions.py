@@ -1,11 +1,12 @@
-"""Checks of a question: without any text, and with its evidence alone.
+"""Checks of a question: without any text, with its evidence alone, and of the answer to it.
 
 Without a text: is it clear what is asked, and who knows the answer anyway? With the evidence: does
 it give the answer, and which? There the checker sees the quotes and the titles above them, not the
 paragraphs around: an item's truth is its quotes, and relevant chunks are found by them in later
 versions of the corpus. An answer that needs the sentence before would be called answerable there by
 a quote that does not answer. Titles are shown because every chunk has its own, and nobody reads
-"The default is 5 seconds" without them.
+"The default is 5 seconds" without them. Of that answer and the expected one: do they say the same?
+A rule tells where that is certain.
 """
 
 import json
@@ -17,7 +18,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ragforge.errors import CallError
-from ragforge.records import Provenance
+from ragforge.records import Difficulty, Provenance, QueryType
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, quoted, upto, visible
 from ragforge.stages.generate.checks.batches import (
@@ -30,9 +31,33 @@ from ragforge.stages.generate.checks.batches import (
     names_something,
 )
 from ragforge.stages.quotes import find_proof, has_content
-from ragforge.stages.values import same_text
+from ragforge.stages.values import same_text, say_the_same
 from ragforge.stages.words import words
 
+Agreement = Literal["agrees", "in part", "differs"]
+MANY_PARTS: frozenset[QueryType] = frozenset(
+    {
+        "list",
+        "procedure",
+        "comparison",
+        "two_in_one",
+        "why",
+        "definition",
+        "troubleshooting",
+        "keyword",
+        "ambiguous",
+    }
+)
+"""Types whose answers have parts, or no fixed extent: there "in part" is no sign of a wrong answer.
+
+Of the others the expected answer is one thing. If it says more than the evidence gave an
+independent reader, or less, then a right answer of a system would be graded down for it.
+"""
+_TOKENS_A_PAIR = 120
+_NEAR, _FAR = 3, 10
+"""Ranks up to which evidence is found at once, and where most retrievers stop."""
+_DISTANCE = {"agrees": 0, "in part": 1, "differs": 2}
+_BY_POINTS: tuple[Difficulty, ...] = ("easy", "medium", "hard")
 LEAST_READINGS = 2
 """Of an ambiguous question."""
 _TOKENS_EACH = 220
@@ -66,8 +91,8 @@ def question_form(asker: Asker) -> Form[QuestionsReply, QuestionVerdict]:
         asker=asker,
         hole="questions",
         reply_type=QuestionsReply,
-        verdicts=_verdicts,
-        broken_rule=broken_rule,
+        verdicts=lambda reply: reply.questions,
+        broken_rule=broken_question,
         tokens_each=_TOKENS_EACH,
     )
 
@@ -86,7 +111,7 @@ def question_entry(item: Item) -> Entry:
     return Entry(item.asked, fields)
 
 
-def broken_rule(verdict: QuestionVerdict) -> str | None:
+def broken_question(verdict: QuestionVerdict) -> str | None:
     """Return the rule that a verdict breaks by itself, None where it breaks none."""
     if not any(has_content(reading) for reading in verdict.readings):
         return "readings is empty; every question can be taken in one way at least"
@@ -113,10 +138,6 @@ def known_answer(verdict: QuestionVerdict, question: str) -> str:
     """Return the answer from general knowledge; "" where the model knows none."""
     is_none = same_text(verdict.answer, "unknown") or abstains(verdict.answer, question)
     return "" if is_none else verdict.answer
-
-
-def _verdicts(reply: QuestionsReply) -> Sequence[QuestionVerdict]:
-    return reply.questions
 
 
 class EvidenceReply(BaseModel):
@@ -209,3 +230,100 @@ def broken_reading(reply: EvidenceReply, question: str, proofs: Sequence[Proof])
     if not any(find_proof(reply.quote, proof.text) for proof in proofs):
         return "quote does not stand in the quotes as whole words that say something; copy it"
     return None
+
+
+class PairVerdict(BaseModel):
+    """Verdict on one pair of answers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    id: str
+    question: Annotated[str, upto(600)]
+    difference: Annotated[str, upto(300)]
+    verdict: Agreement
+
+
+class PairsReply(BaseModel):
+    """Reply schema: one verdict a pair."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    pairs: Annotated[list[PairVerdict], at_most(MOST)]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """An answer that is held against the expected one of its item."""
+
+    item: Item
+    answer: str
+
+
+def pair_form(asker: Asker) -> Form[PairsReply, PairVerdict]:
+    """Return the form by which a batch of pairs is asked about."""
+    return Form(
+        asker=asker,
+        hole="pairs",
+        reply_type=PairsReply,
+        verdicts=lambda reply: reply.pairs,
+        broken_rule=broken_pair,
+        tokens_each=_TOKENS_A_PAIR,
+    )
+
+
+def pair_entry(given: GivenAnswer) -> Entry:
+    """Return a pair of answers as it is shown; neither is called the expected one."""
+    item = given.item
+    return Entry(
+        item.asked,
+        {
+            "question": visible(item.asked),
+            "one answer": visible(item.expected),
+            "other answer": visible(given.answer),
+        },
+    )
+
+
+def agrees_by_rule(given: GivenAnswer) -> bool:
+    """Whether an answer is the expected one for certain: the same text, or an equal value."""
+    return say_the_same(given.item.expected, given.answer, given.item.language)
+
+
+def broken_pair(verdict: PairVerdict) -> str | None:
+    """Return the rule that a verdict breaks by itself, None where it breaks none."""
+    differs = names_something(verdict.difference)
+    if verdict.verdict == "agrees" and differs:
+        return 'difference names something, but verdict is "agrees"'
+    if verdict.verdict != "agrees" and not differs:
+        return f'verdict is "{verdict.verdict}", but difference names nothing'
+    return None
+
+
+def is_enough(agreement: Agreement, kind: QueryType | None) -> bool:
+    """Whether an independent answer confirms the expected one; see MANY_PARTS."""
+    return agreement == "agrees" or (agreement == "in part" and kind in MANY_PARTS)
+
+
+def measured_difficulty(rank: int | None, depth: int, agreement: str) -> Difficulty | None:
+    """Return the measured difficulty of a query.
+
+    Two things make a query hard: its evidence is hard to find, and its answer is hard to read off
+    the evidence. Evidence in the first 3 ranks counts 0, in the first 10 counts 1, below that 2;
+    an independent answer that agrees counts 0, in part 1, one that differs 2. A sum of 0 is easy,
+    1 is medium, 2 and more is hard.
+
+    Args:
+        rank: Best rank of a chunk with evidence, from 1; None where it is below `depth`.
+        depth: Ranks that were looked at; 0 where none were.
+        agreement: As in `Measured`.
+
+    Returns:
+        None where one of the two is not known: no agreement, or a depth of less than 10 in which
+        the evidence was not found.
+    """
+    distance = _DISTANCE.get(agreement)
+    if distance is None or depth < 1 or (rank is None and depth < _FAR):
+        return None
+    place = _FAR + 1 if rank is None else rank
+    points = (place > _NEAR) + (place > _FAR) + distance
+    return _BY_POINTS[min(points, 2)]
