@@ -124,11 +124,11 @@ def remove_strays(folder: Path, name: str = "*") -> None:
     host = writer_id().rpartition("-")[0]
     for stray in folder.glob(f".{name}.{host}-*.tmp"):
         pid = stray.name.rpartition(f".{host}-")[2].partition("-")[0]
-        if pid.isdigit() and not is_running(int(pid)):
+        if pid.isdigit() and not _is_running(int(pid)):
             _unlink(str(stray))
 
 
-def is_running(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     """Whether a process of this machine is running."""
     if os.name == "nt":
         return True  # There, asking with signal 0 would end the process.
@@ -222,7 +222,7 @@ def _remove_stray_folders(place: Path) -> None:
     host = writer_id().rpartition("-")[0]
     for stray in place.glob(f".{host}-*{MAKING}"):
         pid = stray.name.removeprefix(f".{host}-").partition("-")[0]
-        if pid.isdigit() and not is_running(int(pid)):
+        if pid.isdigit() and not _is_running(int(pid)):
             shutil.rmtree(stray, ignore_errors=True)
 
 

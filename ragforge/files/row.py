@@ -108,7 +108,7 @@ class Row:
         Raises:
             DataError: It is neither such a word nor a whole number.
         """
-        grade = parse_grade(value)
+        grade = _parse_grade(value)
         if grade is None:
             raise self.wrong(field, "a whole number", value)
         return grade
@@ -351,7 +351,7 @@ def parse_number(value: object) -> float | None:
     return None if math.isnan(number) else number
 
 
-def parse_grade(value: object) -> int | None:
+def _parse_grade(value: object) -> int | None:
     """Return the grade that a value says: a whole number; true or "yes" is 1, false or "no" 0."""
     word = _WORDS_FOR_GRADES.get(str(value).strip().lower())
     return parse_whole(value) if word is None else word
@@ -359,4 +359,4 @@ def parse_grade(value: object) -> int | None:
 
 def is_grade(value: object) -> bool:
     """Whether a value can be meant as a grade: a number, or a word for relevant or not."""
-    return parse_grade(value) is not None or parse_number(value) is not None
+    return _parse_grade(value) is not None or parse_number(value) is not None

@@ -113,7 +113,7 @@ def note_of(path: Path) -> LabelsNote | None:
     Raises:
         DataError: It does not hold to its format.
     """
-    place = note_beside(path)
+    place = _note_beside(path)
     if place is not None:
         return read_object(place, LabelsNote)
     if not path.is_file() or (source := open_source(path)).kind != "json":
@@ -131,7 +131,7 @@ def note_of(path: Path) -> LabelsNote | None:
         return None  # Whoever reads the rows says what is wrong with the file.
 
 
-def note_beside(path: Path) -> Path | None:
+def _note_beside(path: Path) -> Path | None:
     """Return the file with the note of an exported folder, or of qrels that stand in one."""
     if path.is_dir():
         folder = path

@@ -29,7 +29,7 @@ from ragforge.files.source_files import open_source
 from ragforge.files.text import shown
 from ragforge.records import Record
 
-HUMAN_GRADE: Final = Field("grade", ("human_grade", "grade"))
+_HUMAN_GRADE: Final = Field("grade", ("human_grade", "grade"))
 """Not `score` or `label`, which may well be a retriever's."""
 _SOURCE: Final = Field("source", ("source",))
 _NOT_HUMAN: Final = ("judge", "evidence", "carried")
@@ -176,12 +176,12 @@ def _id_of(text: str) -> str:
 
 
 def _human_grade(row: Row) -> int | None:
-    given = row.get(HUMAN_GRADE)
+    given = row.get(_HUMAN_GRADE)
     if given in (None, "") or row.get(_SOURCE) in _NOT_HUMAN:
         return None
     grade = parse_whole(given)
     if grade is None or not 0 <= grade <= _HIGHEST:
-        raise row.wrong(HUMAN_GRADE, "a person's grade from 0 to 3", given)
+        raise row.wrong(_HUMAN_GRADE, "a person's grade from 0 to 3", given)
     return grade
 
 

@@ -205,7 +205,7 @@ def _usual_threshold(grades: Mapping[str, Mapping[str, int | None]]) -> int:
     return 2 if any((grade or 0) > 1 for of in grades.values() for grade in of.values()) else 1
 
 
-def beir_split(folder: Path) -> Path:
+def _beir_split(folder: Path) -> Path:
     """Return the qrels file of a BEIR folder: of the test split, else of the only split.
 
     Raises:
@@ -233,15 +233,15 @@ def _files(path: Path) -> list[Path]:
 
 
 def beir_files(folder: Path) -> list[Path]:
-    """Return the qrels files of a BEIR folder: all splits of an export, else that of `beir_split`.
+    """Return the qrels files of a BEIR folder: all splits of an export, else that of `_beir_split`.
 
     Raises:
-        DataError: As for `beir_split`, or an export lacks one of its splits.
+        DataError: As for `_beir_split`, or an export lacks one of its splits.
     """
     if not (folder / "ragforge.json").is_file():
-        return [beir_split(folder)]
+        return [_beir_split(folder)]
     from ragforge.files.formats.export_note import note_of
 
     note = note_of(folder)
     names = note.splits if note else ()
-    return [folder / "qrels" / f"{name}.tsv" for name in names] or [beir_split(folder)]
+    return [folder / "qrels" / f"{name}.tsv" for name in names] or [_beir_split(folder)]

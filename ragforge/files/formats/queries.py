@@ -40,13 +40,13 @@ from ragforge.files.source_files import open_source
 from ragforge.files.text import read_text, shown
 from ragforge.records import Behaviour, Difficulty, Query, QueryType
 
-DIFFICULTIES: Final = {
+_DIFFICULTIES: Final = {
     **{word: word for word in get_args(Difficulty)},
     **dict.fromkeys(("simple", "basic", "beginner", "low", "1"), "easy"),
     **dict.fromkeys(("moderate", "intermediate", "normal", "2"), "medium"),
     **dict.fromkeys(("complex", "difficult", "advanced", "challenging", "high", "3"), "hard"),
 }
-BEHAVIOURS: Final = {
+_BEHAVIOURS: Final = {
     **{word: word for word in get_args(Behaviour)},
     **dict.fromkeys(("refuse", "decline", "no_answer", "not_answerable", "idk"), "abstain"),
     **dict.fromkeys(("correct", "correct_the_premise"), "correct_premise"),
@@ -78,16 +78,16 @@ SHAPES: Final = (
 _SHOWN: Final = 5
 
 
-def difficulty_of(row: Row) -> str | None:
+def _difficulty_of(row: Row) -> str | None:
     """Return the difficulty that a row gives in any of the known words; None where it gives none.
 
     Raises:
         DataError: The word is not known; it is no category that could be kept.
     """
-    return _known_labels(row, DIFFICULTY, DIFFICULTIES)
+    return _known_labels(row, DIFFICULTY, _DIFFICULTIES)
 
 
-def behaviour_of(row: Row, query_type: str | None) -> str:
+def _behaviour_of(row: Row, query_type: str | None) -> str:
     """Return the behaviour that a row asks for, else the one that goes with the type.
 
     Raises:
@@ -95,7 +95,7 @@ def behaviour_of(row: Row, query_type: str | None) -> str:
             or the other way round.
     """
     answerable = _answerable(row)
-    given = _known_labels(row, EXPECTED_BEHAVIOUR, BEHAVIOURS)
+    given = _known_labels(row, EXPECTED_BEHAVIOUR, _BEHAVIOURS)
     if given is None and answerable is not None:
         of_type = _OF_TYPE.get(query_type or "", "answer")
         return "abstain" if not answerable else of_type.replace("abstain", "answer")
@@ -281,14 +281,14 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
     text = row.text(QUERY)
     category = row.optional_text(CATEGORY) or ""
     query_type = _type(row, category)
-    behaviour = behaviour_of(row, query_type)
+    behaviour = _behaviour_of(row, query_type)
     query = _query(
         row,
         {
             "query_id": row.identifier(QUERY_ID) if _is_set(row, QUERY_ID) else make_id(text),
             "query": text,
             "expected_answer": row.optional_text(EXPECTED_ANSWER),
-            "difficulty": difficulty_of(row),
+            "difficulty": _difficulty_of(row),
             "type": query_type,
             "persona": row.optional_text(PERSONA),
             "language": row.optional_text(LANGUAGE) or "en",

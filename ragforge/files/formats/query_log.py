@@ -59,16 +59,16 @@ LABEL_SHAPES: Final = (
     'rows: {"query_id": "u-17", "relevant_ids": ["d7"], "correct_answer": "…"}',
     "CSV or TSV with a header, such as query_id,chunk_id,label",
 )
-QUERY: Final = Field("query", ("query", "question", "query_text", "user_input", "search", "q"))
-COUNT: Final = Field("count", ("count", "frequency", "freq"))
-LABEL: Final = Field(
+_QUERY: Final = Field("query", ("query", "question", "query_text", "user_input", "search", "q"))
+_COUNT: Final = Field("count", ("count", "frequency", "freq"))
+_LABEL: Final = Field(
     "label", ("label", "human_label", "human_grade", "human_relevance", "grade", "relevance")
 )
-LABELS: Final = Field("labels", ("labels", "human_labels", "grades", *GRADES.accepted))
-CLICKED: Final = Field(
+_LABELS: Final = Field("labels", ("labels", "human_labels", "grades", *GRADES.accepted))
+_CLICKED: Final = Field(
     "clicked", ("clicked", "clicks", "clicked_ids", "clicked_doc_ids", "clicked_chunk_ids")
 )
-RETRIEVED: Final = Field(
+_RETRIEVED: Final = Field(
     "retrieved",
     (
         *("retrieved_chunk_ids", "retrieved_doc_ids", "retrieved_ids", "retrieved_docs"),
@@ -77,7 +77,7 @@ RETRIEVED: Final = Field(
     ),
 )
 """Not `hits` or `results`: in a log they may be counts."""
-HUMAN_ANSWER: Final = Field(
+_HUMAN_ANSWER: Final = Field(
     "expected_answer",
     (
         *("expected_answer", "correct_answer", "ground_truth"),
@@ -153,14 +153,14 @@ def read_labels(path: Path) -> dict[str, LoggedLabels]:
             rows of one id differ in the answer.
     """
     labels: dict[str, LoggedLabels] = {}
-    fields = (RELEVANT, LABELS, LABEL, HUMAN_ANSWER)
+    fields = (RELEVANT, _LABELS, _LABEL, _HUMAN_ANSWER)
     for row in read_labelled_rows(open_source(path, "label"), LABEL_SHAPES, RELEVANT):
         if not labels and not (row.has(QUERY_ID) and row.has(*fields)):
             raise unknown_shape(path, LABEL_SHAPES)
-        query_id, answer = row.identifier(QUERY_ID), row.optional_text(HUMAN_ANSWER)
+        query_id, answer = row.identifier(QUERY_ID), row.optional_text(_HUMAN_ANSWER)
         before = labels.get(query_id, LoggedLabels(Relevance({}), answer))
         if answer and before.expected_answer and answer != before.expected_answer:
-            raise row.wrong(HUMAN_ANSWER, f"{shown(before.expected_answer)} as before", answer)
+            raise row.wrong(_HUMAN_ANSWER, f"{shown(before.expected_answer)} as before", answer)
         relevance = joined(before.relevance, _relevance(row), row.where)
         labels[query_id] = LoggedLabels(relevance, before.expected_answer or answer)
     if not labels:
@@ -179,7 +179,7 @@ def read_log(path: Path) -> Iterator[LoggedQuery]:
     """
     first = True
     for row in read_rows_of(open_source(path, "query"), SHAPES):
-        if first and not row.has(QUERY):
+        if first and not row.has(_QUERY):
             raise unknown_shape(path, SHAPES)
         first = False
         yield _logged(row)
@@ -195,10 +195,10 @@ def _relevance(row: Row) -> Relevance:
 def _logged(row: Row) -> LoggedQuery:
     return LoggedQuery(
         where=row.where,
-        query=" ".join((row.optional_text(QUERY) or "").split()),
+        query=" ".join((row.optional_text(_QUERY) or "").split()),
         count=_count(row),
         language=row.optional_text(LANGUAGE) or "",
-        expected_answer=row.optional_text(HUMAN_ANSWER),
+        expected_answer=row.optional_text(_HUMAN_ANSWER),
         relevance=_relevance(row),
         clicked=_clicked(row),
         query_id=_query_id(row),
@@ -213,7 +213,7 @@ def _query_id(row: Row) -> str:
 
 def _retrieved(row: Row) -> tuple[str, ...]:
     """Return the ids of what was retrieved; nothing where they are not all given."""
-    items = cell_items(row, RETRIEVED)
+    items = cell_items(row, _RETRIEVED)
     if not isinstance(items, list):
         return ()
     ids = [_retrieved_id(item, row.where) for item in items]
@@ -227,18 +227,18 @@ def _retrieved_id(item: object, where: str) -> str:
 
 
 def _count(row: Row) -> int:
-    value = row.get(COUNT)
+    value = row.get(_COUNT)
     if value in (None, ""):
         return 1
-    count = row.as_whole(value, COUNT)
+    count = row.as_whole(value, _COUNT)
     if count < 1:
-        raise row.wrong(COUNT, "a whole number of at least 1", value)
+        raise row.wrong(_COUNT, "a whole number of at least 1", value)
     return count
 
 
 def _labels(row: Row) -> Relevance:
-    row.refuse_two(LABELS)
-    value = row.get(LABELS)
+    row.refuse_two(_LABELS)
+    value = row.get(_LABELS)
     if value in (None, "") or value in ([], {}):
         return Relevance({})
     return read_relevance(make_row(row.where, {GRADES.name: value}))
@@ -246,7 +246,7 @@ def _labels(row: Row) -> Relevance:
 
 def _pair(row: Row) -> Relevance:
     """Return the label of the one passage that a row names."""
-    label = row.get(LABEL)
+    label = row.get(_LABEL)
     if label in (None, "") or row.get(CHUNK_ID) in (None, ""):
         return Relevance({})
     chunk_id = row.identifier(CHUNK_ID)
@@ -256,16 +256,16 @@ def _pair(row: Row) -> Relevance:
     if word in _OTHER_WORDS:
         return Relevance({chunk_id: 0})
     try:
-        return Relevance({chunk_id: row.as_whole(label, LABEL)})
+        return Relevance({chunk_id: row.as_whole(label, _LABEL)})
     except DataError:
-        raise row.wrong(LABEL, "0, 1, 2, 3, relevant or irrelevant", label) from None
+        raise row.wrong(_LABEL, "0, 1, 2, 3, relevant or irrelevant", label) from None
 
 
 def _clicked(row: Row) -> tuple[str, ...]:
-    value = cell_items(row, CLICKED)
+    value = cell_items(row, _CLICKED)
     items = [value] if isinstance(value, int | str) else value
     if isinstance(items, Mapping) or not isinstance(items, list):
-        raise row.wrong(CLICKED, "a list of ids", value)
+        raise row.wrong(_CLICKED, "a list of ids", value)
     if any(isinstance(item, bool) for item in items):
         return ()  # Whether anything was opened, not what.
-    return tuple(dict.fromkeys(row.as_id(item, CLICKED) for item in items))
+    return tuple(dict.fromkeys(row.as_id(item, _CLICKED) for item in items))

@@ -29,17 +29,17 @@ _STARTS_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """The wide forms count too: Japanese spreadsheets take them for the plain ones."""
 _STARTS_ESCAPED = re.compile(f"'{_STARTS_FORMULA.pattern}")
 
-QUERY_ID = Field("query_id", ("query_id",))
-REVISION = Field("revision", ("revision",))
-QUERY = Field("query", ("query",))
-EXPECTED_ANSWER = Field("expected_answer", ("expected_answer",))
-DRAWN = Field("random", ("random",))
-REVIEWER = Field("reviewer", ("reviewer",))
-DECISION = Field("decision", ("decision",))
-NEW_QUERY = Field("new_query", ("new_query",))
-NEW_STANDALONE = Field("new_standalone", ("new_standalone",))
-NEW_ANSWER = Field("new_answer", ("new_answer",))
-NOTE = Field("note", ("note",))
+_QUERY_ID = Field("query_id", ("query_id",))
+_REVISION = Field("revision", ("revision",))
+_QUERY = Field("query", ("query",))
+_EXPECTED_ANSWER = Field("expected_answer", ("expected_answer",))
+_DRAWN = Field("random", ("random",))
+_REVIEWER = Field("reviewer", ("reviewer",))
+_DECISION = Field("decision", ("decision",))
+_NEW_QUERY = Field("new_query", ("new_query",))
+_NEW_STANDALONE = Field("new_standalone", ("new_standalone",))
+_NEW_ANSWER = Field("new_answer", ("new_answer",))
+_NOTE = Field("note", ("note",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def read_sheet(path: Path) -> list[SheetDecision]:
     plain = plain_cell if source.kind == "columns" else str
     decisions = []
     for row in read_rows_of(source, SHAPES):
-        if not (row.has(QUERY_ID) and row.has(REVISION) and row.has(DECISION)):
-            needed = ", ".join(field.name for field in (QUERY_ID, REVISION, DECISION))
+        if not (row.has(_QUERY_ID) and row.has(_REVISION) and row.has(_DECISION)):
+            needed = ", ".join(field.name for field in (_QUERY_ID, _REVISION, _DECISION))
             raise DataError(
                 f"{unknown_shape(row.where, SHAPES)}\nneeded are {needed}; got {row.names()}"
             )
@@ -156,20 +156,20 @@ def _decision(row: Row, plain: Callable[[str], str]) -> SheetDecision:
     def cell(field: Field) -> str:
         return plain(row.optional_text(field) or "").strip()
 
-    drawn = cell(DRAWN).lower()
+    drawn = cell(_DRAWN).lower()
     if drawn not in ("", RANDOM):
-        raise row.wrong(DRAWN, f"{RANDOM} or nothing", drawn)
+        raise row.wrong(_DRAWN, f"{RANDOM} or nothing", drawn)
     return SheetDecision(
         where=row.where,
-        query_id=plain(row.identifier(QUERY_ID)),
-        revision=row.as_whole(row.get(REVISION), REVISION),
+        query_id=plain(row.identifier(_QUERY_ID)),
+        revision=row.as_whole(row.get(_REVISION), _REVISION),
         random=drawn == RANDOM,
-        reviewer=cell(REVIEWER),
-        decision=cell(DECISION).lower(),
-        new_query=cell(NEW_QUERY),
-        new_standalone=cell(NEW_STANDALONE),
-        new_answer=cell(NEW_ANSWER),
-        note=cell(NOTE),
-        shown_query=cell(QUERY) if row.has(QUERY) else None,
-        shown_answer=cell(EXPECTED_ANSWER) if row.has(EXPECTED_ANSWER) else None,
+        reviewer=cell(_REVIEWER),
+        decision=cell(_DECISION).lower(),
+        new_query=cell(_NEW_QUERY),
+        new_standalone=cell(_NEW_STANDALONE),
+        new_answer=cell(_NEW_ANSWER),
+        note=cell(_NOTE),
+        shown_query=cell(_QUERY) if row.has(_QUERY) else None,
+        shown_answer=cell(_EXPECTED_ANSWER) if row.has(_EXPECTED_ANSWER) else None,
     )

@@ -60,7 +60,7 @@ def read_rows_of(
             return read_table(source, verbatim)
         case "json":
             document = read_document(source)
-            rows = document_rows(source.path, document, under)
+            rows = _document_rows(source.path, document, under)
             if rows is None and by_query:
                 rows = _rows_by_query(source.path, document, by_query)
             if rows is None:
@@ -83,7 +83,7 @@ def read_labelled_rows(source: Source, shapes: Iterable[str], field: Field) -> I
         yield from read_rows_of(source, shapes)
         return
     document = read_document(source)
-    rows = document_rows(source.path, document, ROWS)
+    rows = _document_rows(source.path, document, ROWS)
     if rows is not None:
         yield from rows
         return
@@ -172,7 +172,7 @@ def _deepest_line(text: str) -> int:
     return line
 
 
-def document_rows(path: Path, document: object, under: Field) -> list[Row] | None:
+def _document_rows(path: Path, document: object, under: Field) -> list[Row] | None:
     """Return the rows of what `read_document` returned; None where it is no list of rows.
 
     Raises:

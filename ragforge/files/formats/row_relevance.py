@@ -28,7 +28,7 @@ HIGHEST_GRADE = 3
 _DEGREE: Final = re.compile(
     r"(partial|part|somewhat|marginal|weak|high|very|full|perfect)(ly)?rele"
 )
-BY_LISTS: Final = (
+_BY_LISTS: Final = (
     "lists of relevant ids and grades do not go by one threshold: the lists decide P, R, RR, AP "
     "and Success, the grades nDCG, DCG and ERR"
 )
@@ -46,8 +46,8 @@ def lists_in_words(relevant: Container[str], query_ids: Iterable[str], rel_thres
         rel_threshold: Lowest grade that is relevant for those without a list.
     """
     if all(query_id in relevant for query_id in query_ids):
-        return BY_LISTS
-    return f"{BY_LISTS}; queries without a list go by grade >= {rel_threshold}"
+        return _BY_LISTS
+    return f"{_BY_LISTS}; queries without a list go by grade >= {rel_threshold}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def read_relevance(row: Row) -> Relevance:
     Raises:
         DataError: A list, an id or a grade is of a wrong type, or an id comes twice.
     """
-    refuse_degrees(row)
+    _refuse_degrees(row)
     row.refuse_two(RELEVANT)
     row.refuse_two(GRADES)
     named = _relevant(row)
@@ -112,7 +112,7 @@ def read_relevance(row: Row) -> Relevance:
     return named
 
 
-def refuse_degrees(row: Row) -> None:
+def _refuse_degrees(row: Row) -> None:
     """Refuse a row that lists passages by how relevant they are, as `partially_relevant`.
 
     Raises:
@@ -138,7 +138,7 @@ class SettledRelevance:
     relevant: Mapping[str, Collection[str]] = field(default_factory=dict)
     """The lists by query, where no threshold explains them: then `grades` holds no grade for ids
     that have none in the file, but for queries without any."""
-    by_lists: str = BY_LISTS
+    by_lists: str = _BY_LISTS
     """How they are read, in a sentence."""
 
     def marks(self, query_id: str) -> dict[str, bool]:
@@ -174,7 +174,7 @@ def settle_relevance(of_queries: Mapping[str, Relevance]) -> SettledRelevance:
     every = list(
         chain.from_iterable(relevance.grades.values() for relevance in of_queries.values())
     )
-    usual = grade_of_listed(every)
+    usual = _grade_of_listed(every)
     if labelled and threshold is None:
         listed = {
             query_id: relevance.listed if relevance.decides else relevance.relevant_from(usual)
@@ -193,7 +193,7 @@ def settle_relevance(of_queries: Mapping[str, Relevance]) -> SettledRelevance:
     )
 
 
-def grade_of_listed(grades: Iterable[int | None]) -> int:
+def _grade_of_listed(grades: Iterable[int | None]) -> int:
     """Return the grade of ids that are called relevant without one.
 
     It is the lowest that binary measures count as relevant: 2 where the file holds grades above
@@ -205,7 +205,7 @@ def grade_of_listed(grades: Iterable[int | None]) -> int:
     return 2 if any(grade is not None and grade > 1 for grade in grades) else 1
 
 
-def grade_of_quote(row: Row) -> int:
+def _grade_of_quote(row: Row) -> int:
     """Return the grade that goes with a quote, the highest where the row gives none.
 
     Raises:
@@ -277,7 +277,7 @@ def _grade(inner: Row) -> int | None:
 def _graded_quote(inner: Row) -> GradedQuote:
     named = inner.get(DOC_ID) not in (None, "")
     doc_id = inner.identifier(DOC_ID) if named else ""
-    return GradedQuote(doc_id, inner.text(QUOTE), grade_of_quote(inner))
+    return GradedQuote(doc_id, inner.text(QUOTE), _grade_of_quote(inner))
 
 
 def _items(row: Row, field: Field, value: object) -> list[object]:
@@ -315,14 +315,14 @@ def relevance_of_row(row: Row) -> Relevance:
     Raises:
         DataError: A list, an id, a quote or a grade is of a wrong type, or an id comes twice.
     """
-    refuse_degrees(row)
+    _refuse_degrees(row)
     has_lists = row.has(RELEVANT, GRADES)
     relevance = read_relevance(row) if has_lists else Relevance({})
     named = row.get(DOCUMENT_OF_ROW) not in (None, "")
     quotes = _quotes(row, QUOTE_OF_ROW if named else _SURELY_QUOTE)
     if quotes:
         doc_id = row.identifier(DOCUMENT_OF_ROW) if named else ""
-        grade = grade_of_quote(row)
+        grade = _grade_of_quote(row)
         graded_quotes = tuple(GradedQuote(doc_id, quote, grade) for quote in quotes)
         return replace(relevance, graded_quotes=(*relevance.graded_quotes, *graded_quotes))
     if has_lists or not (named or row.get(SOURCE_CHUNK)):
@@ -364,7 +364,7 @@ def _source_chunks(row: Row) -> Relevance:
     items = value if isinstance(value, list) else [value]
     texts = [item for item in items if isinstance(item, str) and len(item.split()) > 1]
     ids = [row.as_id(item, SOURCE_CHUNK) for item in items if item not in texts]
-    graded_quotes = tuple(GradedQuote("", text, grade_of_quote(row)) for text in texts)
+    graded_quotes = tuple(GradedQuote("", text, _grade_of_quote(row)) for text in texts)
     return Relevance({}, tuple(dict.fromkeys(ids)), graded_quotes)
 
 

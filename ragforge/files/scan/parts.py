@@ -137,7 +137,7 @@ class Sizes:
     """Read by one thread at a time."""
 
 
-def fastest_sizes(n_threads: int) -> Sizes:
+def _fastest_sizes(n_threads: int) -> Sizes:
     """Return what was measured to be fast.
 
     The arrays that are made of a window should stay in a core's second-level cache: windows of
@@ -182,7 +182,7 @@ def scan_parts(
     # When glibc takes back a block that it had mapped, it serves blocks up to that size from the
     # heap from then on: without this, every array made of a window costs its page faults again.
     np.empty(_KEPT_BYTES, np.uint8)
-    sizes = sizes or fastest_sizes(n_threads)
+    sizes = sizes or _fastest_sizes(n_threads)
     parts = _parts(path, n_threads, sizes.part_bytes)
     stopped = Event()
 

@@ -10,7 +10,7 @@ from ragforge.files.scan.rows import Bytes, Flags, Irregular, Positions, Words
 LONGEST_TOKEN: Final = 256
 """In bytes; longer ids are left to the line readers."""
 
-LOW_BYTES: Final = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
+_LOW_BYTES: Final = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 """Masks of the first n bytes of a word."""
 
 _WORD: Final = 8
@@ -49,9 +49,9 @@ def words_of(array: Bytes, starts: Positions, ends: Positions) -> Words:
     words = gather(array, starts, -(-longest // _WORD))
     for at in range(shortest // _WORD, words.shape[1]):
         if shortest == longest:
-            words[:, at] &= LOW_BYTES[shortest - _WORD * at]
+            words[:, at] &= _LOW_BYTES[shortest - _WORD * at]
         else:
-            words[:, at] &= LOW_BYTES.take(lengths - _WORD * at, mode="clip")
+            words[:, at] &= _LOW_BYTES.take(lengths - _WORD * at, mode="clip")
     return words
 
 
@@ -92,7 +92,7 @@ def stands_at(array: Bytes, positions: Positions, literal: bytes) -> bool:
     wanted = np.frombuffer(literal.ljust(_WORD * n_words, b"\0"), np.uint64)
     words = gather(array, positions, n_words)
     differences = words[:, :-1] != wanted[:-1]
-    last = (words[:, -1] ^ wanted[-1]) & LOW_BYTES[len(literal) - _WORD * (n_words - 1)]
+    last = (words[:, -1] ^ wanted[-1]) & _LOW_BYTES[len(literal) - _WORD * (n_words - 1)]
     return not (differences.any() or last.any())
 
 

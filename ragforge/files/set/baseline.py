@@ -23,14 +23,14 @@ from ragforge.files.set.history import ID_DIGITS, History, read_history, state_o
 from ragforge.files.text import read_text
 from ragforge.records import Baseline, Evaluation, ItemValues
 
-FOLDER: Final = "history"
+_FOLDER: Final = "history"
 """A file for each evaluation."""
 KEPT: Final = 30
 """States of a run whose values are kept."""
 _SUFFIX: Final = ".jsonl.gz"
 
 FORMAT: Final = "ragforge baseline"
-SCHEMA: Final = 2
+_SCHEMA: Final = 2
 """1 had no rankings: they could not be scored again on other grades."""
 _REMEDY: Final = "make it anew with `ragforge gate --write-baseline`"
 
@@ -100,7 +100,7 @@ def drop_stray_values(dataset_path: Path) -> None:
     Raises:
         DataError: The history cannot be read.
     """
-    folder = dataset_path / FOLDER
+    folder = dataset_path / _FOLDER
     remove_strays(folder)
     named = written_ids(dataset_path)
     for path in folder.glob(f"{'[0-9a-f]' * ID_DIGITS}{_SUFFIX}"):
@@ -111,7 +111,7 @@ def drop_stray_values(dataset_path: Path) -> None:
 
 def values_path(dataset_path: Path, evaluation_id: str) -> Path:
     """Return where the values per item of an evaluation are, if they are kept."""
-    return dataset_path / FOLDER / f"{evaluation_id}{_SUFFIX}"
+    return dataset_path / _FOLDER / f"{evaluation_id}{_SUFFIX}"
 
 
 def _read_values(path: Path) -> tuple[ItemValues, ...]:
@@ -197,8 +197,8 @@ def parse_baseline(text: str, where: str) -> Baseline:
     if document.pop("format", None) != FORMAT:
         raise DataError(f'{where}: is no baseline: expected "format": "{FORMAT}"; {_REMEDY}')
     schema, digest = document.pop("schema", None), document.pop("sha256", None)
-    if schema != SCHEMA:
-        raise DataError(f"{where}: schema: expected {SCHEMA}, got {schema!r:.80}; {_REMEDY}")
+    if schema != _SCHEMA:
+        raise DataError(f"{where}: schema: expected {_SCHEMA}, got {schema!r:.80}; {_REMEDY}")
     if digest != _digest_of(document, where):
         raise DataError(
             f"{where}: does not hold what was written (sha256 differs): it was edited or merged "
@@ -255,7 +255,7 @@ def _sha256(text: str) -> str:
 
 
 def _lines(content: dict[str, Any]) -> Iterator[str]:
-    header = {"format": FORMAT, "schema": SCHEMA, "sha256": _digest(content)}
+    header = {"format": FORMAT, "schema": _SCHEMA, "sha256": _digest(content)}
     yield "{\n"
     for name, value in header.items():
         yield f"{_compact(name)}: {_compact(value)},\n"

@@ -173,10 +173,10 @@ def document_level(dataset: Dataset, judgments: Iterable[Judgment]) -> DocumentL
     query_ids = frozenset(item.query_id for item in judgments if item.level == "document")
     if not query_ids:
         return DocumentLevel()
-    return DocumentLevel(query_ids, documents_of_chunks(dataset))
+    return DocumentLevel(query_ids, _documents_of_chunks(dataset))
 
 
-def documents_of_chunks(dataset: Dataset) -> dict[str, str]:
+def _documents_of_chunks(dataset: Dataset) -> dict[str, str]:
     """Return the id of the document by chunk; {} where the set has no chunks."""
     if not dataset.chunks_path.exists():
         return {}

@@ -55,7 +55,7 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
     """
     refuse_other_files(path)
     require_current(path)
-    if is_refreshed(path):
+    if _is_refreshed(path):
         return _refreshed(path, made_from)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
     return dataset
 
 
-def is_refreshed(path: Path) -> bool:
+def _is_refreshed(path: Path) -> bool:
     """Whether a directory holds a dataset with versions, or is one of them."""
     return published(path) is not None or home_of(path) != path
 
@@ -96,7 +96,7 @@ def refuse_refreshed(path: Path) -> None:
     Raises:
         UsageError: It holds a dataset that was refreshed, which grows otherwise.
     """
-    if is_refreshed(path):
+    if _is_refreshed(path):
         raise UsageError(
             f"{path}: holds a set that was refreshed; `ragforge refresh --dataset {home_of(path)} "
             "--at-least N` adds queries to it, and another --out makes a new set"

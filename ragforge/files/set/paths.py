@@ -122,7 +122,7 @@ def unpublished(home: Path) -> int | None:
     return None if number == current_version(home) else number
 
 
-def is_linked(home: Path) -> bool:
+def _is_linked(home: Path) -> bool:
     """Whether what a directory has by name are links to its published version."""
     manifest = home / MANIFEST
     return manifest.is_symlink() and manifest.readlink().parts[0] == CURRENT
@@ -141,13 +141,13 @@ def switch(home: Path, number: int) -> None:
         OSError: The link cannot be made; the version before is still published.
     """
     folder = home / VERSIONS / version_name(number)
-    add_links(home, folder)
+    _add_links(home, folder)
     put_link(home / CURRENT, f"{VERSIONS}/{folder.name}")
     sync(home)
     drop_dead_links(home)
 
 
-def add_links(home: Path, folder: Path) -> None:
+def _add_links(home: Path, folder: Path) -> None:
     """Make the links that a version needs and that are not there."""
     for name in _names(folder):
         if not os.path.lexists(home / name):
@@ -162,7 +162,7 @@ def link_own_files(home: Path) -> None:
     for name in _names(current):
         if _is_own(home / name) and is_same(home / name, current / name):
             put_link(home / name, f"{CURRENT}/{name}")
-    add_links(home, current)
+    _add_links(home, current)
 
 
 def drop_dead_links(home: Path) -> None:
@@ -189,7 +189,7 @@ def require_current(home: Path) -> None:
     Raises:
         DataError: `current`, which they are read through, is no link to a version of this one.
     """
-    if is_linked(home) and os.path.lexists(home / CURRENT) and published(home) is None:
+    if _is_linked(home) and os.path.lexists(home / CURRENT) and published(home) is None:
         raise _wrong_current(home)
 
 

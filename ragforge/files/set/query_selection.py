@@ -14,7 +14,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.measures.strata import OTHERS, Design, draw, merged_strata
 from ragforge.records.queries import Query, Selection, Stratum
 
-FIELDS: Final = (
+_FIELDS: Final = (
     "category",
     "difficulty",
     "type",
@@ -25,11 +25,11 @@ FIELDS: Final = (
     "expected_behaviour",
 )
 """What strata may be made by; `none` stands for none."""
-NONE: Final = "(none)"
+_NONE: Final = "(none)"
 """The stratum of the queries without a value."""
-ALL: Final = "(all)"
+_ALL: Final = "(all)"
 """The one stratum where there is nothing to part queries by."""
-UNANSWERABLE: Final = "(unanswerable)"
+_UNANSWERABLE: Final = "(unanswerable)"
 """The stratum of the queries that cannot be answered, where some of their value can."""
 
 
@@ -41,7 +41,7 @@ class Wanted:
     sample: int | None = None
     seed: int = 0
     by: str = ""
-    """One of `FIELDS`, "none", or "" for the category, else the difficulty, as far as queries have
+    """One of `_FIELDS`, "none", or "" for the category, else the difficulty, as far as queries have
     them."""
 
 
@@ -89,7 +89,7 @@ def choose(queries: Sequence[Query], wanted: Wanted) -> Chosen | None:
     labels = _labels(members, by)
     sizes = Counter(labels.values())
     small = merged_strata(sizes, n)
-    rest = ALL if len(small) == len(sizes) else OTHERS
+    rest = _ALL if len(small) == len(sizes) else OTHERS
     design = Design({key: rest if of in small else of for key, of in labels.items()})
     drawn = draw(design.stratum_of, n, wanted.seed)
     selection = Selection(split=wanted.split, sample=n, seed=wanted.seed, by=by)
@@ -107,7 +107,7 @@ def recall(queries: Sequence[Query], selection: Selection) -> Chosen:
     if selection.sample is None:
         return Chosen(selection, frozenset(item.query_id for item in members), None)
     recorded = {item.stratum: item.n_queries for item in selection.strata}
-    rest = next((name for name in (OTHERS, ALL) if name in recorded), None)
+    rest = next((name for name in (OTHERS, _ALL) if name in recorded), None)
     labels = {
         key: of if of in recorded or rest is None else rest
         for key, of in _labels(members, selection.by).items()
@@ -178,7 +178,7 @@ def shared(chosen: Iterable[Chosen | None]) -> Chosen | None:
     return replace(found, common_to=names) if len(names) > 1 else found
 
 
-def split_in_words(queries: Iterable[Query]) -> str:
+def _split_in_words(queries: Iterable[Query]) -> str:
     """Say which splits there are, such as "dev (20), test (80)"; "none" where there is none."""
     counts = Counter(query.split for query in queries if query.split)
     return ", ".join(f"{name} ({n:,})" for name, n in sorted(counts.items())) or "none"
@@ -190,20 +190,20 @@ def _of_split(queries: Sequence[Query], split: str | None) -> Sequence[Query]:
     members = [query for query in queries if query.split == split]
     if not members:
         raise UsageError(
-            f"--split {split}: no query is in it; splits of the set: {split_in_words(queries)}"
+            f"--split {split}: no query is in it; splits of the set: {_split_in_words(queries)}"
         )
     return members
 
 
 def _field(queries: Sequence[Query], asked: str) -> str:
     """Return the field that strata are made by; "" for none."""
-    with_values = [name for name in FIELDS if any(getattr(query, name) for query in queries)]
+    with_values = [name for name in _FIELDS if any(getattr(query, name) for query in queries)]
     if not asked:
         return next((name for name in ("category", "difficulty") if name in with_values), "")
     if asked == "none":
         return ""
     if asked not in with_values:
-        problem = "no query has one" if asked in FIELDS else "no such field"
+        problem = "no query has one" if asked in _FIELDS else "no such field"
         raise UsageError(f"--by {asked}: {problem}; there are: {', '.join(with_values)}, none")
     return asked
 
@@ -214,12 +214,12 @@ def _labels(queries: Iterable[Query], by: str) -> dict[str, str]:
     Measures of retrieval are over answerable queries alone: so each stratum keeps its share.
     """
     labels = {
-        query.query_id: ((getattr(query, by) or NONE) if by else ALL, query.answerable)
+        query.query_id: ((getattr(query, by) or _NONE) if by else _ALL, query.answerable)
         for query in queries
     }
     with_answers = {name for name, answerable in labels.values() if answerable}
     return {
-        key: name if answerable or name not in with_answers else UNANSWERABLE
+        key: name if answerable or name not in with_answers else _UNANSWERABLE
         for key, (name, answerable) in labels.items()
     }
 

@@ -75,7 +75,7 @@ def change_key(change: ItemChange) -> tuple[str, str, str]:
     return f"{change.version:06d}", change.query_id, change.action
 
 
-def each_sorted(path: Path, kind: type[R], field: str) -> Iterator[tuple[int, R]]:
+def _each_sorted(path: Path, kind: type[R], field: str) -> Iterator[tuple[int, R]]:
     """Yield where each line begins, in bytes, and the record that it holds.
 
     Args:
@@ -101,8 +101,8 @@ def each_sorted(path: Path, kind: type[R], field: str) -> Iterator[tuple[int, R]
 
 
 def each_document(path: Path) -> Iterator[tuple[int, SourceDocument]]:
-    """Yield where each line of a `documents.jsonl` begins, and the document, as `each_sorted`."""
-    return each_sorted(path, SourceDocument, "doc_id")
+    """Yield where each line of a `documents.jsonl` begins, and the document, as `each_chunk`."""
+    return _each_sorted(path, SourceDocument, "doc_id")
 
 
 def each_line(path: Path) -> Iterator[tuple[int, int, bytes]]:
@@ -281,7 +281,7 @@ def each_chunk(path: Path) -> Iterator[tuple[int, Chunk]]:
         DataError: The file cannot be read, a line is no chunk, or an id is not above the one
             before.
     """
-    return each_sorted(path, Chunk, "chunk_id")
+    return _each_sorted(path, Chunk, "chunk_id")
 
 
 class ChunkLines(AbstractContextManager["ChunkLines"]):

@@ -26,7 +26,7 @@ from ragforge.files.set.wholeness import chunks_digest, require_own_chunks
 from ragforge.records import Ranking
 from ragforge.records.judgments import question_digest
 
-MISSING_MOST: Final = 0.1
+_MISSING_MOST: Final = 0.1
 """Share of the retrieved chunks that may be missing where nothing is recorded: a live index may be
 some documents ahead."""
 _BUILT_IN: Final = frozenset({"bm25", "chargram", "dense"})
@@ -70,7 +70,7 @@ class RunStatus:
         there = f"{self.n_there:,} of its {self.n_hits:,} retrieved chunks are in the set"
         if self.told_by == "digest":
             return f"it was made on other chunks than those of now: {there}"
-        return f"{there}, fewer than {1 - MISSING_MOST:.0%}, so that it was made on other chunks"
+        return f"{there}, fewer than {1 - _MISSING_MOST:.0%}, so that it was made on other chunks"
 
     def way_out(self, dataset: Dataset) -> str:
         """Return the command that makes the run again."""
@@ -209,7 +209,7 @@ def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) ->
     Raises:
         DataError: A file says that it was asked other questions under the ids of queries; or the
             manifest has a run of these bytes, made on other chunks; or more than
-            `MISSING_MOST` of the chunks that one lists are not in the set; or it does not hold to
+            `_MISSING_MOST` of the chunks that one lists are not in the set; or it does not hold to
             its format. Or somebody changed the chunks.
     """
     dataset = Dataset(qrels_path if qrels_path.is_dir() else qrels_path.parent)
@@ -357,7 +357,7 @@ def _status(name: str, origin: RunOrigin | None, counted: tuple[int, int]) -> Ru
         return RunStatus(name, "digest", True, n_hits, n_there, origin.retriever)
     n_missing = n_hits - n_there
     # One chunk may be gone by itself: of a short log it is soon a tenth.
-    is_stale = n_missing > MISSING_MOST * n_hits and (n_missing > 1 or not n_there)
+    is_stale = n_missing > _MISSING_MOST * n_hits and (n_missing > 1 or not n_there)
     return RunStatus(name, "ids", is_stale, n_hits, n_there)
 
 

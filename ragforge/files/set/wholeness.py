@@ -20,7 +20,7 @@ from ragforge.files.set.paths import (
     versions_of,
 )
 
-KNOWN: Final = (
+_KNOWN: Final = (
     "chunks.jsonl",
     "failures.jsonl",
     "generation.json",
@@ -36,7 +36,7 @@ KNOWN: Final = (
 """Files that may be a dataset's without being in its manifest; others that are not in it are
 somebody's own."""
 
-READ: Final = (
+_READ: Final = (
     "documents.jsonl",
     "dormant_grades.jsonl",
     "events.jsonl",
@@ -61,7 +61,7 @@ def version_files(folder: Path) -> list[str]:
     """
     listed = read_object(folder / MANIFEST, Manifest).files
     inside = {name for top in FOLDERS for name in _in_folder(folder, top)}
-    return sorted(name for name in {*listed, *KNOWN, *inside} if (folder / name).is_file())
+    return sorted(name for name in {*listed, *_KNOWN, *inside} if (folder / name).is_file())
 
 
 def bring(source: Path, target: Path) -> None:
@@ -89,7 +89,7 @@ def list_files(staged: Dataset, **changed: object) -> None:
     for name in _all_files(staged.files):
         path = staged.files / name
         files[name] = manifest.files.get(name) or FileEntry(
-            sha256=digest_file(path), records=count_records(path)
+            sha256=digest_file(path), records=_count_records(path)
         )
     new = manifest.model_copy(update={**changed, "files": files})
     if new != manifest:
@@ -109,7 +109,7 @@ def _in_folder(folder: Path, top: str) -> Iterator[str]:
             yield path.relative_to(folder).as_posix()
 
 
-def count_records(path: Path) -> int:
+def _count_records(path: Path) -> int:
     """Return how many records a file has; one that is not of lines is one."""
     if path.suffix != ".jsonl":
         return 1
@@ -134,9 +134,9 @@ def require_whole(dataset: Dataset) -> None:
                     f"{path}: is missing, though {MANIFEST} lists it with {entry.records} records; "
                     f"put it back{_ways_out(dataset, name, can_accept=name not in _NEEDED)}"
                 )
-        elif name in READ and digest_file(path) != entry.sha256:
+        elif name in _READ and digest_file(path) != entry.sha256:
             raise DataError(
-                f"{path}: was changed since ragforge wrote it: it has {count_records(path)} "
+                f"{path}: was changed since ragforge wrote it: it has {_count_records(path)} "
                 f"records, {MANIFEST} lists {entry.records}; put back what was there"
                 f"{_ways_out(dataset, name, can_accept=True)}"
             )
@@ -223,7 +223,7 @@ def _entry(manifest: Manifest, path: Path, digest: str) -> FileEntry:
     origins = manifest.origins_of(digest)
     run = origins[0] if origins else None
     selection = manifest.selection_of(digest)
-    return FileEntry(sha256=digest, records=count_records(path), run=run, selection=selection)
+    return FileEntry(sha256=digest, records=_count_records(path), run=run, selection=selection)
 
 
 def _renamed_runs(dataset: Dataset, manifest: Manifest) -> dict[str, FileEntry]:
