@@ -8,7 +8,7 @@ from pathlib import Path
 from ragforge.config import RefreshSettings
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import Document
-from ragforge.corpus.quote_locations import ChunkIndex, standing_at
+from ragforge.corpus.quote_locations import ChunkIndex, evidence_at
 from ragforge.files.manifest import FileEntry, digest_file
 from ragforge.files.record_files import write_records
 from ragforge.files.set.dataset import Dataset
@@ -28,7 +28,7 @@ def evidence(chunks: Sequence[Chunk], quote: str, doc_id: str) -> Evidence:
     index = ChunkIndex(sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id)))
     item = Evidence(doc_id=doc_id, chunk_id="unknown", quote=quote)
     placed = index.place(item)
-    return item if placed is None else standing_at(item, placed)
+    return item if placed is None else evidence_at(item, placed)
 
 
 @dataclass(frozen=True)

@@ -105,33 +105,33 @@ class Page:
 
     def has(self, quote: str) -> bool:
         """Whether a quote stands here; a blank one does not."""
-        return next(self._folded.spots(quote), None) is not None
+        return next(self._folded.folded_locations(quote), None) is not None
 
-    def spots(self, quote: str) -> list[Location]:
+    def folded_locations(self, quote: str) -> list[Location]:
         """Return all places of a quote in the folded text, from its beginning on."""
-        return list(self._folded.spots(quote))
+        return list(self._folded.folded_locations(quote))
 
     def places(self, quote: str) -> list[Placement]:
         """Return all places of a quote, from the beginning on, without overlaps."""
-        return [self.placed(spot) for spot in self._folded.spots(quote)]
+        return [self.placement(spot) for spot in self._folded.folded_locations(quote)]
 
     def place(self, evidence: Evidence) -> Placement | None:
         """Return where a quote stands, as `ChunkIndex.place` does."""
-        spot = self.spot(evidence)
-        return None if spot is None else self.placed(spot)
+        spot = self.folded_location(evidence)
+        return None if spot is None else self.placement(spot)
 
-    def spot(self, evidence: Evidence) -> Location | None:
+    def folded_location(self, evidence: Evidence) -> Location | None:
         """Return the place of a quote in the folded text, chosen as by `ChunkIndex.place`."""
 
         def likeness(spot: Location) -> tuple[bool, int]:
-            placed = self.placed(spot)
+            placed = self.placement(spot)
             at_home = placed.start is not None and placed.start == evidence.start
             around = common_prefix_length(placed.before[::-1], evidence.prefix[::-1])
             return at_home, around + common_prefix_length(placed.after, evidence.suffix)
 
-        return max(self._folded.spots(evidence.quote), key=likeness, default=None)
+        return max(self._folded.folded_locations(evidence.quote), key=likeness, default=None)
 
-    def around(self, spot: Location, chars: int) -> Surroundings:
+    def surroundings(self, spot: Location, chars: int) -> Surroundings:
         """Return up to so many characters around a place in the folded text."""
         text = self._folded.text
         return Surroundings(
@@ -143,11 +143,11 @@ class Page:
         """Return the place in `text` of one in the folded text; it has a character."""
         return self._folded.original(spot)
 
-    def placed(self, spot: Location) -> Placement:
+    def placement(self, spot: Location) -> Placement:
         """Return the placement of a span of the folded text; it has a character."""
-        return self.placed_at(self.original(spot))
+        return self.placement_at(self.original(spot))
 
-    def placed_at(self, location: Location) -> Placement:
+    def placement_at(self, location: Location) -> Placement:
         """Return the placement of a span of `text`; it has a character that is no blank."""
         near = [at for at in self._near(location) if _shared(self._places[at], location)]
         quarter = (location.end - location.start) / 4
@@ -204,7 +204,7 @@ def common_prefix_length(first: str, second: str) -> int:
     return next(differs, min(len(first), len(second)))
 
 
-def standing_at(item: Evidence, placed: Placement) -> Evidence:
+def evidence_at(item: Evidence, placed: Placement) -> Evidence:
     """Return evidence as the document has it, at its place."""
     return item.model_copy(
         update={
@@ -303,7 +303,7 @@ class FoldedText:
         """The text as it is compared."""
         return self._text
 
-    def spots(self, quote: str) -> Iterator[Location]:
+    def folded_locations(self, quote: str) -> Iterator[Location]:
         """Yield where the quote stands in the folded text, without overlaps; as `locations`."""
         wanted = fold(quote)
         at = self._text.find(wanted) if wanted else -1
@@ -313,7 +313,7 @@ class FoldedText:
 
     def locations(self, quote: str) -> Iterator[Location]:
         """Yield where the quote stands in the original, without overlaps; none of a blank quote."""
-        return map(self.original, self.spots(quote))
+        return map(self.original, self.folded_locations(quote))
 
     def original(self, spot: Location) -> Location:
         """Return the place in the original of a span of the folded text; it has a character."""

@@ -76,7 +76,7 @@ class _Member:
     version: Version
 
 
-def order_of(version: str) -> Order:
+def version_order(version: str) -> Order:
     """Return the sort key of a version or ISO date; `1.2` and `1.2.0` are the same."""
     numbers, *stage = _STAGE.split(version.lower(), maxsplit=1)
     release = [int(number) for number in re.findall(r"\d+", numbers)]
@@ -97,7 +97,7 @@ def member_of(doc_id: str) -> _Member | None:
         return None
     text = found[1] or found[2]
     family = f"{doc_id[: found.start()]}*{doc_id[found.end() :]}"
-    return _Member(family, Version(text, order_of(text)))
+    return _Member(family, Version(text, version_order(text)))
 
 
 def _member_by_year(doc_id: str) -> _Member | None:
@@ -109,7 +109,7 @@ def _member_by_year(doc_id: str) -> _Member | None:
     if found is None or _DATE.search(doc_id):
         return None
     family = f"{doc_id[: found.start()]}*{doc_id[found.end() :]}"
-    return _Member(family, Version(found[1], order_of(found[1])))
+    return _Member(family, Version(found[1], version_order(found[1])))
 
 
 def _is_retired(title: str, text: str) -> bool:
@@ -130,11 +130,11 @@ def _name_of_today(doc_id: str) -> str | None:
     return f"{before if found[0][-1] in '/_-' else before.rstrip('_-')}{doc_id[found.end() :]}"
 
 
-def mentioned(text: str) -> Version | None:
+def mentioned_version(text: str) -> Version | None:
     """Return the latest version that a text mentions; the latest date where it mentions none."""
     versions = [found[1] or found[2] for found in _IN_TEXT.finditer(text)]
     dates = [] if versions else [found[1] for found in _DATE.finditer(text)]
-    known = [Version(found, order_of(found)) for found in versions or dates]
+    known = [Version(found, version_order(found)) for found in versions or dates]
     return max(known, key=lambda version: version.order, default=None)
 
 
@@ -173,7 +173,7 @@ class Staleness:
             versions = self._families.setdefault(member.family, {})
             versions.setdefault(member.version, {}).setdefault(chunk.heading_path, row)
             self._rows.append((row, member, chunk.heading_path))
-        elif version := mentioned(chunk.text):
+        elif version := mentioned_version(chunk.text):
             self._mentions.append(_VersionedChunk(row, chunk.doc_id, version))
 
     def stale(self, words: Words) -> Iterator[_Stale]:

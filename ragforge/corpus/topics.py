@@ -43,7 +43,7 @@ def n_topics(n_chunks: int) -> int:
     return min(_MOST_TOPICS, round(math.pow(n_chunks, 1 / 3)))
 
 
-def telling_words(frequencies: npt.NDArray[np.int64], n_chunks: int) -> list[int]:
+def topic_words(frequencies: npt.NDArray[np.int64], n_chunks: int) -> list[int]:
     """Return which words topics are told by: the commonest that are in few enough chunks.
 
     Args:
@@ -65,7 +65,7 @@ def topics(columns: Sequence[Column], n_chunks: int, seed: int) -> Rows:
     Chunks without any of the words go to the one that was found first.
 
     Args:
-        columns: Of the words that `telling_words` names.
+        columns: Of the words that `topic_words` names.
         n_chunks: How many rows there are.
         seed: Decides sample and first centres.
     """

@@ -49,7 +49,7 @@ class Secret:
         object.__setattr__(self, "_escaped", re.compile(escaped) if known else None)
         object.__setattr__(self, "_packed", tuple(_in_base64(self.key)) if known else ())
 
-    def kept_out_of(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         """Return a text without the key."""
         if self._escaped is None:
             return text
@@ -60,31 +60,31 @@ class Secret:
             return self._escaped.sub(_MASK, text)
         return text
 
-    def taken_out_of(self, reply: ChatReply) -> ChatReply:
+    def mask_reply(self, reply: ChatReply) -> ChatReply:
         """Return a reply without the key in any of its fields."""
-        text = self.kept_out_of(reply.text)
+        text = self.mask(reply.text)
         return replace(
             reply,
             text=text,
-            finish_reason=self.kept_out_of(reply.finish_reason),
-            refusal=self.kept_out_of(reply.refusal),
-            model=self.kept_out_of(reply.model),
-            fingerprint=self.kept_out_of(reply.fingerprint),
-            reply_id=self.kept_out_of(reply.reply_id),
+            finish_reason=self.mask(reply.finish_reason),
+            refusal=self.mask(reply.refusal),
+            model=self.mask(reply.model),
+            fingerprint=self.mask(reply.fingerprint),
+            reply_id=self.mask(reply.reply_id),
             # They are found by their offsets in the text.
             numerals=tuple(map(self._of_numeral, reply.numerals)) if text == reply.text else (),
         )
 
     def start(self, text: str) -> str:
         """Return the start of a body for a failure record."""
-        return self.kept_out_of(text)[:_RAW_SHOWN]
+        return self.mask(text)[:_RAW_SHOWN]
 
     def line(self, text: str) -> str:
         """Return a text as one line for a message."""
-        return " ".join(self.kept_out_of(text).split())[:_MESSAGE_SHOWN]
+        return " ".join(self.mask(text).split())[:_MESSAGE_SHOWN]
 
     def _of_numeral(self, numeral: Numeral) -> Numeral:
-        kept = tuple((self.kept_out_of(token), value) for token, value in numeral.logprobs)
+        kept = tuple((self.mask(token), value) for token, value in numeral.logprobs)
         return replace(numeral, logprobs=kept)
 
 

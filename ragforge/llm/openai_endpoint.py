@@ -342,7 +342,7 @@ class OpenAIEndpoint:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             lack = self._secret.line(str(error))
             raise self._useless(f"embeddings reply lacks {lack}", raw, body) from error
-        return replace(reply, model=self._secret.kept_out_of(reply.model))
+        return replace(reply, model=self._secret.mask(reply.model))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -374,7 +374,7 @@ class OpenAIEndpoint:
         latency_s = time.monotonic() - started
         body = self._json_body(raw)
         try:
-            return self._secret.taken_out_of(read_reply(body, request, latency_s))
+            return self._secret.mask_reply(read_reply(body, request, latency_s))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             detail = str(body.get("error") or "it holds no choices[0].message")
             message = f"the reply is no chat completion: {self._secret.line(detail)}"

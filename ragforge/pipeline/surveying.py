@@ -11,7 +11,7 @@ import numpy as np
 from ragforge.corpus.chunk_cards import CardReader, CardWriter
 from ragforge.corpus.near_duplicates import Sketches
 from ragforge.corpus.survey import ChunkCard
-from ragforge.corpus.topics import telling_words, topics
+from ragforge.corpus.topics import topic_words, topics
 from ragforge.errors import DataError
 from ragforge.files.array_files import Array
 from ragforge.files.atomic import remove_whole, whole_folder
@@ -212,5 +212,5 @@ def _joined(heads: Sequence[Array], texts: Sequence[Array]) -> tuple[Array, Arra
 
 
 def _topics(folder: Path, n_chunks: int, seed: int) -> Array:
-    words = telling_words(term_frequencies(folder / INDEX), n_chunks)
+    words = topic_words(term_frequencies(folder / INDEX), n_chunks)
     return topics(read_columns(folder / INDEX, words), n_chunks, seed)

@@ -288,7 +288,7 @@ def _measure(dataset: Dataset, asked: _RunRequest) -> Measured | RagforgeError:
         read: list[SettingsFile] = []
         with TemporaryDirectory(prefix="ragforge-") as folder:
             place = Path(folder)
-            beside, name = _apart(
+            beside, name = _in_thread(
                 lambda: retrieve_beside(dataset, asked.retriever, place, read.append)
             )
             measured = _measured(dataset, usable_runs(beside, [name]), asked)
@@ -298,7 +298,7 @@ def _measure(dataset: Dataset, asked: _RunRequest) -> Measured | RagforgeError:
         return error
 
 
-def _apart(work: Callable[[], tuple[Dataset, str]]) -> tuple[Dataset, str]:
+def _in_thread(work: Callable[[], tuple[Dataset, str]]) -> tuple[Dataset, str]:
     """Do the work in a thread of its own: it runs an event loop, and the tests may have theirs."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(work).result()

@@ -13,7 +13,7 @@ NESTED = ("metadata", "payload")
 _SHOWN = 80
 
 
-def keep_quiet(note: str) -> None:
+def ignore_note(note: str) -> None:
     """Ignore a note."""
 
 
@@ -25,7 +25,7 @@ def values_of(item: object, names: Iterable[str]) -> Iterator[object]:
             yield value
 
 
-def nested_in(item: object) -> list[Mapping[object, object]]:
+def nested_mappings(item: object) -> list[Mapping[object, object]]:
     """Return the mappings in which frameworks keep what they know about a passage."""
     return [inner for inner in values_of(item, NESTED) if isinstance(inner, Mapping)]
 
@@ -33,7 +33,7 @@ def nested_in(item: object) -> list[Mapping[object, object]]:
 def ids_of(item: object) -> Iterator[str]:
     """Yield the candidates for the id of a chunk, most telling first."""
     places: list[object] = [item, *values_of(item, CHUNK_IDS)]
-    for inner in nested_in(item):
+    for inner in nested_mappings(item):
         places.extend(values_of(inner, (*CHUNK_IDS, "id")))
     places.extend(values_of(item, IDS))
     for value in places:
@@ -43,7 +43,7 @@ def ids_of(item: object) -> Iterator[str]:
             yield str(value)
 
 
-def spaced(text: str) -> str:
+def fold_blanks(text: str) -> str:
     """Return the text with single blanks: frameworks strip and rewrap what they load."""
     return " ".join(text.split())
 

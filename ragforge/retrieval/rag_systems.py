@@ -18,7 +18,14 @@ from ragforge.http_service import Service
 from ragforge.plugins import call, construct, find, method_of, parameters_of
 from ragforge.records import Chunk
 from ragforge.retrieval import Answerer, ContextPassage, SystemAnswer
-from ragforge.retrieval.object_fields import TEXTS, ids_of, nested_in, shown, type_name, values_of
+from ragforge.retrieval.object_fields import (
+    TEXTS,
+    ids_of,
+    nested_mappings,
+    shown,
+    type_name,
+    values_of,
+)
 
 GROUP = "systems"
 BUILT_IN = ("http:URL",)
@@ -256,7 +263,7 @@ def _passage(item: object, where: str, raw: str) -> ContextPassage:
     node = next(values_of(item, ("node",)), item)
     texts = tuple(text for text in values_of(node, _PARTS) if isinstance(text, str) and text)
     ids = tuple(ids_of(node))
-    places = [node, *nested_in(node)]
+    places = [node, *nested_mappings(node)]
     doc_ids = tuple(
         value
         for place in places

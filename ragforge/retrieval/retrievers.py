@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ragforge.errors import ConfigError
 from ragforge.records import Chunk
 from ragforge.retrieval import Embedder, Retriever
-from ragforge.retrieval.object_fields import Note, keep_quiet
+from ragforge.retrieval.object_fields import Note, ignore_note
 
 GROUP = "retrievers"
 BUILT_IN = ("bm25", "chargram", "dense", "http:URL")
@@ -16,7 +16,7 @@ def make_retriever(
     chunks: Iterable[Chunk],
     embedder: Embedder | None,
     *,
-    note: Note = keep_quiet,
+    note: Note = ignore_note,
     timeout_s: float = 30.0,
 ) -> Retriever:
     """Return the retriever that a spec names.

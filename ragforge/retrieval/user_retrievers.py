@@ -17,10 +17,10 @@ from ragforge.retrieval import Retriever
 from ragforge.retrieval.object_fields import (
     TEXTS,
     Note,
+    fold_blanks,
     ids_of,
-    keep_quiet,
+    ignore_note,
     shown,
-    spaced,
     type_name,
     values_of,
 )
@@ -67,7 +67,7 @@ class ResultReader:
             rise.
     """
 
-    def __init__(self, where: str, chunks: Iterable[Chunk] = (), note: Note = keep_quiet) -> None:
+    def __init__(self, where: str, chunks: Iterable[Chunk] = (), note: Note = ignore_note) -> None:
         self._where = where
         self._note = note
         self._noted: set[str] = set()
@@ -75,7 +75,7 @@ class ResultReader:
         self._known: set[str] = set()
         for chunk in chunks:
             self._known.add(chunk.chunk_id)
-            self._id_by_text.setdefault(spaced(chunk.text), chunk.chunk_id)
+            self._id_by_text.setdefault(fold_blanks(chunk.text), chunk.chunk_id)
 
     def read(self, result: object, query: str, k: int) -> list[Hit]:
         """Return the first k different chunks of a result, best first.
@@ -147,8 +147,8 @@ class ResultReader:
                 return chunk_id
         texts = [item] if isinstance(item, str) else values_of(item, TEXTS)
         for text in texts:
-            if isinstance(text, str) and spaced(text) in self._id_by_text:
-                return self._id_by_text[spaced(text)]
+            if isinstance(text, str) and fold_blanks(text) in self._id_by_text:
+                return self._id_by_text[fold_blanks(text)]
         if ids:
             self._refuse_surrogates(ids[0])
             return ids[0]
@@ -205,7 +205,7 @@ def adapt(
     name: str,
     chunks: Iterable[Chunk] = (),
     *,
-    note: Note = keep_quiet,
+    note: Note = ignore_note,
     timeout_s: float = 120.0,
 ) -> Retriever:
     """Return a retriever that asks a user's object.
@@ -310,7 +310,7 @@ class HttpRetriever:
         chunks: Iterable[Chunk] = (),
         *,
         timeout_s: float = 30.0,
-        note: Note = keep_quiet,
+        note: Note = ignore_note,
     ) -> None:
         self._service = Service(url, what="retriever", function="f(query, k)", timeout_s=timeout_s)
         self._reader = ResultReader(self._service.shown, chunks, note)

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.corpus.quote_locations import Location, Page, Surroundings, standing_at
+from ragforge.corpus.quote_locations import Location, Page, Surroundings, evidence_at
 from ragforge.records import Chunk, Evidence
 
 
@@ -16,24 +16,24 @@ def page(*texts):
 def test_text_around_a_place_runs_over_chunks():
     """A border between chunks is no end of the text."""
     found = page("one two", "three  four five", "six")
-    [spot] = found.spots("four")
+    [spot] = found.folded_locations("four")
 
-    assert found.around(spot, 10) == Surroundings("two three ", " five six")
+    assert found.surroundings(spot, 10) == Surroundings("two three ", " five six")
 
 
 @pytest.mark.parametrize(("chars", "expected"), [(0, ("", "")), (2, ("e ", " f"))])
 def test_text_around_a_place_is_as_long_as_asked(chars, expected):
     """How near a change counts is a setting."""
     found = page("one two", "three\nfour five")
-    [spot] = found.spots("four")
+    [spot] = found.folded_locations("four")
 
-    assert found.around(spot, chars) == Surroundings(*expected)
+    assert found.surroundings(spot, chars) == Surroundings(*expected)
 
 
 def test_place_in_the_folded_text_is_found_in_the_original():
     """Blanks and ligatures have other lengths there."""
     found = page("a  \n ﬁne  day")
-    [spot] = found.spots("fine day")
+    [spot] = found.folded_locations("fine day")
 
     assert (spot, found.original(spot)) == (Location(2, 10), Location(5, 13))
 
@@ -48,6 +48,6 @@ def test_evidence_takes_over_the_document_of_its_place():
     item = Evidence(doc_id="old", chunk_id="x", quote="two")
     placed = page("one two").place(item)
 
-    assert standing_at(item, placed) == Evidence(
+    assert evidence_at(item, placed) == Evidence(
         doc_id="d", chunk_id="c0", quote="two", start=4, end=7, prefix="one "
     )

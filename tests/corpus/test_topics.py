@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ragforge.corpus.topics import n_topics, telling_words, topics
+from ragforge.corpus.topics import n_topics, topic_words, topics
 
 SUBJECTS = 4
 
@@ -84,14 +84,14 @@ def test_words_that_tell_are_neither_everywhere_nor_alone():
     """A word of all chunks parts none, nor does a word of one."""
     frequencies = np.array([1, 100, 11, 10, 2, 1, 5])
 
-    assert telling_words(frequencies, 100) == [3, 4, 6]
+    assert topic_words(frequencies, 100) == [3, 4, 6]
 
 
 def test_the_commonest_of_the_telling_words_are_taken(monkeypatch):
     """The work is bounded whatever the vocabulary."""
     monkeypatch.setattr("ragforge.corpus.topics._MOST_WORDS", 2)
 
-    assert telling_words(np.array([2, 9, 3, 9, 4]), 100) == [1, 3]
+    assert topic_words(np.array([2, 9, 3, 9, 4]), 100) == [1, 3]
 
 
 def test_the_clusters_of_a_draw_are_these():

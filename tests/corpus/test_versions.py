@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.corpus.staleness import member_of, mentioned, order_of
+from ragforge.corpus.staleness import member_of, mentioned_version, version_order
 
 
 @pytest.mark.parametrize(
@@ -12,12 +12,12 @@ from ragforge.corpus.staleness import member_of, mentioned, order_of
 )  # fmt: skip
 def test_versions_come_in_their_order(older, newer):
     """0.9 is not newer than 0.10, though it sorts behind it."""
-    assert order_of(older) < order_of(newer)
+    assert version_order(older) < version_order(newer)
 
 
 def test_zeros_at_the_end_say_nothing():
     """1.2 and 1.2.0 are one release."""
-    assert order_of("1.2") == order_of("1.2.0")
+    assert version_order("1.2") == version_order("1.2.0")
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_other_numbers_in_an_id_are_no_version(doc_id):
 )  # fmt: skip
 def test_latest_version_in_a_text_counts(text, version):
     """A text that names several is as new as the newest."""
-    assert mentioned(text).text == version
+    assert mentioned_version(text).text == version
 
 
 @pytest.mark.parametrize("text", ["pi is 3.14", "host 10.0.0.1", "HTTP/1.1", "in 2024 we"])
 def test_other_numbers_in_a_text_are_no_version(text):
     """Else every price list would be stale."""
-    assert mentioned(text) is None
+    assert mentioned_version(text) is None

@@ -148,7 +148,7 @@ def _engine(spec: SqlSpec) -> "Engine":
             "database; for PostgreSQL: pip install 'psycopg[binary]'"
         ) from error
     except (SQLAlchemyError, ValueError) as error:
-        raise DataError(f"{spec.shown}: {_told(spec, error)}; {_HOW}") from error
+        raise DataError(f"{spec.shown}: {_reason(spec, error)}; {_HOW}") from error
 
 
 def _sqlite_opener(spec: SqlSpec, database: str) -> "Callable[[], sqlite3.Connection]":
@@ -176,7 +176,7 @@ def _rows(spec: SqlSpec, engine: "Engine") -> Iterator[_Row]:
         with engine.connect() as connection:
             yield from _answered(spec, _for_reading(connection))
     except (SQLAlchemyError, OSError, UnicodeError) as error:
-        raise DataError(f"{spec.shown}: {_told(spec, error)}") from error
+        raise DataError(f"{spec.shown}: {_reason(spec, error)}") from error
 
 
 def _for_reading(connection: "Connection") -> "Connection":
@@ -259,7 +259,7 @@ def _refuse_twins(spec: SqlSpec, path: Path) -> None:
             last = row_id
 
 
-def _told(spec: SqlSpec, error: Exception) -> str:
+def _reason(spec: SqlSpec, error: Exception) -> str:
     """Return the driver's message without the query and the password."""
     cause = getattr(error, "orig", None) or error
     return spec.address.redacted(cause) or type(cause).__name__

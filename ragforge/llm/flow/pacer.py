@@ -196,9 +196,9 @@ class Pacer:
             self.breaker.failed(self._now())
         self._serve()
 
-    def apply_limits(self, told: RateLimits) -> None:
+    def apply_limits(self, limits: RateLimits) -> None:
         """Apply the limits of a reply's headers."""
-        self.flow.apply_limits(told, self._now())
+        self.flow.apply_limits(limits, self._now())
 
     async def pause(self, seconds: float) -> None:
         """Wait, as a call does that is to be tried again.

@@ -18,7 +18,7 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
 from ragforge.records import Answer, Chunk, Failure, Query
 from ragforge.retrieval import ContextPassage
-from ragforge.retrieval.object_fields import spaced
+from ragforge.retrieval.object_fields import fold_blanks
 from ragforge.retrieval.rag_systems import make_answerer
 from ragforge.stages.runner import Workers
 from ragforge.stages.systems import AnsweredQuery, ask_system
@@ -51,7 +51,7 @@ class PassageFinder:
 
     @cached_property
     def _id_by_text(self) -> dict[str, str]:
-        return {spaced(chunk.text): chunk.chunk_id for chunk in reversed(self._chunks)}
+        return {fold_blanks(chunk.text): chunk.chunk_id for chunk in reversed(self._chunks)}
 
     @cached_property
     def _documents(self) -> DocumentNames:
@@ -73,7 +73,7 @@ class PassageFinder:
         if known is not None:
             return known
         for text in passage.texts:
-            whole = self._id_by_text.get(spaced(text))
+            whole = self._id_by_text.get(fold_blanks(text))
             if whole is not None:
                 return whole
         doc_id = self._doc_id(passage.ids)

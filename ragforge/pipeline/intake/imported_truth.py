@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from ragforge.corpus.quote_locations import ChunkIndex, Placement, standing_at
+from ragforge.corpus.quote_locations import ChunkIndex, Placement, evidence_at
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.export_note import Graded
@@ -67,7 +67,7 @@ def find_passage(graded_quote: GradedQuote, index: ChunkIndex) -> PlacedQuote | 
         return LostQuote("is part of a word or number, or says nothing; quote more")
     placed = clear[0]
     item = Evidence(doc_id=doc_ids[0], chunk_id=placed.chunks[0].chunk_id, quote=placed.text)
-    return PlacedQuote(standing_at(item, placed), grades_at(placed, graded_quote.grade), len(clear))
+    return PlacedQuote(evidence_at(item, placed), grades_at(placed, graded_quote.grade), len(clear))
 
 
 def _clear_places(quote: str, places: Iterable[Placement]) -> list[Placement]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from ragforge.config import Settings
-from ragforge.corpus.quote_locations import fold, standing_at
+from ragforge.corpus.quote_locations import evidence_at, fold
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.surveying import StoredSurvey
@@ -179,7 +179,7 @@ class QueryDraft:
             if placed is None or not placed.is_whole or located.doc_id != new.doc_id:
                 continue
             if fold(new.quote) in fold(placed.text):
-                return standing_at(located.evidence, placed)
+                return evidence_at(located.evidence, placed)
         return new
 
     def _has(self, new: Evidence) -> bool:

@@ -13,8 +13,8 @@ from ragforge.corpus.quote_locations import (
     Placement,
     Surroundings,
     common_prefix_length,
+    evidence_at,
     fold,
-    standing_at,
 )
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import DocumentLines, each_chunk
@@ -144,7 +144,7 @@ def in_place(located: LocatedQuote) -> Evidence:
     """Return evidence where it stands now, or as it was where nothing moved it."""
     if located.placement is None or located.state not in VERBATIM:
         return located.evidence
-    return standing_at(located.evidence, located.placement)
+    return evidence_at(located.evidence, located.placement)
 
 
 def locate_queries(
@@ -282,7 +282,7 @@ def _verbatim(
 
 def _as_it_stands(evidence: Evidence, now: Placement) -> LocatedQuote:
     """Return a quote in a document that did not change; it may have gone elsewhere long since."""
-    at = standing_at(evidence, now)
+    at = evidence_at(evidence, now)
     is_there = (at.chunk_id, at.start, at.end) == (evidence.chunk_id, evidence.start, evidence.end)
     return LocatedQuote(evidence, "kept", evidence.doc_id, None if is_there else now)
 
@@ -307,11 +307,11 @@ def former_place(evidence: Evidence, page: Page, chars: int) -> FormerPlace:
         page: Its document there.
         chars: How much of the text around it counts, to either side.
     """
-    spot = page.spot(evidence)
+    spot = page.folded_location(evidence)
     if spot is None:
         before, after = FoldedText(evidence.prefix).text, FoldedText(evidence.suffix).text
         return FormerPlace(None, Surroundings(before.lstrip(), after.rstrip()))
-    return FormerPlace(page.placed(spot), page.around(spot, chars))
+    return FormerPlace(page.placement(spot), page.surroundings(spot, chars))
 
 
 def likeliest(quote: str, was: FormerPlace, page: Page, chars: int) -> QuotePlace | None:
@@ -320,7 +320,7 @@ def likeliest(quote: str, was: FormerPlace, page: Page, chars: int) -> QuotePlac
     Of equals it is the first. Of a quote that stands there more than 10,000 times, as only one of
     next to nothing does, those are looked at.
     """
-    spots = islice(page.spots(quote), _MOST_SPOTS)
+    spots = islice(page.folded_locations(quote), _MOST_SPOTS)
     places = (_place(spot, was, page, chars) for spot in spots)
     return max(places, key=lambda place: place.rank, default=None)
 
@@ -333,7 +333,7 @@ def state_at(evidence: Evidence, place: QuotePlace, *, is_same_text: bool) -> Qu
         place: Where it stands now.
         is_same_text: Whether the document has the same text, so that nothing around it changed.
     """
-    if place.is_same_chunks and standing_at(evidence, place.placement) == evidence:
+    if place.is_same_chunks and evidence_at(evidence, place.placement) == evidence:
         return "kept"
     if place.is_same_chunks or place.is_same_around or is_same_text:
         return "moved"
@@ -341,7 +341,7 @@ def state_at(evidence: Evidence, place: QuotePlace, *, is_same_text: bool) -> Qu
 
 
 def _place(spot: Location, was: FormerPlace, page: Page, chars: int) -> QuotePlace:
-    placement, around = page.placed(spot), page.around(spot, chars)
+    placement, around = page.placement(spot), page.surroundings(spot, chars)
     return QuotePlace(
         placement,
         is_same_chunks=was.placement is not None and _read(was.placement) == _read(placement),

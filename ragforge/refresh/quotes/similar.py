@@ -130,7 +130,7 @@ def most_similar(quote: str, page: Page, least: float) -> Similar | None:
     if best is None or not text[best.spot.start : best.spot.end].strip():
         return None
     rough = page.original(_shared(wanted, text, best.spot))
-    return Similar(page.placed_at(statement_at(page.text, rough)), best.likeness)
+    return Similar(page.placement_at(statement_at(page.text, rough)), best.likeness)
 
 
 def likeness_of(one: str, other: str) -> float:

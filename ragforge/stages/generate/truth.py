@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragforge.corpus.quote_locations import ChunkIndex, Placement, fold, standing_at
+from ragforge.corpus.quote_locations import ChunkIndex, Placement, evidence_at, fold
 from ragforge.records import Chunk, Evidence, Judgment, Provenance, Query
 from ragforge.stages.generate.gates.repeated_questions import normal_question
 
@@ -53,7 +53,7 @@ def derive(query: Query, index: ChunkIndex) -> Rederived:
             lost.append(item)
             evidence.append(item)
             continue
-        evidence.append(standing_at(item, placed))
+        evidence.append(evidence_at(item, placed))
         for chunk in placed.chunks:
             derived.setdefault(chunk.chunk_id, []).append((evidence[-1], _is_whole(placed, chunk)))
     hops = {item.hop for item in evidence}
