@@ -73,14 +73,14 @@ class Backend:
         return replace(self.asker, prompt=self.prompts[name])
 
     def workers(self, concurrency: int) -> int:
-        """Return how many units to have in work, where so many calls are wanted in flight.
+        """Return the number of units in work, where so many calls are wanted in flight.
 
         Twice the calls that can be: a unit that waits to be tried again holds no call.
         """
         return 2 * self.concurrency if self.asker else concurrency
 
     def stage_workers(self, job: Job) -> Workers:
-        """Return who works through the units of a stage; a dry run of a model is not told of."""
+        """Return the workers of a stage; a dry run of a model tells no observer."""
         n = self.workers(job.settings.model.concurrency)
         return Workers(n, silent if self.tally else job.observer, self.stop)
 
@@ -95,7 +95,7 @@ class Backend:
         return {name: prompt.sha256 for name, prompt in self.prompts.items()}
 
     def estimate(self) -> dict[str, object]:
-        """Return what a dry run counted."""
+        """Return the calls, tokens and money that a dry run counted."""
         return self.tally.estimate() if self.tally else NO_CALLS
 
     def note_in(self, dataset: Dataset) -> None:

@@ -54,7 +54,7 @@ KEPT_RANKS: Final = 100
 
 
 def item_digests(queries: Iterable[Query]) -> dict[str, str]:
-    """Return what each item is, by query id: equal digests, equal items.
+    """Return a digest of each item by query id: equal digests, equal items.
 
     That is what it asks for: its question, answer and evidence. Grades and chunk ids are no part of
     it, so that an item stays the same when more is judged.
@@ -63,7 +63,7 @@ def item_digests(queries: Iterable[Query]) -> dict[str, str]:
 
 
 def grades_digest(grades: Mapping[str, int | None], listed: Collection[str] | None = None) -> str:
-    """Return what the grades above 0 of an item are; the others move no ranking's value.
+    """Return a digest of an item's grades above 0; the others move no ranking's value.
 
     Args:
         grades: By chunk.
@@ -75,7 +75,7 @@ def grades_digest(grades: Mapping[str, int | None], listed: Collection[str] | No
 
 
 def judgments_digest(settled: Settled) -> str:
-    """Return what all grades are, failed ones and lists of relevant chunks too."""
+    """Return a digest of all grades, failed ones and lists of relevant chunks too."""
     grades = {
         query_id: {chunk_id: _label_of(item) for chunk_id, item in sorted(judged.items())}
         for query_id, judged in sorted(settled.items())
@@ -189,7 +189,7 @@ def evaluate_data(dataset: Dataset, data: EvaluationData) -> list[EvaluatedRun]:
 
 
 def evaluated_on(chosen: Chosen | None) -> Selection | None:
-    """Return how a record names the part of the queries that something was evaluated on."""
+    """Return the selection of queries as a record of an evaluation names it."""
     return chosen.selection.model_copy(update={"query_ids": ()}) if chosen else None
 
 
@@ -368,7 +368,7 @@ def _timing(run: MeasuredRun) -> Timing | None:
 
 
 def _depth(measures: Iterable[str]) -> int:
-    """Return how deep measures look into a ranking, as far as it is kept."""
+    """Return the deepest rank that measures look at, as far as rankings are kept."""
     cutoffs = [parse_measure(name).cutoff for name in measures]
     return min(KEPT_RANKS, max((cutoff or KEPT_RANKS for cutoff in cutoffs), default=0))
 
@@ -379,7 +379,7 @@ def json_sha256(value: object) -> str:
 
 
 def rescoring_basis_of(dataset: Dataset, run: EvaluatedRun) -> RescoringBasis:
-    """Return what earlier rankings are scored on, to be compared with a run.
+    """Return the basis on which earlier rankings are scored to be compared with a run.
 
     Args:
         dataset: Has the chunks.
@@ -399,7 +399,7 @@ def rescoring_basis_of(dataset: Dataset, run: EvaluatedRun) -> RescoringBasis:
 
 
 def rescoring_basis_now(dataset: Dataset, rel_threshold: int, *, by_lists: bool) -> RescoringBasis:
-    """Return what earlier rankings are scored on today, without a run.
+    """Return the basis on which earlier rankings are scored today, without a run.
 
     Args:
         dataset: Has queries and judgments.

@@ -150,7 +150,7 @@ def evaluate_files(
 
 
 def _reading(dataset: Dataset, run: EvaluatedRun, settings: EvaluateSettings) -> str:
-    """Say what is relevant where that is not one threshold for all grades."""
+    """Return a sentence on what is relevant where that is not one threshold for all grades."""
     if run.relevant:
         return lists_in_words(run.relevant, run.scores.per_query, run.scores.rel_threshold)
     threshold = dataset.authors_threshold(settings.rel_threshold)
@@ -160,7 +160,7 @@ def _reading(dataset: Dataset, run: EvaluatedRun, settings: EvaluateSettings) ->
 
 
 def reading_of_file(path: Path, judged: JudgedQrels) -> LabelReading | None:
-    """Return what a chunk without a label is by a file of judgments; None where it is not said."""
+    """Return a file's reading of chunks without a label; None where it does not say."""
     folder = path if path.is_dir() else path.parent
     if (folder / "manifest.json").is_file() and (folder / "judgments.jsonl").is_file():
         dataset = Dataset(folder)

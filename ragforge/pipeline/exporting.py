@@ -177,7 +177,7 @@ def _written_note(note: LabelsNote, out: Path) -> Path:
 
 
 def _corpus(contents: _Contents) -> Iterator[dict[str, object]]:
-    """Yield what can be retrieved: chunks, whole documents where labels name them, or both."""
+    """Yield the corpus to retrieve from: chunks, documents where labels name them, or both."""
     by_document = contents.level.query_ids
     if any(query.query_id not in by_document for query in contents.queries if query.answerable):
         for chunk in contents.dataset.chunks():
@@ -228,7 +228,7 @@ def _query_object(query: Query, contents: _Contents) -> dict[str, object]:
 
 
 def _lost(contents: _Contents, form: Form) -> Iterator[str]:
-    """Yield what a form cannot hold of this dataset, with counts."""
+    """Yield a sentence, with a count, for each thing that a form cannot hold of this dataset."""
     queries, dataset = contents.queries, contents.dataset
     every = [grade for of_query in contents.grades.values() for grade in of_query.values()]
     failed = sum(grade is None for grade in every)

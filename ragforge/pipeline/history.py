@@ -175,7 +175,7 @@ def run_histories(
     *,
     window: int = WINDOW,
 ) -> list[RunHistory]:
-    """Return what the history of a dataset says of each run.
+    """Return the past evaluations of each run of a dataset.
 
     Args:
         dataset: Whose history it is.
@@ -199,7 +199,7 @@ def batch_histories(
     *,
     newest: int,
 ) -> list[BatchSeries]:
-    """Return how runs do on the batches that were drawn from logs, by their newest evaluations.
+    """Return the means of runs on batches drawn from logs, by their newest evaluations.
 
     Args:
         dataset: Whose history it is.
@@ -235,7 +235,7 @@ def batch_histories(
 
 
 def batches_now(dataset: Dataset, runs: Iterable[EvaluatedRun], measure: str) -> BatchSeries | None:
-    """Return how runs do on the batches of a set as they are now; None where it has no batch.
+    """Return the means of runs on the batches of a set as they are now; None without a batch.
 
     Args:
         dataset: The one that they were measured on.
@@ -255,7 +255,7 @@ def batches_now(dataset: Dataset, runs: Iterable[EvaluatedRun], measure: str) ->
 
 
 def _batches(dataset: Dataset) -> dict[str, dict[str, LogDraw]]:
-    """Return how each query that was drawn from a log was drawn, by batch."""
+    """Return the draw of each query that was drawn from a log, by batch."""
     batches: dict[str, dict[str, LogDraw]] = {}
     for query in dataset.queries():
         if query.drawn is not None and query.answerable:
@@ -346,7 +346,7 @@ class _Bridged:
     _bases: dict[tuple[int, bool], RescoringBasis] = field(default_factory=dict)
 
     def between(self, first: Evaluation, last: Evaluation) -> Bridge:
-        """Return how the items moved that are equal in both; nothing where that is not known."""
+        """Return the differences of items that are equal in both; none where they are not known."""
         ids = first.evaluation_id, last.evaluation_id
         if ids not in self._made:
             self._made[ids] = self._make(first, last)
@@ -457,7 +457,7 @@ def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Ob
 
 
 def _design(dataset: Dataset, before: Evaluation, now: Evaluation) -> Design | None:
-    """Return what the items of two evaluations are a sample of; None where neither is of one."""
+    """Return the sample design of two evaluations' items; None where neither is of a sample."""
     parts = [of.selection for of in (now, before) if of.selection and of.selection.sample]
     if not parts:
         return None

@@ -109,12 +109,12 @@ class OutputFile:
 
 
 def failures_beside(out: Path) -> Path:
-    """Return where the failures of a file of judgments are written."""
+    """Return the path of the failures of a file of judgments."""
     return out.with_name(f"{out.name}.failures.jsonl")
 
 
 def all_failed(who: str, failed_at: str, first: Failure) -> EndpointError:
-    """Return what to raise where a model was no use at all.
+    """Return the error of a job in which everything failed.
 
     Args:
         who: Name of the model.

@@ -159,7 +159,7 @@ class _NewChunkIds:
         return [chunk_id] if chunk_id in found else found
 
     def of_judgment(self, judgment: Judgment) -> list[str]:
-        """Return where a judgment holds now; one of a document where that is there."""
+        """Return the ids a judgment holds for now; a document's own id where it is there."""
         if judgment.level == "chunk":
             return self.of(judgment.chunk_id)
         return [judgment.chunk_id] if judgment.chunk_id in self._documents else []

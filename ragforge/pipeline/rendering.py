@@ -279,7 +279,7 @@ class _CatchingModel:
 
 
 async def render(name: str, picked: PickedInput, settings: Settings) -> Rendered:
-    """Return what the stage of a prompt would ask about what is picked.
+    """Return the first request that the stage of a prompt would send about what is picked.
 
     Args:
         name: Of the prompt.

@@ -70,7 +70,7 @@ def write_report(
 def report_summary(
     dataset: Dataset, settings: EvaluateSettings, options: ReportOptions = ALL_RUNS
 ) -> Summary:
-    """Return what a report says: the set, its past, and which run is better.
+    """Return the contents of a report: the set, its past, and which run is better.
 
     Raises:
         DataError: The dataset cannot be read.

@@ -161,7 +161,7 @@ class _RetrieverAtWork:
         return [failure_of("retrieve", key, error) for key in keys if key not in asked]
 
     def result(self) -> RunResult:
-        """Return what it came to."""
+        """Return the result of the retriever."""
         found = self.collected
         return RunResult(
             self.name, self.spec, found.results, found.failures, self.stopped_by, self.n_earlier
@@ -334,12 +334,12 @@ def _is_stale(dataset: Dataset, name: str) -> bool:
 
 
 def _without_query(spec: str) -> str:
-    """Return how a retriever was named, without what some addresses hold a key in."""
+    """Return a retriever's spec without the query of an address, which may hold a key."""
     return spec.partition("?")[0] if spec.startswith(("http:", "https:")) else spec
 
 
 def _n_earlier_queries(dataset: Dataset, name: str, asked: Set[str]) -> int:
-    """Return how many queries an earlier run has; 0 where it is not there or cannot be read."""
+    """Return the number of queries of an earlier run; 0 where it is missing or unreadable."""
     try:
         return sum(item.query_id in asked for item in dataset.each_ranking(name))
     except DataError:

@@ -24,7 +24,7 @@ TOP: Final = 10
 
 
 def named_specs(specs: Sequence[str], names: Sequence[str] = ()) -> dict[str, str]:
-    """Return what to retrieve with by the name of the run.
+    """Return the retriever of each run, by the name of the run.
 
     Args:
         specs: In the order given.
@@ -218,7 +218,7 @@ def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
 
 
 def describe_holes(holes: RunHoles, dataset: Dataset) -> str:
-    """Return what a user should know of a run's holes, "" where there are none."""
+    """Return a sentence about a run's holes, "" where there are none."""
     if not holes.n_holes:
         return ""
     return (

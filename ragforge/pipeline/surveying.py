@@ -90,7 +90,7 @@ class StoredSurvey(AbstractContextManager["StoredSurvey"]):
         return self._cards.chunk(chunk_id)
 
     def newcomers(self, chunk_ids: Collection[str]) -> NewChunks:
-        """Return what tells whether some chunks can be among the best that BM25 finds.
+        """Return a test whether some chunks can be among the best that BM25 finds.
 
         Those that the corpus does not have are passed over.
         """
@@ -119,7 +119,7 @@ class StoredSurvey(AbstractContextManager["StoredSurvey"]):
 def open_survey(
     chunks_path: Path, place: Path, observer: Observer, *, seed: int = 0
 ) -> StoredSurvey:
-    """Return what is known of a corpus, from disk where it was looked through before.
+    """Return the survey of a corpus, from disk where one was made before.
 
     What a survey of other chunks left is removed. A kill leaves nothing that is taken for one.
 

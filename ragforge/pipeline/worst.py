@@ -99,7 +99,7 @@ def _check(dataset: Dataset, data: EvaluationData) -> None:
 
 
 def _causes(dataset: Dataset, data: EvaluationData, measure: str) -> dict[str, dict[str, Causes]]:
-    """Return why each run does badly on each query, by run and query."""
+    """Return the causes of bad values, by run and query."""
     finder = CauseFinder(data.runs, data.task, measure)
     if (dataset.chunks_path).exists():
         for chunk in dataset.chunks():

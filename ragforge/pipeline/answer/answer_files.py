@@ -238,7 +238,7 @@ def expected_answers(
 
 
 def lone_scores(rows: Iterable[AnswerRow]) -> Iterator[str]:
-    """Yield what is to be told of rows that have a score and no verdict."""
+    """Yield notes on rows that have a score and no verdict."""
     alone = [row for row in rows if row.lone_score]
     taken = [row for row in alone if row.grade is not None]
     left = [row for row in alone if row.grade is None]
@@ -276,7 +276,7 @@ def wrong_totals(rows: Sequence[AnswerRow], totals: Mapping[str, float]) -> Iter
 
 
 def _values(grades: Sequence[GivenGrade]) -> dict[str, list[float]]:
-    """Return what rates and means are of; a row without a value has none."""
+    """Return the values of each rate and mean; a row without a value has none."""
     return {
         "correct": [float(grade.verdict == "correct") for grade in grades],
         "partial": [float(grade.verdict == "partial") for grade in grades],

@@ -175,7 +175,7 @@ def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:
 
 
 def _note_given_grades(todo: Sequence[Case], answers: Iterable[Answer], observer: Observer) -> None:
-    """Say what becomes of grades that came with answers, where a judge grades all of them."""
+    """Tell what becomes of grades that came with answers, where a judge grades all of them."""
     with_grade = {answer.query_id for answer in answers if answer.given is not None}
     n = sum(case.query.query_id in with_grade for case in todo)
     if n:

@@ -279,7 +279,7 @@ class _AnswerSink:
         self._saved_s = time.monotonic()
 
     def tell(self, observer: Observer) -> None:
-        """Say how many passages nobody knows."""
+        """Tell how many passages are in no chunk."""
         if self.n_lost:
             lost = f"{self.n_lost} retrieved passages are in no chunk"
             observer(Event("note", message=lost))
@@ -302,5 +302,5 @@ def _query_id(failure: Failure) -> str:
 
 
 def _content(answer: Answer | None) -> Answer | None:
-    """Return what a grade depends on."""
+    """Return the part of an answer that a grade depends on."""
     return None if answer is None else answer.model_copy(update={"latency_s": None})

@@ -95,7 +95,7 @@ def compare_answers(
 def _part(
     chosen: Chosen | None, systems: Sequence[SystemRecords], queries: Mapping[str, Query]
 ) -> Part | None:
-    """Return how to tell of the queries that all systems are compared on; None where that is all.
+    """Return the part of the queries that all systems are compared on; None where that is all.
 
     Args:
         chosen: Those that they have in common.
@@ -181,7 +181,7 @@ def _undecided(
 
 
 def _two_judges(dataset: Dataset, a: SystemRecords, b: SystemRecords) -> str:
-    """Say in how many queries one judge graded the answer of a, another that of b; "" in none."""
+    """Return a sentence on queries whose two answers have different judges; "" where none has."""
     grades = {item.query_id: item for item in a.graded}
     pairs = [(grades[new.query_id], new) for new in b.graded if new.query_id in grades]
     judges = [(_judge_of(old), _judge_of(new)) for old, new in pairs]
@@ -205,7 +205,7 @@ def _two_judges(dataset: Dataset, a: SystemRecords, b: SystemRecords) -> str:
 
 
 def _judge_of(grade: AnswerGrade) -> tuple[str, ...] | None:
-    """Return what tells judges of answers apart; None for people and rules, which fit any."""
+    """Return a key of the judge of an answer; None for people and rules, which fit any."""
     by = grade.provenance
     if by is None:
         return ()
@@ -247,7 +247,7 @@ def _mean(values: Values, design: Design | None) -> float:
 
 
 def _why_unknown(a: SystemRecords, b: SystemRecords, measure: str) -> str:
-    """Return why neither is called better: answers that both have were graded by shared words."""
+    """Return the reason to name no winner where shared words graded the answers; "" for none."""
     of_a, of_b = ANSWER_MEASURES[measure](a), ANSWER_MEASURES[measure](b)
     rested_on = [
         origin_of(item.grades[query_id])

@@ -143,7 +143,7 @@ def comparison_basis(
     is_binary: bool = False,
     warnings: Iterable[str] = (),
 ) -> ComparisonBasis:
-    """Return what runs are compared on, measures that tell nothing left out.
+    """Return the basis of a comparison, measures that tell nothing left out.
 
     Args:
         where: The directory of the set, or the file of the grades.

@@ -202,7 +202,7 @@ def _means(
 
 
 def _left_out(without_values: Iterable[str], few: Mapping[str, int]) -> Iterator[str]:
-    """Yield who is not compared, and why."""
+    """Yield a sentence for each run or system that is not compared."""
     for name in without_values:
         yield f"{name}: has no value in any query, and is left out"
     for name, n in few.items():
@@ -213,7 +213,7 @@ def _left_out(without_values: Iterable[str], few: Mapping[str, int]) -> Iterator
 
 
 def _with_few_values(by_name: Mapping[str, Contender]) -> dict[str, int]:
-    """Return how many values those have that lack enough for an interval, where others do not."""
+    """Return the numbers of values of those with too few for an interval, if others have enough."""
     most = max(item.n_values for item in by_name.values())
     return {
         name: item.n_values
@@ -347,7 +347,7 @@ def _letters(
 
 
 def _remarks(comparisons: Sequence[Comparison]) -> list[str]:
-    """Say what makes comparisons tell nothing: too few queries, or runs that are the same."""
+    """Return remarks on comparisons that tell nothing: too few queries, or equal runs."""
     couples: dict[tuple[str, str], list[Comparison]] = {}
     for item in comparisons:
         couples.setdefault((item.a, item.b), []).append(item)

@@ -62,7 +62,7 @@ def undecided(
     couples: Sequence[tuple[str, str]],
     origins: Origins,
 ) -> dict[Key, Undecided]:
-    """Return what is open about each measure of each couple of runs, and why none is called better.
+    """Return bounds of each couple's difference by each measure, and why none is called better.
 
     Args:
         basis: What they were measured on.
@@ -87,7 +87,7 @@ def _open_differences(
     runs: Sequence[RankedRun],
     couples: Sequence[tuple[str, str]],
 ) -> dict[Key, Undecided]:
-    """Return what failures and holes leave open, in one pass over the queries."""
+    """Return the bounds that failures and holes set, in one pass over the queries."""
     qrels, measures, rel_threshold = labels
     if not measures:
         return {}
@@ -199,7 +199,7 @@ class _OpenSums:
         self.of_failures[query_id] = certain
 
     def total(self) -> Undecided:
-        """Return what is open about the mean difference."""
+        """Return the bounds of the mean difference."""
         mean = self._mean(self.paired) if self.paired else None
         n_holes = self.n_only_a + self.n_only_b + self.n_both
         unjudged = None
@@ -296,7 +296,7 @@ def _by_silent_grades(
     couples: Sequence[tuple[str, str]],
     origins: Origins,
 ) -> dict[Key, str]:
-    """Return why no winner is named where a difference rests on grades that say nothing."""
+    """Return the reasons to name no winner where a difference rests on grades that say nothing."""
     if not any(item.says_nothing for item in set(origins.values())):
         return {}
     by_name = {run.name: run for run in runs}
@@ -314,7 +314,7 @@ def _by_silent_grades(
 def _rested_on(
     a: RankedRun, b: RankedRun, measure: Measure, qrels: Qrels, origins: Origins
 ) -> Iterator[GradeOrigin]:
-    """Yield who gave each grade that the difference of two runs rests on."""
+    """Yield the origin of each grade that the difference of two runs rests on."""
     by_all_relevant = FORMULAS[measure.name].response != "rises"
     for query_id, judged in qrels.items():
         of_a = a.ranked.get(query_id, ())[: measure.cutoff]
@@ -352,7 +352,7 @@ def _graded_by_several(
     runs: Sequence[RankedRun],
     couples: Sequence[tuple[str, str]],
 ) -> dict[Key, str]:
-    """Return why no winner is named where several judges graded what the difference rests on."""
+    """Return the reasons to name no winner where several judges gave the grades."""
     reasons: dict[Key, str] = {}
     if basis.pair_judges.mixed:
         of_name = {run.name: run for run in runs}

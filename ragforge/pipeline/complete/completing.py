@@ -170,7 +170,7 @@ async def complete_whole(dataset: Dataset, job: Job) -> Completion:
 
 
 def probing_retrievers(survey: StoredSurvey, embedder: Embedder | None) -> dict[str, Retriever]:
-    """Return who looks for chunks: BM25, and embeddings where anybody makes them."""
+    """Return the retrievers that probe: BM25, and embeddings where a model makes them."""
     retrievers = {"bm25": survey.bm25}
     if embedder is not None:
         from ragforge.retrieval.dense import DenseRetriever
@@ -224,7 +224,7 @@ async def look_for(
     retrievers: Mapping[str, Retriever],
     job: Job,
 ) -> Collected[ProbeRanks]:
-    """Return what retrievers find for items, and what stands beside their sources."""
+    """Return the rankings of probes for items, and the neighbours of their sources."""
     most = job.settings.pool.pool_most
     looked = await look(
         probes_of(items, retrievers),
@@ -268,7 +268,7 @@ def _summary(dataset: Dataset, waves: PoolWaves) -> CompletionSummary:
 
 
 def _estimate(waves: PoolWaves) -> dict[str, object]:
-    """Return what the first blocks take, and how far that goes if all pools grow to the end."""
+    """Return the price of the first blocks, and the calls if all pools grow to the end."""
     judges, result, blocks = waves.judges, waves.result, list(waves.open_blocks())
     new = sum(first for first, *_ in blocks)
     counts = {

@@ -79,7 +79,7 @@ class TwinGrades:
         return [chunk_id for chunk_id in twins if chunk_id != judgment.chunk_id]
 
     def _digest(self, chunk_id: str) -> str | None:
-        """Return what a chunk reads; None where it is not in the corpus."""
+        """Return the digest of a chunk's text; None where it is not in the corpus."""
         if chunk_id not in self._digests:
             try:
                 self._digests[chunk_id] = text_sha256(self._survey.chunk(chunk_id).text)
@@ -118,7 +118,7 @@ def queries_to_complete(
 def items_of(
     dataset: Dataset, queries: Sequence[Query], survey: Survey, observer: Observer
 ) -> list[Item]:
-    """Return what probes start from; sources that the corpus does not have are told of.
+    """Return the items that probes start from; missing sources are told of.
 
     A query without evidence or source has for sources what people found most relevant.
     """

@@ -82,19 +82,19 @@ class SharedItems:
         return f"{plural(len(self.now), 'item')} the same, {', '.join(parts)}"
 
     def n_compared(self, measures: Iterable[str]) -> int:
-        """Return how many items have a value in both, by the measure for which fewest have one."""
+        """Return the number of items with a value in both, by the measure with fewest."""
         counts = (sum(name in of for of in self.before.values()) for name in measures)
         return min(counts, default=len(self.before))
 
     def n_left_out(self, measures: Iterable[str]) -> int:
-        """Return how many items cannot be compared, by the measure for which most cannot."""
+        """Return the number of items that cannot be compared, by the measure with most."""
         return max((len(self.left_out.get(name, ())) for name in measures), default=0)
 
 
 def shared_items(
     dataset: Dataset, subject: Subject, before: Baseline, *, is_bounded: bool = True
 ) -> SharedItems:
-    """Return what a subject and a baseline have in common: the same query, its item unchanged.
+    """Return the items that a subject and a baseline share: the same query, its item unchanged.
 
     Args:
         dataset: Says which chunks there are.
@@ -132,7 +132,7 @@ def shared_items(
 
 
 def _design(dataset: Dataset, subject: Subject, before: Baseline) -> Design | None:
-    """Return what the items in common are a sample of: by the subject, else by the baseline."""
+    """Return the sample design of the shared items: by the subject, else by the baseline."""
     if subject.design is not None:
         return subject.design
     selection = before.evaluation.selection
@@ -249,7 +249,7 @@ def _uncomparable(now: Evaluation, rules: Rules, shared: SharedItems) -> Iterato
 
 
 def _why(now: Evaluation, shared: SharedItems) -> str:
-    """Say why items cannot be compared, and what to do about it."""
+    """Return the reason why items cannot be compared, and what to do about it."""
     mixed = shared.mixed
     if mixed is None:
         return _WHY
@@ -273,13 +273,13 @@ def _silent_drops(now: Evaluation, before: Evaluation) -> Iterator[Refusal]:
 
 
 def n_offline(subject: Subject) -> tuple[int, int]:
-    """Return how many grades the offline baseline or a mock gave, and how many there are."""
+    """Return the number of grades of the offline baseline or a mock, and of all."""
     n_given = sum(_n_of(subject, kind) for kind in ("baseline", "mock"))
     return n_given, _n_of(subject)
 
 
 def offline_sentence(subject: Subject) -> str:
-    """Say how many grades the offline baseline gave, and how many a mock made up."""
+    """Return a sentence on the grades of the offline baseline, and those a mock made up."""
     n_grades = _n_of(subject)
     givers = {"baseline": "of the offline baseline judge", "mock": "made up by ragforge mock"}
     parts = [
@@ -291,7 +291,7 @@ def offline_sentence(subject: Subject) -> str:
 
 
 def _n_of(subject: Subject, kind: str = "") -> int:
-    """Return how many grades judges of a kind gave; of all kinds where none is named."""
+    """Return the number of grades of judges of a kind; of all kinds where none is named."""
     judges = (judge for judge in subject.judges if kind in ("", judge.kind))
     return sum(judge.count - judge.n_failed for judge in judges)
 

@@ -225,7 +225,7 @@ def _at_worst(
 
 
 def _reach(before: Evaluation, name: str, n_shared: int) -> float:
-    """Return how much higher failures of the baseline may have left its mean on the shared items.
+    """Return the most that failures may have taken off the baseline's mean on the shared items.
 
     They are known in the mean only, so all of them count as if they were among these items.
     """
@@ -236,14 +236,14 @@ def _reach(before: Evaluation, name: str, n_shared: int) -> float:
 
 
 def _room(threshold: Threshold, sign: int) -> float:
-    """Return how far a mean can be beyond a threshold, on the side where it holds."""
+    """Return the most that a mean can be beyond a threshold, on the side where it holds."""
     if not is_bounded(threshold.measure):
         return inf
     return 1 - threshold.value if sign > 0 else threshold.value
 
 
 def _power(sd: float | None, n: int, room: float, wanted: float = 0.0) -> CheckPower | None:
-    """Return what n queries can show; None where they can show all that is wanted, or nothing.
+    """Return the power of n queries; None where they can show all that is wanted, or nothing.
 
     Args:
         sd: Of the values, or of the differences.
@@ -473,14 +473,14 @@ def _notes(
 
 
 def _of_part(subject: Subject) -> Iterator[str]:
-    """Say which part of the queries is decided on, where it is not all."""
+    """Yield which part of the queries is decided on, where it is not all."""
     if subject.chosen is not None:
         measured = {key for valued in subject.valued.values() for key in valued.values}
         yield from Part(subject.chosen, subject.design, frozenset(measured)).sentences
 
 
 def _of_grades(shared: SharedItems, rules: Rules) -> Iterator[str]:
-    """Say what was done where grades are not those of the baseline."""
+    """Yield notes on items whose grades are not those of the baseline."""
     if shared.n_rescored:
         items = plural(shared.n_rescored, "item")
         yield (

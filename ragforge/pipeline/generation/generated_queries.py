@@ -128,7 +128,7 @@ def open_inputs(
 
 
 def made_from(digest: str, settings: Settings, team: Team, real: Sequence[str]) -> dict[str, str]:
-    """Return what decides which queries come out, apart from their number.
+    """Return the inputs that decide which queries come out, apart from their number.
 
     Args:
         digest: Of the chunks.
@@ -160,7 +160,7 @@ def digest_of(texts: Sequence[str]) -> str:
 
 
 def _steps(dataset: Dataset, n: int, queries: Sequence[Query]) -> tuple[GenerationStep, ...]:
-    """Return what was asked for so far, and now; a smaller number adds nothing."""
+    """Return the steps asked for so far, and the present one; a smaller number adds nothing."""
     n -= sum(is_settled(query) and query.status == "accepted" for query in queries)
     manifest = dataset.manifest
     before = manifest.steps

@@ -145,7 +145,7 @@ async def open_team(stack: AsyncExitStack, job: Job, dataset: Dataset) -> Team:
 
 
 def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWriter:
-    """Return who writes.
+    """Return the writer of queries.
 
     Args:
         team: Whose writer may be without a model; then rules write.
@@ -165,7 +165,7 @@ def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWrite
 
 
 def checks_of(team: Team, survey: StoredSurvey, job: Job) -> Checks | None:
-    """Return who checks; None where nobody does."""
+    """Return the checks of written queries; None where nothing is checked."""
     checker = team.checker
     if checker is None:
         return None
@@ -210,7 +210,7 @@ async def estimate_generation(
 async def estimate_cells(
     team: Team, survey: StoredSurvey, settings: Settings, real: Sequence[str], cells: Sequence[Cell]
 ) -> dict[str, object]:
-    """Return what `estimate_generation` does, for the queries of some cells.
+    """Return calls, tokens and money as `estimate_generation` does, for the queries of some cells.
 
     Args:
         team: In a dry run.
@@ -255,7 +255,7 @@ async def estimate_cells(
 def _summed(
     counted: dict[str, object], checks: int, judging: int, more: int, team: Team
 ) -> dict[str, object]:
-    """Return what was counted of the writer with what is reckoned of the others.
+    """Return the sum of the writer's counted calls and the reckoned calls of the others.
 
     Args:
         counted: Of the writer.

@@ -47,7 +47,7 @@ class LostQuote:
 
 
 def find_passage(graded_quote: GradedQuote, index: ChunkIndex) -> PlacedQuote | LostQuote:
-    """Return where a quote stands: one place of one document.
+    """Return the place of a quote: one place of one document.
 
     Without the id of its document it is looked up in all; exactly one may hold it. A short quote
     has to stand as whole words, for "art" is in every "part", and any quote has to say something.

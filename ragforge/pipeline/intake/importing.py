@@ -358,7 +358,7 @@ def _note_level(dataset: Dataset, judgments: Iterable[Judgment]) -> None:
 def _kept_by_people(
     imported: Reimported, before: Iterable[Judgment], new: Mapping[tuple[str, str], Judgment]
 ) -> Iterator[str]:
-    """Yield what the file has otherwise than what people settled."""
+    """Yield a sentence for each kind of query that the file would change and people settled."""
     graded: dict[str, dict[str, _Label]] = {}
     for old in before:
         if old.source == "human":

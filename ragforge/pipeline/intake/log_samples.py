@@ -141,7 +141,7 @@ def _other_batches(sample: LogSample, log: str, there: Iterable[Query]) -> tuple
 
 
 def log_digest(asked: Iterable[tuple[str, int]]) -> str:
-    """Return what tells logs from others: a digest of what was asked, and how often.
+    """Return a digest of what was asked in logs, and how often.
 
     Not of the file: packed, sorted or exported anew it is the same log.
     """
@@ -165,7 +165,7 @@ def _choose(counts: Sequence[int], sample: LogSample) -> list[tuple[int, float]]
 
 
 def _drawn_before(sample: LogSample, log: str, there: Iterable[Query]) -> int:
-    """Return how many queries of the set were drawn in this very way.
+    """Return the number of queries of the set that were drawn in this very way.
 
     Raises:
         UsageError: Its batch is there, and is another one.

@@ -59,7 +59,7 @@ class _KeptQuestion:
 
 @lru_cache(maxsize=1 << 16)
 def _kept_question(query: str) -> _KeptQuestion:
-    """Return how a question is kept; logs ask the same again and again."""
+    """Return a question as it is kept; logs ask the same again and again."""
     shown = visible(query)
     found = masked(shown)
     return _KeptQuestion(found.text, normal_question(found.text), found.n, shown != query)
@@ -106,7 +106,7 @@ class LogReader:
         return asked
 
     def notes(self) -> Iterator[str]:
-        """Yield what a user should know."""
+        """Yield notes for the user."""
         if self.n_passed_over:
             yield (
                 f"{self.n_passed_over} of {self.n_rows} rows passed over: without words, or "

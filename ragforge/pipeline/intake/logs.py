@@ -146,7 +146,7 @@ def _questions(reading: LogReader, paths: Sequence[Path]) -> Collection[LoggedQu
 
 
 def _result_of(reading: LogReader, others: "_Unlabelled", there: "_SetQueries") -> LogResult:
-    """Return what was read in the logs, and what becomes of questions that nobody labelled."""
+    """Return the counts of reading logs, and of questions that nobody labelled."""
     return LogResult(
         n_rows=reading.n_rows,
         n_passed_over=reading.n_passed_over,
@@ -190,7 +190,7 @@ def _others(
     paths: Sequence[Path],
     dataset: Dataset,
 ) -> _Unlabelled:
-    """Return what becomes of the questions that nobody labelled."""
+    """Return the unlabelled questions: those kept as what users ask, and those made queries."""
     real = real_queries(question for question in asked if not question.is_labelled)
     if unlabelled == "keep":
         return _Unlabelled(real, [])
@@ -282,7 +282,7 @@ def real_queries(asked: Iterable[LoggedQuestion]) -> list[RealQuery]:
 
 
 def _merged_real_queries(before: Iterable[RealQuery], new: Iterable[RealQuery]) -> list[RealQuery]:
-    """Return what was asked before and now; of nearly the same question the larger count."""
+    """Return the questions of before and now; of nearly the same one the larger count."""
     by_text = {real.query: real for real in before}
     taken = Taken((text, text) for text in by_text)
     for real in new:
@@ -362,7 +362,7 @@ class _SetQueries:
         return queries
 
     def notes(self) -> Iterator[str]:
-        """Yield what a user should know."""
+        """Yield notes for the user."""
         if self.rejected:
             examples = ", ".join(sorted(self.rejected)[:3])
             yield f"{len(self.rejected)} questions were rejected before and stay out: {examples}"

@@ -51,7 +51,7 @@ class Flag:
 def sheet_rows(
     dataset: Dataset, *, sample: int | None = None, reviewer: str = ""
 ) -> list[SheetRow]:
-    """Return what a reviewer is to decide about: doubtful queries first, then the merely drawn.
+    """Return the rows of a review sheet: doubtful queries first, then the merely drawn.
 
     Queries that a person decided about are left out, except that of those drawn at random only
     now, which come with their decision filled in so that they are counted.
@@ -88,7 +88,7 @@ def sheet_rows(
 
 
 def flags(query: Query) -> list[Flag]:
-    """Return why a person should look at a query, the weightiest first; [] if no check asks."""
+    """Return the reasons to look at a query, the weightiest first; [] if no check asks."""
     raised = []
     for gate in query.gates:
         if gate.verdict != "pass":
@@ -135,7 +135,7 @@ def _place(query_id: str) -> str:
 
 
 def _places(dataset: Dataset, queries: Iterable[Query]) -> Mapping[str, str]:
-    """Return where the chunks with evidence stand, by chunk id."""
+    """Return the places of the chunks with evidence, by chunk id."""
     wanted = {item.chunk_id for query in queries for item in query.evidence}
     if not wanted:
         return {}
@@ -202,7 +202,7 @@ def export_sheet(
 
 
 def form_fault(row: SheetDecision, query: Query) -> str:
-    """Return what is wrong with a row by itself, "" where nothing is."""
+    """Return the fault of a row by itself, "" where it has none."""
     if row.decision not in DECISIONS:
         return f"decision: expected one of {', '.join(DECISIONS)}, got {shown(row.decision)}"
     hidden = _hidden(row)
@@ -276,7 +276,7 @@ def has_new_text(row: SheetDecision) -> bool:
 
 
 def outcome(decision: str) -> Outcome:
-    """Return what a decision says about the query as it stands; a pin approves."""
+    """Return the verdict of a decision on the query as it stands; a pin approves."""
     outcomes: dict[str, Outcome] = {"edit": "edit", "reject": "reject"}
     return outcomes.get(decision, "approve")
 
@@ -429,7 +429,7 @@ class _SheetImport:
             )
 
     def _standing_fault(self, row: SheetDecision, query: Query) -> str:
-        """Return what in the present state of the query speaks against the decision."""
+        """Return the objection to a decision in the present state of the query, "" for none."""
         if row.revision != query.revision:
             return f"is stale: revision {row.revision}, but now it is {query.revision}; export anew"
         others = {
@@ -502,7 +502,7 @@ class _SheetImport:
 
 
 def _reviewer_name(rows: Sequence[SheetDecision], reviewer: str) -> str:
-    """Return who decided."""
+    """Return the reviewer's name."""
     names = sorted({row.reviewer for row in rows if row.reviewer})
     name = " ".join(reviewer.split()) or (names[0] if len(names) == 1 else "")
     if not name:

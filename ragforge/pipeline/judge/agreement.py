@@ -31,7 +31,7 @@ class HumanLabels:
             self._labels[PairId(pair.query_id, pair.chunk_id)] = _Label(human_grade, share)
 
     def agreement_with(self, judge: str, judgments: Iterable[Judgment]) -> Agreement | None:
-        """Return how a judge, the baseline and always 0 agree with people on the same pairs.
+        """Return the agreement of a judge, the baseline and always 0 with people on the same pairs.
 
         The judge's score is its mean grade where it has one, else its grade.
 
@@ -58,7 +58,7 @@ class HumanLabels:
         return self._agree([grader], list(graded), failed)
 
     def baseline(self) -> Agreement | None:
-        """Return how the baseline agrees with people on all pairs; None where there is none."""
+        """Return the baseline's agreement with people on all pairs; None where there is no pair."""
         return self._agree([], list(self._labels), []) if self._labels else None
 
     def _agree(self, first: list[Grader], pairs: list[PairId], failed: list[int]) -> Agreement:
@@ -78,7 +78,7 @@ class HumanLabels:
 
 
 def agreement_in(dataset: Dataset) -> tuple[Agreement, ...]:
-    """Return how the judges of a dataset's label checks agree with people, one after the other.
+    """Return the agreement with people of each judge of a dataset's label checks.
 
     Where people graded pairs and no judge was asked to, how the baseline does.
 

@@ -141,7 +141,7 @@ class _PositionWatch:
         self.inner.failure(failure)
 
     def look(self) -> None:
-        """Tell whether places move grades."""
+        """Look whether places move grades."""
         self.counts.position = self.sums.effect()
         found = self.counts.position
         self.is_biased = self.is_biased or (found is not None and found.is_significant)

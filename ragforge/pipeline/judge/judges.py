@@ -98,7 +98,7 @@ class Judges:
         return self.backends[0].tally is not None
 
     def batch_judge(self, *, batched: bool) -> Judge[Batch, JudgedBatch]:
-        """Return who judges batches, in batches or text by text."""
+        """Return the judge of batches: in batches, or text by text."""
         if not batched:
             return OneByOne(self.judge())
         prompt = self.settings.judge.prompt or BATCH
@@ -110,7 +110,7 @@ class Judges:
         )
 
     def judge(self) -> Judge[Pair, Judgment]:
-        """Return who judges pair by pair: all pairs, or those that batches leave open."""
+        """Return the judge of single pairs: of all, or of those that batches leave open."""
         how = self.settings.judge
         in_batches = self.batch > 1
         prompt = POINTWISE if in_batches else how.prompt or POINTWISE
@@ -125,7 +125,7 @@ class Judges:
         return polled[0] if len(polled) == 1 else PollingJudge(polled, self.name)
 
     def provenance(self) -> Provenance:
-        """Return who judges, as the records will name it."""
+        """Return the judge as records will name it."""
         return self.batch_judge(batched=self.batch > 1).provenance
 
     def provenances(self) -> tuple[Provenance, ...]:
@@ -141,13 +141,13 @@ class Judges:
             backend.stop()
 
     def stage_workers(self) -> Workers:
-        """Return who works through what is judged; a dry run of a model is not told of."""
+        """Return the workers of judging; a dry run of a model tells no observer."""
         concurrency = self.settings.model.concurrency
         n = max(backend.workers(concurrency) for backend in self.backends)
         return Workers(n, silent if self.is_dry else self.job.observer, self.stop)
 
     def estimate(self, n_texts: int) -> dict[str, object]:
-        """Return what a dry run counted, over all models.
+        """Return the calls, tokens and money that a dry run counted, over all models.
 
         Args:
             n_texts: Texts to be judged, each of which a batch may leave to be asked for alone.

@@ -78,7 +78,7 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
         self._rows.__exit__()
 
     def __len__(self) -> int:
-        """Return how many pairs there are."""
+        """Return the number of pairs."""
         return self._rows.count
 
     def pairs(self) -> Iterator[Pair]:
@@ -237,7 +237,7 @@ def _needs(
     kept_grades: KeptGrades,
     earlier: EarlierRankings | None,
 ) -> EarlierNeeds:
-    """Return what earlier rankings need; nothing where nobody asked and it cannot be read."""
+    """Return the pairs of earlier rankings; none where nobody asked and they cannot be read."""
     try:
         return earlier_needs(dataset, query_ids, run_names, depth, kept_grades, earlier or ONE_BACK)
     except DataError:
@@ -270,7 +270,7 @@ def _estimate(judges: Judges, result: JudgingResult, counts: dict[str, int]) -> 
 
 
 def _counts(dataset: Dataset, pooled: Sequence[PairId], todo: Sequence[PairId]) -> dict[str, int]:
-    """Return how many pairs of the pool are graded, by whom, and how many would be judged."""
+    """Return the numbers of pairs in the pool: all, graded, graded by people, and to be judged."""
     kept = set(pooled).difference(todo)
     by_people = sum(
         item.source == "human" and (item.query_id, item.chunk_id) in kept

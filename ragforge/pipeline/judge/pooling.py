@@ -109,7 +109,7 @@ class KeptGrades:
         return self.is_same(by) or not self.again
 
     def failed_before(self, dataset: Dataset) -> Callable[[Pair], bool]:
-        """Return what tells whether this judge failed on a pair before.
+        """Return a test whether this judge failed on a pair before.
 
         Such a pair was left over by its batch and then asked for alone; in a new batch it would be
         bought again, and so would those beside it.
@@ -221,7 +221,7 @@ class EarlierNeeds:
     difference to the earlier ranking is known."""
 
     def not_in(self, pooled: Iterable[PairId], chunk_ids: Container[str]) -> "EarlierNeeds":
-        """Return those that are not in a pool anyway, and whose chunks are there."""
+        """Return the pairs that are not in a pool anyway, and whose chunks are there."""
         known = set(pooled)
         of_kind = (
             frozenset(one for one in pairs if one.chunk_id in chunk_ids and one not in known)
@@ -241,7 +241,7 @@ def earlier_needs(
     kept_grades: KeptGrades,
     earlier: EarlierRankings = ONE_BACK,
 ) -> EarlierNeeds:
-    """Return what earlier rankings need.
+    """Return the pairs that earlier rankings need graded.
 
     Args:
         dataset: Has the history.
@@ -351,7 +351,7 @@ class _NeedsCollector:
         self._pairs.update(pair for pair in pairs if pair in self._others)
 
     def settled(self) -> EarlierNeeds:
-        """Return what was collected."""
+        """Return the collected pairs."""
         left = self._pairs - self._stays
         blocking = left & (self._others | self._gone)
         return EarlierNeeds(*map(frozenset, (self._pairs, left, blocking)))
