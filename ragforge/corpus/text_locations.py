@@ -1,0 +1,413 @@
+"""Where a retrieved text stands in the documents, whatever cut it, stripped it or wrapped it.
+
+Texts are compared by their letters and digits alone: folded to lower case and to NFKD, without
+accents, blanks, punctuation and marks of markup. A splitter that drops `#`, joins lines, or puts a
+title in front leaves them as they were.
+
+A text is looked for in the document that is named, else through an index of short runs of letters
+(k-grams) of all documents. What stands nowhere as a whole is placed by the k-grams that it shares
+with one stretch of a document, as seed-and-extend aligners place a read: Altschul et al. 1990,
+Journal of Molecular Biology 215(3).
+"""
+
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ragforge.records import Chunk
+
+GRAM: Final = 12
+"""Letters of a k-gram: two texts rarely share one by chance."""
+MOST_PLACES: Final = 32
+"""Places kept of a text that stands in many: what is everywhere tells nothing apart."""
+LEAST_SHARED: Final = 40
+"""Letters that a text shares with the documents at least, where it stands nowhere as a whole."""
+LEAST_LIKENESS: Final = 0.3
+"""Share of a text's letters that stand in the documents, from which it has a place in them."""
+LEAST_DENSITY: Final = 0.8
+"""Share of the letters of a place that the text has, from which it is that place: a text that was
+rewritten has a word here and there of it."""
+
+_MOST_SHARED_BY: Final = 64
+"""Places of a k-gram from which on it counts as boilerplate, and votes for none."""
+_STEPS: Final = ((2_000_000, 1), (6_000_000, 2), (20_000_000, 4), (60_000_000, 8))
+"""Letters of a corpus up to which each, every second, fourth, … k-gram is in the index."""
+_WIDEST_STEP: Final = 16
+_FOLDED_HELD: Final = 128
+_CODEPOINTS: Final = 0x110000
+_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+_MIX: Final = np.uint64(0xD6E8FEB86659FD93)
+_HALF: Final = np.uint64(32)
+_ALMOST_AS_MUCH: Final = 0.97
+"""Of the letters at the best place, what another one has that cannot be told from it."""
+
+Places = npt.NDArray[np.int64]
+_Letters = npt.NDArray[np.uint32]
+_Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a document: its text[start:end], in code points."""
+
+    doc_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextLocation:
+    """Where a text stands.
+
+    Args:
+        spans: Its place; several where the documents hold it in more than one that nothing tells
+            apart, `MOST_PLACES` at most, in the order of the documents.
+        likeness: Share of its letters that stand there: 1 for all of it.
+    """
+
+    spans: tuple[Span, ...]
+    likeness: float = 1.0
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether it stands in several places."""
+        return len(self.spans) > 1
+
+
+class TextLocator:
+    """Finds the places of texts in documents.
+
+    Holds the letters of all documents, and 16 bytes for each, or every second to sixteenth, of
+    them: an index of 10 million letters takes 40 MB. A text of fewer than `GRAM` letters, or in a
+    large corpus of fewer than 27, is found in a document that is named alone.
+
+    Args:
+        documents: Text by id; order decides between nothing but the order of spans.
+    """
+
+    def __init__(self, documents: Mapping[str, str]) -> None:
+        self._texts = dict(documents)
+        self._doc_ids = list(self._texts)
+        self._number = {doc_id: at for at, doc_id in enumerate(self._doc_ids)}
+        self._folded: OrderedDict[str, Places] = OrderedDict()
+        self._letters = [_as_text(_letters(text)[0]) for text in self._texts.values()]
+        self._starts = np.cumsum([0, *map(len, self._letters)])
+        self._step = _step(int(self._starts[-1]))
+        self._grams, self._at = self._indexed()
+
+    def locate(
+        self, text: str, *, doc_ids: Iterable[str] = (), near: int | None = None
+    ) -> TextLocation | None:
+        """Return where a text stands; None where it stands nowhere.
+
+        Args:
+            text: As it was retrieved.
+            doc_ids: Documents that it is said to be of; what is in none of them is looked for in
+                all. Ids that there are not are passed over.
+            near: Offset in that document where it is said to begin; it tells places apart.
+        """
+        letters = _letters(text)[0]
+        if not len(letters):
+            return None
+        wanted = _as_text(letters)
+        named = [self._number[doc_id] for doc_id in doc_ids if doc_id in self._number]
+        found = [(doc, at) for doc in named for at in _occurrences(wanted, self._letters[doc])]
+        if not found:
+            found = self._occurrences(wanted, letters)
+        if found:
+            spans = [self._span(doc, at, at + len(wanted), text) for doc, at in found]
+            return TextLocation(self._told_apart(spans, text, near))
+        return self._like(letters, text, named, near)
+
+    def _indexed(self) -> tuple[_Hashes, Places]:
+        """Return the hashes of k-grams, sorted, and where each stands in all letters."""
+        hashes, places = [], []
+        for start, text in zip(self._starts.tolist(), self._letters, strict=False):
+            grams = _hashes(np.frombuffer(text.encode("utf-32-le"), np.uint32))[:: self._step]
+            hashes.append(grams)
+            places.append(np.arange(len(grams), dtype=np.int64) * self._step + start)
+        if not hashes:
+            return np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        grams, at = np.concatenate(hashes), np.concatenate(places)
+        order = np.argsort(grams, kind="stable")
+        return grams[order], at[order]
+
+    def _postings(self, hashes: _Hashes) -> tuple[Places, Places]:
+        """Return for each hash where its postings begin and end."""
+        first = np.searchsorted(self._grams, hashes, "left")
+        return first, np.searchsorted(self._grams, hashes, "right")
+
+    def _occurrences(self, wanted: str, letters: _Letters) -> list[tuple[int, int]]:
+        """Return all places of a text as (document, place in its letters), through the index."""
+        n_windows = len(letters) - GRAM - self._step + 2
+        if n_windows < 1:
+            return []
+        first, last = self._postings(_hashes(letters))
+        counts = last - first
+        # One of `step` k-grams in a row is in the index, wherever the text begins; the rarest row.
+        sums = np.convolve(counts, np.ones(self._step, np.int64), "valid")
+        window = int(np.argmin(sums))
+        found = []
+        for offset in range(window, window + self._step):
+            for place in self._at[first[offset] : last[offset]].tolist():
+                doc = int(np.searchsorted(self._starts, place, "right")) - 1
+                at = place - int(self._starts[doc]) - offset
+                if at >= 0 and self._letters[doc].startswith(wanted, at):
+                    found.append((doc, at))
+                    if len(found) >= MOST_PLACES:
+                        return sorted(found)
+        return sorted(found)
+
+    def _like(
+        self, letters: _Letters, text: str, named: Sequence[int], near: int | None
+    ) -> TextLocation | None:
+        """Return the stretch of a document that has most of a text's letters in their order."""
+        hashes = _hashes(letters)
+        if not len(hashes):
+            return None
+        stretches = list(self._stretches(hashes, len(letters), named))
+        if named and not stretches:
+            stretches = list(self._stretches(hashes, len(letters), ()))
+        if not stretches:
+            return None
+        most = max(stretch.shared for stretch in stretches)
+        best = [stretch for stretch in stretches if stretch.shared >= _ALMOST_AS_MUCH * most]
+        spans = [self._span(each.doc, each.start, each.end, text) for each in best[:MOST_PLACES]]
+        return TextLocation(self._told_apart(spans, text, near), round(most / len(letters), 4))
+
+    def _stretches(
+        self, hashes: _Hashes, n_letters: int, docs: Sequence[int]
+    ) -> Iterator["_Stretch"]:
+        """Yield the stretches that are dense in a text's k-grams, one a place."""
+        first, last = self._postings(hashes)
+        counts = last - first
+        offsets = np.flatnonzero((counts > 0) & (counts <= _MOST_SHARED_BY))
+        if not len(offsets):
+            return
+        seeds = np.concatenate([self._at[first[at] : last[at]] for at in offsets])
+        diagonals = np.sort(seeds - np.repeat(offsets, counts[offsets]))
+        # What was added to a text or left out of it shifts the diagonal from there on.
+        width = max(2 * GRAM, n_letters // 2)
+        bounds = np.flatnonzero(np.diff(diagonals) > width) + 1
+        groups = sorted(np.split(diagonals, bounds), key=len, reverse=True)[:MOST_PLACES]
+        for group in groups:
+            for doc in self._documents_of(int(group[0]), int(group[-1]) + n_letters):
+                if docs and doc not in docs:
+                    continue
+                begin = int(self._starts[doc])
+                low = max(0, int(group[0]) - begin - GRAM)
+                high = min(len(self._letters[doc]), int(group[-1]) - begin + n_letters + GRAM)
+                stretch = self._stretch(doc, low, high, hashes)
+                if stretch is not None and stretch.shared >= max(
+                    LEAST_SHARED, LEAST_LIKENESS * n_letters
+                ):
+                    yield stretch
+
+    def _documents_of(self, low: int, high: int) -> range:
+        first = max(0, int(np.searchsorted(self._starts, low, "right")) - 1)
+        return range(
+            first, min(len(self._doc_ids), int(np.searchsorted(self._starts, high, "left")))
+        )
+
+    def _stretch(self, doc: int, low: int, high: int, hashes: _Hashes) -> "_Stretch | None":
+        """Return the dense part of a stretch: k-grams of the text with no wide hole between."""
+        part = np.frombuffer(self._letters[doc][low:high].encode("utf-32-le"), np.uint32)
+        shared = np.flatnonzero(np.isin(_hashes(part), hashes))
+        best: _Stretch | None = None
+        for run in np.split(shared, np.flatnonzero(np.diff(shared) > LEAST_SHARED) + 1):
+            if not len(run):
+                continue
+            covered = int(np.minimum(np.diff(run), GRAM).sum()) + GRAM
+            start, end = int(run[0]), int(run[-1]) + GRAM
+            if covered < LEAST_DENSITY * (end - start):
+                continue
+            if best is None or covered > best.shared:
+                best = _Stretch(doc, low + start, low + end, covered)
+        return best
+
+    def _span(self, doc: int, start: int, end: int, text: str) -> Span:
+        """Return the stretch of a document that some of its letters are, with its punctuation."""
+        doc_id = self._doc_ids[doc]
+        original, at = self._texts[doc_id], self._original(doc_id)
+        first, behind = int(at[start]), int(at[end - 1]) + 1
+        return _with_edges(doc_id, original, first, behind, text)
+
+    def _original(self, doc_id: str) -> Places:
+        """Return where each letter of a document stands in its text."""
+        if doc_id in self._folded:
+            self._folded.move_to_end(doc_id)
+        else:
+            self._folded[doc_id] = _letters(self._texts[doc_id])[1]
+            if len(self._folded) > _FOLDED_HELD:
+                self._folded.popitem(last=False)
+        return self._folded[doc_id]
+
+    def _told_apart(self, spans: Sequence[Span], text: str, near: int | None) -> tuple[Span, ...]:
+        """Return the places that a text may be of, by its spelling and where it is said to be."""
+        if len(spans) == 1:
+            return tuple(spans)
+        wanted = _spaced(text)
+        spelled = [
+            span
+            for span in spans
+            if _spaced(self._texts[span.doc_id][span.start : span.end]) == wanted
+        ]
+        left = spelled or list(spans)
+        if near is not None:
+            return (min(left, key=lambda span: abs(span.start - near)),)
+        return tuple(left[:MOST_PLACES])
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Letters [start, end) of a document, of which `shared` stand in a text's k-grams."""
+
+    doc: int
+    start: int
+    end: int
+    shared: int
+
+
+def documents_of(chunks: Iterable[Chunk]) -> dict[str, str]:
+    """Return the documents that chunks were cut from, by id, at the offsets that chunks have.
+
+    Between two chunks a document has blanks, as many as the offsets say. Where chunks have no
+    offsets they stand one behind the other, in their order, a line end between two.
+    """
+    of_document: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        of_document.setdefault(chunk.doc_id, []).append(chunk)
+    return {doc_id: _text_of(listed) for doc_id, listed in of_document.items()}
+
+
+def _text_of(chunks: Sequence[Chunk]) -> str:
+    if any(chunk.end - chunk.start != len(chunk.text) for chunk in chunks):
+        return "\n".join(chunk.text for chunk in chunks)
+    parts: list[str] = []
+    length = 0
+    for chunk in sorted(chunks, key=lambda chunk: (chunk.start, chunk.end)):
+        if chunk.start > length:
+            parts.append("\n" * (chunk.start - length))
+            length = chunk.start
+        parts.append(chunk.text[length - chunk.start :])
+        length = max(length, chunk.end)
+    return "".join(parts)
+
+
+def _with_edges(doc_id: str, original: str, start: int, end: int, text: str) -> Span:
+    """Return a span with the punctuation and marks that the text has at its ends as well."""
+    before = _outer(text)
+    for char in reversed(before):
+        at = start - 1
+        while at >= 0 and original[at].isspace():
+            at -= 1
+        if at < 0 or original[at] != char:
+            break
+        start = at
+    for char in _outer(text[::-1])[::-1]:
+        at = end
+        while at < len(original) and original[at].isspace():
+            at += 1
+        if at >= len(original) or original[at] != char:
+            break
+        end = at + 1
+    return Span(doc_id, start, end)
+
+
+def _outer(text: str) -> str:
+    """Return the marks before the first letter of a text, without blanks."""
+    marks = []
+    for char in text:
+        if len(_folded_letters(char)):
+            break
+        if not char.isspace():
+            marks.append(char)
+    return "".join(marks)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _occurrences(wanted: str, text: str) -> Iterator[int]:
+    at = text.find(wanted)
+    for _ in range(MOST_PLACES):
+        if at < 0:
+            return
+        yield at
+        at = text.find(wanted, at + 1)
+
+
+def _step(n_letters: int) -> int:
+    return next((step for most, step in _STEPS if n_letters <= most), _WIDEST_STEP)
+
+
+def _hashes(letters: _Letters) -> _Hashes:
+    """Return the hash of the k-gram at each letter that has enough behind it."""
+    n = len(letters) - GRAM + 1
+    if n < 1:
+        return np.zeros(0, np.uint64)
+    wide = letters.astype(np.uint64)
+    total = np.zeros(n, np.uint64)
+    for at in range(GRAM):
+        total = (total + wide[at : at + n]) * _FACTOR
+    return (total ^ (total >> _HALF)) * _MIX
+
+
+def _folded_letters(char: str) -> str:
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
+    return "".join(each for each in plain if each.isalnum())
+
+
+class _Folding:
+    """How many letters each code point has, and the first of them; filled as code points come."""
+
+    def __init__(self) -> None:
+        self.counts = np.full(_CODEPOINTS, 255, np.uint8)
+        self.first = np.zeros(_CODEPOINTS, np.uint32)
+        self.several: dict[int, _Letters] = {}
+
+    def learn(self, codes: _Letters) -> None:
+        unknown = np.unique(codes[self.counts[codes] == 255])
+        for code in unknown.tolist():
+            folded = _folded_letters(chr(code)) if not 0xD800 <= code < 0xE000 else ""
+            self.counts[code] = len(folded)
+            if folded:
+                self.first[code] = ord(folded[0])
+            if len(folded) > 1:
+                self.several[code] = np.array([ord(each) for each in folded], np.uint32)
+
+
+@cache
+def _folding() -> _Folding:
+    return _Folding()
+
+
+def _letters(text: str) -> tuple[_Letters, Places]:
+    """Return the letters and digits that a text is compared by, and where each stands in it."""
+    folding = _folding()
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    counts = folding.counts[codes]
+    if (counts == 255).any():
+        folding.learn(codes)
+        counts = folding.counts[codes]
+    if (counts > 1).any():
+        at = np.repeat(np.arange(len(codes)), counts)
+        letters = folding.first[codes[at]]
+        begun = np.cumsum(counts, dtype=np.int64) - counts
+        for place in np.flatnonzero(counts > 1).tolist():
+            several = folding.several[int(codes[place])]
+            letters[begun[place] : begun[place] + len(several)] = several
+        return letters, at
+    at = np.flatnonzero(counts)
+    return folding.first[codes[at]], at
+
+
+def _as_text(letters: _Letters) -> str:
+    return letters.astype("<u4").tobytes().decode("utf-32-le")

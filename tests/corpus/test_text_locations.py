@@ -1,0 +1,198 @@
+"""Placing retrieved texts: what a splitter, a framework or a model did must not move them."""
+
+import unicodedata
+
+import pytest
+
+from ragforge.corpus.text_locations import MOST_PLACES, Span, TextLocator, documents_of
+from ragforge.records import Chunk
+
+RETURNS = (
+    "# Returns\n\nSend goods back within *thirty* days of delivery.\n\n"
+    "## Costs\n\nWe pay the postage of a return when the goods arrived damaged; "
+    "otherwise the buyer pays it."
+)
+SHIPPING = (
+    "# Shipping\n\nParcels leave the warehouse on the day of the order, if it came before noon.\n\n"
+    "## Abroad\n\nParcels to islands take five days longer than parcels to the mainland."
+)
+
+
+@pytest.fixture
+def locator() -> TextLocator:
+    return TextLocator({"returns.md": RETURNS, "shipping.md": SHIPPING})
+
+
+def _text(span: Span) -> str:
+    return {"returns.md": RETURNS, "shipping.md": SHIPPING}[span.doc_id][span.start : span.end]
+
+
+def _place(locator: TextLocator, text: str, **said: object) -> str | None:
+    location = locator.locate(text, **said)  # type: ignore[arg-type]
+    return None if location is None else _text(location.spans[0])
+
+
+def test_a_slice_stands_at_its_offsets(locator: TextLocator) -> None:
+    """Evidence is compared by offsets: one character off would cut a quote."""
+    location = locator.locate(SHIPPING[12:88])
+
+    assert location is not None
+    assert location.spans == (Span("shipping.md", 12, 88),)
+    assert location.likeness == 1.0
+
+
+def test_marks_that_a_splitter_drops_do_not_move_a_text(locator: TextLocator) -> None:
+    """Markdown splitters strip headings and stars."""
+    text = "Returns Send goods back within thirty days of delivery."
+
+    assert _place(locator, text) == RETURNS[2:60]
+
+
+def test_marks_at_the_ends_belong_to_the_place(locator: TextLocator) -> None:
+    """A chunk that begins with a heading's mark holds it."""
+    assert _place(locator, "## Costs\n\nWe pay the postage of a return") == (
+        "## Costs\n\nWe pay the postage of a return"
+    )
+
+
+def test_a_title_in_front_is_no_part_of_the_place(locator: TextLocator) -> None:
+    """Retrievers put titles and summaries before a chunk; the place is the chunk's."""
+    text = f"Shop handbook > Shipping > Abroad\n\n{SHIPPING[101:]}"
+    location = locator.locate(text)
+
+    assert location is not None
+    assert _text(location.spans[0]).endswith("parcels to the mainland.")
+    assert 0.6 < location.likeness < 1
+
+
+def test_line_ends_and_blanks_do_not_move_a_text(locator: TextLocator) -> None:
+    """Windows files, and frameworks that wrap lines anew."""
+    text = SHIPPING[12:88].replace(" ", "\r\n")
+
+    assert _place(locator, text) == SHIPPING[12:88]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_unicode_forms_do_not_move_a_text(form: str) -> None:
+    """One file system gives é as one code point, another as two."""
+    text = "Das Café öffnet um neun; die ﬁnalen Bestellungen nehmen wir bis zwölf Uhr entgegen."
+    locator = TextLocator({"cafe": text})
+    location = locator.locate(unicodedata.normalize(form, text))  # type: ignore[arg-type]
+
+    assert location is not None
+    assert location.spans == (Span("cafe", 0, len(text)),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "東京の図書館は月曜日に休館します。火曜日から日曜日までは午前九時に開きます。",
+        "ร้านค้าปิดทุกวันอาทิตย์และเปิดทุกวันจันทร์ถึงวันเสาร์เวลาเก้าโมงเช้า",
+        "도서관은 월요일에 문을 닫고 화요일부터 일요일까지 아침 아홉 시에 엽니다.",
+    ],
+)
+def test_scripts_without_blanks_are_placed(text: str) -> None:
+    """Letters are compared, not words."""
+    locator = TextLocator({"other": SHIPPING, "own": f"{text}\n\n{SHIPPING}"})
+    location = locator.locate(text[5:30])
+
+    assert location is not None
+    assert location.spans[0].doc_id == "own"
+    assert location.spans[0].start == 5
+
+
+def test_the_document_that_is_named_has_it(locator: TextLocator) -> None:
+    """Copies of a page stand in several versions; metadata tells which one was retrieved."""
+    both = TextLocator({"v1": SHIPPING, "v2": SHIPPING})
+    location = both.locate(SHIPPING[12:88], doc_ids=["v2"])
+
+    assert location is not None
+    assert location.spans == (Span("v2", 12, 88),)
+
+
+def test_a_wrong_name_does_not_hide_the_place(locator: TextLocator) -> None:
+    """Names in metadata are often of files that were moved."""
+    location = locator.locate(SHIPPING[12:88], doc_ids=["gone.md", "returns.md"])
+
+    assert location is not None
+    assert location.spans == (Span("shipping.md", 12, 88),)
+
+
+def test_text_of_several_places_is_ambiguous() -> None:
+    """A place must not be guessed: it would decide which evidence is covered."""
+    both = TextLocator({"v1": SHIPPING, "v2": SHIPPING})
+    location = both.locate(SHIPPING[12:88])
+
+    assert location is not None
+    assert [span.doc_id for span in location.spans] == ["v1", "v2"]
+    assert location.is_ambiguous
+
+
+def test_an_offset_tells_places_apart() -> None:
+    """Splitters that know where a piece begins say so."""
+    text = f"{SHIPPING}\n\n{SHIPPING}"
+    location = TextLocator({"d": text}).locate(SHIPPING[12:88], near=len(SHIPPING) + 14)
+
+    assert location is not None
+    assert location.spans == (Span("d", len(SHIPPING) + 14, len(SHIPPING) + 90),)
+
+
+def test_spelling_tells_places_of_the_same_letters_apart() -> None:
+    """`a == b` and `a != b` have the same letters."""
+    text = "if limit == total: stop_the_process()\n\nif limit != total: stop_the_process()"
+    location = TextLocator({"d": text}).locate("if limit != total: stop_the_process()")
+
+    assert location is not None
+    assert [span.start for span in location.spans] == [39]
+
+
+def test_boilerplate_keeps_some_places() -> None:
+    """A licence at the end of each of a thousand pages must not fill the memory."""
+    licence = "Licensed under the terms that everybody agreed upon in the year of the flood."
+    location = TextLocator({str(at): licence for at in range(200)}).locate(licence)
+
+    assert location is not None
+    assert len(location.spans) == MOST_PLACES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   \n",
+        "…!?",
+        "Nothing of the kind is written in any of these pages, whoever may look for it there.",
+        "The postage is something the shop covers whenever an item reached the customer broken.",
+    ],
+)
+def test_what_stands_nowhere_has_no_place(locator: TextLocator, text: str) -> None:
+    """A text that a model wrote anew is judged as it is, and covers no evidence by offsets."""
+    assert locator.locate(text) is None
+
+
+def test_a_text_cut_in_a_character_is_placed(locator: TextLocator) -> None:
+    """Token splitters cut characters of several bytes; what is left of one is a replacement."""
+    assert _place(locator, f"\ufffd{SHIPPING[13:88]}\ufffd") == SHIPPING[13:88]
+
+
+def test_a_lone_surrogate_does_no_harm(locator: TextLocator) -> None:
+    """Texts come from services, with what their decoders left."""
+    assert _place(locator, f"\ud800{SHIPPING[12:88]}") == SHIPPING[12:88]
+
+
+def test_documents_come_back_from_their_chunks() -> None:
+    """Sets hold chunks and no documents; between two chunks there were blanks."""
+    chunks = [
+        Chunk(chunk_id="b", doc_id="d", text="two three", start=6, end=15),
+        Chunk(chunk_id="a", doc_id="d", text="one", start=0, end=3),
+        Chunk(chunk_id="c", doc_id="d", text="three four", start=10, end=20),
+    ]
+
+    assert documents_of(chunks) == {"d": "one\n\n\ntwo three four"}
+
+
+def test_chunks_without_offsets_follow_each_other() -> None:
+    """Chunks of other tools have none."""
+    chunks = [Chunk(chunk_id=text, doc_id="d", text=text) for text in ("one", "two")]
+
+    assert documents_of(chunks) == {"d": "one\ntwo"}

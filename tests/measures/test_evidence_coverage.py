@@ -1,0 +1,118 @@
+"""Evidence in retrieved texts, by hand and by what must hold of any cutting."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragforge.measures.evidence_coverage import (
+    Coverage,
+    Quote,
+    RetrievedText,
+    Stretch,
+    coverage,
+    within,
+)
+
+
+def _quote(start: int, end: int, document: str = "d") -> Quote:
+    return Quote((Stretch(document, start, end),))
+
+
+def _text(start: int, end: int, document: str = "d") -> RetrievedText:
+    return RetrievedText(end - start, (end - start) // 4, (Stretch(document, start, end),))
+
+
+def test_a_quote_in_a_chunk_by_hand() -> None:
+    """20 characters of evidence in 100 that were retrieved, of 40 that there are."""
+    found = coverage([_quote(10, 30), _quote(500, 520)], [_text(0, 100)])
+
+    assert found == Coverage(n_quotes=2, n_whole=1, evidence=40, covered=20, retrieved=100)
+    assert found.evidence_recall == 0.5
+    assert found.token_recall == 0.5
+    assert found.token_precision == 0.2
+    assert found.token_iou == 20 / 120
+
+
+def test_two_chunks_hold_a_quote_together() -> None:
+    """A quote over the border of two chunks is found where both are."""
+    assert coverage([_quote(90, 110)], [_text(0, 100), _text(100, 200)]).n_whole == 1
+
+
+def test_half_a_quote_is_no_whole_one() -> None:
+    """Half a sentence is no answer; token recall tells how near it came."""
+    found = coverage([_quote(90, 110)], [_text(0, 100)])
+
+    assert (found.evidence_recall, found.token_recall) == (0.0, 0.5)
+
+
+def test_overlap_is_paid_for_and_not_counted_twice() -> None:
+    """Overlapping chunks fill a prompt with the same text, and find the evidence once."""
+    found = coverage([_quote(50, 70)], [_text(0, 100), _text(40, 140)])
+
+    assert (found.covered, found.retrieved) == (20, 200)
+
+
+def test_another_document_covers_nothing() -> None:
+    """Offsets are those of a document."""
+    assert coverage([_quote(0, 10, "a")], [_text(0, 10, "b")]).covered == 0
+
+
+def test_one_of_several_places_is_enough() -> None:
+    """What a corpus repeats need be found once."""
+    quote = Quote((Stretch("v1", 0, 20), Stretch("v2", 5, 25)))
+
+    assert coverage([quote], [_text(0, 100, "v2")]).n_whole == 1
+
+
+def test_a_text_without_a_place_covers_what_it_quotes() -> None:
+    """A chunk with a summary in front may have no place, and yet says the answer in its words."""
+    text = RetrievedText(60, 15, held=frozenset({1}))
+    found = coverage([_quote(0, 10), _quote(20, 50)], [text])
+
+    assert (found.n_whole, found.covered) == (1, 30)
+
+
+def test_nothing_retrieved_is_nothing_found() -> None:
+    """An empty ranking has value 0 in each measure."""
+    found = coverage([_quote(0, 10)], [])
+
+    assert (found.token_recall, found.token_precision, found.token_iou) == (0.0, 0.0, 0.0)
+
+
+def test_a_budget_ends_before_the_text_that_does_not_fit() -> None:
+    """A prompt has no place for half a chunk, and a smaller one further down does not jump it."""
+    ranking = [_text(0, 40), _text(100, 500), _text(600, 604)]
+
+    assert within(ranking, tokens=20) == ranking[:1]
+
+
+@pytest.mark.parametrize(("cutoff", "n"), [(1, 1), (3, 3), (9, 3), (None, 3)])
+def test_a_cutoff_counts_texts(cutoff: int | None, n: int) -> None:
+    """As in the measures that count chunks."""
+    ranking = [_text(0, 40), _text(100, 500), _text(600, 604)]
+
+    assert len(within(ranking, cutoff=cutoff)) == n
+
+
+_OFFSETS = st.tuples(st.integers(0, 80), st.integers(1, 40)).map(lambda two: (two[0], sum(two)))
+
+
+@given(st.lists(_OFFSETS, min_size=1, max_size=4), st.lists(_OFFSETS, max_size=5))
+def test_recall_is_that_of_the_characters(
+    quotes: list[tuple[int, int]], texts: list[tuple[int, int]]
+) -> None:
+    """Intervals are a fast way to count characters one by one, and must count the same."""
+    found = coverage([_quote(*each) for each in quotes], [_text(*each) for each in texts])
+    there = {at for start, end in texts for at in range(start, end)}
+
+    assert found.covered == sum(len(there & set(range(*each))) for each in quotes)
+
+
+@given(st.lists(_OFFSETS, min_size=1, max_size=3), st.integers(1, 60))
+def test_cutting_the_retrieved_text_otherwise_moves_nothing(
+    quotes: list[tuple[int, int]], cut: int
+) -> None:
+    """The point of these measures: the same text in other chunks has the same values."""
+    needed = [_quote(*each) for each in quotes]
+
+    assert coverage(needed, [_text(0, cut), _text(cut, 61)]) == coverage(needed, [_text(0, 61)])
