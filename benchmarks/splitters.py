@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ragforge.corpus.text_locations import Span, TextLocator
+from ragforge.corpus.text_locations import TextLocator
+from ragforge.records import Span
 
 warnings.filterwarnings("ignore")
 Piece = tuple[str, int | None]

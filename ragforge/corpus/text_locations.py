@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ragforge.records import Chunk
+from ragforge.records import Chunk, Span
 
 GRAM: Final = 12
 """Letters of a k-gram: two texts rarely share one by chance."""
@@ -50,15 +50,6 @@ _ALMOST_AS_MUCH: Final = 0.97
 Places = npt.NDArray[np.int64]
 _Letters = npt.NDArray[np.uint32]
 _Hashes = npt.NDArray[np.uint64]
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of a document: its text[start:end], in code points."""
-
-    doc_id: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +308,7 @@ def _with_edges(doc_id: str, original: str, start: int, end: int, text: str) -> 
         if at >= len(original) or original[at] != char:
             break
         end = at + 1
-    return Span(doc_id, start, end)
+    return Span(doc_id=doc_id, start=start, end=end)
 
 
 def _outer(text: str) -> str:

@@ -68,6 +68,8 @@ from ragforge.records.record import (
     NonEmpty,
     Provenance,
     Record,
+    RetrievedText,
+    Span,
     Stage,
 )
 from ragforge.records.refresh import (
@@ -149,10 +151,12 @@ __all__ = [
     "Record",
     "Rejected",
     "RenamedDocument",
+    "RetrievedText",
     "Review",
     "ShareRow",
     "Slot",
     "SourceDocument",
+    "Span",
     "Spending",
     "Spread",
     "Stage",

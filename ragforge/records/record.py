@@ -37,6 +37,32 @@ class Chunk(Record):
     """Offset behind the last character; `document[start:end] == text`. 0 where unknown."""
 
 
+class Span(Record):
+    """A stretch of a document: its text[start:end], in code points."""
+
+    doc_id: NonEmpty
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+
+
+class RetrievedText(Record):
+    """A text that a retriever gave and that is no chunk of the set; one row a text, for all runs.
+
+    A splitter of the user's cut it. It is judged and measured under an id that is made of the text
+    alone, so that its grades are found again whatever id it comes with.
+    """
+
+    chunk_id: NonEmpty
+    text: NonEmpty
+    places: tuple[Span, ...] = ()
+    """Where it stands in the documents: several where they repeat it, none where it was not found
+    there."""
+    likeness: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """Share of its letters that stand at its place; 1 for one that stands nowhere."""
+    doc_ids: tuple[NonEmpty, ...] = ()
+    """Documents of the set that it came with, where nothing of it was found in them."""
+
+
 class Provenance(Record):
     """Who made a record: enough to tell whether two records are comparable."""
 

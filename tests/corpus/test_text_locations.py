@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 
-from ragforge.corpus.text_locations import MOST_PLACES, Span, TextLocator, documents_of
-from ragforge.records import Chunk
+from ragforge.corpus.text_locations import MOST_PLACES, TextLocator, documents_of
+from ragforge.records import Chunk, Span
 
 RETURNS = (
     "# Returns\n\nSend goods back within *thirty* days of delivery.\n\n"
@@ -37,7 +37,7 @@ def test_a_slice_stands_at_its_offsets(locator: TextLocator) -> None:
     location = locator.locate(SHIPPING[12:88])
 
     assert location is not None
-    assert location.spans == (Span("shipping.md", 12, 88),)
+    assert location.spans == (Span(doc_id="shipping.md", start=12, end=88),)
     assert location.likeness == 1.0
 
 
@@ -80,7 +80,7 @@ def test_unicode_forms_do_not_move_a_text(form: str) -> None:
     location = locator.locate(unicodedata.normalize(form, text))  # type: ignore[arg-type]
 
     assert location is not None
-    assert location.spans == (Span("cafe", 0, len(text)),)
+    assert location.spans == (Span(doc_id="cafe", start=0, end=len(text)),)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_document_that_is_named_has_it(locator: TextLocator) -> None:
     location = both.locate(SHIPPING[12:88], doc_ids=["v2"])
 
     assert location is not None
-    assert location.spans == (Span("v2", 12, 88),)
+    assert location.spans == (Span(doc_id="v2", start=12, end=88),)
 
 
 def test_a_wrong_name_does_not_hide_the_place(locator: TextLocator) -> None:
@@ -115,7 +115,7 @@ def test_a_wrong_name_does_not_hide_the_place(locator: TextLocator) -> None:
     location = locator.locate(SHIPPING[12:88], doc_ids=["gone.md", "returns.md"])
 
     assert location is not None
-    assert location.spans == (Span("shipping.md", 12, 88),)
+    assert location.spans == (Span(doc_id="shipping.md", start=12, end=88),)
 
 
 def test_text_of_several_places_is_ambiguous() -> None:
@@ -134,7 +134,7 @@ def test_an_offset_tells_places_apart() -> None:
     location = TextLocator({"d": text}).locate(SHIPPING[12:88], near=len(SHIPPING) + 14)
 
     assert location is not None
-    assert location.spans == (Span("d", len(SHIPPING) + 14, len(SHIPPING) + 90),)
+    assert location.spans == (Span(doc_id="d", start=len(SHIPPING) + 14, end=len(SHIPPING) + 90),)
 
 
 def test_spelling_tells_places_of_the_same_letters_apart() -> None:

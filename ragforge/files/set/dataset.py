@@ -46,6 +46,7 @@ from ragforge.records import (
     Ranking,
     RealQuery,
     Rejected,
+    RetrievedText,
     Slot,
     SourceDocument,
     Stage,
@@ -318,6 +319,14 @@ class Dataset:
         """Write what users asked."""
         self._set.write("real_queries.jsonl", real, lambda one: one.query)
 
+    def retrieved_texts(self) -> Iterator[RetrievedText]:
+        """Yield the texts of runs that are no chunks of the set, sorted by id; none usually."""
+        return self._set.each(lambda files: _each_text(files / "retrieved.jsonl"))
+
+    def write_retrieved_texts(self, texts: Iterable[RetrievedText]) -> None:
+        """Write the texts of runs that are no chunks of the set."""
+        self._set.write("retrieved.jsonl", texts, lambda text: text.chunk_id)
+
     def write_plan(self, slots: Iterable[Slot]) -> None:
         """Write the plan of generation."""
         self._set.write("plan.jsonl", slots, lambda slot: slot.slot_id)
@@ -484,6 +493,11 @@ class Dataset:
 
 def _run_file(name: str) -> str:
     return f"runs/{name}.jsonl"
+
+
+def _each_text(path: Path) -> Iterator[RetrievedText]:
+    if path.exists():
+        yield from read_records(path, RetrievedText, key=lambda text: text.chunk_id)
 
 
 def _answers_file(name: str) -> str:

@@ -32,6 +32,7 @@ _LINES: Final = (
     "pool",
     "queries",
     "real_queries",
+    "retrieved",
     "rejected",
     "revisions",
 )

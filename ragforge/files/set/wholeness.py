@@ -31,6 +31,7 @@ _KNOWN: Final = (
     "pool.jsonl",
     "queries.jsonl",
     "real_queries.jsonl",
+    "retrieved.jsonl",
     "rejected.jsonl",
 )
 """Files that may be a dataset's without being in its manifest; others that are not in it are
