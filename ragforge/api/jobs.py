@@ -31,10 +31,9 @@ from ragforge.api.keywords import (
     RefreshKeywords,
     RetrieveKeywords,
 )
-from ragforge.api.outcomes import Refreshed, Retrieved
+from ragforge.api.outcomes import Refreshed, Retrieved, describe_failures, retrieved
 from ragforge.api.sources import Records, as_file
 from ragforge.errors import EndpointError, UsageError
-from ragforge.evaluating.formatting import one_line
 from ragforge.evaluating.gate import parse_share
 from ragforge.files.record_files import read_records
 from ragforge.files.set.output_paths import refuse_to_replace
@@ -61,8 +60,6 @@ AnySystem: TypeAlias = Any
 """A function, plain or async, an object with a method that answers, or the name of one."""
 
 _MAX_FAILURES: Final = 0.05
-_LONGEST: Final = 300
-"""Characters of what a retriever says of its failure."""
 
 
 async def retrieve(
@@ -469,13 +466,9 @@ async def _retrieved(
         for run in made:
             require_working([run])
             _refuse_failures(run, allowed)
-        chosen = None if dataset.chosen is None else dataset.chosen.selection
         holes = (holes_in_words(item, dataset) for item in holes_of(dataset, list(specs)))
         call.notes.extend(filter(None, holes))
-        return tuple(
-            Retrieved(run, dataset.files / "runs" / f"{run.name}.jsonl", chosen, tuple(call.notes))
-            for run in made
-        )
+        return tuple(retrieved(run, dataset, tuple(call.notes)) for run in made)
 
 
 def _own_name(retriever: AnyRetriever) -> str:
@@ -493,10 +486,8 @@ def _refuse_failures(made: RunResult, allowed: float) -> None:
     n_failed, n_queries = len(made.failures), len(made.failures) + len(made.rankings)
     if n_failed > allowed * n_queries:
         raise EndpointError(
-            f"run {made.name}: the retriever failed on {n_failed:,} of {n_queries:,} queries "
-            f"({n_failed / n_queries:.1%}); the first: "
-            f"{one_line(made.failures[0].message, _LONGEST)}; all else is written, but "
-            f"max_failures allows {allowed:.1%}: run it again, or allow more"
+            f"{describe_failures(made)}; all else is written, but max_failures allows "
+            f"{allowed:.1%}: run it again, or allow more"
         )
 
 

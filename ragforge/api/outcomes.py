@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ragforge.api.results import Result, plain_values
+from ragforge.evaluating.formatting import one_line
 from ragforge.evaluating.selection import selection_json
 from ragforge.evaluating.versions import RefreshSummary, Status
+from ragforge.files.set.dataset import Dataset
 from ragforge.records import Failure
 from ragforge.records.queries import Selection
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from ragforge.evaluating.versions import Differences
     from ragforge.pipeline.intake.reviewing import ReviewResult
     from ragforge.pipeline.retrieving import RunResult
+
+_LONGEST: Final = 300
+"""Characters of what a retriever says of its failure."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -90,6 +95,21 @@ class Retrieved(Result):
     def table(self) -> str:
         """Return the counts in words."""
         return f"{self.run}: {self.n_queries} queries retrieved, {len(self.failures)} failed"
+
+
+def retrieved(made: "RunResult", dataset: Dataset, notes: tuple[str, ...] = ()) -> Retrieved:
+    """Return what came of a retriever, whose run is in the dataset."""
+    chosen = None if dataset.chosen is None else dataset.chosen.selection
+    return Retrieved(made, dataset.files / "runs" / f"{made.name}.jsonl", chosen, notes)
+
+
+def describe_failures(made: "RunResult") -> str:
+    """Return on how many queries a retriever failed, and what it said first."""
+    n_failed, n_queries = len(made.failures), len(made.failures) + len(made.rankings)
+    return (
+        f"run {made.name}: the retriever failed on {n_failed:,} of {n_queries:,} queries "
+        f"({n_failed / n_queries:.1%}); the first: {one_line(made.failures[0].message, _LONGEST)}"
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -36,16 +36,13 @@ from ragforge.cli.flags import (
     settings_of,
     tell_chosen,
 )
-from ragforge.cli.output import dumps
+from ragforge.cli.output import print_result
 from ragforge.errors import EndpointError
-from ragforge.evaluating.formatting import one_line
 
 if TYPE_CHECKING:
     from ragforge.pipeline.retrieving import RunResult
 
 _MAX_FAILURES = "5%"
-_LONGEST = 300
-"""Characters of what a retriever says of its failure."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -74,8 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.api.outcomes import retrieved
     from ragforge.evaluating.gate import parse_share
-    from ragforge.evaluating.selection import selection_json
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
     from ragforge.pipeline.job import Job
@@ -92,41 +89,30 @@ def run(arguments: argparse.Namespace) -> int:
     with redirect_stdout(sys.stderr):
         [made] = asyncio.run(make_runs(dataset, specs, Job(settings, Progress(arguments.quiet))))
     require_working([made])
-    name = made.name
+    found = retrieved(made, dataset)
     if arguments.trec:
-        from ragforge.files.formats.trec import write_trec_run
-
-        rankings = {
-            item.query_id: {hit.chunk_id: hit.score for hit in item.ranking}
-            for item in made.rankings
-        }
-        write_trec_run(arguments.trec, rankings, name)
-    path = dataset.files / "runs" / f"{name}.jsonl"
+        found.write_trec(arguments.trec)
     if arguments.json:
-        found = {"run": name, "file": str(path), "queries": len(made.rankings)}
-        selection = selection_json(dataset.chosen.selection) if dataset.chosen else None
-        print(dumps({**found, "failed": len(made.failures), "selection": selection}))
+        print_result(found, as_json=True)
     else:
         tell_chosen(dataset)
-        say(f"{len(made.rankings)} queries retrieved, {len(made.failures)} failed")
+        say(f"{found.n_queries} queries retrieved, {len(found.failures)} failed")
         for line in filter(
-            None, (describe_holes(holes, dataset) for holes in holes_of(dataset, [name]))
+            None, (describe_holes(holes, dataset) for holes in holes_of(dataset, [found.run]))
         ):
             say(line)
-        print(path)
+        print(found.path)
     return _code_of(made, max_failures)
 
 
 def _code_of(made: "RunResult", max_failures: float) -> int:
     """Tell of queries without a ranking, and return the exit code: 4 where there are too many."""
+    from ragforge.api.outcomes import describe_failures
+
     n_failed, n_queries = len(made.failures), len(made.failures) + len(made.rankings)
     if not n_failed:
         return 0
-    first = one_line(made.failures[0].message, _LONGEST)
-    message = (
-        f"run {made.name}: the retriever failed on {n_failed:,} of {n_queries:,} queries "
-        f"({n_failed / n_queries:.1%}); the first: {first}"
-    )
+    message = describe_failures(made)
     if n_failed > max_failures * n_queries:
         say(
             f"ragforge: error: {message}; all else is written, but --max-failures allows "
