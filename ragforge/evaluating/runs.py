@@ -19,6 +19,25 @@ from ragforge.records import Hit, Query, Ranking
 if TYPE_CHECKING:
     from ragforge.measures.intervals import Ends
 
+PRIMARY: Final = "nDCG@10"
+"""The measure whose spread over queries is shown, and by which queries are called bad."""
+DEPTH: Final = 10
+"""Ranks that are looked at for holes and shown for bad queries."""
+BINS: Final = 10
+RANK_BUCKETS: Final = (
+    ("1", 1),
+    ("2", 2),
+    ("3", 3),
+    ("4-5", 5),
+    ("6-10", 10),
+    ("beyond 10", None),
+)
+"""Label and last rank of each bucket; None has no end."""
+NO_HIT: Final = "none"
+NOT_SET: Final = "not set"
+NOTHING_MEASURED: Final = "the run is empty, or there is no answerable query: nothing was measured"
+Qrels = Mapping[str, Mapping[str, int | None]]
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -71,27 +90,7 @@ def counts(estimate: Estimate, failed: str = "failed") -> str:
     return f"n {estimate.n:,}" + (f", {estimate.n_failed:,} {failed}" if estimate.n_failed else "")
 
 
-PRIMARY: Final = "nDCG@10"
-"""The measure whose spread over queries is shown, and by which queries are called bad."""
-DEPTH: Final = 10
-"""Ranks that are looked at for holes and shown for bad queries."""
-BINS: Final = 10
-RANK_BUCKETS: Final = (
-    ("1", 1),
-    ("2", 2),
-    ("3", 3),
-    ("4-5", 5),
-    ("6-10", 10),
-    ("beyond 10", None),
-)
-"""Label and last rank of each bucket; None has no end."""
-NO_HIT: Final = "none"
-NOT_SET: Final = "not set"
-
 NOTHING: Final = Estimate(None, 0, 0, None, None)
-NOTHING_MEASURED: Final = "the run is empty, or there is no answerable query: nothing was measured"
-
-Qrels = Mapping[str, Mapping[str, int | None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ _END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff
 _HEADING: Final = re.compile(r"\s*#{1,6}\s")
 _RULE: Final = re.compile(r"\s*([=\-~^\"'`#*+.:_])\1{2,}\s*")
 """Under a heading, or a line across the page."""
+MOST_PASSAGES: Final = 8
+"""Chunks that one check looks at; more are looked at in further checks."""
 
 
 def with_new_text(diff: CorpusDiff, chunk_ids: Collection[str]) -> frozenset[str]:
@@ -75,10 +77,6 @@ def _told(chunk: Chunk) -> Iterator[str]:
     for line, below in pairwise([*chunk.text.splitlines(), ""]):
         is_title = line.strip() in chunk.heading_path or bool(_RULE.fullmatch(below))
         yield "" if is_title or _HEADING.match(line) or _RULE.fullmatch(line) else line
-
-
-MOST_PASSAGES: Final = 8
-"""Chunks that one check looks at; more are looked at in further checks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,58 +50,6 @@ _KINDS: Final[Mapping[Status, EventKind]] = MappingProxyType(
     {"published": "published", "rejected": "rejected", "pins broken": "pins_broken"}
 )
 """Of the endings that anybody wants to hear of; a night without a change is none."""
-
-
-def notify_of_summary(
-    summary: RefreshSummary, settings: RefreshSettings, observer: Observer
-) -> None:
-    """Tell how a refresh ended, where it made a version or was to make one."""
-    kind = _KINDS.get(summary.status)
-    if kind is None:
-        return
-    found = summary.as_json()
-    kept = ("version", "parent", "items", "documents", "calls", "spent", "checks", "shortfall")
-    event = {"kind": kind, "dataset": summary.name, "exit_code": summary.exit_code}
-    more = {name: found[name] for name in (*kept, "broken_pins", "unreadable") if name in found}
-    notify({**event, **more}, settings, observer)
-
-
-def notify_of_failure(
-    path: Path, error: RagforgeError, settings: RefreshSettings, observer: Observer
-) -> None:
-    """Tell that a refresh could not be made; the published version stays.
-
-    That another refresh is running is not told: that one tells its own end.
-    """
-    if isinstance(error, LockedError):
-        return
-    kind: EventKind = "churn" if isinstance(error, ChurnError) else "failed"
-    event = {
-        "kind": kind,
-        "dataset": path.resolve().name,
-        "error": str(error),
-        "exit_code": error.exit_code,
-    }
-    notify(event, settings, observer)
-
-
-def try_again(store: CallStore, failures: Iterable[Failure]) -> None:
-    """Put the replies of failed checks aside, so that they are asked for again.
-
-    What was asked for again since then stays, so that a run that was stopped buys nothing twice.
-
-    Args:
-        store: Has the replies.
-        failures: Of the published version.
-    """
-    for failure in failures:
-        if failure.what != "recheck" or not failure.call_keys:
-            continue
-        last = store.get(failure.call_keys[-1])
-        if last and failure.raw in (recorded(last.text), recorded(last.refusal)):
-            store.forget(failure.call_keys)
-
-
 _WORK = "refresh-"
 _MOST_STARTS = 3
 _OVERTAKEN = "another command wrote into the set meanwhile; the refresh starts over from that"
@@ -245,6 +193,56 @@ class _Refresh:
         publish(staged, parent.home)
         removed = tuple(prune(parent.home, self.settings.refresh.keep))
         return _summary("published", parent, version=made.version, diff=made, removed=removed)
+
+
+def notify_of_summary(
+    summary: RefreshSummary, settings: RefreshSettings, observer: Observer
+) -> None:
+    """Tell how a refresh ended, where it made a version or was to make one."""
+    kind = _KINDS.get(summary.status)
+    if kind is None:
+        return
+    found = summary.as_json()
+    kept = ("version", "parent", "items", "documents", "calls", "spent", "checks", "shortfall")
+    event = {"kind": kind, "dataset": summary.name, "exit_code": summary.exit_code}
+    more = {name: found[name] for name in (*kept, "broken_pins", "unreadable") if name in found}
+    notify({**event, **more}, settings, observer)
+
+
+def notify_of_failure(
+    path: Path, error: RagforgeError, settings: RefreshSettings, observer: Observer
+) -> None:
+    """Tell that a refresh could not be made; the published version stays.
+
+    That another refresh is running is not told: that one tells its own end.
+    """
+    if isinstance(error, LockedError):
+        return
+    kind: EventKind = "churn" if isinstance(error, ChurnError) else "failed"
+    event = {
+        "kind": kind,
+        "dataset": path.resolve().name,
+        "error": str(error),
+        "exit_code": error.exit_code,
+    }
+    notify(event, settings, observer)
+
+
+def try_again(store: CallStore, failures: Iterable[Failure]) -> None:
+    """Put the replies of failed checks aside, so that they are asked for again.
+
+    What was asked for again since then stays, so that a run that was stopped buys nothing twice.
+
+    Args:
+        store: Has the replies.
+        failures: Of the published version.
+    """
+    for failure in failures:
+        if failure.what != "recheck" or not failure.call_keys:
+            continue
+        last = store.get(failure.call_keys[-1])
+        if last and failure.raw in (recorded(last.text), recorded(last.refusal)):
+            store.forget(failure.call_keys)
 
 
 def _refuse_baseline(parent: Dataset, settings: Settings) -> None:

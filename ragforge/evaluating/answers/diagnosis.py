@@ -22,6 +22,21 @@ from ragforge.measures.rates import (
 from ragforge.measures.strata import Design
 from ragforge.records import AnswerGrade
 
+CONTEXT_DEPTH: Final = 5
+"""Ranks of a run that stand for the context of an answer that does not name its own chunks."""
+READINGS: Final = {
+    (True, True): "working",
+    (True, False): "the model",
+    (False, True): "lucky",
+    (False, False): "fix retrieval first",
+}
+"""What to make of (retrieval is good, answer is good)."""
+NO_ANSWER: Final = "no answer"
+NOT_GRADED: Final = "no graded answer"
+NO_RELEVANT: Final = "no relevant chunk known"
+NO_CONTEXT: Final = "nothing was retrieved"
+NOT_JUDGED: Final = "a retrieved chunk has no judgment"
+
 
 @dataclass(frozen=True, slots=True)
 class ContextGroup:
@@ -147,23 +162,6 @@ def _says_wrong(grade: AnswerGrade) -> bool:
     is_refuted = any(fact.status == "contradicted" for fact in grade.facts)
     is_wrong = not grade.facts and grade.verdict == "incorrect"
     return bool(grade.has_hallucination) or is_refuted or is_wrong
-
-
-CONTEXT_DEPTH: Final = 5
-"""Ranks of a run that stand for the context of an answer that does not name its own chunks."""
-READINGS: Final = {
-    (True, True): "working",
-    (True, False): "the model",
-    (False, True): "lucky",
-    (False, False): "fix retrieval first",
-}
-"""What to make of (retrieval is good, answer is good)."""
-
-NO_ANSWER: Final = "no answer"
-NOT_GRADED: Final = "no graded answer"
-NO_RELEVANT: Final = "no relevant chunk known"
-NO_CONTEXT: Final = "nothing was retrieved"
-NOT_JUDGED: Final = "a retrieved chunk has no judgment"
 
 
 @dataclass(frozen=True, slots=True)

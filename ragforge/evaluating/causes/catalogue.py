@@ -31,6 +31,8 @@ CauseCode: TypeAlias = Literal[
     "some_missed",
     "order",
 ]
+BLAMELESS: Final = frozenset({"not_judged", "judging_failed", "no_relevant_known", "not_in_corpus"})
+"""Causes that say nothing of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +119,6 @@ CAUSES: Final[dict[CauseCode, CauseText]] = {
     ),
 }
 """Every cause in words, in the order of the rules: the first that applies is the likely one."""
-
-BLAMELESS: Final = frozenset({"not_judged", "judging_failed", "no_relevant_known", "not_in_corpus"})
-"""Causes that say nothing of the run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ragforge.measures.checked_samples import (
     mean,
     standard_deviation,
 )
+from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import queries_needed
 from ragforge.measures.rates import LEAST_VALUES, LEVEL, interval_of_difference, least_share
@@ -33,7 +34,10 @@ from ragforge.measures.stratified import sample_difference_interval
 from ragforge.measures.unseen_values import difference_interval, is_identity
 from ragforge.records import Baseline, BridgeMean, Evaluation, MeasuredMean, MixedGrades
 
-_UNBOUNDED: Final = frozenset({"DCG", "NumRet", "NumRel", "NumRelRet"})
+LEAST_DIFFERENCE: Final = 0.05
+"""What a difference has to be for people to care, where they do not say."""
+_NOTHING: Final = 1e-9
+TrendVerdict: TypeAlias = Literal["IMPROVING", "DEGRADING", "STABLE", "UNKNOWN"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def is_comparable(before: Evaluation, now: Evaluation) -> bool:
 def is_bounded(measure: str) -> bool:
     """Whether the values of a measure are known to lie in [0, 1]."""
     try:
-        return parse_measure(measure).name not in _UNBOUNDED
+        return not FORMULAS[parse_measure(measure).name].unbounded
     except UsageError:  # Of a later version.
         return False
 
@@ -188,12 +192,6 @@ def _bridged_interval(moved: _Moved, bounded: bool) -> Ends | None:
     if moved.drawn is not None:
         return sample_difference_interval(moved.values, moved.drawn, LEVEL, bounded=bounded)
     return difference_interval(moved.values, LEVEL, bounded=bounded)
-
-
-LEAST_DIFFERENCE: Final = 0.05
-"""What a difference has to be for people to care, where they do not say."""
-_NOTHING: Final = 1e-9
-TrendVerdict: TypeAlias = Literal["IMPROVING", "DEGRADING", "STABLE", "UNKNOWN"]
 
 
 @dataclass(frozen=True, slots=True)

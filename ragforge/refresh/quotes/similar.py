@@ -21,6 +21,15 @@ an item begins before its mark, and behind it."""
 _LEAST_REACH: Final = 60
 _INWARD_SHARE: Final = 10
 _LONGEST_WORD: Final = 40
+_LONGEST_QUOTE: Final = 4000
+"""Characters beyond which other words of a quote are not looked for: the time that it takes grows
+with the square."""
+_AT_ONCE: Final = 20_000_000
+"""Characters of quote times text that are compared as they are; of more, the likeliest parts."""
+_SAMPLES: Final = 64
+_SAMPLE_CHARS: Final = 8
+_PART_FACTOR: Final = 4
+_MOST_PARTS: Final = 4
 
 
 def statement_at(text: str, rough: Location) -> Location:
@@ -77,17 +86,6 @@ def _trimmed(text: str, start: int, end: int) -> Location | None:
     start += len(said) - len(said.lstrip())
     said = said.strip()
     return Location(start, start + len(said)) if said else None
-
-
-_LONGEST_QUOTE: Final = 4000
-"""Characters beyond which other words of a quote are not looked for: the time that it takes grows
-with the square."""
-_AT_ONCE: Final = 20_000_000
-"""Characters of quote times text that are compared as they are; of more, the likeliest parts."""
-_SAMPLES: Final = 64
-_SAMPLE_CHARS: Final = 8
-_PART_FACTOR: Final = 4
-_MOST_PARTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
