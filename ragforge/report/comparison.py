@@ -22,6 +22,7 @@ SHORT: Final = 3
 _NAME_CHARS: Final = 60
 _NO_BREAK: Final = "\xa0"
 _BASELINE: Final = "baseline"
+LEAST_SHOWN: Final = "the least true difference that so many queries show in 4 of 5 samples"
 _LEGEND: Final = (
     "diff: mean of B less mean of A. interval: of the difference, widened so that the chance of "
     "any false finding in all of this is {alpha}: as far as the paired bootstrap (BCa) or "
@@ -29,9 +30,9 @@ _LEGEND: Final = (
     "the winner is TIE.",
     "p: paired randomisation test; p corr.: Holm over all measures and pairs. W/T/L: queries in "
     "which B has the higher, the same, the lower value.",
-    "d_z: mean difference in standard deviations. shows: the least true difference that so many "
-    "queries show in 4 of 5 samples (>= where most of them are the same in both, as it may take "
-    "more then); for half: queries that would show half of it.",
+    f"d_z: mean difference in standard deviations. shows: {LEAST_SHOWN} (>= where most of them "
+    "are the same in both, as it may take more then); for half: queries that would show half of "
+    "it.",
 )
 _LAYOUT: Final = TextLayout(118, clean=str, break_on_hyphens=False, indent="")
 """Names in sentences are made visible where they are put in."""

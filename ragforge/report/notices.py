@@ -6,6 +6,7 @@ from typing import Final
 from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.graded_by import BASELINE
+from ragforge.evaluating.judgments import COMPLETE_LABELS
 from ragforge.evaluating.runs import RunSummary, by_document_text, missing_text, out_of_reach
 from ragforge.evaluating.summary import Summary
 from ragforge.measures import parse_measure
@@ -116,7 +117,7 @@ def threshold_note(
 ) -> str:
     """Say which grades count as relevant, what a chunk without one is, and what is measured."""
     unlabelled = (
-        "Labels are complete: what is not listed is not relevant."
+        f"{COMPLETE_LABELS.capitalize()}."
         if is_complete
         else "A chunk that nobody judged counts as not relevant; “unjudged@10” says how often that "
         "happened."

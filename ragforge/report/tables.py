@@ -24,6 +24,7 @@ from ragforge.report.notices import MEAN_NOTE, meaning, threshold_note
 from ragforge.report.worst import cause_cells
 
 CURVE_RANKS: Final = (1, 2, 3, 5, 10, 20, 50, 100)
+FIRST_RELEVANT: Final = "Queries by rank of the first relevant chunk"
 _CURVE_NOTE: Final = (
     "Recall at k: share of the known relevant chunks among the first k, in the mean over the "
     "queries, with its 95 % interval."
@@ -154,7 +155,7 @@ def first_relevant_table(summary: Summary) -> Table:
     rows = tuple((r.name, *(str(bar.count) for bar in r.first_relevant)) for r in summary.runs)
     headers = ("run", *(bar.label for bar in labels))
     note = "Queries without any known relevant chunk are left out."
-    return Table("Queries by rank of the first relevant chunk", headers, rows, note)
+    return Table(FIRST_RELEVANT, headers, rows, note)
 
 
 def slice_dimensions(summary: Summary) -> list[str]:

@@ -1,4 +1,4 @@
-"""Bar charts as inline SVG: readable by screen readers, coloured by the style sheet."""
+"""Bar and line charts as inline SVG: readable by screen readers, coloured by the style sheet."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ragforge.report.page.markup import Html, element, join
 
 _STEPS = (1, 2, 2.5, 5, 10)
 
-_WIDTH: Final = 380
+WIDTH: Final = 380
 _FILLED: Final = 0.82
 """Share of the width that bars take; the rest is between them."""
 _HEIGHT: Final = 110
@@ -69,8 +69,8 @@ class Bars:
     title: str
     description: str
     bars: Sequence[BucketCount]
-    tone: str
-    """Class that colours the bars."""
+    tone: int
+    """Which colour the bars have."""
     muted: str = ""
     """Label of a bar that is shown apart, such as `none`."""
     labels: Sequence[str] = ()
@@ -81,7 +81,7 @@ def bar_chart(chart: Bars) -> Html:
     """Return a bar chart; every bar carries its count, so that it reads without colour."""
     highest = max((bar.count for bar in chart.bars), default=0)
     labels = chart.labels or [bar.label for bar in chart.bars]
-    step = _WIDTH / max(len(chart.bars), 1)
+    step = WIDTH / max(len(chart.bars), 1)
     base = _TOP + _HEIGHT
     bars = [
         _bar(
@@ -93,16 +93,33 @@ def bar_chart(chart: Bars) -> Html:
         )
         for index, (bar, label) in enumerate(zip(chart.bars, labels, strict=True))
     ]
+    axis = element("line", class_="axis", x1=0, x2=WIDTH, y1=base, y2=base)
+    frame = Frame(chart.key, chart.title, chart.description, base + _BOTTOM)
+    return framed(frame, join(bars), axis, class_=tone_class(chart.tone))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a chart says of itself, and how high it is."""
+
+    key: str
+    """Unique on the page; goes into ids."""
+    title: str
+    description: str
+    height: int
+
+
+def framed(frame: Frame, *drawn: Html, class_: str) -> Html:
+    """Return a chart that a screen reader tells by its title and description."""
     return element(
         "svg",
-        element("title", chart.title, id=f"{chart.key}-t"),
-        element("desc", chart.description, id=f"{chart.key}-d"),
-        join(bars),
-        element("line", class_="axis", x1=0, x2=_WIDTH, y1=base, y2=base),
-        class_=f"chart {chart.tone}",
-        viewBox=f"0 0 {_WIDTH} {base + _BOTTOM}",
+        element("title", frame.title, id=f"{frame.key}-t"),
+        element("desc", frame.description, id=f"{frame.key}-d"),
+        *drawn,
+        class_=f"chart {class_}",
+        viewBox=f"0 0 {WIDTH} {frame.height}",
         role="img",
-        aria_labelledby=f"{chart.key}-t {chart.key}-d",
+        aria_labelledby=f"{frame.key}-t {frame.key}-d",
     )
 
 
@@ -205,22 +222,24 @@ class Chart:
 def line_chart(chart: Chart) -> Html:
     """Return the chart."""
     xs = [x for x, _ in chart.x_ticks] + [p.x for line in chart.lines for p in line.points]
-    across = Scale(min(xs), max(xs), _LEFT, _WIDTH - _RIGHT)
+    across = Scale(min(xs), max(xs), _LEFT, WIDTH - _RIGHT)
     up = Scale(chart.y_ticks[0], chart.y_ticks[-1], _LINES_TOP + _LINES_HEIGHT, _LINES_TOP)
     with_bands = sum(not line.is_dotted for line in chart.lines) <= _MOST_BANDS
     bands = [_band(line, across, up) for line in chart.lines] if with_bands else []
-    return element(
-        "svg",
-        element("title", chart.title, id=f"{chart.key}-t"),
-        element("desc", chart.description, id=f"{chart.key}-d"),
-        join(_grid(chart, across, up)),
-        join(bands),
-        join(_line(line, across, up, with_dots=chart.has_dots) for line in chart.lines),
-        class_="chart lines",
-        viewBox=f"0 0 {_WIDTH} {_LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM}",
-        role="img",
-        aria_labelledby=f"{chart.key}-t {chart.key}-d",
-    )
+    lines = [_line(line, across, up, with_dots=chart.has_dots) for line in chart.lines]
+    height = _LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM
+    frame = Frame(chart.key, chart.title, chart.description, height)
+    return framed(frame, join(_grid(chart, across, up)), join(bands), join(lines), class_="lines")
+
+
+def run_label(name: str, place: int) -> Html:
+    """Return a run's name after a dot of the colour that its place gives it."""
+    return join([element("span", class_=f"dot {tone_class(place)}"), element("bdi", name)])
+
+
+def tone_class(place: int) -> str:
+    """Return the class of a colour; they repeat."""
+    return f"tone-{place % TONES}"
 
 
 def legend(lines: Iterable[Line]) -> Html:
@@ -240,7 +259,7 @@ def _entry(line: Line) -> Html:
 
 
 def _grid(chart: Chart, across: Scale, up: Scale) -> Iterable[Html]:
-    right, base = _WIDTH - _RIGHT, _LINES_TOP + _LINES_HEIGHT
+    right, base = WIDTH - _RIGHT, _LINES_TOP + _LINES_HEIGHT
     for value in chart.y_ticks:
         y = f"{up.place(value):.1f}"
         yield element("line", class_="rule", x1=_LEFT, x2=right, y1=y, y2=y)
@@ -264,7 +283,7 @@ def _band(line: Line, across: Scale, up: Scale) -> Html | None:
         return None
     lower = [f"{x:.1f},{low:.1f}" for x, low, _ in known]
     upper = [f"{x:.1f},{high:.1f}" for x, _, high in reversed(known)]
-    tone = f"band tone-{line.tone % TONES}"
+    tone = f"band {tone_class(line.tone)}"
     return element("polygon", class_=tone, points=" ".join([*lower, *upper]))
 
 
@@ -274,7 +293,7 @@ def _line(line: Line, across: Scale, up: Scale, *, with_dots: bool) -> Html:
     drawn = element("polyline", class_=_class(line), points=path)
     if not with_dots and len(places) > 1:
         return drawn
-    tone = f"spot tone-{line.tone % TONES}"
+    tone = f"spot {tone_class(line.tone)}"
     dots = [element("circle", class_=tone, cx=f"{x:.1f}", cy=f"{y:.1f}", r=3) for x, y in places]
     whiskers = [_whisker(point, line, across, up) for point in line.points]
     return join([*whiskers, drawn, *dots])
@@ -285,9 +304,9 @@ def _whisker(point: Point, line: Line, across: Scale, up: Scale) -> Html | None:
         return None
     x = f"{across.place(point.x):.1f}"
     ends = {"y1": f"{up.place(point.low):.1f}", "y2": f"{up.place(point.high):.1f}"}
-    return element("line", class_=f"whisker tone-{line.tone % TONES}", x1=x, x2=x, **ends)
+    return element("line", class_=f"whisker {tone_class(line.tone)}", x1=x, x2=x, **ends)
 
 
 def _class(line: Line) -> str:
     dotted = " dotted" if line.is_dotted else ""
-    return f"drawn tone-{line.tone % TONES} dash-{line.tone % TONES}{dotted}"
+    return f"drawn {tone_class(line.tone)} dash-{line.tone % TONES}{dotted}"

@@ -9,6 +9,7 @@ from ragforge.evaluating.formatting import MISSING, number, one_line, plural, sh
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.evaluating.summary import Summary
 from ragforge.report.comparison import (
+    LEAST_SHOWN,
     SHORT,
     by_pair,
     detectable_text,
@@ -20,7 +21,7 @@ from ragforge.report.comparison import (
     survivors_table,
     unknown_tables,
 )
-from ragforge.report.page.charts import Scale
+from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
 from ragforge.report.page.markup import (
     Child,
     Html,
@@ -36,7 +37,6 @@ MOST_BARS: Final = 176
 """Bars of a chart; of more queries, evenly spaced ones are drawn."""
 _ALIKE: Final = 1e-9
 """Differences that rounding makes."""
-_WIDTH: Final = 380
 _LEFT: Final = 38
 _TOP: Final = 8
 _HEIGHT: Final = 130
@@ -111,25 +111,16 @@ def delta_chart(deltas: Deltas, key: str) -> Html:
     reach = max((abs(item.diff) for item in drawn), default=0) or 1.0
     up = Scale(-reach, reach, _TOP + _HEIGHT, _TOP)
     zero = up.place(0)
-    step = (_WIDTH - _LEFT) / len(drawn)
+    step = (WIDTH - _LEFT) / len(drawn)
     bars = [_bar(_LEFT + step * n, step, zero, up.place(item.diff)) for n, item in enumerate(drawn)]
     title = f"{PRIMARY} of {deltas.b} less that of {deltas.a}, query by query"
     ticks = [
         element("text", _signed(value), class_="tick", x=_LEFT - 3, y=f"{up.place(value) + 4:.1f}")
         for value in (reach, -reach)
     ]
-    return element(
-        "svg",
-        element("title", title, id=f"{key}-t"),
-        element("desc", deltas.in_words(), id=f"{key}-d"),
-        *ticks,
-        join(bars),
-        element("line", class_="axis", x1=_LEFT, x2=_WIDTH, y1=f"{zero:.1f}", y2=f"{zero:.1f}"),
-        class_="chart deltas",
-        viewBox=f"0 0 {_WIDTH} {_TOP + _HEIGHT + 10}",
-        role="img",
-        aria_labelledby=f"{key}-t {key}-d",
-    )
+    axis = element("line", class_="axis", x1=_LEFT, x2=WIDTH, y1=f"{zero:.1f}", y2=f"{zero:.1f}")
+    frame = Frame(key, title, deltas.in_words(), _TOP + _HEIGHT + 10)
+    return framed(frame, *ticks, join(bars), axis, class_="deltas")
 
 
 def _signed(value: float) -> str:
@@ -247,8 +238,7 @@ def _note(report: ComparisonReport) -> str:
         "A difference is B less A, with its interval below. Intervals are widened and p values "
         f"raised (Holm) so that the chance of any false finding among all "
         f"{plural(len(report.items), 'comparison')} is {share(report.alpha)}; where an interval "
-        "holds 0 it is a TIE. “Would show” is the least true difference that so many queries show "
-        "in 4 of 5 samples."
+        f"holds 0 it is a TIE. “Would show” is {LEAST_SHOWN}."
     )
 
 

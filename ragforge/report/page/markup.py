@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.resources import files
 from typing import Final
 
 from ragforge.evaluating.formatting import Table, numeric_column, visible
@@ -96,6 +97,21 @@ def document(
     run = f"<script>{script}</script>" if script else ""
     page = f"<head>{start.code}</head>\n<body>{join(body).code}{run}</body>"
     return Html(f'<!DOCTYPE html>\n<html lang="{html.escape(lang)}">{page}</html>\n')
+
+
+def page_head(title: str) -> list[Html]:
+    """Return the head of a page that is a file: it fits the window, and tells nobody of itself."""
+    return [
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+    ]
+
+
+def page_file(name: str) -> str:
+    """Return a style sheet or a script of the page."""
+    return files("ragforge.report.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def site_link(path: str, *children: Child, class_: str | None = None) -> Html:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 
 from ragforge.corpus.quality import ChunkQuality, Finding
 from ragforge.evaluating.formatting import one_line, plural, share
@@ -21,6 +20,8 @@ from ragforge.report.page.markup import (
     document,
     element,
     join,
+    page_file,
+    page_head,
     scroll_table,
     table_block,
     table_row,
@@ -109,14 +110,8 @@ def _examples(item: Finding) -> Html:
 
 def render_html(summary: Summary) -> str:
     """Return the page. All data in it is text: no markup, no links, no hidden characters."""
-    css = _style("page.css") + _style("charts.css") + queries_css()
-    title = f"{one_line(summary.making.name)}: ragforge report"
-    head = [
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-    ]
+    css = page_file("page.css") + page_file("charts.css") + queries_css()
+    head = page_head(f"{one_line(summary.making.name)}: ragforge report")
     sections = [section for section in _sections(summary) if section.body is not None]
     body = [
         element("a", "Skip to the results", href="#main", class_="skip"),
@@ -126,10 +121,6 @@ def render_html(summary: Summary) -> str:
         element("footer", element("p", _origin(summary))),
     ]
     return document(lang="en", head=head, body=body, css=css, script=queries_script()).code
-
-
-def _style(name: str) -> str:
-    return files("ragforge.report.page").joinpath(name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)

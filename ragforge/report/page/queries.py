@@ -5,7 +5,6 @@ open without the script too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
 from typing import Final
 from urllib.parse import quote
 
@@ -25,7 +24,8 @@ from ragforge.evaluating.query_details import (
 )
 from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable, RunCell, WorstCell
 from ragforge.evaluating.runs import DEPTH, PRIMARY
-from ragforge.report.page.markup import Child, Html, element, join
+from ragforge.report.page.charts import run_label
+from ragforge.report.page.markup import Child, Html, element, join, page_file
 from ragforge.report.page.packed_queries import SOURCE_MEANINGS, STATES, Packed, pack_table
 
 STATIC_ROWS: Final = 500
@@ -52,7 +52,6 @@ _NONE_BAD: Final = (
 _NO_TEXT: Final = "The text of this chunk is not in the dataset."
 _TOP: Final = 5
 """Ranks shown without the script, by which a page stays half the size."""
-_TONES: Final = 6
 _LISTED: Final = 40
 """Queries of a list that are named with their text; the others are counted."""
 
@@ -81,13 +80,12 @@ def queries_section(table: QueryTable) -> Html:
 
 def queries_css() -> str:
     """Return the style sheet of the table and its dialog."""
-    return files("ragforge.report.page").joinpath("queries.css").read_text(encoding="utf-8")
+    return page_file("queries.css")
 
 
 def queries_script() -> str:
     """Return the script; without data in the page it does nothing."""
-    own = files("ragforge.report.page")
-    return "".join(own.joinpath(part).read_text("utf-8") for part in ("drilldown.js", "page.js"))
+    return page_file("drilldown.js") + page_file("page.js")
 
 
 def _contents_note(table: QueryTable, blocks: Packed) -> str:
@@ -124,8 +122,7 @@ def _head(table: QueryTable, facets: Sequence[int]) -> Html:
     top = [element("td")]
     low = [_column("query", "query", "t")]
     for place, name in enumerate(table.runs):
-        dot = element("span", class_=f"dot tone-{place % 6}")
-        top.append(element("th", dot, element("bdi", name), scope="colgroup", colspan=3))
+        top.append(element("th", run_label(name, place), scope="colgroup", colspan=3))
         low += [
             _column(f"value.{place}", PRIMARY),
             _column(f"first.{place}", "first relevant rank"),
@@ -241,8 +238,7 @@ def worst_block(table: QueryTable) -> Html:
     cells = list(table.worst_cells())
     for place, name in enumerate(table.runs):
         queries = [_query(table, item) for item in cells if item.run == name]
-        dot = element("span", class_=f"dot tone-{place % _TONES}")
-        heading = element("h3", dot, element("bdi", name))
+        heading = element("h3", run_label(name, place))
         none = None if queries else element("p", _NONE_BAD, class_="empty")
         groups.append(element("div", heading, *queries, none, class_="block"))
     text = f"The lowest {PRIMARY} of each run; open a query to see what came back."

@@ -5,12 +5,11 @@ Without script it is still to be read; decisions then go into the table that exp
 
 import hashlib
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Final
 
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.formats.review_sheet import SheetRow
-from ragforge.report.page.markup import Html, document, element, join
+from ragforge.report.page.markup import Html, document, element, join, page_file, page_head
 
 _CHOICES: Final = (
     ("approve", "Approve", "a"),
@@ -32,22 +31,15 @@ def render_review(name: str, rows: Sequence[SheetRow]) -> str:
         name: Of the dataset.
         rows: What is to be decided about, in this order.
     """
-    own = files("ragforge.report.page")
-    css = "".join(own.joinpath(part).read_text("utf-8") for part in ("page.css", "review.css"))
-    script = own.joinpath("review.js").read_text("utf-8")
-    head = [
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", f"{one_line(name)}: review"),
-    ]
+    css = page_file("page.css") + page_file("review.css")
+    head = page_head(f"{one_line(name)}: review")
     body = [
         element("a", "Skip to the queries", href="#items", class_="skip"),
         _header(name, rows),
         element("main", *map(_item, range(1, len(rows) + 1), rows), id="items", **_known(rows)),
         _bar(len(rows)),
     ]
-    return document(lang="en", head=head, body=body, css=css, script=script).code
+    return document(lang="en", head=head, body=body, css=css, script=page_file("review.js")).code
 
 
 def _known(rows: Sequence[SheetRow]) -> dict[str, str]:

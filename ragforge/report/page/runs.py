@@ -26,10 +26,12 @@ from ragforge.report.page.charts import (
     line_chart,
     meter,
     round_range,
+    run_label,
 )
 from ragforge.report.page.markup import Html, element, join, scroll_table, table_block, table_row
 from ragforge.report.tables import (
     CURVE_RANKS,
+    FIRST_RELEVANT,
     attention_table,
     first_relevant_table,
     latency_table,
@@ -43,7 +45,6 @@ _NOT_TIMED = "No run was timed: latencies are known of runs that `ragforge retri
 
 _TICKS = (1, 2, 5, 10, 20, 50, 100)
 _BANDS_NOTE = "Bands are the intervals, drawn for up to three runs."
-_TONES = 6
 _BIN_LABELS = ("0", ".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".9")
 
 
@@ -99,7 +100,7 @@ def all_grades_figure(summary: Summary) -> Html | None:
         title="Judgments by grade",
         description=described(bars, "Judgments by grade"),
         bars=bars,
-        tone="tone-0",
+        tone=0,
         muted="failed",
     )
     caption = element("figcaption", "Judgments by grade, all judges together")
@@ -132,7 +133,7 @@ def _described(runs: Sequence[RunSummary]) -> str:
 
 def run_name(summary: Summary, name: str) -> Html:
     """Return a run's name with the mark of its colour."""
-    return join([element("span", class_=f"dot {_tone(summary, name)}"), element("bdi", name)])
+    return run_label(name, [run.name for run in summary.runs].index(name))
 
 
 def headline_block(summary: Summary) -> Html:
@@ -246,7 +247,7 @@ def _histogram(summary: Summary, run: RunSummary, index: int) -> Html:
         title=f"{PRIMARY} over the queries of {run.name}",
         description=described(run.histogram, f"Queries by {PRIMARY}"),
         bars=run.histogram,
-        tone=_tone(summary, run.name),
+        tone=index,
         labels=_BIN_LABELS,
     )
     caption = f"Queries by {PRIMARY}, in steps of 0.1; mean {number(run.primary.mean)}."
@@ -257,14 +258,14 @@ def _first_relevant(summary: Summary, run: RunSummary, index: int) -> Html:
     chart = Bars(
         key=f"first-{index}",
         title=f"Rank of the first relevant chunk, {run.name}",
-        description=described(run.first_relevant, "Queries by rank of the first relevant chunk"),
+        description=described(run.first_relevant, FIRST_RELEVANT),
         bars=run.first_relevant,
-        tone=_tone(summary, run.name),
+        tone=index,
         muted=NO_HIT,
         labels=("1", "2", "3", "4\u20135", "6\u201310", "11+", "none"),
     )
     without = plural(len(run.attention.without_hit), "query", "queries")
-    caption = f"Queries by rank of the first relevant chunk; {without} without a hit."
+    caption = f"{FIRST_RELEVANT}; {without} without a hit."
     return _figure(summary, run, bar_chart(chart), caption)
 
 
@@ -277,7 +278,7 @@ def _top_grades(summary: Summary, run: RunSummary, index: int) -> Html | None:
         title=f"Grades in the top {DEPTH} of {run.name}",
         description=described(run.top_grades, "Chunks by grade"),
         bars=run.top_grades,
-        tone=_tone(summary, run.name),
+        tone=index,
         muted="not judged",
         labels=[signs.get(bar.label, bar.label) for bar in run.top_grades],
     )
@@ -289,8 +290,3 @@ def _top_grades(summary: Summary, run: RunSummary, index: int) -> Html | None:
 def _figure(summary: Summary, run: RunSummary, chart: Html, caption: str) -> Html:
     name = element("span", run_name(summary, run.name), class_="run")
     return element("figure", element("figcaption", name, " ", caption), chart)
-
-
-def _tone(summary: Summary, name: str) -> str:
-    names = [run.name for run in summary.runs]
-    return f"tone-{names.index(name) % _TONES}"
