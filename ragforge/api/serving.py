@@ -68,9 +68,9 @@ def view(
         DataError: There is no such directory.
     """
     require_web_server()
-    from ragforge.viewer.guarding import TOKEN_FORM
+    from ragforge.viewer.access import TOKEN_FORM
     from ragforge.viewer.served import check_roots
-    from ragforge.viewer.serving import serving as serving_pages
+    from ragforge.viewer.server import serving as serving_pages
 
     roots = [item.path if isinstance(item, Handle) else Path(item) for item in sets]
     if not roots:

@@ -59,9 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     if missing:
         names = " and ".join(missing)
         raise UsageError(f"view needs {names}: `pip install 'ragforge[view]'` installs all")
-    from ragforge.viewer.guarding import TOKEN_FORM, SiteAccess
+    from ragforge.viewer.access import TOKEN_FORM, SiteAccess
     from ragforge.viewer.served import check_roots
-    from ragforge.viewer.serving import serve
+    from ragforge.viewer.server import serve
 
     _check_address(arguments.host, arguments.port)
     if arguments.token and not TOKEN_FORM.fullmatch(arguments.token):

@@ -9,7 +9,7 @@ from ragforge.files.set.history import appending
 from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.evaluated import with_content_id
 from ragforge.records import Digests, Evaluation, MeasuredMean, Spending
-from ragforge.viewer.serving import serving
+from ragforge.viewer.server import serving
 
 
 def evaluation(run="bm25", mean=0.5, at="2026-01-01T00:00:00+00:00", **fields):

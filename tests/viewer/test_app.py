@@ -5,7 +5,7 @@ import pytest
 
 from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.evaluated import with_content_id
-from ragforge.viewer.serving import serving
+from ragforge.viewer.server import serving
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 

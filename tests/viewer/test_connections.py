@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from ragforge.viewer.serving import ImpatientConnection, serving
+from ragforge.viewer.server import ImpatientConnection, serving
 
 WAIT_S = 20
 

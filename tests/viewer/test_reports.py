@@ -6,7 +6,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.files.set.opening import create_dataset
 from ragforge.viewer.served import KEPT, Reports, ServedDatasets
-from ragforge.viewer.serving import serving
+from ragforge.viewer.server import serving
 
 PATIENCE_S = 20
 

@@ -1,4 +1,4 @@
-"""Serving the site until it is told to end."""
+"""The site as an application, and serving it until it is told to end."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ragforge.errors import RagforgeError, UsageError
 from ragforge.evaluating.history.trends import trend
 from ragforge.records import Evaluation
-from ragforge.viewer.guarding import Guard, SiteAccess
+from ragforge.viewer.access import Guard, SiteAccess
 from ragforge.viewer.pages import dataset_page, list_page, problem_page
 from ragforge.viewer.served import Render, Reports, ServedDataset, ServedDatasets
 

@@ -3,8 +3,8 @@ import re
 import pytest
 
 from ragforge.files.set.opening import create_dataset
-from ragforge.viewer.guarding import SiteAccess
-from ragforge.viewer.serving import serving
+from ragforge.viewer.access import SiteAccess
+from ragforge.viewer.server import serving
 
 TOKEN = "a-token-of-some-length"
 ADDRESSES = ("/", "/datasets/first", "/datasets/first/report", "/api/datasets", "/view.js", "/none")
