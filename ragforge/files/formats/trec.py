@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from ragforge.errors import DataError
-from ragforge.files.atomic import write_whole
 from ragforge.files.row import pair_twice, parse_number, parse_whole
 from ragforge.files.source_files import Group
 from ragforge.files.text import decode, shown
@@ -233,6 +232,8 @@ def write_trec_qrels(path: Path, qrels: Mapping[str, Mapping[str, int | None]]) 
         DataError: An id is empty, has blanks in it or would read as a comment, or the file cannot
             be written.
     """
+    from ragforge.files.atomic import write_whole  # Not for those who only read.
+
     n_left_out = sum(grade is None for grades in qrels.values() for grade in grades.values())
     write_whole(path, _qrels_lines(path, qrels))
     return n_left_out
@@ -256,6 +257,8 @@ def write_trec_run(
         DataError: An id or the tag is empty, has blanks in it or would read as a comment, a score
             is NaN, or the file cannot be written.
     """
+    from ragforge.files.atomic import write_whole
+
     write_whole(path, _run_lines(path, rankings, _word(path, "tag", tag)))
 
 
