@@ -3,15 +3,14 @@
 Where no model is configured, the offline baseline does the work.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from ragforge.errors import CallError
 from ragforge.files.set.dataset import Dataset
-from ragforge.llm.connect import OFFLINE, connect
+from ragforge.llm.connect import OFFLINE, Connection, connect
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
-from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.models import CountingModel
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import CallPlace, Job
@@ -31,30 +30,20 @@ NO_CALLS: dict[str, object] = {"calls": 0, "cached": 0}
 """What the offline baseline is estimated to take."""
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class Backend:
     """Who does the work of a stage.
 
     Args:
         asker: A model with its prompt; None for the offline baseline.
-        store: The replies; None for the offline baseline.
-        tally: What a dry run counted; None in earnest.
-        stop: Makes all further calls fail at once; those in flight go on.
-        concurrency: Calls that can be in flight.
+        connection: To that model, with its stored replies; None for the offline baseline.
         prompts_dir: The user's folder of prompts.
         prompts: The prompts in use; grows with `with_prompt`. A file that is edited during a run
             is not read again.
     """
 
     asker: Asker | None = None
-    store: CallStore | None = None
-    tally: CountingModel | None = None
-    stop: Callable[[], None] = _nothing
-    concurrency: int = 1
+    connection: Connection | None = None
     prompts_dir: str = ""
     prompts: dict[str, Prompt] = field(default_factory=dict)
 
@@ -77,12 +66,23 @@ class Backend:
 
         Twice the calls that can be: a unit that waits to be tried again holds no call.
         """
-        return 2 * self.concurrency if self.asker else concurrency
+        at_once = self.connection.concurrency if self.connection else 1
+        return 2 * at_once if self.asker else concurrency
 
     def stage_workers(self, job: Job) -> Workers:
         """Return the workers of a stage; a dry run of a model tells no observer."""
         n = self.workers(job.settings.model.concurrency)
         return Workers(n, silent if self.tally else job.observer, self.stop)
+
+    def stop(self) -> None:
+        """Make all further calls fail at once; those in flight go on."""
+        if self.connection is not None:
+            self.connection.stop()
+
+    @property
+    def tally(self) -> CountingModel | None:
+        """What a dry run counted; None in earnest."""
+        return self.connection.tally if self.connection else None
 
     @property
     def name(self) -> str:
@@ -100,7 +100,7 @@ class Backend:
 
     def note_in(self, dataset: Dataset) -> None:
         """Write the model, the prompts and what was spent into a dataset's manifest."""
-        spent = self.store.spent() if self.store else None
+        spent = self.connection.store.spent() if self.connection else None
         dataset.note(models=[self.name], prompts=self.prompt_digests, spent=spent)
 
 
@@ -138,15 +138,8 @@ async def open_backend(
             failures = (failure for failure in place.failures() if failure.what in stages)
             connection.store.forget(key for failure in failures for key in failure.call_keys)
         asker = Asker(connection.model, connection.name, settings.model, loaded)
-        yield Backend(
-            asker,
-            connection.store,
-            connection.tally,
-            connection.stop,
-            connection.concurrency,
-            settings.prompts.prompts_dir,
-            {loaded.name: loaded},
-        )
+        prompts_dir = settings.prompts.prompts_dir
+        yield Backend(asker, connection, prompts_dir, {loaded.name: loaded})
 
 
 def embedder_of(job: Job, place: CallPlace) -> AbstractAsyncContextManager[EndpointEmbedder | None]:

@@ -174,8 +174,8 @@ class _Refresh:
             team = await open_team(stack, job, parent)
             checker = team.checker or team.writer
             may_ask = not job.mode.dry_run and not job.mode.offline_replay
-            if checker.store is not None and may_ask:
-                try_again(checker.store, parent.failures())
+            if checker.connection is not None and may_ask:
+                try_again(checker.connection.store, parent.failures())
             who = recheckers_of(checker, self.settings, self.bought)
             version = Version(parent, staged, diff, job, self.bought, team, who, stack)
             if job.mode.dry_run:

@@ -7,6 +7,7 @@ from fakes import FunctionModel, Recorder
 
 from ragforge.config import Settings
 from ragforge.llm.chat import ChatReply
+from ragforge.llm.connect import Connection
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import PILOT_PAIRS, JudgeRun, JudgingResult, judged_spool
@@ -53,7 +54,10 @@ def sit(tmp_path):
         settings = Settings.model_validate({"judge": {"batch": 8}, "model": {"name": "m"}})
         asker = Asker(model, "m", settings.model, load_prompt("judge_relevance_batch"))
         result, recorder = JudgingResult("m"), Recorder()
-        judges = Judges((Backend(asker, concurrency=2),), Job(settings, recorder))
+        judges = Judges(
+            (Backend(asker, Connection(model, "m", None, None, concurrency=2)),),
+            Job(settings, recorder),
+        )
         with judged_spool(tmp_path) as judged:
             run = JudgeRun(judges, judged, result)
             asyncio.run(run.judge(lambda: pairs(n_queries), 8 * n_queries))
