@@ -49,7 +49,7 @@ _CLOSES: Final = " \t\"'*_)\u201d\u2019\u00bb"
 _SENTENCE_ENDS: Final = frozenset(".!?;:\n\u3002\uff01\uff1f\uff1b")
 
 
-def cuts_token(place: Location, text: str) -> bool:
+def _cuts_token(place: Location, text: str) -> bool:
     """Whether a stretch of a text begins or ends within what is written without a blank.
 
     That is what apostrophes, dots, hyphens and signs such as & and / join: "com" of "redis.com",
@@ -59,7 +59,7 @@ def cuts_token(place: Location, text: str) -> bool:
     return _joins(text, place.start, opens=True) or _joins(text, place.end, opens=False)
 
 
-def has_substance(quote: str, text: str) -> bool:
+def _has_substance(quote: str, text: str) -> bool:
     """Whether a quote holds a word, number or amount that not any passage holds.
 
     Nothing are single letters, function words of English and of the passage's language, "www" and
@@ -79,7 +79,7 @@ def has_substance(quote: str, text: str) -> bool:
     return measured or _PRICED.search(folded) is not None
 
 
-def has_plain_word(quote: str) -> bool:
+def _has_plain_word(quote: str) -> bool:
     """Whether a quote holds a word of two letters or more, be it "no"."""
     folded = normalize("NFKC", quote)
     parts = [part for part in _PART.findall(folded) if part not in _OF_ADDRESSES]
@@ -165,7 +165,7 @@ def _ends_sentence(left: str, right: str) -> bool:
     return right.isupper() and left[-1].islower() and left[-2:-1].isalpha()
 
 
-def is_proof(quote: str, place: Location, text: str) -> bool:
+def _is_proof(quote: str, place: Location, text: str) -> bool:
     """Whether a quote proves something at a place where it stands; see `find_proof`.
 
     Args:
@@ -179,14 +179,14 @@ def is_proof(quote: str, place: Location, text: str) -> bool:
 def is_evidence(quote: str, place: Location, text: str) -> bool:
     """Whether a quote that stands at a place of a passage can prove that it is relevant.
 
-    It is stricter than `is_proof`, for a passage is longer than an answer and holds almost any
+    It is stricter than `_is_proof`, for a passage is longer than an answer and holds almost any
     scrap: "T", "00" or "www" prove nothing here, nor does "com" of "redis.com".
     """
-    if cuts_token(place, text) or not is_proof(quote, place, text):
+    if _cuts_token(place, text) or not _is_proof(quote, place, text):
         return False
-    if _is_unspaced(quote) or has_substance(quote, text) or not words(quote):
+    if _is_unspaced(quote) or _has_substance(quote, text) or not words(quote):
         return True
-    plain = has_plain_word(quote) or _UNSPACED.search(quote) is not None
+    plain = _has_plain_word(quote) or _UNSPACED.search(quote) is not None
     return plain and _is_sentence(place, text)
 
 
@@ -196,7 +196,7 @@ def proves(quote: str, text: str) -> bool:
 
 
 def find_proof(
-    quote: str, text: str, accepts: Callable[[str, Location, str], bool] = is_proof
+    quote: str, text: str, accepts: Callable[[str, Location, str], bool] = _is_proof
 ) -> Location | None:
     """Return where a quote first stands in a text as whole words that say something.
 

@@ -265,7 +265,7 @@ def _stands(number: str, texts: Iterable[str]) -> bool:
     )
 
 
-def is_turned(subject: Subject, proof: str) -> bool:
+def _is_turned(subject: Subject, proof: str) -> bool:
     """Whether a text that has an answer's words may say otherwise than the quotes did.
 
     Of quotes that stand verbatim, words count that came into their sentence or the one before; of
@@ -349,7 +349,7 @@ class LexicalRecheck:
             text = without(passage.text, subject.others)
             if wanted and wanted <= _telling(text):
                 place = _shortest(wanted, text)
-                if not is_turned(subject, passage.text[place.start : place.end]):
+                if not _is_turned(subject, passage.text[place.start : place.end]):
                     return Finding("same", Proved(number, place), "", self.provenance)
         return Finding("none", None, "", self.provenance)
 

@@ -31,7 +31,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 TICK_S = 5.0
 """Seconds between two signs of life."""
 
-RAW_KEPT = 20_000
+_RAW_KEPT = 20_000
 """Characters of an unusable reply that go into its failure record."""
 
 DRAIN_S = 10.0
@@ -310,9 +310,9 @@ def failure_of(stage: Stage, key: str, error: CallError) -> Failure:
 
 def recorded(raw: str) -> str:
     """Return a reply as a failure has it; of a huge one the start, for the call store has all."""
-    if len(raw) <= RAW_KEPT:
+    if len(raw) <= _RAW_KEPT:
         return _speakable(raw)
-    return _speakable(f"{raw[:RAW_KEPT]}… ({len(raw)} characters, all of them in the call store)")
+    return _speakable(f"{raw[:_RAW_KEPT]}… ({len(raw)} characters, all of them in the call store)")
 
 
 def _speakable(text: str) -> str:

@@ -21,7 +21,7 @@ _SHARED_LETTERS: Final = 4
 """Words that begin alike are taken for forms of one: most languages inflect behind."""
 _GROUPS: Final = re.compile(r"[0-9]{1,3}(?:[.,][0-9]{3})+")
 
-MOST_FACTS = 8
+_MOST_FACTS = 8
 
 
 class StatedFact(BaseModel):
@@ -141,7 +141,7 @@ class FactsReply(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    facts: Annotated[list[StatedFact], Field(min_length=1, max_length=MOST_FACTS)]
+    facts: Annotated[list[StatedFact], Field(min_length=1, max_length=_MOST_FACTS)]
 
 
 def lacks_facts(query: Query) -> bool:

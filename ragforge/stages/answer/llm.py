@@ -38,7 +38,7 @@ SCORES: dict[Verdict, float] = {
 _WEIGHTS: Final = {"vital": 1.0, "okay": 0.5}
 _LENIENT: Final[Mapping[FactStatus, float]] = {"supported": 1.0, "partial": 0.5}
 _STRICT: Final[Mapping[FactStatus, float]] = {"supported": 1.0}
-MOST_CLAIMS = 20
+_MOST_CLAIMS = 20
 
 _UNANSWERABLE = "This question cannot be answered from the documents."
 
@@ -211,7 +211,7 @@ class FactsGradeReply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     facts: list[FactReply]
-    claims: Annotated[list[ClaimReply], Field(max_length=MOST_CLAIMS)]
+    claims: Annotated[list[ClaimReply], Field(max_length=_MOST_CLAIMS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class FactJudge:
             "passages": quoted_list(list(case.contexts)),
         }
         found = await self.asker.ask(
-            holes, FactsGradeReply, lambda reply: broken_fact_rule(reply, list(facts), case)
+            holes, FactsGradeReply, lambda reply: _broken_fact_rule(reply, list(facts), case)
         )
         return _grade(found.value, facts, case, self.asker.provenance(found.reply))
 
@@ -282,7 +282,7 @@ def opaque(facts: Sequence[Fact]) -> dict[str, Fact]:
     return {f"f{number}": fact for number, fact in enumerate(facts, start=1)}
 
 
-def broken_fact_rule(reply: FactsGradeReply, sent: Sequence[str], case: Case) -> str | None:
+def _broken_fact_rule(reply: FactsGradeReply, sent: Sequence[str], case: Case) -> str | None:
     """Return the rule that a reply breaks, None where it breaks none.
 
     Args:
@@ -353,7 +353,7 @@ def _broken_claims(claims: Sequence[ClaimReply]) -> str | None:
 
 def _broken_contradictions(reply: FactsGradeReply, case: Case) -> str | None:
     """Return the rule that is broken where what contradicts a fact is not checked as a claim."""
-    if not case.contexts or len(reply.claims) == MOST_CLAIMS:
+    if not case.contexts or len(reply.claims) == _MOST_CLAIMS:
         return None
     claimed = [place for claim in reply.claims if (place := find_proof(claim.claim, case.answer))]
     for fact in reply.facts:

@@ -152,7 +152,7 @@ _NEAR_MISS: Final[Mapping[Difficulty, str]] = {
     "medium": "Only close reading shows that the passage does not tell.",
     "hard": "Something in the passage looks like the answer and is not.",
 }
-PERSONAS: Final[Mapping[str, str]] = {
+_PERSONAS: Final[Mapping[str, str]] = {
     "newcomer": "somebody new to the subject: everyday words, knows the goal but not its terms",
     "practitioner": "somebody who works with it: the usual terms, a task at hand, short of time",
     "expert": "somebody who knows it well: precise terms, asks for limits, exceptions, details",
@@ -176,7 +176,7 @@ def degree_of(difficulty: Difficulty, query_type: QueryType) -> str:
 
 def persona_of(persona: str) -> str:
     """Return who asks, in words; a user's own words stand as they are."""
-    return PERSONAS.get(persona.strip().casefold(), persona)
+    return _PERSONAS.get(persona.strip().casefold(), persona)
 
 
 def length_of(query_type: QueryType, usual_words: int) -> str:

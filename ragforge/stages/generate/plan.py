@@ -23,7 +23,7 @@ from ragforge.stages.generate.quotas import Cell
 
 _Numbers = npt.NDArray[np.uint64]
 
-SPECIAL: Final[frozenset[QueryType]] = frozenset(
+_SPECIAL: Final[frozenset[QueryType]] = frozenset(
     {
         "ambiguous",
         "comparison",
@@ -42,7 +42,7 @@ SPECIAL: Final[frozenset[QueryType]] = frozenset(
     }
 )
 """Types that a corpus may not carry; a cell that cannot have its own asks for a fact instead."""
-TRIES_OF_A_TYPE: Final = 2
+_TRIES_OF_A_TYPE: Final = 2
 """Sources that are tried for a special type before the cell asks for a fact."""
 _WINDOW = 64
 """Sources that are compared when one is chosen out of turn."""
@@ -384,8 +384,8 @@ class Sources:
 
     def _further(self, number: int, attempt: int) -> _GivenSource | None:
         own = self._cells[number].type
-        types: list[QueryType] = [own] if own not in SPECIAL or attempt < TRIES_OF_A_TYPE else []
-        if own in SPECIAL:
+        types: list[QueryType] = [own] if own not in _SPECIAL or attempt < _TRIES_OF_A_TYPE else []
+        if own in _SPECIAL:
             types.append("fact")
         for wanted in types:
             row = self._choose(wanted, self._strata.get(number))

@@ -23,23 +23,23 @@ from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.truth import query_id
 from ragforge.stages.runner import Work, Workers, run
 
-WAVE = 96
+_WAVE = 96
 """Cells in work at once; a multiple of what the checks put into one call. It must not depend on
 the concurrency: the accepted queries would."""
 
 IN_VAIN = 60
 """Sources in a row without an accepted query, after which no more are paid for."""
 
-UNHEARD = 8
+_UNHEARD = 8
 """Candidates in a row about which the checker was asked without any reply, after which it counts
 as down; what it cannot check is not worth writing."""
 
 UNKNOWN = 24
 """Candidates in a row of which the checks could say nothing, after which no more are paid for."""
 
-NO_CANDIDATE = "no_candidate"
-NO_PARTNER = "no_partner"
-WRITER_FAILED = "writer_failed"
+_NO_CANDIDATE = "no_candidate"
+_NO_PARTNER = "no_partner"
+_WRITER_FAILED = "writer_failed"
 
 
 class Checker(Protocol):
@@ -135,7 +135,7 @@ async def generate(
     """
     waiting, dry = deque(cells), list[OpenCell]()
     # No chunk comes twice in a wave: what was asked about it before has to be known.
-    most = max(1, min(WAVE, sources.n_chunks))
+    most = max(1, min(_WAVE, sources.n_chunks))
     in_vain = 0
     generation.workers.observer(Event("stage.start", stage="generate"))
     try:
@@ -207,7 +207,7 @@ class _Wave:
         brief = await self.generation.brief(slot)
         self.generated.slots.append(brief.slot if brief else slot)
         if brief is None:
-            self.generated.lost[NO_PARTNER] += 1
+            self.generated.lost[_NO_PARTNER] += 1
             self.unsuited.add(slot.slot_id)
         return brief
 
@@ -227,12 +227,12 @@ class _Wave:
             async for outcome in outcomes:
                 if outcome.failure is not None:
                     self.generated.failures.append(outcome.failure)
-                    self.generated.lost[WRITER_FAILED] += 1
+                    self.generated.lost[_WRITER_FAILED] += 1
                 elif outcome.result is not None:
                     slot_id, candidates = outcome.result
                     written[slot_id] = candidates
                     if not candidates:
-                        self.generated.lost[NO_CANDIDATE] += 1
+                        self.generated.lost[_NO_CANDIDATE] += 1
                         self.unsuited.add(slot_id)
 
     def _settle_by_rules(self, briefs: list[Brief], written: dict[str, list[Candidate]]) -> None:
@@ -272,9 +272,9 @@ class _Wave:
         failed = [failure for failure in result.failures if failure.kind == "error"]
         is_unheard = not result.passed and not result.call_keys and bool(failed)
         self.generated.n_unheard = self.generated.n_unheard + 1 if is_unheard else 0
-        if self.generated.n_unheard >= UNHEARD:
+        if self.generated.n_unheard >= _UNHEARD:
             raise EndpointError(
-                f"no reply to the checks of {UNHEARD} candidates in a row: {failed[-1].message}"
+                f"no reply to the checks of {_UNHEARD} candidates in a row: {failed[-1].message}"
             )
 
     def _next(self, line: _Line) -> Anchored | None:

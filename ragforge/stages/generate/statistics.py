@@ -14,7 +14,7 @@ from ragforge.records import Chunk, FunnelStep, Query, ShareRow, Spread
 from ragforge.stages.words import content_stems, words
 
 Uncovered = Literal["rejected", "not reached", "near-duplicate", "too short"]
-REASONS: Final[tuple[Uncovered, ...]] = ("rejected", "not reached", "near-duplicate", "too short")
+_REASONS: Final[tuple[Uncovered, ...]] = ("rejected", "not reached", "near-duplicate", "too short")
 """Asked about but nothing was accepted; left over at this number of queries; another stands for
 it; too few words to be asked about. A document counts under the first that one of its chunks has.
 """
@@ -27,9 +27,6 @@ REAL_OVERLAP = 0.60
 
 Source: measured on the 300 questions of CLAPNQ's development set (queries of Google users).
 """
-TOO_ALIKE = 0.70
-"""Median from which questions are worded so much like the text that they flatter lexical search;
-annotators who had the passage before them reached it (XQuAD, English: 0.71)."""
 
 
 @dataclass(slots=True)
@@ -111,7 +108,7 @@ def _reason(card: ChunkCard, tried: Collection[str], covered: Collection[str]) -
 
 
 def _place(reason: Uncovered | None) -> int:
-    return -1 if reason is None else REASONS.index(reason)
+    return -1 if reason is None else _REASONS.index(reason)
 
 
 def _count(those: Covered, reason: Uncovered | None, label: str) -> None:

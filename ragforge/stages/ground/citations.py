@@ -182,7 +182,7 @@ def _shape(name: str) -> str:
     return "hex" if _HEX.fullmatch(name) else _DIGITS.sub("0", name.casefold())
 
 
-def kind_of(words: str, before: str, behind: str, *, leads: bool) -> Kind:
+def _kind_of(words: str, before: str, behind: str, *, leads: bool) -> Kind:
     """Return whether what stands between plain square brackets cites: surely, perhaps, or not.
 
     Args:
@@ -324,7 +324,7 @@ def _kind(mark: re.Match[str], text: str, refs: tuple[Ref, ...]) -> Kind:
         return "citation"
     leads = all(ref.places for ref in refs)
     before, behind = text[: mark.start()], text[mark.end() :]
-    return kind_of(mark["square"], before, behind, leads=leads)
+    return _kind_of(mark["square"], before, behind, leads=leads)
 
 
 def _apart(marks: list[_FoundMark]) -> Iterator[_FoundMark]:

@@ -34,7 +34,7 @@ from ragforge.stages.words import content_stems, numbers
 _WHOLE_SENTENCE = 3
 """Content words from which a sentence counts as one."""
 
-MOST_PARTS = 80
+_MOST_PARTS = 80
 """Claims that a reply may have, and parts that claim nothing."""
 
 _TOKENS_A_SENTENCE = 120
@@ -65,12 +65,12 @@ class ClaimsReply(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    claims: Annotated[list[CheckedClaim], Field(max_length=MOST_PARTS)]
-    no_claim: Annotated[list[Annotated[str, upto(400)]], Field(max_length=MOST_PARTS)]
+    claims: Annotated[list[CheckedClaim], Field(max_length=_MOST_PARTS)]
+    no_claim: Annotated[list[Annotated[str, upto(400)]], Field(max_length=_MOST_PARTS)]
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimPlaces:
+class _ClaimPlaces:
     """Places in an answer of its claims and of the parts that claim nothing.
 
     Args:
@@ -175,11 +175,11 @@ def broken_rule(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str
     first = next(filter(None, broken), None)
     if first is not None:
         return first
-    located = ClaimPlaces(
+    located = _ClaimPlaces(
         [wording.locations(item.claim) for item in reply.claims],
         [wording.locations(part) for part in reply.no_claim],
     )
-    return _broken_claims(reply, cited, located) or broken_cover(
+    return _broken_claims(reply, cited, located) or _broken_cover(
         [item.claim for item in reply.claims], cited, located
     )
 
@@ -211,7 +211,7 @@ def _broken_claim(item: CheckedClaim, passages: Mapping[str, str]) -> str | None
     return None
 
 
-def _broken_claims(reply: ClaimsReply, cited: CitedText, located: ClaimPlaces) -> str | None:
+def _broken_claims(reply: ClaimsReply, cited: CitedText, located: _ClaimPlaces) -> str | None:
     """Return the rule that is broken where words are claimed twice, with two findings."""
     words = cited.words
     layout = lay_out(located.claimed, words)
@@ -231,7 +231,7 @@ def _broken_claims(reply: ClaimsReply, cited: CitedText, located: ClaimPlaces) -
     return None
 
 
-def _claimed_alone(located: ClaimPlaces) -> Iterator[Location]:
+def _claimed_alone(located: _ClaimPlaces) -> Iterator[Location]:
     """Yield the places of claims; those in parts that claim nothing only where there is no other.
 
     A question may hold the very words of its answer.
@@ -255,7 +255,7 @@ def _shares_content(place: Location, words: str, claimed: set[int]) -> bool:
     return bool(content_stems(shared))
 
 
-def broken_cover(claims: Sequence[str], cited: CitedText, located: ClaimPlaces) -> str | None:
+def _broken_cover(claims: Sequence[str], cited: CitedText, located: _ClaimPlaces) -> str | None:
     """Return the rule that is broken where a judge passes over, or lumps together, sentences.
 
     Args:

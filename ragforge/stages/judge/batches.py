@@ -31,10 +31,10 @@ from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.votes import Ballot, NoQuorumError, in_order, lost_vote, settle
 from ragforge.stages.runner import Judge, Sink, Work, Workers, failure_of, pour
 
-TOGETHER = 2000
+_TOGETHER = 2000
 """Pairs of one query that are looked at together for equal texts."""
 
-ROUNDS = 2
+_ROUNDS = 2
 """Times that a batch is asked for what it left out or got wrong, the first included."""
 _TOKENS_EACH = 256
 """Room in the reply for each passage beyond the first."""
@@ -139,12 +139,12 @@ def batches(
     of an interrupted run are the batches of the run.
 
     Args:
-        pairs: Read as batches are taken, TOGETHER of a query at once.
+        pairs: Read as batches are taken, _TOGETHER of a query at once.
         most: Distinct texts in a batch.
         singly: Whether a pair is to have a batch of its own.
     """
     for _, group in groupby(pairs, key=lambda pair: (pair.query_id, pair.query)):
-        while found := _twins(islice(group, TOGETHER)):
+        while found := _twins(islice(group, _TOGETHER)):
             apart = [twins for twins in found if any(map(singly, twins.pairs))]
             yield from (Batch((twins,)) for twins in apart)
             shared = [twins for twins in found if twins not in apart] if apart else found
@@ -351,7 +351,7 @@ async def _in_order(
     votes: dict[str, Ballot | CallError] = {}
     left = list(pairs)
     missing = CallError("invalid", "the reply leaves out this passage, even when asked again")
-    for round_ in range(ROUNDS):
+    for round_ in range(_ROUNDS):
         passages = _shuffled(left, asker.settings.seed, permutation, round_)
         try:
             verdicts = await _ask(asker, passages, permutation)
@@ -380,7 +380,7 @@ async def _ask(
 ) -> list[tuple[BatchVerdict, ChatReply, _ShownPair]]:
     by_id = {passage.opaque: passage for passage in passages}
     answered = await asker.ask(
-        batch_holes(
+        _batch_holes(
             passages[0].pair.query, [(passage.opaque, passage.pair.text) for passage in passages]
         ),
         BatchReply,
@@ -390,7 +390,7 @@ async def _ask(
     return [(verdict, answered.reply, by_id[verdict.id]) for verdict in answered.value.verdicts]
 
 
-def batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
+def _batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return the values for the holes of the prompt for a batch.
 
     Args:

@@ -48,7 +48,7 @@ BARE_SCHEMA = "relevance_grade"
 """Of a prompt that asks for the grade alone."""
 ALTERNATIVES = 10
 """Tokens whose probabilities are asked for: the four grades, and room for what is none."""
-LEAST_MASS = 0.9
+_LEAST_MASS = 0.9
 """Probability that must lie on the four grades for a weighted grade to be made of them."""
 _EVIDENCE_CHARS = 1000
 """How much evidence a grammar lets through; it cuts within a word as well."""
@@ -148,7 +148,7 @@ def grade_odds(reply: ChatReply, grade: int) -> tuple[float, ...] | None:
     """Return the probability of each grade at the place where a reply gives its grade.
 
     None where the endpoint gave no probabilities, none to the grade it said, or less than
-    LEAST_MASS to the grades: what is left without the rest would say little about the grade.
+    _LEAST_MASS to the grades: what is left without the rest would say little about the grade.
 
     Args:
         reply: A valid one.
@@ -157,15 +157,15 @@ def grade_odds(reply: ChatReply, grade: int) -> tuple[float, ...] | None:
     numeral = _at_grade(reply, grade)
     if numeral is None:
         return None
-    mass = grade_mass(numeral)
+    mass = _grade_mass(numeral)
     total = sum(mass.values())
     # What sums to more than all, but for rounding, are no probabilities.
-    if not LEAST_MASS <= total <= _MOST_MASS or not mass[grade]:
+    if not _LEAST_MASS <= total <= _MOST_MASS or not mass[grade]:
         return None
     return tuple(mass[grade] / total for grade in GRADES)
 
 
-def grade_mass(numeral: Numeral) -> Mapping[int, float]:
+def _grade_mass(numeral: Numeral) -> Mapping[int, float]:
     """Return the probability that a model gave each grade, not normalised."""
     mass = dict.fromkeys(GRADES, 0.0)
     for token, logprob in numeral.logprobs:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from ragforge.records import Judgment, Ranking
 
 RELEVANT_FROM = 2
-ANSWERS_FROM = 3
+_ANSWERS_FROM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _of_query(query_id: str, judgments: Sequence[Judgment]) -> QuerySummary:
 
 
 def _coverage(best: int, *, complete: bool) -> Literal["FULL", "PARTIAL", "NONE"] | None:
-    if best >= ANSWERS_FROM:
+    if best >= _ANSWERS_FROM:
         return "FULL"
     if not complete:
         return None

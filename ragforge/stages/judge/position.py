@@ -8,10 +8,10 @@ from ragforge.measures.distributions import student_quantile
 from ragforge.measures.paired import randomisation_test
 from ragforge.records import Judgment
 
-LEAST_PAIRS = 10
+_LEAST_PAIRS = 10
 """Fewer say too little, whatever they say."""
 ALPHA = 0.01
-LEAST_SHIFT = 0.1
+_LEAST_SHIFT = 0.1
 """Grades between the first and the last place of a batch; less changes no ranking of systems."""
 _HIGHEST = 3.0
 _SEED = 0
@@ -38,12 +38,12 @@ class PositionEffect:
     @property
     def is_told(self) -> bool:
         """Whether there are enough pairs to tell."""
-        return self.n_pairs >= LEAST_PAIRS
+        return self.n_pairs >= _LEAST_PAIRS
 
     @property
     def is_significant(self) -> bool:
         """Whether batches are to be given up for single passages."""
-        return self.is_told and self.p < ALPHA and abs(self.shift) >= LEAST_SHIFT
+        return self.is_told and self.p < ALPHA and abs(self.shift) >= _LEAST_SHIFT
 
 
 class PositionSums:

@@ -238,7 +238,7 @@ class Checks:
     async def _ask_questions(self, under_way: Sequence[GateProgress]) -> None:
         asker = self.askers.question
         entries = [question_entry(progress.item) for progress in under_way]
-        verdicts = await ask_in_batches(entries, question_form(asker), self.workers)
+        verdicts = await _ask_in_batches(entries, question_form(asker), self.workers)
         for progress, signed in zip(under_way, verdicts, strict=True):
             if isinstance(signed, CallError):
                 progress.failed(_failure(progress, signed))
@@ -328,7 +328,7 @@ class Checks:
         marked = zip(given, certain, strict=True)
         doubtful = [pair_entry(each) for each, is_certain in marked if not is_certain]
         form = pair_form(self.askers.compare)
-        said = iter(await ask_in_batches(doubtful, form, self.workers))
+        said = iter(await _ask_in_batches(doubtful, form, self.workers))
         return [None if is_certain else next(said) for is_certain in certain]
 
 
@@ -366,7 +366,7 @@ async def check_each(
             outcome.unit.failed(outcome.failure)
 
 
-async def ask_in_batches(
+async def _ask_in_batches(
     entries: Sequence[Entry], form: Form[R, V], workers: Workers
 ) -> list[SignedVerdict[V] | CallError]:
     """Return the verdict on each entry, in their order, asked in batches.

@@ -35,7 +35,7 @@ from ragforge.stages.values import same_text, say_the_same
 from ragforge.stages.words import words
 
 Agreement = Literal["agrees", "in part", "differs"]
-MANY_PARTS: frozenset[QueryType] = frozenset(
+_MANY_PARTS: frozenset[QueryType] = frozenset(
     {
         "list",
         "procedure",
@@ -266,7 +266,7 @@ def pair_form(asker: Asker) -> Form[PairsReply, PairVerdict]:
         hole="pairs",
         reply_type=PairsReply,
         verdicts=lambda reply: reply.pairs,
-        broken_rule=broken_pair,
+        broken_rule=_broken_pair,
         tokens_each=_TOKENS_A_PAIR,
     )
 
@@ -289,7 +289,7 @@ def agrees_by_rule(given: GivenAnswer) -> bool:
     return say_the_same(given.item.expected, given.answer, given.item.language)
 
 
-def broken_pair(verdict: PairVerdict) -> str | None:
+def _broken_pair(verdict: PairVerdict) -> str | None:
     """Return the rule that a verdict breaks by itself, None where it breaks none."""
     differs = names_something(verdict.difference)
     if verdict.verdict == "agrees" and differs:
@@ -300,8 +300,8 @@ def broken_pair(verdict: PairVerdict) -> str | None:
 
 
 def is_enough(agreement: Agreement, kind: QueryType | None) -> bool:
-    """Whether an independent answer confirms the expected one; see MANY_PARTS."""
-    return agreement == "agrees" or (agreement == "in part" and kind in MANY_PARTS)
+    """Whether an independent answer confirms the expected one; see _MANY_PARTS."""
+    return agreement == "agrees" or (agreement == "in part" and kind in _MANY_PARTS)
 
 
 def measured_difficulty(rank: int | None, depth: int, agreement: str) -> Difficulty | None:

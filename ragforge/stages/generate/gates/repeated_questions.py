@@ -15,9 +15,8 @@ from typing import Final
 from ragforge.retrieval.tokens import tokenize
 from ragforge.stages.words import all_entries, function_words, stem, words
 
-_FEWEST: Final = 6
-"""Shorter words are too near each other: form and from, http and https."""
 _WORD: Final = re.compile(r"(?<![\w.])[^\W\d_]{6,}(?![\w.]?\w)")
+"""Shorter words are too near each other: form and from, http and https."""
 
 _VOWELS: Final = frozenset("aeiouyäöüéèáíóú")
 
@@ -76,7 +75,7 @@ def _is_slip(word: str, other: str) -> bool:
     return 0 < at < len(long) - 1 and (more in _VOWELS or more == long[at - 1])
 
 
-NEARLY: Final = 0.8
+_NEARLY: Final = 0.8
 """Jaccard similarity of the words of two questions from which on they may be one."""
 
 _SHARP: Final = re.compile(r"(?<=\w)[#\u266f](?!\w)")
@@ -181,7 +180,7 @@ class Taken:
             if _one_thing(asked, self._asked[at])
         ]
         similarity, at = min(near, default=(0.0, 0))
-        if -similarity < NEARLY:
+        if -similarity < _NEARLY:
             return None
         return Clash(self._asked[at].query_id, self._asked[at].question, -similarity, False)
 
@@ -217,7 +216,7 @@ def _one_thing(first: _Question, second: _Question) -> bool:
     """Whether what two questions do not share leaves it open that they ask for the same."""
     return (
         (first.core <= second.core or second.core <= first.core)
-        and (first.core == second.core or _jaccard(first.core, second.core) >= NEARLY)
+        and (first.core == second.core or _jaccard(first.core, second.core) >= _NEARLY)
         and first.fixed == second.fixed
         and first.names <= second.tokens
         and second.names <= first.tokens
