@@ -269,9 +269,8 @@ def import_review(
         DataError: The sheet cannot be read, or a row cannot be taken.
     """
     dataset = dataset_of(handle)
-    return Reviewed(
-        review_dataset(dataset, Path(sheet), reviewer, overrule=overrule, dry_run=dry_run)
-    )
+    result = review_dataset(dataset, Path(sheet), reviewer, overrule=overrule, dry_run=dry_run)
+    return Reviewed(result, dry_run)
 
 
 def roll_back(handle: Handle, version: int) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragforge.api.results import Result, plain_values
-from ragforge.evaluating.formatting import one_line
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.selection import selection_json
 from ragforge.evaluating.versions import RefreshSummary, Status
 from ragforge.files.set.dataset import Dataset
@@ -274,9 +274,13 @@ class Validated(Result):
         return [*found, *({"kind": "note", "message": text} for text in self.notes)]
 
     def table(self) -> str:
-        """Return the problems and notes, a line each."""
-        counts = f"{len(self.problems)} problems, {len(self.notes)} notes"
-        return "\n".join([*self.problems, *self.notes, counts])
+        """Return the problems and notes, a line each, and how many there are."""
+        return "\n".join([*self.problems, *self.notes, describe_findings(self)])
+
+
+def describe_findings(found: Validated) -> str:
+    """Return how many problems and notes there are."""
+    return f"{plural(len(found.problems), 'problem')}, {plural(len(found.notes), 'note')}"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -285,12 +289,14 @@ class Reviewed(Result):
 
     Args:
         found: What the sheet came to.
+        dry_run: Whether nothing was written.
     """
 
     found: "ReviewResult"
+    dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `ragforge review import --json` prints, but for `dry_run`."""
+        """Return what `ragforge review import --json` prints."""
         found = self.found
         return {
             **found.counts,
@@ -298,6 +304,7 @@ class Reviewed(Result):
             "own_facts": found.own_facts,
             "drawn_open": found.drawn_open,
             "audit": found.audit.model_dump() if found.audit else None,
+            "dry_run": self.dry_run,
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -305,7 +312,21 @@ class Reviewed(Result):
         return [plain_values(self.to_dict())]
 
     def table(self) -> str:
-        """Return the counts in words."""
-        counts = ", ".join(f"{name} {count}" for name, count in self.found.counts.items() if count)
-        audit = [self.found.audit.in_words()] if self.found.audit else []
-        return "\n".join([counts or "nothing decided", *audit])
+        """Return the counts in words, and what to do about some of them."""
+        found = self.found
+        counts = ", ".join(f"{name} {count}" for name, count in found.counts.items() if count)
+        lines = [f"{'nothing written; it would be: ' if self.dry_run else ''}{counts}"]
+        if found.stale_judgments:
+            grades = plural(found.stale_judgments, "grade")
+            lines.append(f"{grades} given for a former wording taken out; judge and retrieve again")
+        if found.own_facts:
+            answers = plural(found.own_facts, "edited answer")
+            lines.append(f"{answers} with facts that a person wrote; look at them")
+        if found.audit is not None:
+            lines.append(found.audit.in_words())
+        if found.drawn_open:
+            lines.append(
+                f"{found.drawn_open} drawn at random are undecided; if they were left for being "
+                "hard, the share above flatters the set"
+            )
+        return "\n".join(lines)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
-from ragforge.cli.output import dumps
+from ragforge.cli.output import print_result
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,16 +41,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.api.outcomes import Exported
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.exporting import export
 
     result = export(open_dataset(arguments.dataset), arguments.form, arguments.out)
-    files = [str(path) for path in result.files]
     if arguments.json:
-        print(dumps({"form": arguments.form, "files": files, "lost": list(result.lost)}))
+        print_result(Exported(arguments.form, result.files, result.lost), as_json=True)
         return 0
     if result.lost:
         say(f"not in this form: {'; '.join(result.lost)}")
-    for path in files:
+    for path in result.files:
         print(path)
     return 0

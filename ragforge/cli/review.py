@@ -13,15 +13,11 @@ Examples:
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
-from ragforge.cli.output import dumps
+from ragforge.cli.output import dumps, print_result
 from ragforge.evaluating.formatting import plural
-
-if TYPE_CHECKING:
-    from ragforge.pipeline.intake.reviewing import ReviewResult
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +75,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _import(arguments: argparse.Namespace) -> None:
+    from ragforge.api.outcomes import Reviewed
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.intake.reviewing import review_dataset
 
@@ -89,34 +86,9 @@ def _import(arguments: argparse.Namespace) -> None:
         overrule=arguments.overrule,
         dry_run=arguments.dry_run,
     )
+    found = Reviewed(result, arguments.dry_run)
     if arguments.json:
-        audit = result.audit.model_dump() if result.audit else None
-        stale = {
-            "stale_judgments": result.stale_judgments,
-            "own_facts": result.own_facts,
-            "drawn_open": result.drawn_open,
-        }
-        print(dumps({**result.counts, **stale, "audit": audit, "dry_run": arguments.dry_run}))
+        print_result(found, as_json=True)
         return
-    for line in _told(result, dry_run=arguments.dry_run):
-        say(line)
+    say(found.table())
     print(arguments.dataset)
-
-
-def _told(result: "ReviewResult", *, dry_run: bool) -> list[str]:
-    counts = ", ".join(f"{name} {count}" for name, count in result.counts.items() if count)
-    lines = [f"{'nothing written; it would be: ' if dry_run else ''}{counts}"]
-    if result.stale_judgments:
-        grades = plural(result.stale_judgments, "grade")
-        lines.append(f"{grades} given for a former wording taken out; judge and retrieve again")
-    if result.own_facts:
-        answers = plural(result.own_facts, "edited answer")
-        lines.append(f"{answers} with facts that a person wrote; look at them")
-    if result.audit is not None:
-        lines.append(result.audit.in_words())
-    if result.drawn_open:
-        lines.append(
-            f"{result.drawn_open} drawn at random are undecided; if they were left for being hard, "
-            "the share above flatters the set"
-        )
-    return lines

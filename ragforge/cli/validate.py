@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
-from ragforge.cli.output import dumps
+from ragforge.cli.output import print_result
 from ragforge.errors import DataError
 
 
@@ -32,17 +32,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.evaluating.formatting import plural
+    from ragforge.api.outcomes import Validated, describe_findings
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.validating import accept, validate
 
     dataset = open_dataset(arguments.dataset)
     findings = accept(dataset) if arguments.accept else validate(dataset)
+    found = Validated(tuple(findings.problems), tuple(findings.notes))
     if arguments.json:
-        print(dumps({"problems": list(findings.problems), "notes": list(findings.notes)}))
+        print_result(found, as_json=True)
     else:
-        for line in (*findings.problems, *findings.notes):
+        for line in (*found.problems, *found.notes):
             say(line)
-        counts = plural(len(findings.problems), "problem"), plural(len(findings.notes), "note")
-        print(f"{arguments.dataset}: {', '.join(counts)}")
-    return DataError.exit_code if findings.problems else 0
+        print(f"{arguments.dataset}: {describe_findings(found)}")
+    return 0 if found else DataError.exit_code
