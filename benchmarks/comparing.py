@@ -24,10 +24,10 @@ from ragforge.config import EvaluateSettings
 from ragforge.files.formats.qrels import read_qrels
 from ragforge.files.formats.runs import read_run
 from ragforge.measures import evaluate
-from ragforge.measures.comparing import ALPHA, Comparison, Pair, compare_pairs
+from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pairs
 from ragforge.measures.power import detectable_difference
 from ragforge.measures.rates import wilson_interval
-from ragforge.pipeline.comparing.runs import COMPARED_MEASURES
+from ragforge.pipeline.comparing.basis import COMPARED_MEASURES
 
 SEED = 7
 Generator: TypeAlias = np.random.Generator
@@ -134,10 +134,10 @@ def values_of(qrels: object, path: Path, measures: Sequence[str]) -> Values:
     return np.array([scores.values(measure) for measure in measures])
 
 
-def pairs(measures: Sequence[str], a: Values, b: Values) -> Iterator[Pair]:
+def pairs(measures: Sequence[str], a: Values, b: Values) -> Iterator[RunPair]:
     """Yield what is compared: each measure of two runs."""
     for measure, of_a, of_b in zip(measures, a, b, strict=True):
-        yield Pair("a", "b", measure, of_a, of_b)
+        yield RunPair("a", "b", measure, of_a, of_b)
 
 
 def wins_alone(item: Comparison) -> bool:

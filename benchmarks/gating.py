@@ -19,7 +19,7 @@ import numpy as np
 from ragforge.files.formats.qrels import read_qrels
 from ragforge.files.formats.runs import read_run
 from ragforge.measures import evaluate
-from ragforge.measures.comparing import Pair, compare_pairs
+from ragforge.measures.comparing import RunPair, compare_pairs
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference
 from ragforge.measures.rates import wilson_interval
@@ -71,7 +71,7 @@ def same(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -
 
 def low_end(a: Sequence[float], b: Sequence[float]) -> Ends:
     """Return the interval that a gate decides on."""
-    [found] = compare_pairs([Pair("a", "b", "", a, b)])
+    [found] = compare_pairs([RunPair("a", "b", "", a, b)])
     return found.interval_alone
 
 

@@ -22,11 +22,10 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from ragforge.measures.clustered import ClusteredInterval
-
 from ragforge.files.formats.pairs import PairRow, read_pairs
 from ragforge.files.record_files import read_records
 from ragforge.measures.grader_agreement import AUC_OF_SCORE, Grader, agree
+from ragforge.measures.intervals import ClusteredInterval
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.lexical import share_of_words
 

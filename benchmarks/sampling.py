@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ragforge.measures.comparing import Pair, compare_pairs
+from ragforge.measures.comparing import RunPair, compare_pairs
 from ragforge.measures.strata import Stratified, draw
 from ragforge.measures.stratified import sample_interval, set_interval
 from ragforge.measures.unseen_values import interval_by_measure
@@ -129,7 +129,7 @@ def _is_won(kind: Kind, n: int, seed: int) -> bool:
     generator = np.random.default_rng(2 * seed + 1)
     b = np.concatenate([kind.values(generator, MEANS[name], strata.count(name)) for name in SHARES])
     places, drawn = _drawn(strata, n, seed)
-    [found] = compare_pairs([Pair("a", "b", kind.measure, a[places], b[places], drawn=drawn)])
+    [found] = compare_pairs([RunPair("a", "b", kind.measure, a[places], b[places], drawn=drawn)])
     return found.winner != "TIE"
 
 
