@@ -19,10 +19,10 @@ from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.stages.recheck import Finding, Passage, Subject, widened
 from ragforge.stages.runner import Collected, Work, Workers, collect
 
-_ITEM: Final = re.compile(r"^[ \t]*(?:[-*+>]|\d+[.)])[ \t]+", re.MULTILINE)
-_APART: Final = re.compile(r"\n\s*\n")
+_LIST_ITEM: Final = re.compile(r"^[ \t]*(?:[-*+>]|\d+[.)])[ \t]+", re.MULTILINE)
+_PARAGRAPHS: Final = re.compile(r"\n\s*\n")
 """Between paragraphs; a single line break may be of a wrap."""
-_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff1f])")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff1f])")
 _HEADING: Final = re.compile(r"\s*#{1,6}\s")
 _RULE: Final = re.compile(r"\s*([=\-~^\"'`#*+.:_])\1{2,}\s*")
 """Under a heading, or a line across the page."""
@@ -66,13 +66,15 @@ def _digests(chunk: Chunk) -> Iterator[bytes]:
 
 
 def _sentences(chunk: Chunk) -> Iterator[str]:
-    for part in _APART.split(_ITEM.sub("\n\n", "\n".join(_told(chunk)))):
-        for sentence in _END.split(part):
+    for part in _PARAGRAPHS.split(
+        _LIST_ITEM.sub("\n\n", "\n".join(_lines_without_headings(chunk)))
+    ):
+        for sentence in _SENTENCE_END.split(part):
             if folded := " ".join(sentence.split()):
                 yield folded
 
 
-def _told(chunk: Chunk) -> Iterator[str]:
+def _lines_without_headings(chunk: Chunk) -> Iterator[str]:
     """Yield the lines of a chunk; for a heading an empty one."""
     for line, below in pairwise([*chunk.text.splitlines(), ""]):
         is_title = line.strip() in chunk.heading_path or bool(_RULE.fullmatch(below))
@@ -177,7 +179,7 @@ def possible_conflicts(
         {
             name: others
             for name, of in chunks.items()
-            if queries[name].answerable and (others := _besides(queries[name], of))
+            if queries[name].answerable and (others := _without_evidence(queries[name], of))
         },
         frozenset(earlier),
     )
@@ -224,11 +226,11 @@ async def find_conflicts(
         if checked.finding.verdict == "changed":
             name = checked.check.item.query.query_id
             causes.setdefault(name, []).append(_contradicted(checked))
-    failures = list(_by_pair(checks, done.failures))
+    failures = list(_failures_by_pair(checks, done.failures))
     tried = {key for check in checks for key in check.keys} | possible.earlier
     staged.replace_failures("recheck", failures, tried.__contains__)
     calls = Counter(check.item.query.query_id for check in checks)
-    return _sorted_out(items, causes, calls, failures, version)
+    return _quarantined(items, causes, calls, failures, version)
 
 
 async def _check_all(checks: Sequence[_Check], recheckers: Recheckers) -> Collected[_Checked]:
@@ -244,7 +246,7 @@ async def _check_all(checks: Sequence[_Check], recheckers: Recheckers) -> Collec
     return await collect(checks, work)
 
 
-def _sorted_out(
+def _quarantined(
     items: Mapping[str, UpdatedQuery],
     causes: Mapping[str, Sequence[Cause]],
     calls: Mapping[str, int],
@@ -306,7 +308,7 @@ def _is_new(judgment: Judgment, new_chunks: Collection[str]) -> bool:
     return judgment.source == "judge" and judgment.chunk_id in new_chunks and original in new_chunks
 
 
-def _besides(query: Query, chunk_ids: Iterable[str]) -> list[str]:
+def _without_evidence(query: Query, chunk_ids: Iterable[str]) -> list[str]:
     """Return the chunks without those of the evidence; none where no answer is expected."""
     own = {item.chunk_id for item in query.evidence}
     return [one for one in chunk_ids if one not in own] if query.expected_answer else []
@@ -346,7 +348,7 @@ def _contradicted(checked: _Checked) -> Cause:
     return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail, quote=quote)
 
 
-def _by_pair(checks: Iterable[_Check], failures: Iterable[Failure]) -> Iterator[Failure]:
+def _failures_by_pair(checks: Iterable[_Check], failures: Iterable[Failure]) -> Iterator[Failure]:
     """Yield the failure of a check for each of its chunks: that is how they are found again."""
     by_key = {check.key: check for check in checks}
     for failure in failures:

@@ -123,7 +123,7 @@ def plan_coverage(
     growth = {
         doc_id
         for doc_id in set(diff.documents.added).intersection(fresh)
-        if _place(f"grow\n{settings.model.seed}\n{doc_id}") < share
+        if _share_of_digest(f"grow\n{settings.model.seed}\n{doc_id}") < share
     }
     wanted = _wanted(parent, len(accepted)) + len(growth)
     wanted = max(wanted, settings.refresh.at_least or 0)
@@ -208,7 +208,9 @@ def _first(
     fresh: Mapping[str, frozenset[str]], growth: Collection[str], n: int, seed: int
 ) -> dict[str, frozenset[str]]:
     """Return the n documents to ask about first: those that the set grows for, then others."""
-    order = sorted(fresh, key=lambda name: (name not in growth, _place(f"{seed}\n{name}"), name))
+    order = sorted(
+        fresh, key=lambda name: (name not in growth, _share_of_digest(f"{seed}\n{name}"), name)
+    )
     return {doc_id: fresh[doc_id] for doc_id in sorted(order[:n])}
 
 
@@ -227,13 +229,13 @@ def _cells(
     )
 
 
-def _place(text: str) -> float:
+def _share_of_digest(text: str) -> float:
     digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8]) / (1 << 64)
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledCoverage:
     """What filling came to.
 
     Args:
@@ -257,7 +259,7 @@ async def fill_coverage(
     team: Team,
     diff: CorpusDiff,
     job: Job,
-) -> Filled:
+) -> FilledCoverage:
     """Generate the queries of a plan.
 
     What was ever asked does not come again: no question of any version, retired and revised ones
@@ -280,7 +282,7 @@ async def fill_coverage(
     """
     if not plan.cells:
         _note_aim(staged, plan, 0)
-        return Filled(shortfall=plan.shortfall(0))
+        return FilledCoverage(shortfall=plan.shortfall(0))
     count = _Count()
     counted = replace(team, writer=_counted(team.writer, count), checker=_checker(team, count))
     filling = _Filling(staged, survey, updated, plan, job.settings)
@@ -292,7 +294,7 @@ async def fill_coverage(
     _keep(staged, generated, derived, team)
     _note_aim(staged, plan, len(derived))
     items = _items([one.query for one in derived], plan, diff)
-    return Filled(
+    return FilledCoverage(
         items=sorted(items, key=lambda item: item.query.query_id),
         failures=generated.failures,
         n_calls=count.n,
@@ -329,7 +331,7 @@ class _Filling:
         uses = Counter(name for slot in before for name in slot.chunk_ids)
         # The slots of queries that were kept are there as well, under the ids of their time.
         uses |= Counter(name for query in self.updated.queries for name in query.source_chunk_ids)
-        self._say_what_is_asked()
+        self._note_questions()
         cells = list(self.plan.cells)
         n_fresh = len(self.plan.fresh)
         left = await self._work_off(cells[:n_fresh], self._fresh_cards(), uses, generation, 1)
@@ -338,7 +340,7 @@ class _Filling:
         per_chunk = self.settings.generate.per_chunk
         await self._work_off(left, self.survey.cards(), uses, generation, per_chunk)
 
-    def _say_what_is_asked(self) -> None:
+    def _note_questions(self) -> None:
         for query in self.updated.queries:
             if query.status == "accepted":
                 for chunk_id in query.source_chunk_ids:
@@ -369,7 +371,7 @@ class _Filling:
             await generate(open_cells, sources, generation, self.generated)
         finally:
             uses.update(name for slot in self.generated.slots[n_slots:] for name in slot.chunk_ids)
-        filled = {_cell_of(_slot(query)) for query in self.generated.queries[n_queries:]}
+        filled = {_cell_of(_slot_of(query)) for query in self.generated.queries[n_queries:]}
         return [cell for cell in numbered if cell.number not in filled]
 
 
@@ -380,7 +382,7 @@ def _generation(
     return Generation(
         writer=writer_of(team, settings, real_queries(staged, settings.generate.like)),
         brief=Briefs(survey, settings.model.seed).of,
-        taken=_taken(staged, updated),
+        taken=_asked_so_far(staged, updated),
         checks=checks_of(team, survey, job),
         workers=Workers(
             team.writer.workers(settings.model.concurrency), job.observer, team.writer.stop
@@ -388,7 +390,7 @@ def _generation(
     )
 
 
-def _taken(staged: Dataset, updated: UpdatedQueries) -> Taken:
+def _asked_so_far(staged: Dataset, updated: UpdatedQueries) -> Taken:
     """Return every question that was ever asked in the set, or nearly got into it."""
     questions = Taken()
     for query in chain(updated.queries, staged.all_queries(), staged.past.revisions()):
@@ -442,7 +444,7 @@ def _items(
         yield UpdatedQuery(None, query, change)
 
 
-def _slot(query: Query) -> str:
+def _slot_of(query: Query) -> str:
     assert query.lineage is not None
     return query.lineage.slot
 

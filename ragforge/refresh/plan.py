@@ -38,10 +38,10 @@ async def plan_version(version: Version) -> RefreshPlan:
     plain = [located.query for located in located_queries if not located.quotes]
     history = version.history(located_queries)
     items = plan_queries(located_queries, history)
-    verify = await _verify(version, quoted, plain, history)
+    verify = await _estimate_checks(version, quoted, plain, history)
     version.updated = UpdatedQueries(
         sorted(
-            [_assumed(located) for located in quoted]
+            [_as_if_proved(located) for located in quoted]
             + [UpdatedQuery(query, query) for query in plain],
             key=lambda item: item.query.query_id,
         )
@@ -77,12 +77,12 @@ async def plan_version(version: Version) -> RefreshPlan:
         n_pairs=pools.n_pairs,
         n_new=len(cells.cells),
         calls={purpose: sum(map(_calls, of)) for purpose, of in asked.items()},
-        tokens=_added(parts, "tokens"),
-        cost_usd=_added(parts, "cost_usd"),
+        tokens=_summed(parts, "tokens"),
+        cost_usd=_summed(parts, "cost_usd"),
     )
 
 
-async def _verify(
+async def _estimate_checks(
     version: Version,
     located_queries: list[LocatedQuery],
     others: list[Query],
@@ -105,7 +105,7 @@ async def _verify(
         return backend.estimate()
 
 
-def _assumed(located: LocatedQuery) -> UpdatedQuery:
+def _as_if_proved(located: LocatedQuery) -> UpdatedQuery:
     """Return a query as it is if its quotes still prove it."""
     now = with_places(located)
     return UpdatedQuery(located.query, now, is_moved=now != located.query)
@@ -117,7 +117,7 @@ def _calls(estimate: Mapping[str, object]) -> int:
     return calls
 
 
-def _added(estimates: Iterable[Mapping[str, object]], name: str) -> dict[str, float] | None:
+def _summed(estimates: Iterable[Mapping[str, object]], name: str) -> dict[str, float] | None:
     """Return the sums of low, expected and high amounts; None where one of them is not known."""
     sums = dict.fromkeys(_AMOUNTS, 0.0)
     for estimate in estimates:

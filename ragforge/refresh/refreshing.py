@@ -46,7 +46,7 @@ from ragforge.refresh.version import BoughtCalls, Version
 from ragforge.refresh.version_checks import CHURN, check_churn
 from ragforge.stages.runner import recorded
 
-_KINDS: Final[Mapping[Status, EventKind]] = MappingProxyType(
+_EVENT_OF_STATUS: Final[Mapping[Status, EventKind]] = MappingProxyType(
     {"published": "published", "rejected": "rejected", "pins broken": "pins_broken"}
 )
 """Of the endings that anybody wants to hear of; a night without a change is none."""
@@ -96,7 +96,7 @@ async def refresh_dataset(
     refresh = _Refresh(path, job.settings, bought, job.mode, options)
     try:
         with refresh_lock(path):
-            summary = await refresh.undisturbed()
+            summary = await refresh.until_undisturbed()
     except RagforgeError as error:
         if not job.mode.dry_run:
             notify_of_failure(path, error, settings, observer)
@@ -124,7 +124,7 @@ class _Refresh:
     mode: Mode
     options: RefreshOptions
 
-    async def undisturbed(self) -> RefreshSummary:
+    async def until_undisturbed(self) -> RefreshSummary:
         """Refresh, and start over where another command wrote into the set meanwhile.
 
         Replies that were bought are in the call store, so that starting over costs time alone.
@@ -168,7 +168,7 @@ class _Refresh:
 
     async def _make(self, parent: Dataset, staged: Dataset, diff: CorpusDiff) -> RefreshSummary:
         """Make a version of what changed, and publish it if it may be."""
-        diff = _taken(staged, diff)
+        diff = _with_corpus(staged, diff)
         job = Job(self.settings, self.bought, self.mode)
         async with AsyncExitStack() as stack:
             team = await open_team(stack, job, parent)
@@ -187,7 +187,7 @@ class _Refresh:
             return _summary("pins broken", parent, version=version.number, broken_pins=pins)
         if diff.is_empty and not made.changes:
             return _summary("unchanged", parent)
-        if _stops(made, self.options):
+        if _is_stopped(made, self.options):
             reject(staged, parent.home)
             return _summary("rejected", parent, version=made.version, diff=made)
         publish(staged, parent.home)
@@ -199,7 +199,7 @@ def notify_of_summary(
     summary: RefreshSummary, settings: RefreshSettings, observer: Observer
 ) -> None:
     """Tell how a refresh ended, where it made a version or was to make one."""
-    kind = _KINDS.get(summary.status)
+    kind = _EVENT_OF_STATUS.get(summary.status)
     if kind is None:
         return
     found = summary.as_json()
@@ -262,7 +262,7 @@ def _refuse_baseline(parent: Dataset, settings: Settings) -> None:
         )
 
 
-def _taken(staged: Dataset, diff: CorpusDiff) -> CorpusDiff:
+def _with_corpus(staged: Dataset, diff: CorpusDiff) -> CorpusDiff:
     """Put the corpus as it is now into a version, and say where it is now."""
     if not diff.is_empty:
         staged.take_chunks(diff.chunks_path, diff.chunks)
@@ -272,7 +272,7 @@ def _taken(staged: Dataset, diff: CorpusDiff) -> CorpusDiff:
     )
 
 
-def _stops(made: VersionDiff, options: RefreshOptions) -> bool:
+def _is_stopped(made: VersionDiff, options: RefreshOptions) -> bool:
     return any(
         not check.passed and not (options.accept_churn and check.name == CHURN)
         for check in made.checks

@@ -24,7 +24,7 @@ from ragforge.records import Chunk, DocumentsDiff, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.coverage import (
     CoveragePlan,
-    Filled,
+    FilledCoverage,
     estimate_coverage,
     fill_coverage,
     plan_coverage,
@@ -87,13 +87,15 @@ class Later:
         """Plan for version 2."""
         return plan_coverage(self.parent, updated, self.survey, self.diff, settings, 2)
 
-    def fill(self, updated: UpdatedQueries, settings: Settings, mode: Mode = EARNEST) -> Filled:
+    def fill(
+        self, updated: UpdatedQueries, settings: Settings, mode: Mode = EARNEST
+    ) -> FilledCoverage:
         """Plan for version 2, and do it."""
         plan = self.plan(updated, settings)
 
         job = Job(settings, silent, mode)
 
-        async def work(team: Team) -> Filled:
+        async def work(team: Team) -> FilledCoverage:
             return await fill_coverage(
                 self.staged, self.survey, updated, plan, team, self.diff, job
             )

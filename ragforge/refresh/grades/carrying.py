@@ -187,14 +187,14 @@ def _carry_checks(staged: Dataset, parent: Dataset, moves: MovedChunks) -> None:
     checks = parent.label_checks()
     if any(check.chunk_id in moves.gone for check in checks):
         moved = [
-            (check if chunk_id == check.chunk_id else _at(check, chunk_id))
+            (check if chunk_id == check.chunk_id else _on_chunk(check, chunk_id))
             for check in checks
             for chunk_id in moves.of(check.chunk_id)
         ]
         staged.write_label_checks({pair_and_judge(check): check for check in moved}.values())
 
 
-def _at(check: Judgment, chunk_id: str) -> Judgment:
+def _on_chunk(check: Judgment, chunk_id: str) -> Judgment:
     return check.model_copy(update={"chunk_id": chunk_id, "copied_from": ""})
 
 

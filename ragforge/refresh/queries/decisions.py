@@ -52,7 +52,11 @@ class QueryHistory:
         """Whether documents that lost the quotes of a query read again as they did before."""
         before = self.texts.get((located.query.query_id, located.query.revision), frozenset())
         back = [one for one in located.quotes if one.state not in _PLAIN]
-        return located.state in VERBATIM and bool(back) and all(_reads(one, before) for one in back)
+        return (
+            located.state in VERBATIM
+            and bool(back)
+            and all(_reads_as_before(one, before) for one in back)
+        )
 
 
 def decide_return(
@@ -102,21 +106,21 @@ def decide_query(located: LocatedQuery, history: QueryHistory) -> Decision:
         is_back = query.pinned is None and query.query_id in history.cleared
         return "revived" if is_back else _kept_or_remapped(located)
     if query.status == "accepted":
-        return _of_pinned(located) if query.pinned else _of_accepted(located)
-    return _kept_or_remapped(located) if query.pinned else _of_one_out(located, history)
+        return _decide_pinned(located) if query.pinned else _decide_accepted(located)
+    return _kept_or_remapped(located) if query.pinned else _decide_put_out(located, history)
 
 
-def _of_pinned(located: LocatedQuery) -> Decision:
+def _decide_pinned(located: LocatedQuery) -> Decision:
     return _kept_or_remapped(located) if located.state in VERBATIM else "broken_pins"
 
 
-def _of_accepted(located: LocatedQuery) -> Decision:
+def _decide_accepted(located: LocatedQuery) -> Decision:
     if located.state in _PLAIN:
         return _kept_or_remapped(located)
     return "to_search" if located.state == "gone" else "to_verify"
 
 
-def _of_one_out(located: LocatedQuery, history: QueryHistory) -> Decision:
+def _decide_put_out(located: LocatedQuery, history: QueryHistory) -> Decision:
     query, last = located.query, history.last.get(located.query.query_id)
     if last is None or last.action not in _OUT:
         return "kept"
@@ -139,7 +143,7 @@ def _kept_or_remapped(located: LocatedQuery) -> Decision:
     return "remapped" if moved else "kept"
 
 
-def _reads(quote: LocatedQuote, before: frozenset[str]) -> bool:
+def _reads_as_before(quote: LocatedQuote, before: frozenset[str]) -> bool:
     return any(cause.kind in DIGESTED and cause.after in before for cause in quote.causes)
 
 

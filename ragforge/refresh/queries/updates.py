@@ -27,7 +27,7 @@ _OF_EVIDENCE: Final[frozenset[Gate]] = frozenset(
 """Gates that say something of evidence, so that they do not hold for another one."""
 _CHECK: Final[Gate] = "independent_answer"
 """The gate that says how a check went: unknown where it failed, so that it is tried again."""
-_LONGEST: Final = 300
+_MOST_CHARS: Final = 300
 """Characters of an answer, or of what was seen, that are told."""
 
 
@@ -133,8 +133,8 @@ class QueryUpdate:
         if self.located.query.status != "accepted":
             query = query.model_copy(update={"status": "accepted"})
         if draft.answer:
-            before = _start(draft.query.expected_answer or "") or "not given"
-            after = _start(draft.answer)
+            before = _shortened(draft.query.expected_answer or "") or "not given"
+            after = _shortened(draft.answer)
             return self._item(query, "answer_changed", f"the answer was {before}, now {after}")
         if self.located.query.status != "accepted":
             return self._item(query, "revived")
@@ -170,7 +170,7 @@ class QueryUpdate:
             "gates": (GateResult(gate="unanswerable", verdict="pass", by=by),),
             "lineage": _checked_by(old.lineage, by),
         }
-        before = _start(old.expected_answer or "") or "not given"
+        before = _shortened(old.expected_answer or "") or "not given"
         told = f"the answer was {before}, and no passage gives one now"
         return self._item(old.model_copy(update=update), "converted", told)
 
@@ -188,7 +188,7 @@ class QueryUpdate:
         """
         query = _gated(_with_old_surroundings(self.located), "unknown", why, None)
         query = query.model_copy(update={"status": "quarantined"})
-        failed = Cause(kind="check failed", detail=_start(reason))
+        failed = Cause(kind="check failed", detail=_shortened(reason))
         return self._item(query, "quarantined", more=(failed,))
 
     def broken_pin(self) -> ItemChange:
@@ -228,7 +228,7 @@ class QueryUpdate:
         """Return why, and what was seen."""
         seen = self._seen() or self._old_causes()
         if told and not more:
-            more = (Cause(kind=seen[0].kind, doc_id=seen[0].doc_id, detail=_start(told)),)
+            more = (Cause(kind=seen[0].kind, doc_id=seen[0].doc_id, detail=_shortened(told)),)
         return tuple(dict.fromkeys((*seen, *more)))
 
     def _seen(self) -> tuple[Cause, ...]:
@@ -316,7 +316,7 @@ def _without_answer(query: Query) -> dict[str, object]:
 def _gated(query: Query, verdict: str, reason: str, by: Provenance | None) -> Query:
     """Return a query with the result of a check in the place of what was said of its evidence."""
     said = GateResult.model_validate(
-        {"gate": _CHECK, "verdict": verdict, "reason": reason[:_LONGEST], "by": by}
+        {"gate": _CHECK, "verdict": verdict, "reason": reason[:_MOST_CHARS], "by": by}
     )
     gates = (*(gate for gate in query.gates if gate.gate not in _OF_EVIDENCE), said)
     return query.model_copy(update={"gates": gates})
@@ -339,7 +339,7 @@ def _checked_by(old: Lineage | None, by: Provenance) -> Lineage | None:
     return old.model_copy(update={"call_keys": tuple(sorted({*old.call_keys, by.call_key}))})
 
 
-def _start(text: str) -> str:
+def _shortened(text: str) -> str:
     """Return the beginning of a text of data, in one line."""
     line = " ".join(text.split())
-    return f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line
+    return f"{line[:_MOST_CHARS]}…" if len(line) > _MOST_CHARS else line
