@@ -52,6 +52,7 @@ _PUBLIC = {
     "Refreshed": "ragforge.api.outcomes",
     "Audited": "ragforge.api.judged",
     "VersionDifference": "ragforge.api.outcomes",
+    "Rederived": "ragforge.api.outcomes",
     "Exported": "ragforge.api.outcomes",
     "Validated": "ragforge.api.outcomes",
     "Reviewed": "ragforge.api.outcomes",

@@ -38,6 +38,7 @@ from ragforge.api.measuring import compare_files as compare_files
 from ragforge.api.measuring import evaluate_files as evaluate_files
 from ragforge.api.outcomes import Counted as Counted
 from ragforge.api.outcomes import Exported as Exported
+from ragforge.api.outcomes import Rederived as Rederived
 from ragforge.api.outcomes import Refreshed as Refreshed
 from ragforge.api.outcomes import Retrieved as Retrieved
 from ragforge.api.outcomes import Reviewed as Reviewed

@@ -1,24 +1,27 @@
 """What is in a set: reading it record by record, adding to it, and taking out of it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from ragforge.api.call import CHUNK, Handle, begin, dataset_of, part_of
 from ragforge.api.imported import logs_taken_in, queries_taken_in
-from ragforge.api.keywords import Common
-from ragforge.api.outcomes import Counted, Exported, Reviewed, Validated
-from ragforge.api.sources import Records, as_file
+from ragforge.api.keywords import ChunkKeywords, Common
+from ragforge.api.outcomes import Counted, Exported, Rederived, Reviewed, Validated
+from ragforge.api.sources import Documents, Records, as_documents, as_file, as_optional_file
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import roll_back as roll_back_to
 from ragforge.pipeline.exporting import FORMS, Form
 from ragforge.pipeline.exporting import export as export_of
+from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.intake.log_samples import LogSample
 from ragforge.pipeline.intake.logs import Clicks, import_logs
 from ragforge.pipeline.intake.reviewing import export_sheet, review_dataset
+from ragforge.pipeline.rederiving import rederive_dataset
 from ragforge.pipeline.run_list import ListedRun, remove_runs
 from ragforge.pipeline.run_list import list_runs as list_runs_of
 from ragforge.pipeline.validating import accept
@@ -186,6 +189,42 @@ def add_logs(
             unlabelled=drawn or ("add" if as_queries else "keep"),
         )
         return logs_taken_in(result, as_queries=as_queries, notes=tuple(call.notes))
+
+
+def rederive(
+    handle: Handle,
+    documents: Documents | None = None,
+    *,
+    chunks: Records | None = None,
+    **settings: Unpack[ChunkKeywords],
+) -> Rederived:
+    """Put other chunks of the same documents under the set; evidence and grades follow the quotes.
+
+    A query that lost a quote is quarantined, but for one that a person pinned.
+
+    Args:
+        handle: The set.
+        documents: Files, folders and origins to cut anew, or texts by name.
+        chunks: Ready-made chunks instead: a file, records or a data frame.
+        settings: max_chars, chunker and others; see `ragforge.api.keywords`.
+
+    Raises:
+        UsageError: There is no corpus, or two; or none of the quotes stands in it.
+        DataError: The corpus cannot be read, or has no text.
+    """
+    if (documents is None) == (chunks is None):
+        raise UsageError("name the corpus: either documents or chunks")
+    dataset = dataset_of(handle)
+    with (
+        begin(replace(CHUNK, name="rederive"), settings, handle.keywords) as call,
+        as_documents(documents) as named,
+        as_optional_file(chunks) as chunk_file,
+        ChunkSource(named, chunk_file, call.settings.chunk, call.observer).prepared(
+            dataset.store_path.parent
+        ) as prepared,
+    ):
+        found = rederive_dataset(dataset, prepared)
+        return Rederived(found, tuple(dataset.run_names()), tuple(call.notes))
 
 
 def export(handle: Handle, form: Form, out: str | PathLike[str]) -> Exported:

@@ -69,6 +69,7 @@ class AsyncEvaluationSet(Handle):
     rename_run = awaited(contents.rename_run)
     add_queries = awaited(contents.add_queries)
     add_logs = awaited(contents.add_logs)
+    rederive = awaited(contents.rederive)
     export = awaited(contents.export)
     validate = awaited(contents.validate)
     accept_edits = awaited(contents.accept_edits)
@@ -119,6 +120,7 @@ class EvaluationSet(Handle):
     rename_run = contents.rename_run
     add_queries = contents.add_queries
     add_logs = contents.add_logs
+    rederive = contents.rederive
     export = contents.export
     validate = contents.validate
     accept_edits = contents.accept_edits

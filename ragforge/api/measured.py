@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from os import PathLike
+from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
@@ -92,6 +94,19 @@ class MeasuredRuns(Result):
     def table(self, *, interval: bool = False) -> str:
         """Return the means as text, with who graded and what must be known to read them."""
         return evaluation_text(self.found, interval=interval)
+
+    def write_prometheus(self, path: str | PathLike[str]) -> None:
+        """Write gauges for the textfile collector of Prometheus' node_exporter.
+
+        Args:
+            path: A name that ends in .prom; others are not read there.
+
+        Raises:
+            DataError: The file cannot be written.
+        """
+        from ragforge.pipeline.observer_events import write_evaluations
+
+        write_evaluations(Path(path), self.found.records)
 
     def _of(self, run: str | None) -> Scores:
         return self.runs[next(iter(self.runs)) if run is None else run]

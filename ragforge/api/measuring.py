@@ -83,12 +83,13 @@ def evaluate(
         found = evaluate_dataset(
             dataset, names_of(runs), call.settings.evaluate, only_retrieved=only_retrieved
         )
-        records, notes = list(found.records), call.notes
+        notes = call.notes
         if history:
-            records, warning = kept_in_history(dataset, records, call.observer)
+            kept, warning = kept_in_history(dataset, found.records, call.observer)
+            found = replace(found, records=tuple(kept))
             notes.extend([warning] if warning else [])
         if call.names_observer:
-            emit_evaluations(records, call.observer)
+            emit_evaluations(found.records, call.observer)
         return MeasuredRuns(found, tuple(notes))
 
 

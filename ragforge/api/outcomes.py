@@ -1,13 +1,13 @@
 """What jobs on a set came to: retrieving, refreshing, importing, exporting and reviewing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragforge.api.results import Result, plain_values
-from ragforge.evaluating.formatting import one_line, plural
+from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.selection import selection_json
 from ragforge.evaluating.versions import RefreshSummary, Status
 from ragforge.files.set.dataset import Dataset
@@ -17,6 +17,7 @@ from ragforge.records.queries import Selection
 if TYPE_CHECKING:
     from ragforge.evaluating.versions import Differences
     from ragforge.pipeline.intake.reviewing import ReviewResult
+    from ragforge.pipeline.rederiving import Rederivation
     from ragforge.pipeline.retrieving import RunResult
 
 _LONGEST: Final = 300
@@ -212,6 +213,53 @@ class Counted(Result):
         """Return the counts in words."""
         listed = ", ".join(f"{name} {value}" for name, value in self.counts.items() if value)
         return self.text or f"{self.of}: {listed or 'nothing'}"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Rederived(Result):
+    """What became of a set whose chunks were replaced by others of the same documents.
+
+    Args:
+        found: Quotes, grades and queries, counted.
+        runs: Names of the runs, which are of the chunks before.
+        notes: What was told on the way.
+    """
+
+    found: "Rederivation"
+    runs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge generate --rederive --json` prints."""
+        return dict(self.found.as_json())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each quote that was lost."""
+        return [
+            {"query_id": query_id, "doc_id": lost.doc_id, "quote": lost.quote}
+            for query_id, lost in self.found.lost
+        ]
+
+    def table(self) -> str:
+        """Return the counts, and each lost quote, a line each."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        found = self.found
+        yield (
+            f"{found.n_found} of {found.n_quotes} quotes found again "
+            f"({share(found.n_found, found.n_quotes)}); grades: {found.n_kept} carried, "
+            f"{found.n_dropped} dropped with their chunks"
+        )
+        for query_id, lost in found.lost:
+            yield f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}"
+        if found.freed:
+            yield f"evidence found again, accepted: {len(found.freed)} quarantined queries"
+        if found.n_dropped and self.runs:
+            names = ", ".join(self.runs)
+            yield f"runs of the chunks before: {names}; `ragforge retrieve` makes them anew"
+        if found.quarantined:
+            yield f"quarantined for a lost quote: {len(found.quarantined)} queries"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -104,30 +104,19 @@ def _print_stopped(arguments: argparse.Namespace) -> None:
 
 
 def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
-    from ragforge.evaluating.formatting import one_line, share
+    from ragforge.api.outcomes import Rederived
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.rederiving import rederive_dataset
 
     dataset = open_dataset(arguments.out)
     with source.prepared(dataset.store_path.parent) as chunks:
         found = rederive_dataset(dataset, chunks)
+    made = Rederived(found, tuple(dataset.run_names()))
     if arguments.json:
-        print(dumps(found.as_json()))
+        print(dumps(made.to_dict()))
         return 0
-    say(
-        f"{found.n_found} of {found.n_quotes} quotes found again "
-        f"({share(found.n_found, found.n_quotes)}); grades: {found.n_kept} carried, "
-        f"{found.n_dropped} dropped with their chunks"
-    )
-    for query_id, lost in found.lost:
-        say(f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}")
-    if found.freed:
-        say(f"evidence found again, accepted: {len(found.freed)} quarantined queries")
-    if found.n_dropped and dataset.run_names():
-        names = ", ".join(dataset.run_names())
-        say(f"runs of the chunks before: {names}; `ragforge retrieve` makes them anew")
-    if found.quarantined:
-        say(f"quarantined for a lost quote: {len(found.quarantined)} queries")
+    for line in made.table().split("\n"):
+        say(line)
     print(arguments.out)
     return 0
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 
@@ -302,3 +303,20 @@ def test_the_demo_is_a_set_to_look_around_in(place, monkeypatch):
         "baseline",
         "human",
     }
+
+
+def test_chunks_are_replaced_as_by_the_command(place, capsys):
+    """Evidence follows its quotes, and grades the texts."""
+    made = rf.generate(TEXTS, out="set", n=2, quiet=True)
+    shutil.copytree("set", "copy")
+    for name, text in TEXTS.items():
+        (place / "documents").mkdir(exist_ok=True)
+        (place / "documents" / f"{name.removesuffix('.md')}.md").write_text(text, encoding="utf-8")
+    words = ["--documents", "documents", "--out", "copy", "--max-chars", "500", "-q", "--json"]
+    assert main(["generate", "--rederive", *words]) == 0
+
+    found = made.rederive("documents", max_chars=500, quiet=True)
+
+    assert json.loads(json.dumps(found.to_dict())) == json.loads(capsys.readouterr().out)
+    assert list(made.chunks()) == list(rf.open("copy").chunks())
+    assert (found.rows(), found.table().split(" ")[1:3]) == ([], ["of", str(found.found.n_quotes)])

@@ -322,3 +322,23 @@ def test_two_sets_are_compared_as_by_the_command(by_hand, found, place, capsys):
     assert json.loads(json.dumps(by_hand.diff("copy").to_dict())) == shown
     assert by_hand.diff(rf.open("copy")).to_dict() == by_hand.diff("copy").to_dict()
     assert [row["query_id"] for row in by_hand.diff("copy").rows()] == ["q3"]
+
+
+def test_gauges_are_those_of_the_command(measured, place):
+    """A dashboard does not mind who measured; only the times differ."""
+    words = ["-m", "RR", "--prometheus", "one.prom", "--no-history", "-q"]
+    main(["evaluate", "--dataset", str(measured.path), *words])
+
+    measured.evaluate(measures="RR", history=False, quiet=True).write_prometheus("two.prom")
+
+    one, two = ((place / name).read_text().splitlines() for name in ("one.prom", "two.prom"))
+    assert [line for line in two if "RR" in line] == [line for line in one if "RR" in line] != []
+
+
+def test_an_evaluation_is_told_as_it_is_kept(measured):
+    """Its id is the one of the history."""
+    kept = measured.evaluate("good", "RR", quiet=True)
+
+    [item] = kept.found.records
+    [row] = measured.history("good", "RR").rows()
+    assert item.evaluation.evaluation_id == row["evaluation_id"]
