@@ -35,7 +35,6 @@ Examples:
 """
 
 import argparse
-from dataclasses import asdict
 from math import inf
 from pathlib import Path
 from shutil import get_terminal_size
@@ -130,16 +129,16 @@ def _print_runs(
     if not arguments.json:
         _print(path, runs, arguments)
         return {}
-    from ragforge.api.reports import RunHistories, history_json
+    from ragforge.api.reports import RunHistories
 
     found = RunHistories(path, tuple(runs), tuple(notes))
-    return history_json(found, arguments.n, arguments.difference)
+    return found.to_dict(arguments.n, arguments.difference)
 
 
 def _show_batches(
     path: Path, measures: list[str], arguments: argparse.Namespace
 ) -> dict[str, object]:
-    """Print how the runs of a set do on each batch; return it for JSON, as `_tell_runs`."""
+    """Print how the runs of a set do on each batch; return it for JSON, as `_print_runs`."""
     from ragforge.files.set.history import read_history
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.history import batch_histories, stale_notes
@@ -153,7 +152,9 @@ def _show_batches(
     if not arguments.json:
         _print_batches(path, batches)
         return {}
-    return _batches_json(path, notes, batches)
+    from ragforge.api.reports import BatchHistory
+
+    return BatchHistory(path, tuple(batches), tuple(notes)).to_dict()
 
 
 def _print_batches(path: Path, batches: "list[BatchSeries]") -> None:
@@ -163,17 +164,6 @@ def _print_batches(path: Path, batches: "list[BatchSeries]") -> None:
         print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")
     for series in batches:
         show(f"{batches_text(series)}\n")
-
-
-def _batches_json(path: Path, notes: list[str], batches: "list[BatchSeries]") -> dict[str, object]:
-    from ragforge.report.history import BATCH_NOTE
-
-    return {
-        "dataset": str(path),
-        "notes": notes,
-        "series": [asdict(series) for series in batches],
-        "reading": BATCH_NOTE,
-    }
 
 
 def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) -> None:
