@@ -20,7 +20,7 @@ from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
-    from ragforge.pipeline.rendering import PickedInput, Rendered
+    from ragforge.pipeline.rendering import PickedInput
 
 
 def configure_render(parser: argparse.ArgumentParser) -> None:
@@ -56,15 +56,16 @@ def configure_render(parser: argparse.ArgumentParser) -> None:
 
 def run_render(arguments: argparse.Namespace) -> None:
     """Print the messages; hidden characters as escapes, but with --json as they are."""
+    from ragforge.api.prompts import RenderedPrompt
     from ragforge.pipeline.rendering import render
 
     settings = settings_of(arguments)
     found = asyncio.run(render(arguments.name, _picked(arguments), settings))
+    rendered = RenderedPrompt(found)
     if arguments.json:
-        print(dumps(_json(found)))
-        return
-    turns = [f"[{turn.role}]\n{turn.content}" for turn in found.request.messages]
-    show("\n\n".join(turns))
+        print(dumps(rendered.to_dict()))
+    else:
+        show(rendered.table())
 
 
 def _picked(arguments: argparse.Namespace) -> "PickedInput":
@@ -86,20 +87,6 @@ def _picked(arguments: argparse.Namespace) -> "PickedInput":
     if row < 1:
         raise UsageError(f"--row {row}: expected a whole number from 1")
     return PickedInput(pairs=arguments.pairs, row=row)
-
-
-def _json(rendered: "Rendered") -> dict[str, object]:
-    request = rendered.request
-    return {
-        "prompt": {
-            "name": rendered.prompt.name,
-            "version": rendered.prompt.version,
-            "sha256": rendered.prompt.sha256,
-        },
-        "messages": [{"role": turn.role, "content": turn.content} for turn in request.messages],
-        "schema": request.schema,
-        "call_key": rendered.call_key,
-    }
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -139,36 +126,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    from ragforge.evaluating.formatting import render_table
-    from ragforge.prompts import list_prompts
+    from ragforge.api.prompts import list_prompts
 
     listed = list_prompts(settings_of(arguments).prompts.prompts_dir)
     if arguments.json:
-        prompts = [
-            {
-                "name": each.prompt.name,
-                "version": each.prompt.version,
-                "schema": each.prompt.schema,
-                "sha256": each.prompt.sha256,
-                "origin": each.origin,
-                "note": each.note,
-            }
-            for each in listed
-        ]
-        print(dumps({"prompts": prompts}))
-        return
-    rows = [
-        [
-            each.prompt.name,
-            str(each.prompt.version),
-            each.prompt.schema,
-            each.prompt.sha256[:12],
-            each.origin,
-            each.note,
-        ]
-        for each in listed
-    ]
-    show(render_table(["prompt", "version", "schema", "sha256", "origin", "note"], rows))
+        print(dumps(listed.to_dict()))
+    else:
+        show(listed.table())
 
 
 def _show(arguments: argparse.Namespace) -> None:
