@@ -13,7 +13,7 @@ from ragforge.api.keywords import ChunkKeywords
 from ragforge.api.results import Result, plain_values
 from ragforge.api.sources import Documents, Records, as_documents, as_optional_file
 from ragforge.corpus.chunk_files import chunk_documents, write_corpus, write_ready_made
-from ragforge.corpus.origins.fetching import FetchedPaths, fetched
+from ragforge.corpus.origins.fetching import FetchedPaths, fetch_documents
 from ragforge.corpus.quality import ChunkQuality, Inspector
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import MIRRORS, OWN_FOLDER
@@ -146,7 +146,9 @@ def chunk(
             held = tuple(_cut(paths, chunk_file, call))
             return Chunked(_sizes(held), max_chars, held=held, notes=tuple(call.notes))
         if chunk_file is None:
-            write_corpus(paths, call.settings.chunk, paths.naming(call.observer), place)
+            write_corpus(
+                paths, call.settings.chunk, paths.observer_naming_origins(call.observer), place
+            )
         else:
             write_ready_made(chunk_file, place)
         sizes = _sizes(read_records(place, Chunk))
@@ -163,13 +165,13 @@ def _files(documents: Documents | None, out: Path | None, call: Call) -> Iterato
             mirrors = out.absolute().parent / OWN_FOLDER / MIRRORS
         named = stack.enter_context(as_documents(documents))
         settings = call.settings.chunk
-        yield stack.enter_context(fetched(named, mirrors, call.observer, settings))
+        yield stack.enter_context(fetch_documents(named, mirrors, call.observer, settings))
 
 
 def _cut(paths: FetchedPaths, chunk_file: Path | None, call: Call) -> Iterator[Chunk]:
     if chunk_file is not None:
         return read_chunks(chunk_file)
-    return chunk_documents(paths, call.settings.chunk, paths.naming(call.observer))
+    return chunk_documents(paths, call.settings.chunk, paths.observer_naming_origins(call.observer))
 
 
 def _sizes(chunks: Iterable[Chunk]) -> ChunkSizes:

@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace, settings: "ChunkSettings") -> int:
         if arguments.chunks is not None:
             write_ready_made(arguments.chunks, arguments.out)
         else:
-            observer = arguments.documents.naming(Progress(arguments.quiet))
+            observer = arguments.documents.observer_naming_origins(Progress(arguments.quiet))
             write_corpus(arguments.documents, settings, observer, arguments.out)
     if arguments.report:
         _report(_chunks(arguments, settings), settings.max_chars, arguments)
@@ -84,7 +84,7 @@ def _check(arguments: argparse.Namespace) -> None:
 @contextmanager
 def _fetched(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[list[Path]]":
     """Lend the documents as files and folders; mirrors stay beside what is written, if anything."""
-    from ragforge.corpus.origins.fetching import fetched
+    from ragforge.corpus.origins.fetching import fetch_documents
     from ragforge.files.atomic import MIRRORS, OWN_FOLDER
 
     with ExitStack() as stack:
@@ -93,7 +93,7 @@ def _fetched(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Itera
         else:
             place = arguments.out.absolute().parent / OWN_FOLDER / MIRRORS
         observer = Progress(arguments.quiet)
-        yield stack.enter_context(fetched(arguments.documents, place, observer, settings))
+        yield stack.enter_context(fetch_documents(arguments.documents, place, observer, settings))
 
 
 def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[Chunk]":
@@ -107,7 +107,7 @@ def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterat
         return read_records(arguments.out, Chunk)
     if arguments.chunks is not None:
         return read_chunks(arguments.chunks)
-    observer = arguments.documents.naming(Progress(arguments.quiet))
+    observer = arguments.documents.observer_naming_origins(Progress(arguments.quiet))
     return chunk_documents(arguments.documents, settings, observer)
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ragforge.config import RefreshSettings, Settings
-from ragforge.corpus.origins.fetching import fetched
+from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.errors import (
     ChangedMeanwhileError,
     ChurnError,
@@ -156,8 +156,10 @@ class _Refresh:
         if self.options.chunk_file is not None:
             return diff_chunks(parent, self.options.chunk_file, place, self.bought, number)
         sources, cutting = parent.own_place / MIRRORS, self.settings.chunk
-        with fetched(self.settings.refresh.documents, sources, self.bought, cutting) as documents:
-            observer = documents.naming(self.bought)
+        with fetch_documents(
+            self.settings.refresh.documents, sources, self.bought, cutting
+        ) as documents:
+            observer = documents.observer_naming_origins(self.bought)
             return diff_corpus(parent, documents, cutting, place, observer, number)
 
     def _is_asked_for(self, parent: Dataset) -> bool:

@@ -48,7 +48,7 @@ class FetchedPaths(list[Path]):
         self.origins: dict[str, str] = {}
         """Folders of mirrors, each with the spec as it is shown."""
 
-    def named(self, message: str) -> str:
+    def name_origins(self, message: str) -> str:
         """Return a message in which specs stand for the folders of their mirrors."""
         renamed = message
         for folder, shown in self.origins.items():
@@ -61,20 +61,20 @@ class FetchedPaths(list[Path]):
             )
         return renamed
 
-    def naming(self, observer: Observer) -> Observer:
+    def observer_naming_origins(self, observer: Observer) -> Observer:
         """Return an observer that is told of specs instead of mirrors."""
         if not self.origins:
             return observer
 
         def observe(event: Event) -> None:
-            message = self.named(event.message) if event.name == "note" else event.message
+            message = self.name_origins(event.message) if event.name == "note" else event.message
             observer(event if message == event.message else replace(event, message=message))
 
         return observe
 
 
 @contextmanager
-def fetched(
+def fetch_documents(
     specs: Sequence[str | Path],
     place: Path,
     observer: Observer,
@@ -115,7 +115,7 @@ def fetched(
         try:
             yield paths
         except DataError as error:
-            error.args = tuple(map(paths.named, map(str, error.args)))
+            error.args = tuple(map(paths.name_origins, map(str, error.args)))
             raise
 
 
@@ -168,14 +168,14 @@ def _fetch(
     match spec:
         case GitSpec():
             with opened_git(spec, passed) as origin:
-                return mirrored(_chosen(spec, origin, wanted, passed), folder, passed)
+                return mirror_origin(_chosen(spec, origin, wanted, passed), folder, passed)
         case SqlSpec():
             with opened_sql(spec) as origin:
-                return mirrored(origin, folder, passed) / f"{spec.name}.jsonl"
+                return mirror_origin(origin, folder, passed) / f"{spec.name}.jsonl"
         case BucketSpec():
             with opened_bucket(spec) as bucket:
                 takes = _is_document if bucket.is_file else wanted
-                files = mirrored(_chosen(spec, bucket.origin, takes, passed), folder, passed)
+                files = mirror_origin(_chosen(spec, bucket.origin, takes, passed), folder, passed)
                 [*names] = bucket.origin.files
                 return files / names[0] if bucket.is_file else files
 
@@ -230,7 +230,7 @@ def _unfit(path: str) -> str:
     return ""
 
 
-def mirrored(origin: Origin, folder: Path, passed: _Passed) -> Path:
+def mirror_origin(origin: Origin, folder: Path, passed: _Passed) -> Path:
     """Make the mirror in a folder equal to an origin, and return the folder of the files.
 
     Args:

@@ -16,7 +16,7 @@ from ragforge.corpus.chunk_files import (
     write_ready_made,
     write_rows,
 )
-from ragforge.corpus.origins.fetching import fetched
+from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.errors import DataError
 from ragforge.files.atomic import MIRRORS, make_own_place
 from ragforge.files.manifest import FileEntry, digest_file
@@ -96,7 +96,7 @@ class ChunkSource:
     """Where chunks come from.
 
     Args:
-        documents: Files, folders and origins to cut into chunks; see `fetched`.
+        documents: Files, folders and origins to cut into chunks; see `fetch_documents`.
         chunk_file: Ready-made chunks instead; None where there are none.
         settings: How documents are cut.
         observer: Told of documents that are passed over.
@@ -130,8 +130,8 @@ class ChunkSource:
         if self.chunk_file is not None:
             count = write_ready_made(self.chunk_file, path)
             return Prepared(path, FileEntry(sha256=digest_file(path), records=count))
-        with fetched(self.documents, origins, self.observer, self.settings) as documents:
-            told = documents.naming(self.observer)
+        with fetch_documents(self.documents, origins, self.observer, self.settings) as documents:
+            told = documents.observer_naming_origins(self.observer)
             count = write_corpus(documents, self.settings, told, path, rows)
         entry = FileEntry(sha256=digest_file(path), records=count)
         return Prepared(path, entry, rows, describe_chunking(self.settings))

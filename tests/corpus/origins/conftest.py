@@ -6,7 +6,7 @@ import pytest
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.documents import read_documents
-from ragforge.corpus.origins.fetching import fetched
+from ragforge.corpus.origins.fetching import fetch_documents
 
 
 class Reader:
@@ -18,7 +18,7 @@ class Reader:
 
     def __call__(self, *specs, include=(), exclude=()):
         settings = ChunkSettings(include=include, exclude=exclude)
-        with fetched(specs, self.place, self.take, settings) as paths:
+        with fetch_documents(specs, self.place, self.take, settings) as paths:
             found = read_documents(paths, include=include, exclude=exclude)
             return {document.doc_id: document.text for document in found}
 

@@ -7,7 +7,7 @@ import pytest
 from ragforge.cli import main
 from ragforge.config import ChunkSettings
 from ragforge.corpus.chunk_files import corpus_documents
-from ragforge.corpus.origins.fetching import fetched
+from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.errors import DataError, UsageError
 from ragforge.observe import silent
 from ragforge.pipeline.generation.source import ChunkSource
@@ -17,7 +17,7 @@ def test_files_and_folders_come_back_as_they_are(tmp_path):
     """They need no mirror, and none is made."""
     place = tmp_path / "sources"
 
-    with fetched(["docs/", Path("a.md")], place, silent, ChunkSettings()) as paths:
+    with fetch_documents(["docs/", Path("a.md")], place, silent, ChunkSettings()) as paths:
         assert paths == [Path("docs"), Path("a.md")]
     assert not place.exists()
 
@@ -68,7 +68,7 @@ def test_mirror_is_not_changed_while_it_is_read(repository, read):
     specs = [f"git:{repository.path}"]
 
     with (
-        fetched(specs, read.place, silent, ChunkSettings()),
+        fetch_documents(specs, read.place, silent, ChunkSettings()),
         pytest.raises(UsageError, match="another command is reading it"),
     ):
         read(*specs)
@@ -124,8 +124,8 @@ def test_notes_name_the_origin_and_not_its_mirror(repository, read):
     repository.commit(**{"a.md": "A", "b.md": " "})
     spec = f"git:{repository.path}"
 
-    with fetched([spec], read.place, silent, ChunkSettings()) as paths:
-        list(corpus_documents(paths, ChunkSettings(), paths.naming(read.take)))
+    with fetch_documents([spec], read.place, silent, ChunkSettings()) as paths:
+        list(corpus_documents(paths, ChunkSettings(), paths.observer_naming_origins(read.take)))
 
     assert read.notes == [f"{spec}@HEAD: b.md: passed over: holds no text"]
 

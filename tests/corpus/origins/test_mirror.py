@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ragforge.corpus.origins.fetching import mirror_lock, mirrored
+from ragforge.corpus.origins.fetching import mirror_lock, mirror_origin
 from ragforge.corpus.origins.origin import Origin
 from ragforge.errors import DataError, UsageError
 
@@ -17,7 +17,7 @@ STEPS = 19
 KILLED = """
 import json, os, signal, sys
 from pathlib import Path
-from ragforge.corpus.origins.fetching import mirrored
+from ragforge.corpus.origins.fetching import mirror_origin
 from ragforge.corpus.origins.origin import Origin
 left = int(sys.argv[1])
 texts = json.loads(sys.argv[3])
@@ -31,7 +31,7 @@ def fetch(path, target):
     target.write_text(texts[path])
     return ""
 sys.addaudithook(hook)
-mirrored(Origin(texts, fetch), Path(sys.argv[2]), print)
+mirror_origin(Origin(texts, fetch), Path(sys.argv[2]), print)
 """
 
 
@@ -59,7 +59,7 @@ def texts_in(folder):
 
 
 def mirror(folder, texts, **options):
-    mirrored(origin_of(texts, **options), folder, refuse)
+    mirror_origin(origin_of(texts, **options), folder, refuse)
     return texts_in(folder)
 
 
@@ -111,7 +111,7 @@ def test_fault_while_fetching_leaves_the_mirror_as_it_was(tmp_path):
         return origin.fetch(path, target)
 
     with pytest.raises(DataError, match="connection lost"):
-        mirrored(replace(broken, fetch=fetch), tmp_path, refuse)
+        mirror_origin(replace(broken, fetch=fetch), tmp_path, refuse)
 
     assert texts_in(tmp_path) == BEFORE
 
@@ -126,7 +126,7 @@ def test_what_was_fetched_before_a_fault_is_not_fetched_again(tmp_path):
         return ""
 
     with pytest.raises(DataError, match="connection lost"):
-        mirrored(Origin(BEFORE, fetch), tmp_path, refuse)
+        mirror_origin(Origin(BEFORE, fetch), tmp_path, refuse)
     fetched = []
 
     assert mirror(tmp_path, BEFORE, fetched=fetched) == BEFORE
@@ -138,8 +138,8 @@ def test_file_that_nothing_tells_about_is_fetched_each_time(tmp_path):
     origin = origin_of({"a.md": "A"}, fetched := [])
     unknown = replace(origin, files={"a.md": ""})
 
-    mirrored(unknown, tmp_path, refuse)
-    mirrored(unknown, tmp_path, refuse)
+    mirror_origin(unknown, tmp_path, refuse)
+    mirror_origin(unknown, tmp_path, refuse)
 
     assert fetched == ["a.md", "a.md"]
 
@@ -192,7 +192,7 @@ def test_links_in_a_mirror_are_taken_away(tmp_path, name):
     (folder / name).symlink_to(mine)
 
     with mirror_lock(folder, "origin"):
-        mirrored(origin_of(AFTER), folder, print)
+        mirror_origin(origin_of(AFTER), folder, print)
 
     assert [path.name for path in mine.iterdir()] == ["d.md"]
     assert (mine / "d.md").read_text() == "mine"
