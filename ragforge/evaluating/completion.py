@@ -134,7 +134,7 @@ def summarise_completion(
     names = {name for item in answerable for entry in item.entries for name in entry.probes}
     n, n_others = len(answerable), sum(map(len, others))
     grades = Counter(item.grades.get(entry.chunk_id) for item in items for entry in item.entries)
-    n_open = sum(_open_others(item) for item in answerable)
+    n_open = sum(_n_open(item) for item in answerable)
     return CompletionSummary(
         n_items=len(items),
         n_answerable=n,
@@ -145,11 +145,11 @@ def summarise_completion(
         others_mean=n_others / n if n else None,
         others_high=(n_others + n_open) / n if n else None,
         several_share=sum(map(_has_several, answerable)) / n if n else None,
-        n_outside=sum(map(_outside, answerable)),
+        n_outside=sum(map(_n_outside, answerable)),
         probes=tuple(_yields(others, names)),
         depths=tuple(sorted(Counter(item.depth for item in items).items())),
         by_all=completeness([[len(entry.probes) for entry in each] for each in others], len(names)),
-        by_two=completeness_by_two([_two(each, first, second) for each in others]),
+        by_two=completeness_by_two([_two_samples(each, first, second) for each in others]),
         conflicts=tuple(
             sorted(item.query_id for item in items if not item.answerable and _conflicts(item))
         ),
@@ -168,7 +168,7 @@ def _yields(others: Iterable[Sequence[PoolEntry]], names: Iterable[str]) -> Iter
         yield ProbeYield(name, every[name], only[name])
 
 
-def _two(entries: Iterable[PoolEntry], first: str, second: str) -> TwoSamples:
+def _two_samples(entries: Iterable[PoolEntry], first: str, second: str) -> TwoSamples:
     by = [{name.rpartition(":")[2] for name in entry.probes} for entry in entries]
     return TwoSamples(
         n_first=sum(first in kinds for kinds in by),
@@ -177,7 +177,7 @@ def _two(entries: Iterable[PoolEntry], first: str, second: str) -> TwoSamples:
     )
 
 
-def _open_others(item: PooledItem) -> int:
+def _n_open(item: PooledItem) -> int:
     return sum(
         entry.chunk_id not in item.sources and entry.chunk_id not in item.grades
         for entry in item.entries
@@ -189,7 +189,7 @@ def _has_several(item: PooledItem) -> bool:
     return sum(map(item.is_relevant, chunks)) > 1
 
 
-def _outside(item: PooledItem) -> int:
+def _n_outside(item: PooledItem) -> int:
     held = item.sources | {entry.chunk_id for entry in item.entries}
     return sum(chunk_id not in held for chunk_id in filter(item.is_relevant, item.grades))
 

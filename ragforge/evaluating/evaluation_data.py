@@ -87,7 +87,7 @@ def load_evaluation_data(
         task=task,
         runs=runs,
         systems=read_systems(dataset, failures, queries),
-        run_warnings=(*usable.warnings, *_parts(runs)),
+        run_warnings=(*usable.warnings, *_part_warnings(runs)),
     )
 
 
@@ -112,7 +112,7 @@ def settle_judgments(
     return binary_gains(settled) if is_binary else settled
 
 
-def _parts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
+def _part_warnings(runs: Iterable[MeasuredRun]) -> Iterator[str]:
     """Yield a warning for each run that is measured on a part of the queries."""
     for run in runs:
         if run.task is not None and run.task.chosen is not None and run.scores is not None:

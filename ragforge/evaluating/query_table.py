@@ -88,7 +88,7 @@ def query_rows(
         )
         for query_id, query in records.queries.items()
     ]
-    return tuple(sorted(rows, key=_badness))
+    return tuple(sorted(rows, key=_sort_key))
 
 
 def worst_first(records: EvaluationData) -> list[str]:
@@ -96,7 +96,7 @@ def worst_first(records: EvaluationData) -> list[str]:
     return [row.query_id for row in query_rows(records, {}, {})]
 
 
-def _badness(row: QueryRow) -> tuple[float, float, str]:
+def _sort_key(row: QueryRow) -> tuple[float, float, str]:
     """Failures go first, then values upwards; what no run was measured on goes last."""
     if any(cell.state in {"failed", "judging_failed"} for cell in row.cells):
         return (0, 0, row.query_id)

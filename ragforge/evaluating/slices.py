@@ -76,7 +76,7 @@ def _parts(
         return
     every = _members(task.population, documents, dimension) if task.design else members
     most = sorted(members, key=lambda value: (-len(members[value]), value))[:MOST_VALUES]
-    known = _Known(scores)
+    known = _QueryValues(scores)
     for value in sorted(most):
         design = task.design.within(every[value]) if task.design else None
         yield value, members[value], known.estimate(members[value], design)
@@ -99,7 +99,7 @@ def _values(query: Query, dimension: str, documents: Mapping[str, str]) -> Itera
     return [getattr(query, dimension) or NOT_SET]
 
 
-class _Known:
+class _QueryValues:
     """The values of all queries, to take means of some."""
 
     def __init__(self, scores: Scores | None) -> None:

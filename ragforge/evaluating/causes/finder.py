@@ -26,7 +26,7 @@ _CROWDED: Final = 3
 FULL_GRADE: Final = 3
 """Of a chunk that answers on its own."""
 _PART_GRADE: Final = 2
-_ALIKE: Final = 1e-9
+_ROUNDING: Final = 1e-9
 """Differences that rounding makes."""
 _SETS: Final = frozenset({"SetP", "SetF"})
 """Measures that are best where nothing but relevant chunks is retrieved."""
@@ -223,10 +223,11 @@ def apply_rules(case: Case) -> dict[CauseCode, str]:
     if not case.ranked:
         return {"nothing_retrieved": ""}
     found = {code: rule(case) for code, rule in RULES.items()}
-    return {code: detail for code, detail in found.items() if detail is not None} or _rest(case)
+    applying = {code: detail for code, detail in found.items() if detail is not None}
+    return applying or _order_or_missed(case)
 
 
-def _rest(case: Case) -> dict[CauseCode, str]:
+def _order_or_missed(case: Case) -> dict[CauseCode, str]:
     """Return what is left where no rule applies: the order, or lesser chunks that are missing."""
     top = case.ranked[: case.cutoff]
     grades = [case.grades.get(chunk_id) or 0 for chunk_id in top]
@@ -376,7 +377,7 @@ class CauseFinder:
         self._has_corpus = False
         self._missing = {item for key in task.qrels for item in task.relevant_in(key)}
         """Relevant chunks, and documents, that were not among the chunks taken."""
-        best = _best(task, self._measure)
+        best = _best_values(task, self._measure)
         self._runs = sorted(runs, key=lambda run: run.name)
         self._bad = {run.name: list(_bad(run, task, self._measure, best)) for run in self._runs}
         for _, _, case in self._cases():
@@ -456,12 +457,12 @@ def _bad(
     }
     found = [_Bad(query_id, None, None, state) for query_id, state in states.items()]
     for query_id, value in zip(scores.query_ids, scores.values(measure), strict=True):
-        if value < best[query_id] - _ALIKE or not best[query_id]:
+        if value < best[query_id] - _ROUNDING or not best[query_id]:
             found.append(_Bad(query_id, value, best[query_id], None))
     yield from sorted(found, key=lambda bad: bad.query_id)
 
 
-def _best(task: Task, measure: Measure) -> dict[str, float]:
+def _best_values(task: Task, measure: Measure) -> dict[str, float]:
     """Return the highest value of each query that its judgments allow."""
     [ground] = grounds(task.qrels, task.relevant, [str(measure)], task.rel_threshold)
     lowest = (measure.rel or ground.rel_threshold) if measure.name in _SETS else 0

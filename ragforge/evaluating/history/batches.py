@@ -112,7 +112,7 @@ def batch_series(
         runs: In the order in which they are to stand.
         newest: Batches to show at most, the last by name.
     """
-    newest_batches = sorted(batches, key=_natural)[-newest:]
+    newest_batches = sorted(batches, key=_natural_order)[-newest:]
     notes: list[str] = []
     series: dict[str, list[tuple[BatchMean, BatchRun]]] = {}
     for run in runs:
@@ -124,10 +124,10 @@ def batch_series(
             if row is not None:
                 series.setdefault("" if run.is_logged else row.run, []).append((row, run))
     if "" in series:
-        series[""].sort(key=lambda pair: _natural(pair[0].batch))
+        series[""].sort(key=lambda pair: _natural_order(pair[0].batch))
     return BatchSeries(
         measure,
-        tuple(row for rows in series.values() for row in _held_against(rows)),
+        tuple(row for rows in series.values() for row in _with_differences(rows)),
         tuple(dict.fromkeys(notes)),
     )
 
@@ -204,7 +204,7 @@ def _weighted(measure: str, values: Floats, weights: Floats) -> Level:
     return Level(mean, Ends(resampled.low, resampled.high))
 
 
-def _held_against(rows: Sequence[tuple[BatchMean, BatchRun]]) -> Iterable[BatchMean]:
+def _with_differences(rows: Sequence[tuple[BatchMean, BatchRun]]) -> Iterable[BatchMean]:
     """Yield rows of one series, each with its difference to the batch before."""
     names = list(dict.fromkeys(row.batch for row, _ in rows))
     by_batch = {name: [pair for pair in rows if pair[0].batch == name] for name in names}
@@ -213,12 +213,14 @@ def _held_against(rows: Sequence[tuple[BatchMean, BatchRun]]) -> Iterable[BatchM
         before = by_batch[names[place - 1]] if place else []
         # Of several runs of logs on one batch nobody knows which is the one before.
         if len(before) == 1 and len(by_batch[row.batch]) == 1:
-            yield _against(before[0], (row, run))
+            yield _with_difference(before[0], (row, run))
         else:
             yield row
 
 
-def _against(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]) -> BatchMean:
+def _with_difference(
+    before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]
+) -> BatchMean:
     old, new = before[0], now[0]
     unknown = _why_unknown(before, now)
     levels, is_as_asked = (old.over_queries, new.over_queries), False
@@ -226,7 +228,7 @@ def _against(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]
         levels, is_as_asked = (old.as_asked, new.as_asked), True
     elif not unknown and old.draw != new.draw:
         unknown = f"it was drawn by {new.draw}, and {one_line(old.batch, 40)} by {old.draw}"
-    ends = _between(*levels, bounded=is_bounded(new.measure))
+    ends = _difference_ends(*levels, bounded=is_bounded(new.measure))
     if not unknown and ends is None:
         unknown = f"too few questions of {one_line(old.batch, 40)} or of this batch weigh enough"
     if unknown:
@@ -235,7 +237,7 @@ def _against(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, BatchRun]
     return replace(new, since=old.batch, diff=diff, interval=ends, is_as_asked=is_as_asked)
 
 
-def _between(old: Level, new: Level, *, bounded: bool) -> Ends | None:
+def _difference_ends(old: Level, new: Level, *, bounded: bool) -> Ends | None:
     """Return the interval of the difference of two means of different queries.
 
     Source: `ragforge.measures.rates.interval_of_difference`.
@@ -266,7 +268,7 @@ def _why_unknown(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, Batch
     return ""
 
 
-def _natural(name: str) -> list[tuple[bool, int, str]]:
+def _natural_order(name: str) -> list[tuple[bool, int, str]]:
     """Return a key by which week9 comes before week10."""
     return [
         (False, int(part), "") if part.isdecimal() else (True, 0, part)

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.records import Evaluation, Grader
 
-_BESIDE: Final = {
+_OTHER_QUERIES: Final = {
     "moved": "",
     "equal": "; the queries that did not fail came out as before",
     "unknown": "; whether the other queries are ranked as before cannot be told",
@@ -95,11 +95,12 @@ def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
     if not is_of_same_part(before, now):
         yield Change(
             "selection",
-            f"The queries measured changed: {_part(before)} before, now {_part(now)}; only what is "
+            f"The queries measured changed: {_part_in_words(before)} before, "
+            f"now {_part_in_words(now)}; only what is "
             "said of the same items is of the system.",
         )
     if old.queries == new.queries and not stands_for_same(before, now):
-        yield Change("items", f"The items changed: {_stood_for(before, now)}.")
+        yield Change("items", f"The items changed: {_changed_weights(before, now)}.")
     if old.queries != new.queries:
         version = f" (version {before.version}, now {now.version})"
         yield Change(
@@ -111,7 +112,7 @@ def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
 
 def is_of_same_part(a: Evaluation, b: Evaluation) -> bool:
     """Whether two evaluations were made on what the same flags choose, such as all queries."""
-    return _asked(a) == _asked(b)
+    return _flags_of(a) == _flags_of(b)
 
 
 def stands_for_same(a: Evaluation, b: Evaluation) -> bool:
@@ -123,7 +124,7 @@ def _sizes(of: Evaluation) -> dict[str, int]:
     return {part.stratum: part.n_queries for part in of.selection.strata} if of.selection else {}
 
 
-def _stood_for(before: Evaluation, now: Evaluation) -> str:
+def _changed_weights(before: Evaluation, now: Evaluation) -> str:
     """Say how what the same queries of a sample stand for changed, with the weights of strata."""
     sizes = _sizes(before), _sizes(now)
     totals = [sum(of.values()) for of in sizes]
@@ -140,11 +141,11 @@ def _stood_for(before: Evaluation, now: Evaluation) -> str:
     return f"{said}; weights: {'; '.join(weights)}" if weights else said
 
 
-def _asked(of: Evaluation) -> tuple[object, ...]:
+def _flags_of(of: Evaluation) -> tuple[object, ...]:
     return of.selection.asked if of.selection else ()
 
 
-def _part(of: Evaluation) -> str:
+def _part_in_words(of: Evaluation) -> str:
     return of.selection.in_words if of.selection else "the whole set"
 
 
@@ -205,7 +206,9 @@ def _rest(before: Evaluation, now: Evaluation) -> Iterator[Change]:
             f"Failures: {before.n_failed:,} of {plural(before.n_queries, 'query', 'queries')}, "
             f"now {now.n_failed:,} of {now.n_queries:,}"
         )
-        yield Change("failures", f"{counts}{_BESIDE[_by_bridge(before, now)] if ranked else ''}.")
+        yield Change(
+            "failures", f"{counts}{_OTHER_QUERIES[_by_bridge(before, now)] if ranked else ''}."
+        )
     if before.tool_version != now.tool_version:
         yield Change(
             "tool", f"ragforge was {before.tool_version} before, and is {now.tool_version} now."

@@ -97,11 +97,12 @@ def _cause(before: Evaluation, now: Evaluation, measure: str, same: BridgeMean) 
 
 def _differences(old: MeasuredMean, new: MeasuredMean) -> tuple[float, float, float]:
     """Return the least difference of two means that failures allow, their own, and the greatest."""
-    (old_least, old_mean, old_most), (new_least, new_mean, new_most) = _bounds(old), _bounds(new)
+    old_least, old_mean, old_most = _failure_bounds(old)
+    new_least, new_mean, new_most = _failure_bounds(new)
     return new_least - old_most, new_mean - old_mean, new_most - old_least
 
 
-def _bounds(of: MeasuredMean) -> tuple[float, float, float]:
+def _failure_bounds(of: MeasuredMean) -> tuple[float, float, float]:
     assert of.mean is not None
     return (
         of.mean if of.least is None else of.least,
@@ -134,7 +135,7 @@ class RunHistory:
     steps: tuple[Step, ...]
     """The same, repeats put together."""
     measures: tuple[str, ...]
-    """Those that are told, the one that is drawn first."""
+    """Those that are reported, the one that is drawn first."""
     before: Evaluation | None
     """The one before the newest state; None where all are alike."""
     now: Evaluation
@@ -184,8 +185,8 @@ def run_history(
         dataset: Where the set is.
     """
     names = tuple(measures) or tuple(evaluations[-1].measures)
-    told = until_change(comparable(evaluations))
-    before, now = (told[-2] if len(told) > 1 else None), told[-1]
+    distinct = until_change(comparable(evaluations))
+    before, now = (distinct[-2] if len(distinct) > 1 else None), distinct[-1]
     pairs = {name: last_two_states(evaluations, name) for name in names}
     return RunHistory(
         run=now.run,
@@ -208,8 +209,8 @@ def last_two_states(
 ) -> tuple[Evaluation, Evaluation] | None:
     """Return the last two evaluations that have a measure, repeats at the end left out."""
     having = [item for item in evaluations if measure in item.measures]
-    told = until_change(comparable(having))
-    return (told[-2], told[-1]) if len(told) > 1 else None
+    distinct = until_change(comparable(having))
+    return (distinct[-2], distinct[-1]) if len(distinct) > 1 else None
 
 
 def steps(evaluations: Iterable[Evaluation]) -> Iterator[Step]:
@@ -226,13 +227,15 @@ def steps(evaluations: Iterable[Evaluation]) -> Iterator[Step]:
             evaluation=now,
             count=len(same),
             changes=() if before is None else tuple(changes(before, same[0])),
-            calls=None if before is None else _more(before.spent.calls, now.spent.calls),
-            cost_usd=None if before is None else _more(before.spent.cost_usd, now.spent.cost_usd),
+            calls=None if before is None else _increase(before.spent.calls, now.spent.calls),
+            cost_usd=None
+            if before is None
+            else _increase(before.spent.cost_usd, now.spent.cost_usd),
         )
         before = now
 
 
-def _more(old: N | None, new: N | None) -> N | None:
+def _increase(old: N | None, new: N | None) -> N | None:
     """Return what came to a total; None where it is not known, or was set back."""
     return None if old is None or new is None or new < old else new - old
 

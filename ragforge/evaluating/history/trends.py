@@ -36,7 +36,7 @@ from ragforge.records import Baseline, BridgeMean, Evaluation, MeasuredMean, Mix
 
 LEAST_DIFFERENCE: Final = 0.05
 """What a difference has to be for people to care, where they do not say."""
-_NOTHING: Final = 1e-9
+_ROUNDING: Final = 1e-9
 TrendVerdict: TypeAlias = Literal["IMPROVING", "DEGRADING", "STABLE", "UNKNOWN"]
 
 
@@ -126,7 +126,9 @@ def _paired(
         ends = Ends(0.0, 0.0)
     elif n_left_out <= LEFT_OUT * len(readings):
         every = design.stratified(readings) if design else None
-        ends = _widest(_Moved(moved, drawn), [*readings.values()], every, is_bounded(measure))
+        ends = _widest_interval(
+            _Differences(moved, drawn), [*readings.values()], every, is_bounded(measure)
+        )
     return BridgeMean(
         n=len(moved),
         before=_mean(before, drawn),
@@ -137,19 +139,19 @@ def _paired(
         n_rescored=sum(items[key].is_rescored for key in known),
         n_left_out=n_left_out,
         n_mixed=sum(measure in item.lacking for item in items.values()),
-        sd=_sd(moved),
+        sd=_deviation(moved),
         n_tied=int((moved == 0).sum()),
     )
 
 
-def _sd(moved: Floats) -> float | None:
+def _deviation(moved: Floats) -> float | None:
     if len(moved) < LEAST_VALUES:
         return None
     return 0.0 if is_constant(moved) else standard_deviation(moved)
 
 
 @dataclass(frozen=True, slots=True)
-class _Moved:
+class _Differences:
     """Differences, and of which strata they are."""
 
     values: Floats
@@ -162,8 +164,8 @@ def _mean(values: Sequence[float], drawn: Stratified | None) -> float:
     return weighted_mean(values, drawn.weights)
 
 
-def _widest(
-    moved: _Moved,
+def _widest_interval(
+    moved: _Differences,
     readings: Sequence[tuple[Reading, Reading]],
     every: Stratified | None,
     bounded: bool,
@@ -176,13 +178,13 @@ def _widest(
         return None
     lows = differences([old.high for old, _ in readings], [new.low for _, new in readings])
     highs = differences([old.low for old, _ in readings], [new.high for _, new in readings])
-    low, high = (_bridged_interval(_Moved(of, every), bounded) for of in (lows, highs))
+    low, high = (_bridged_interval(_Differences(of, every), bounded) for of in (lows, highs))
     if ends is None or low is None or high is None:
         return None
     return Ends(min(ends.low, low.low), max(ends.high, high.high))
 
 
-def _bridged_interval(moved: _Moved, bounded: bool) -> Ends | None:
+def _bridged_interval(moved: _Differences, bounded: bool) -> Ends | None:
     """Return the 95 % interval of the mean difference; None where so few items allow none.
 
     Source: as `ragforge.measures.comparing`.
@@ -254,7 +256,7 @@ def queries_needed_by(trend: Trend, least: float) -> QueriesNeeded | None:
     """
     if trend.verdict != "STABLE" or not trend.sd or trend.diff is None:
         return None
-    seen = queries_needed(trend.diff, trend.sd) if abs(trend.diff) > _NOTHING else None
+    seen = queries_needed(trend.diff, trend.sd) if abs(trend.diff) > _ROUNDING else None
     return QueriesNeeded(
         for_seen=None if seen is None or seen <= trend.n else seen,
         least=least,
@@ -453,10 +455,10 @@ def _with_failures(ends: Ends | None, old: MeasuredMean, new: MeasuredMean) -> E
     if ends is None:
         return None
     return Ends(
-        ends.low - _distance(new.mean, new.least) - _distance(old.mean, old.most),
-        ends.high + _distance(new.mean, new.most) + _distance(old.mean, old.least),
+        ends.low - _shift(new.mean, new.least) - _shift(old.mean, old.most),
+        ends.high + _shift(new.mean, new.most) + _shift(old.mean, old.least),
     )
 
 
-def _distance(mean: float | None, bound: float | None) -> float:
+def _shift(mean: float | None, bound: float | None) -> float:
     return 0.0 if mean is None or bound is None else abs(mean - bound)
