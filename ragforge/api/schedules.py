@@ -13,7 +13,6 @@ from string import Template
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ragforge.api.call import Handle, as_keywords, naming_keywords
 from ragforge.api.results import Result
 from ragforge.config import load
 from ragforge.errors import UsageError
@@ -22,6 +21,7 @@ from ragforge.files.shipped_folders import shipped
 from ragforge.files.text import checked_name
 
 if TYPE_CHECKING:
+    from ragforge.api.call import Handle
     from ragforge.api.keywords import GateKeywords
 
 CheckGate: TypeAlias = Callable[[str, list[str]], None]
@@ -215,13 +215,15 @@ def schedule(
         "program": program,
     }
     texts = {key: None if value is None else str(value) for key, value in given.items()}
+    from ragforge.api.call import as_keywords, naming_keywords  # The command needs neither.
+
     with naming_keywords():
         made = fill_schedule(name, texts, lambda text, words: None)
     return replace(made, notes=tuple(map(as_keywords, made.notes)))
 
 
 def schedule_of(
-    handle: Handle,
+    handle: "Handle",
     name: str,
     *,
     config: str | PathLike[str] | None = None,
