@@ -172,9 +172,9 @@ def slice_tables(systems: Sequence[AnswerSummary]) -> list[Table]:
     tables: list[Table] = []
     for dimension in DIMENSIONS:
         parts = {item.system: _parts_of(item, dimension) for item in systems}
-        if any(len(found) > 1 for found in parts.values()):
+        if any(len(slices) > 1 for slices in parts.values()):
             rows = tuple(
-                (system, *_slice(part)) for system, found in parts.items() for part in found
+                (system, *_slice(part)) for system, slices in parts.items() for part in slices
             )
             notes = [_left_out(systems, dimension), "" if tables else _SLICES_NOTE]
             tables.append(_slice_table(dimension, rows, " ".join(filter(None, notes))))
@@ -246,8 +246,8 @@ def count_of(rate: Rate) -> str:
 
 def share_of(cell: Cell) -> str:
     """Return the share of a field with its interval."""
-    found = cell.share.interval
-    reach = f", {100 * found.low:.0f} to {100 * found.high:.0f} %" if found else ""
+    interval = cell.share.interval
+    reach = f", {100 * interval.low:.0f} to {100 * interval.high:.0f} %" if interval else ""
     return share(cell.share.mean) + reach
 
 
@@ -263,10 +263,10 @@ def _rate_cells(rate: Rate) -> tuple[str, ...]:
 
 
 def _parts_of(item: AnswerSummary, dimension: str) -> list[AnswerSlice]:
-    found = [part for part in item.slices if part.dimension == dimension]
-    if dimension == "document" and len(found) > DOCUMENTS:
-        return sorted(found, key=lambda part: (-part.n_queries, part.value))[:DOCUMENTS]
-    return found
+    parts = [part for part in item.slices if part.dimension == dimension]
+    if dimension == "document" and len(parts) > DOCUMENTS:
+        return sorted(parts, key=lambda part: (-part.n_queries, part.value))[:DOCUMENTS]
+    return parts
 
 
 def _slice(part: AnswerSlice) -> Iterable[str]:
@@ -388,9 +388,9 @@ def _slice_json(part: AnswerSlice) -> _JsonObject:
 
 
 def _length(check: LengthCheck) -> _JsonObject:
-    found = check.slope
+    slope = check.slope
     is_suspicious = check.is_suspicious
-    return {"slope": found.slope, "p": found.p, "n": found.n, "is_suspicious": is_suspicious}
+    return {"slope": slope.slope, "p": slope.p, "n": slope.n, "is_suspicious": is_suspicious}
 
 
 def _diagnosis_json(grid: Diagnosis) -> _JsonObject:

@@ -250,7 +250,7 @@ def part_sentences(report: ComparisonReport) -> list[str]:
 def by_pair(items: Iterable[Compared]) -> list[list[Compared]]:
     """Return the comparisons of each two together."""
     grouped = groupby(items, key=lambda item: (item.comparison.a, item.comparison.b))
-    return [list(found) for _, found in grouped]
+    return [list(pair) for _, pair in grouped]
 
 
 def _display_name(name: str) -> str:
@@ -261,8 +261,8 @@ def _display_name(name: str) -> str:
 def survivors(report: ComparisonReport) -> list[Comparison]:
     """Return the differences that survive the correction, by measure, the surest first."""
     order = {measure: place for place, measure in enumerate(report.measures)}
-    shown = [item.comparison for item in report.items if item.better is not None]
-    return sorted(shown, key=lambda item: (order[item.measure], item.p, -abs(item.diff or 0.0)))
+    surviving = [item.comparison for item in report.items if item.better is not None]
+    return sorted(surviving, key=lambda item: (order[item.measure], item.p, -abs(item.diff or 0.0)))
 
 
 def interval_text(ends: Ends | None, digits: int = SHORT) -> str:

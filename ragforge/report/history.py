@@ -95,13 +95,13 @@ def history_text(
         queries += f" ({last.selection.in_words})"
     title = f"{one_line(history.run)}: {count}, the last of {queries} at {_minute(last.at)}"
     steps = history.steps[-rows:]
-    listed = _steps_table(steps, history.measures[0]) if history.measures else ""
-    drawn = _chart(steps, history.measures[0], width) if history.measures else []
+    table = _steps_table(steps, history.measures[0]) if history.measures else ""
+    chart = _chart(steps, history.measures[0], width) if history.measures else []
     parts = [
         "\n".join([title, *_change_lines(history)]),
         _trends_text(history, least),
-        listed,
-        "\n".join(drawn),
+        table,
+        "\n".join(chart),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -124,10 +124,10 @@ def _change_lines(history: RunHistory) -> list[str]:
 
 
 def _is_of_head(history: RunHistory, moved: Moved) -> bool:
-    """Whether it is of the measure that is told first, and between the states that are."""
-    of = history.trends[0]
+    """Whether it is of the measure that comes first, and between the states that are."""
+    first = history.trends[0]
     ends = history.before.evaluation_id if history.before else "", history.now.evaluation_id
-    return moved.measure == of.measure and (of.since, of.until) == ends
+    return moved.measure == first.measure and (first.since, first.until) == ends
 
 
 def _cause_line(moved: Moved) -> str:
@@ -310,14 +310,14 @@ def _steps_table(steps: Sequence[Step], measure: str) -> str:
 
 def _step_row(step: Step, measure: str) -> list[str]:
     item = step.evaluation
-    of = item.measures.get(measure)
+    mean = item.measures.get(measure)
     judges = sorted({grader.model or grader.kind or "" for grader in item.graders} - {""})
     return [
         _minute(item.at),
         f"x{step.count}" if step.count > 1 else "",
         str(item.version),
-        _n_queries(item, of),
-        _mean_with_ends(of),
+        _n_queries(item, mean),
+        _mean_with_ends(mean),
         str(item.n_failed),
         share(item.n_holes, item.n_retrieved),
         one_line(", ".join(judges), 30) or MISSING,

@@ -51,10 +51,10 @@ def markdown_block(
     if isinstance(block, Listing):
         head = [f"{'#' * level} {block.title.capitalize()}", ""] if block.title else []
         return "\n".join([*head, *(f"- {escape(one_line(line, 1000))}" for line in block.lines)])
-    return markdown_table(block, level)
+    return _markdown_table(block, level)
 
 
-def markdown_table(table: Table, level: int = 2) -> str:
+def _markdown_table(table: Table, level: int = 2) -> str:
     """Return a table under its title."""
     columns = zip(*table.rows, strict=True)
     rule = ["---:" if numeric_column(column) else ":---" for column in columns]

@@ -294,15 +294,15 @@ def provenance_table(made: Making) -> Table:
 
 
 def _attention(run: RunSummary) -> Iterable[str]:
-    listed = run.attention
+    queries = run.attention
     counts: Sequence[Sequence[str]] = (
-        listed.without_hit,
-        listed.perfect,
-        listed.failed,
-        listed.missing,
-        listed.without_relevant,
-        listed.without_judgments,
-        listed.judgments_failed,
+        queries.without_hit,
+        queries.perfect,
+        queries.failed,
+        queries.missing,
+        queries.without_relevant,
+        queries.without_judgments,
+        queries.judgments_failed,
     )
     yield from (f"{len(query_ids):,}" for query_ids in counts)
 

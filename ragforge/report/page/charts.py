@@ -95,7 +95,7 @@ def bar_chart(chart: Bars) -> Html:
     ]
     axis = element("line", class_="axis", x1=0, x2=WIDTH, y1=base, y2=base)
     frame = Frame(chart.key, chart.title, chart.description, base + _BOTTOM)
-    return framed(frame, join(bars), axis, class_=tone_class(chart.tone))
+    return framed(frame, join(bars), axis, class_=_tone_class(chart.tone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +234,10 @@ def line_chart(chart: Chart) -> Html:
 
 def run_label(name: str, place: int) -> Html:
     """Return a run's name after a dot of the colour that its place gives it."""
-    return join([element("span", class_=f"dot {tone_class(place)}"), element("bdi", name)])
+    return join([element("span", class_=f"dot {_tone_class(place)}"), element("bdi", name)])
 
 
-def tone_class(place: int) -> str:
+def _tone_class(place: int) -> str:
     """Return the class of a colour; they repeat."""
     return f"tone-{place % TONES}"
 
@@ -283,7 +283,7 @@ def _band(line: Line, across: Scale, up: Scale) -> Html | None:
         return None
     lower = [f"{x:.1f},{low:.1f}" for x, low, _ in known]
     upper = [f"{x:.1f},{high:.1f}" for x, _, high in reversed(known)]
-    tone = f"band {tone_class(line.tone)}"
+    tone = f"band {_tone_class(line.tone)}"
     return element("polygon", class_=tone, points=" ".join([*lower, *upper]))
 
 
@@ -293,7 +293,7 @@ def _line(line: Line, across: Scale, up: Scale, *, with_dots: bool) -> Html:
     drawn = element("polyline", class_=_class(line), points=path)
     if not with_dots and len(places) > 1:
         return drawn
-    tone = f"spot {tone_class(line.tone)}"
+    tone = f"spot {_tone_class(line.tone)}"
     dots = [element("circle", class_=tone, cx=f"{x:.1f}", cy=f"{y:.1f}", r=3) for x, y in places]
     whiskers = [_whisker(point, line, across, up) for point in line.points]
     return join([*whiskers, drawn, *dots])
@@ -304,9 +304,9 @@ def _whisker(point: Point, line: Line, across: Scale, up: Scale) -> Html | None:
         return None
     x = f"{across.place(point.x):.1f}"
     ends = {"y1": f"{up.place(point.low):.1f}", "y2": f"{up.place(point.high):.1f}"}
-    return element("line", class_=f"whisker {tone_class(line.tone)}", x1=x, x2=x, **ends)
+    return element("line", class_=f"whisker {_tone_class(line.tone)}", x1=x, x2=x, **ends)
 
 
 def _class(line: Line) -> str:
     dotted = " dotted" if line.is_dotted else ""
-    return f"drawn {tone_class(line.tone)} dash-{line.tone % TONES}{dotted}"
+    return f"drawn {_tone_class(line.tone)} dash-{line.tone % TONES}{dotted}"
