@@ -1,0 +1,86 @@
+"""Lengths and places of what runs retrieved: chunks of the set, and texts that others cut."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ragforge.corpus.quality import token_count
+from ragforge.corpus.text_locations import documents_of
+from ragforge.files.set.dataset import Dataset
+from ragforge.records import Chunk, Span
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedText:
+    """A text that was retrieved, and where it stands.
+
+    Args:
+        length: Its characters.
+        n_tokens: What it takes of a prompt, estimated.
+        places: Where it stands in the documents; none where that is not known, several where they
+            repeat it.
+        text: Its wording where it has no place, so that quotes can be looked for in it; else "".
+    """
+
+    length: int
+    n_tokens: int
+    places: tuple[Span, ...] = ()
+    text: str = ""
+
+
+def retrieved_places(dataset: Dataset, ids: Collection[str]) -> dict[str, PlacedText]:
+    """Return what is retrieved under some ids: chunks, texts of retrievers, whole documents.
+
+    The chunks are read once, one at a time. An id that the set knows nothing of is left out.
+
+    Args:
+        dataset: Has chunks, and `retrieved.jsonl` where texts that are no chunks were retrieved.
+        ids: As runs hold them.
+
+    Raises:
+        DataError: The chunks or the texts cannot be read.
+    """
+    placed = {
+        item.chunk_id: _placed(item.text, item.places)
+        for item in dataset.retrieved_texts()
+        if item.chunk_id in ids
+    }
+    if dataset.chunks_path.exists():
+        placed |= _of_chunks(dataset.chunks(), ids)
+    return placed
+
+
+def _of_chunks(chunks: Iterable[Chunk], ids: Collection[str]) -> dict[str, PlacedText]:
+    placed: dict[str, PlacedText] = {}
+    of_documents: list[Chunk] = []
+    for chunk in chunks:
+        if chunk.chunk_id in ids:
+            placed[chunk.chunk_id] = _placed(chunk.text, _place(chunk))
+        if chunk.doc_id in ids:
+            of_documents.append(chunk)
+    return _whole(of_documents) | placed
+
+
+def _whole(chunks: Sequence[Chunk]) -> dict[str, PlacedText]:
+    """Return whole documents by id, as their chunks have them."""
+    texts = documents_of(chunks)
+    starts: dict[str, int] = {}
+    unplaced = {chunk.doc_id for chunk in chunks if not _place(chunk)}
+    for chunk in chunks:
+        starts[chunk.doc_id] = min(chunk.start, starts.get(chunk.doc_id, chunk.start))
+    placed = {}
+    for doc_id, text in texts.items():
+        span = Span(doc_id=doc_id, start=starts[doc_id], end=len(text))
+        places = () if doc_id in unplaced else (span,)
+        placed[doc_id] = _placed(text[starts[doc_id] :], places)
+    return placed
+
+
+def _place(chunk: Chunk) -> tuple[Span, ...]:
+    """Return the place of a chunk; none where it has no offsets."""
+    if chunk.end <= chunk.start:
+        return ()
+    return (Span(doc_id=chunk.doc_id, start=chunk.start, end=chunk.end),)
+
+
+def _placed(text: str, places: tuple[Span, ...]) -> PlacedText:
+    return PlacedText(len(text), token_count(text), places, "" if places else text)
