@@ -78,7 +78,7 @@ def carry_judgments(
         parent: The version before.
         diff: What changed in the corpus.
         updated: The queries as they are now.
-        judges: Who would judge today; see `Bench.provenances`.
+        judges: Who would judge today; see `Judges.provenances`.
 
     Returns:
         Numbers of grades, as they are in `staged` now.
