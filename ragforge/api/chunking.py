@@ -1,6 +1,6 @@
 """Cutting documents into chunks, and what is wrong with chunks."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from os import PathLike
@@ -12,6 +12,7 @@ from ragforge.api.call import CHUNK, Call, begin
 from ragforge.api.keywords import ChunkKeywords
 from ragforge.api.results import Result, plain_values
 from ragforge.api.sources import Documents, Records, as_documents, as_optional_file
+from ragforge.config import ChunkSettings
 from ragforge.corpus.chunk_files import chunk_documents, write_corpus, write_ready_made
 from ragforge.corpus.origins.fetching import FetchedPaths, fetch_documents
 from ragforge.corpus.quality import ChunkQuality, Inspector
@@ -19,6 +20,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import MIRRORS, OWN_FOLDER
 from ragforge.files.formats.chunks import read_chunks
 from ragforge.files.record_files import read_records
+from ragforge.observe import Observer
 from ragforge.records import Chunk
 from ragforge.report.chunk_quality import quality_json, quality_text
 
@@ -61,12 +63,9 @@ class Chunked(Result):
 
     def quality(self) -> "QualityReport":
         """Find chunks that are too small, too large, cut in two, repeated, stale or unreadable."""
-        inspector = Inspector(self.max_chars)
-        for chunk in self:
-            inspector.add(chunk)
-        quality = inspector.quality()
-        assert quality is not None
-        return QualityReport(quality)
+        report = quality_of(self, self.max_chars)
+        assert report is not None
+        return report
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `ragforge chunk --json` prints."""
@@ -139,33 +138,43 @@ def chunk(
     with (
         begin(CHUNK, settings, {}) as call,
         as_optional_file(chunks) as chunk_file,
-        _files(documents, place, call) as paths,
+        as_documents(documents) as named,
+        files_of(named, place, call.settings.chunk, call.observer) as paths,
     ):
         max_chars = call.settings.chunk.max_chars
         if place is None:
             held = tuple(_cut(paths, chunk_file, call))
-            return Chunked(_sizes(held), max_chars, held=held, notes=tuple(call.notes))
+            return Chunked(sizes_of(held), max_chars, held=held, notes=tuple(call.notes))
         if chunk_file is None:
             write_corpus(
                 paths, call.settings.chunk, paths.observer_naming_origins(call.observer), place
             )
         else:
             write_ready_made(chunk_file, place)
-        sizes = _sizes(read_records(place, Chunk))
+        sizes = sizes_of(read_records(place, Chunk))
         return Chunked(sizes, max_chars, place, notes=tuple(call.notes))
 
 
 @contextmanager
-def _files(documents: Documents | None, out: Path | None, call: Call) -> Iterator[FetchedPaths]:
+def files_of(
+    documents: Sequence[str | Path], out: Path | None, settings: ChunkSettings, observer: Observer
+) -> Iterator[FetchedPaths]:
     """Lend documents as files; mirrors of origins stay beside what is written, if anything."""
     with ExitStack() as stack:
         if out is None:
             mirrors = Path(stack.enter_context(TemporaryDirectory(prefix="ragforge-")))
         else:
             mirrors = out.absolute().parent / OWN_FOLDER / MIRRORS
-        named = stack.enter_context(as_documents(documents))
-        settings = call.settings.chunk
-        yield stack.enter_context(fetch_documents(named, mirrors, call.observer, settings))
+        yield stack.enter_context(fetch_documents(documents, mirrors, observer, settings))
+
+
+def quality_of(chunks: Iterable[Chunk], max_chars: int) -> QualityReport | None:
+    """Return what is wrong with chunks; None where there is none."""
+    inspector = Inspector(max_chars)
+    for chunk in chunks:
+        inspector.add(chunk)
+    quality = inspector.quality()
+    return None if quality is None else QualityReport(quality)
 
 
 def _cut(paths: FetchedPaths, chunk_file: Path | None, call: Call) -> Iterator[Chunk]:
@@ -174,7 +183,7 @@ def _cut(paths: FetchedPaths, chunk_file: Path | None, call: Call) -> Iterator[C
     return chunk_documents(paths, call.settings.chunk, paths.observer_naming_origins(call.observer))
 
 
-def _sizes(chunks: Iterable[Chunk]) -> ChunkSizes:
+def sizes_of(chunks: Iterable[Chunk]) -> ChunkSizes:
     """Return counts and sizes.
 
     Raises:

@@ -16,9 +16,7 @@ Examples:
 
 import argparse
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ragforge.api.progress import Progress, say
@@ -54,7 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     _check(arguments)
     settings = settings_of(arguments).chunk
-    with _fetched(arguments, settings) as arguments.documents:
+    from ragforge.api.chunking import files_of
+
+    observer = Progress(arguments.quiet)
+    with files_of(arguments.documents, arguments.out, settings, observer) as arguments.documents:
         return _run(arguments, settings)
 
 
@@ -81,21 +82,6 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("chunk: expected --out FILE, or --report, or both")
 
 
-@contextmanager
-def _fetched(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[list[Path]]":
-    """Lend the documents as files and folders; mirrors stay beside what is written, if anything."""
-    from ragforge.corpus.origins.fetching import fetch_documents
-    from ragforge.files.atomic import MIRRORS, OWN_FOLDER
-
-    with ExitStack() as stack:
-        if arguments.out is None:
-            place = Path(stack.enter_context(TemporaryDirectory(prefix="ragforge-")))
-        else:
-            place = arguments.out.absolute().parent / OWN_FOLDER / MIRRORS
-        observer = Progress(arguments.quiet)
-        yield stack.enter_context(fetch_documents(arguments.documents, place, observer, settings))
-
-
 def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterator[Chunk]":
     """Yield the chunks: those that were written, else as they come."""
     from ragforge.corpus.chunk_files import chunk_documents
@@ -112,41 +98,25 @@ def _chunks(arguments: argparse.Namespace, settings: "ChunkSettings") -> "Iterat
 
 
 def _report(chunks: "Iterator[Chunk]", max_chars: int, arguments: argparse.Namespace) -> None:
-    from ragforge.corpus.quality import Inspector
-    from ragforge.report.chunk_quality import quality_json, quality_text
+    from ragforge.api.chunking import quality_of
 
-    inspector = Inspector(max_chars)
-    for chunk in chunks:
-        inspector.add(chunk)
-    quality = inspector.quality()
+    quality = quality_of(chunks, max_chars)
     if quality is None:
         raise DataError(f"{', '.join(map(str, arguments.documents))}: no text to cut into chunks")
     if arguments.out is not None:
-        say(f"{quality.n_chunks:,} chunks are in {arguments.out}")
+        say(f"{quality.quality.n_chunks:,} chunks are in {arguments.out}")
     if arguments.json:
-        print(dumps(quality_json(quality)))
+        print(dumps(quality.to_dict()))
     else:
-        show(quality_text(quality).rstrip())
+        show(quality.table())
 
 
 def _summarise(chunks: "Iterator[Chunk]", arguments: argparse.Namespace) -> None:
-    doc_ids, sizes = set(), []
-    for chunk in chunks:
-        doc_ids.add(chunk.doc_id)
-        sizes.append(len(chunk.text))
-    sizes.sort()
-    summary = {
-        "out": str(arguments.out),
-        "documents": len(doc_ids),
-        "chunks": len(sizes),
-        "median_chars": sizes[len(sizes) // 2],
-        "largest_chars": sizes[-1],
-    }
+    from ragforge.api.chunking import Chunked, sizes_of
+
+    made = Chunked(sizes_of(chunks), max_chars=0, path=arguments.out)
     if arguments.json:
-        print(dumps(summary))
+        print(dumps(made.to_dict()))
     else:
-        say(
-            f"{summary['chunks']} chunks of {summary['documents']} documents, median "
-            f"{summary['median_chars']} characters, largest {summary['largest_chars']}"
-        )
+        say(made.table())
         print(arguments.out)
