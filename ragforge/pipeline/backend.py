@@ -16,8 +16,6 @@ from ragforge.observe import Event, silent
 from ragforge.pipeline.job import CallPlace, Job
 from ragforge.prompts import Prompt, load_prompt
 from ragforge.records import Chunk, Stage
-from ragforge.retrieval.dense import BATCH
-from ragforge.retrieval.tokens import in_tie_order, searched_text
 from ragforge.stages.asking import Asker
 from ragforge.stages.runner import Workers
 
@@ -169,6 +167,9 @@ async def count_embeddings(
         chunks: The corpus.
         texts: Looked for, each in a call of its own.
     """
+    from ragforge.retrieval.dense import BATCH
+    from ragforge.retrieval.tokens import in_tie_order, searched_text
+
     indexed = [searched_text(chunk) for chunk in in_tie_order(chunks)]
     calls = [indexed[start : start + BATCH] for start in range(0, len(indexed), BATCH)]
     for call in [*calls, *([text] for text in texts if text.strip())]:

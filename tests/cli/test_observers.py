@@ -23,6 +23,21 @@ def test_events_go_to_a_file_without_texts(tmp_path, pairs, serve):
     assert not any("content" in row for row in rows)
 
 
+def test_grades_are_told_as_they_come(tmp_path, pairs, serve):
+    """A dashboard shows what a judge gives while it judges."""
+    events = tmp_path / "events.jsonl"
+    judge(pairs, tmp_path / "out.jsonl", serve(), "--observer", f"events={events}")
+
+    rows = [json.loads(line) for line in events.read_text().splitlines()]
+    judged = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    told = {
+        (row["labels"]["chunk_id"], row["numbers"]["grade"])
+        for row in rows
+        if row["name"] == "grade"
+    }
+    assert told == {(row["chunk_id"], row["grade"]) for row in judged}
+
+
 def test_an_observer_of_the_users_own_is_told(tmp_path, pairs, serve, monkeypatch):
     """Extension points take `module:attribute` everywhere."""
     (tmp_path / "mine.py").write_text("seen = []\ndef observer(event):\n    seen.append(event)\n")

@@ -19,7 +19,8 @@ from ragforge.pipeline.answer.answer_files import (
 )
 from ragforge.pipeline.answer.asking_systems import refuse_to_replace_answers
 from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
-from ragforge.pipeline.job import Job, Mode, all_failed
+from ragforge.pipeline.job import Job, all_failed
+from ragforge.pipeline.observer_events import emit_answer_grades
 from ragforge.records import Answer, AnswerGrade, Fact, Failure, Query
 from ragforge.stages.answer.facts import draw_facts, keeping_facts, lacks_facts
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
@@ -82,7 +83,7 @@ async def grade_system(
         _write_answers(dataset, system, taken)
     given = given_grades(todo, answers)
     if given and job.settings.model.name == OFFLINE and not job.mode.with_judge:
-        return _by_file(dataset, system, given, answers_path, job.mode)
+        return _by_file(dataset, system, given, answers_path, job)
     _note_given_grades(todo, answers, job.observer)
     _note_unknown_passages(taken.unknown, job.observer)
     return await _by_judge(dataset, system, todo, job)
@@ -95,7 +96,7 @@ async def _by_judge(dataset: Dataset, system: str, todo: list[Case], job: Job) -
 
         def keep(graded: Collected[AnswerGrade]) -> None:
             if not job.mode.dry_run:
-                _write(dataset, system, graded)
+                _write(dataset, system, graded, job.observer)
                 backend.note_in(dataset)
 
         grading = await _prepared(dataset, todo, backend, job)
@@ -129,12 +130,12 @@ def _with_chosen_queries(dataset: Dataset, path: Path) -> Dataset:
 
 
 def _by_file(
-    dataset: Dataset, system: str, given: list[AnswerGrade], path: Path, mode: Mode
+    dataset: Dataset, system: str, given: list[AnswerGrade], path: Path, job: Job
 ) -> AnsweringResult:
     """Keep the grades that the answers brought as those that count."""
-    if mode.dry_run:
+    if job.mode.dry_run:
         return AnsweringResult(system, path.name, len(given), [], [], dict(NO_CALLS), path.name)
-    _write(dataset, system, Collected(given, []))
+    _write(dataset, system, Collected(given, []), job.observer)
     return AnsweringResult(system, path.name, len(given), given, [], None, path.name)
 
 
@@ -162,9 +163,12 @@ async def _prepared(dataset: Dataset, todo: list[Case], backend: Backend, job: J
     return await _with_facts(dataset, todo, backend.asker, backend, job)
 
 
-def _write(dataset: Dataset, system: str, graded: Collected[AnswerGrade]) -> None:
+def _write(
+    dataset: Dataset, system: str, graded: Collected[AnswerGrade], observer: Observer
+) -> None:
     mine = f"{system}/"
     dataset.write_answer_grades(system, graded.results)
+    emit_answer_grades(system, graded.results, observer)
     dataset.replace_failures("answer", graded.failures, lambda key: key.startswith(mine))
 
 

@@ -2,8 +2,8 @@ import random
 
 import pytest
 
+from ragforge.pipeline.judge.judge_run import PositionSums
 from ragforge.records import Judgment, Vote
-from ragforge.stages.judge.position import PositionSums
 
 
 def position_effect(judgments):
