@@ -75,7 +75,8 @@ async def retrieve(
     Args:
         handle: The set.
         retriever: A function `f(query, k)` or `f(query)`, plain or async; an object with retrieve,
-            invoke, get_relevant_documents or search; or `bm25`, `chargram`, `dense`, an address
+            invoke, get_relevant_documents or search; a vector store, index, chain or pipeline of
+            a framework; or `bm25`, `chargram`, `dense`, an address
             that takes {"query", "k"}, or `package.module:attribute`.
         name: Of the run; that of the retriever where None. An earlier run of it is replaced.
         max_failures: Share of the queries that may fail, 0.01 or `1%`.

@@ -18,6 +18,7 @@ from ragforge.http_service import Service
 from ragforge.plugins import call, construct, find, method_of, parameters_of
 from ragforge.records import Chunk
 from ragforge.retrieval import Answerer, ContextPassage, SystemAnswer
+from ragforge.retrieval.frameworks import answer_of, ask_of
 from ragforge.retrieval.object_fields import (
     TEXTS,
     ids_of,
@@ -104,8 +105,8 @@ def adapt(
         target: A function `f(query)`, plain or async; an object with one of the methods `answer`,
             `invoke`, `query` or their async twins; a class of such objects whose constructor takes
             nothing, or one argument `chunks`: a list of `Chunk`. Frameworks are recognised by these
-            names and never imported. Plain functions run in threads, several at once. A chain whose
-            input is a mapping needs a function around it.
+            names and never imported, chains and pipelines too. Plain functions run in threads,
+            several at once.
         name: What messages call it.
         chunks: The corpus, for a class that wants it.
         timeout_s: Seconds for one answer. A plain function that takes longer goes on in its thread.
@@ -116,7 +117,7 @@ def adapt(
     where = f"system {name}"
     if isinstance(target, type):
         target = construct(target, where, {"chunks": list(chunks)}, _ADVICE)
-    function = method_of(target, _METHODS, where, "f(query)")
+    function = ask_of(target) or method_of(target, _METHODS, where, "f(query)")
     _refuse_other_arguments(function, where)
     return _UserSystem(function, where, timeout_s)
 
@@ -137,7 +138,7 @@ class _UserSystem:
             if not limit.expired():
                 raise
             raise CallError("error", f"{self._where}: no answer in {self._timeout_s} s") from error
-        return read_answer(result, self._where)
+        return read_answer(answer_of(result), self._where)
 
 
 def _refuse_other_arguments(function: Callable[..., object], where: str) -> None:
@@ -205,7 +206,9 @@ def _normalised_keys(item: object) -> object:
 def _first(item: object, names: Iterable[str]) -> object:
     """Return the first value there is under the names, one that holds something if there is."""
     named = [normal_name(name) for name in names] if isinstance(item, Mapping) else names
-    found = [value for value in values_of(item, named) if not callable(value)]
+    values = values_of(item, named)
+    # A text of LangChain can be called: it was a method once.
+    found = [value for value in values if isinstance(value, str) or not callable(value)]
     full = (value for value in found if not isinstance(value, Sequence) or len(value))
     return next(full, found[0] if found else None)
 

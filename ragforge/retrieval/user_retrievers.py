@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import isawaitable, iscoroutinefunction
 from itertools import pairwise
 from typing import SupportsFloat
 
@@ -14,6 +14,7 @@ from ragforge.http_service import Service
 from ragforge.plugins import call, construct, method_of, parameters_of
 from ragforge.records import Chunk, Hit
 from ragforge.retrieval import Retriever
+from ragforge.retrieval.frameworks import hits_of, search_of
 from ragforge.retrieval.object_fields import (
     TEXTS,
     Note,
@@ -214,8 +215,8 @@ def adapt(
         target: A function `f(query, k)` or `f(query)`, plain or async; an object with one of the
             methods `retrieve`, `invoke`, `get_relevant_documents`, `search` or their async twins;
             a class of such objects whose constructor takes nothing, or one argument `chunks`: a
-            list of `Chunk`. Frameworks are recognised by these names and never imported. Plain
-            functions run in threads, several at once.
+            list of `Chunk`; what `ragforge.retrieval.frameworks` tells by its shape. Frameworks
+            are never imported. Plain functions run in threads, several at once.
         name: What messages call it.
         chunks: The corpus, to know ids and texts.
         note: Told once of each oddity of the results, see `ResultReader`.
@@ -227,7 +228,9 @@ def adapt(
     corpus = list(chunks)
     if isinstance(target, type):
         target = construct(target, f"retriever {name}", {"chunks": corpus}, _ADVICE)
-    search = method_of(target, _METHODS, f"retriever {name}", "f(query, k)")
+    search = search_of(target, f"retriever {name}") or method_of(
+        target, _METHODS, f"retriever {name}", "f(query, k)"
+    )
     reader = ResultReader(f"retriever {name}", corpus, note)
     return _UserRetriever(search, reader, f"retriever {name}", timeout_s)
 
@@ -260,9 +263,13 @@ class _UserRetriever:
             raise CallError(
                 "error", f"{self._where}: no result in {self._timeout_s:g} s{thread}"
             ) from error
-        return self._reader.read(result, query, k)
+        return self._reader.read(hits_of(result, k), query, k)
 
     def _ask(self, query: str, k: int) -> object:
+        result = self._searched(query, k)
+        return result if isawaitable(result) else hits_of(result, k)  # some of them search
+
+    def _searched(self, query: str, k: int) -> object:
         match self._k_parameter:
             case None:
                 return self._search(query)
