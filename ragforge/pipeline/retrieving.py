@@ -18,8 +18,8 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import embedder_of
 from ragforge.pipeline.job import Job
 from ragforge.records import Chunk, Failure, Query, Ranking
-from ragforge.retrieval import Buildable, Retriever
-from ragforge.retrieval.retrievers import make_retriever
+from ragforge.retrieval import Buildable, Embedding, Retriever
+from ragforge.retrieval.retrievers import RERANKED, make_retriever, without_reranking
 from ragforge.stages.runner import Collected, Workers, failure_of
 from ragforge.stages.systems import retrieve
 
@@ -109,6 +109,7 @@ async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> lis
     async with embedder_of(job, dataset) as embedder:
         started = _started(dataset, specs, job, embedder)
         try:
+            await embed_chunks([each.retriever for each in started], job.observer)
             await _at_once(started, queries, job)
         finally:
             if any(each.is_built for each in started):
@@ -120,6 +121,29 @@ async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> lis
     if not any(each.is_built for each in started):
         require_working(made)
     return made
+
+
+async def embed_chunks(retrievers: Iterable[Retriever], observer: Observer) -> None:
+    """Let retrievers compute the vectors of chunks that local models make, as a stage of its own.
+
+    Raises:
+        ConfigError: The package of a model is damaged.
+    """
+    waiting = [each for each in retrievers if isinstance(each, Embedding) and each.n_to_embed]
+    if not waiting:
+        return
+
+    def tell(count: int) -> None:
+        observer(Event("unit", "embed", "done", numbers={"count": float(count)}))
+        observer(Event("tick", "embed"))
+
+    total = float(sum(each.n_to_embed for each in waiting))
+    observer(Event("stage.start", "embed", numbers={"total": total}))
+    try:
+        for each in waiting:
+            await each.embed_chunks(tell)
+    finally:
+        observer(Event("stage.end", "embed"))
 
 
 def require_working(made: Iterable[RunResult]) -> None:
@@ -184,7 +208,9 @@ def _started(
         _RetrieverAtWork(
             name,
             spec,
-            make_retriever(spec, chunks, embedder, note=note, timeout_s=timeout_s),
+            make_retriever(
+                spec, chunks, embedder, folder=dataset.own_place, note=note, timeout_s=timeout_s
+            ),
             known,
         )
         for name, spec in specs.items()
@@ -335,7 +361,11 @@ def _is_stale(dataset: Dataset, name: str) -> bool:
 
 def _without_query(spec: str) -> str:
     """Return a retriever's spec without the query of an address, which may hold a key."""
-    return spec.partition("?")[0] if spec.startswith(("http:", "https:")) else spec
+    if not spec.startswith(("http:", "https:")):
+        return spec
+    address, model = without_reranking(spec)
+    shown = address.partition("?")[0]
+    return f"{shown}{RERANKED}{model}" if model else shown
 
 
 def _n_earlier_queries(dataset: Dataset, name: str, asked: Set[str]) -> int:

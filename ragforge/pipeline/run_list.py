@@ -17,6 +17,7 @@ from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs, reworded_qu
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import checked_name
 from ragforge.records import Judgment, Ranking
+from ragforge.retrieval.retrievers import FUSED, without_reranking
 
 Chunks = Literal["now", "others", "no chunks", "unreadable"]
 TOP: Final = 10
@@ -76,6 +77,11 @@ def names_apart(paths: Sequence[Path]) -> list[str]:
 
 def _name_of(spec: str) -> str:
     """Return a name fit for a file, made of a retriever's spec."""
+    spec, model = without_reranking(spec)
+    if FUSED in spec and "/" not in spec:
+        spec = spec.replace(FUSED, "-and-")
+    if model:
+        spec = f"{spec}-by-{model}"
     kept = "".join(character if character.isalnum() else "-" for character in spec)
     return kept.strip("-")[:60] or "run"
 

@@ -1,6 +1,6 @@
 """What a retriever, an embedder and a RAG system are; the modules here make and reach them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -45,6 +45,27 @@ class Buildable(Protocol):
 
         Raises:
             CallError, EndpointError: It cannot be prepared.
+        """
+        ...
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """A retriever that computes vectors of the chunks in this process, which takes its time."""
+
+    @property
+    def n_to_embed(self) -> int:
+        """Chunks whose vectors are not there yet."""
+        ...
+
+    async def embed_chunks(self, progress: Callable[[int], None]) -> None:
+        """Compute these vectors; a second call does nothing.
+
+        Args:
+            progress: Told of each part how many chunks it had.
+
+        Raises:
+            ConfigError: The model is not installed.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Retrievers made of retrievers: the rankings of several fused, and the top of one ranked anew."""
+"""Retrievers on local models and on other retrievers: by vectors, by fusion, by ranking anew."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -7,15 +7,78 @@ from typing import Final
 import numpy as np
 
 from ragforge.records import Chunk, Hit
-from ragforge.retrieval import Buildable, Retriever
-from ragforge.retrieval.local_vectors import LocalVectors
-from ragforge.retrieval.tokens import searched_text
+from ragforge.retrieval import Buildable, Embedding, Retriever
+from ragforge.retrieval.local_models import Vectors
+from ragforge.retrieval.local_vectors import LocalVectors, Progress, ignore_progress
+from ragforge.retrieval.tokens import in_tie_order, searched_text, top_hits
 
 RRF_K: Final = 60
 """Rank from which on a retriever's opinion fades; Cormack, Clarke and Büttcher 2009, SIGIR."""
 LEAST_DEPTH: Final = 100
 """Ranks that are read of each retriever, or ranked anew, where fewer are wanted."""
 _DIGITS: Final = 6
+
+
+class LocalRetriever:
+    """Finds the chunks whose vectors of a local model point the way of the query's.
+
+    Args:
+        chunks: What is searched, headings included; those without words are never found.
+        vectors: The model.
+
+    Raises:
+        DataError: Two chunks have one id.
+    """
+
+    def __init__(self, chunks: Iterable[Chunk], vectors: LocalVectors) -> None:
+        listed = in_tie_order(chunks)
+        self._ids = [chunk.chunk_id for chunk in listed]
+        self._texts = [searched_text(chunk) for chunk in listed]
+        self._model = vectors
+        self._matrix: Vectors | None = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def n_to_embed(self) -> int:
+        """Chunks whose vectors are not there yet."""
+        return len(self._texts)
+
+    async def embed_chunks(self, progress: Progress) -> None:
+        """Compute the vectors of the chunks; a second call does nothing.
+
+        Raises:
+            ConfigError: The model is not installed.
+        """
+        async with self._lock:
+            if self._matrix is None:
+                self._matrix = await self._model.vectors_of_many(self._texts, progress)
+                self._texts = []
+
+    async def build(self) -> None:
+        """Compute the vectors of the chunks now rather than in the first query.
+
+        Raises:
+            ConfigError: The model is not installed.
+        """
+        await self.embed_chunks(ignore_progress)
+
+    async def retrieve(self, query: str, k: int) -> list[Hit]:
+        """Return the best chunks; the score is the cosine, in [-1, 1]. A blank query finds nothing.
+
+        Raises:
+            ConfigError: The model is not installed.
+        """
+        if not query.strip() or not self._ids:
+            return []
+        await self.build()
+        assert self._matrix is not None
+        [vector] = await asyncio.to_thread(self._model.vectors, [query])
+        if not vector.any():
+            return []
+        # BLAS adds up equal rows in different orders; rounding makes their scores equal again.
+        cosines = np.round(self._matrix @ vector, _DIGITS)
+        cosines[~self._matrix.any(axis=1)] = -np.inf
+        return top_hits(self._ids, cosines, k, above=-np.inf)
 
 
 class FusedRetriever:
@@ -29,6 +92,21 @@ class FusedRetriever:
     def __init__(self, retrievers: Sequence[Retriever], *, depth: int = LEAST_DEPTH) -> None:
         self._retrievers = list(retrievers)
         self._depth = depth
+
+    @property
+    def n_to_embed(self) -> int:
+        """Chunks whose vectors its parts lack."""
+        return sum(each.n_to_embed for each in self._retrievers if isinstance(each, Embedding))
+
+    async def embed_chunks(self, progress: Progress) -> None:
+        """Let its parts compute the vectors that they lack.
+
+        Raises:
+            ConfigError: A model is not installed.
+        """
+        for each in self._retrievers:
+            if isinstance(each, Embedding):
+                await each.embed_chunks(progress)
 
     async def build(self) -> None:
         """Prepare all of them.
@@ -79,6 +157,20 @@ class RerankedRetriever:
         self._vectors = vectors
         self._texts = {chunk.chunk_id: searched_text(chunk) for chunk in chunks}
         self._depth = depth
+
+    @property
+    def n_to_embed(self) -> int:
+        """Chunks whose vectors the first retriever lacks."""
+        return self._first.n_to_embed if isinstance(self._first, Embedding) else 0
+
+    async def embed_chunks(self, progress: Progress) -> None:
+        """Let the first retriever compute the vectors that it lacks.
+
+        Raises:
+            ConfigError: The model is not installed.
+        """
+        if isinstance(self._first, Embedding):
+            await self._first.embed_chunks(progress)
 
     async def build(self) -> None:
         """Prepare the first retriever; texts get their vectors as they are found.

@@ -7,23 +7,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import numpy as np
 
-from ragforge.retrieval.local_models import LocalModel, TextVectors, Vectors, open_model
+from ragforge.retrieval.local_models import (
+    DIMENSIONS,
+    LocalModel,
+    TextVectors,
+    Vectors,
+    open_model,
+    version_of,
+)
 
-AT_ONCE: Final = 256
+AT_ONCE: Final = 128
 """Texts that are computed, and then kept, at once: what an interrupt loses."""
 _ASKED_AT_ONCE: Final = 500
 _DIGEST_BYTES: Final = 16
+_LONGEST_KEY: Final = 64
 _WAIT_S: Final = 30.0
 
-Progress = Callable[[int, int], None]
-"""Told how many of how many texts have their vectors."""
+Progress = Callable[[int], None]
+"""Told of each part of some texts how many of them have their vectors now."""
 
 
-def _unheard(done: int, total: int) -> None:
+def ignore_progress(count: int) -> None:
     """Ignore progress."""
 
 
@@ -41,8 +50,10 @@ class LocalVectors:
     def __init__(self, name: LocalModel, folder: Path | None = None) -> None:
         self.name = name
         self._path = folder / f"vectors-{name}.sqlite" if folder else None
+        # A model computes on all cores: two threads at once would wait for each other.
+        self._lock = Lock()
 
-    def vectors(self, texts: Sequence[str], progress: Progress = _unheard) -> Vectors:
+    def vectors(self, texts: Sequence[str]) -> Vectors:
         """Return one vector of length 1 a text, in their order; zeros for one without words.
 
         It computes: call it in a thread where something else must go on.
@@ -50,28 +61,42 @@ class LocalVectors:
         Raises:
             ConfigError: The model is not installed.
         """
-        digests = [_digest(text) for text in texts]
-        known = self._known(list(dict.fromkeys(digests)))
-        missing = {
-            digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known
-        }
-        progress(len(known), len(known) + len(missing))
-        waiting = list(missing.items())
-        for start in range(0, len(waiting), AT_ONCE):
-            part = waiting[start : start + AT_ONCE]
-            made = self._model.vectors([text for _, text in part])
-            of_part = dict(zip((digest for digest, _ in part), made, strict=True))
-            self._keep({digest: vector.tobytes() for digest, vector in of_part.items()})
-            known |= of_part
-            progress(len(known), len(known) + len(waiting) - start - len(part))
-        if not digests:
-            return np.zeros((0, 1), np.float32)
-        return np.stack([known[digest] for digest in digests])
+        if not texts:
+            return np.zeros((0, DIMENSIONS[self.name]), np.float32)
+        with self._lock:
+            digests = [self._digest(text) for text in texts]
+            known = self._known(list(dict.fromkeys(digests)))
+            missing = {
+                digest: text
+                for digest, text in zip(digests, texts, strict=True)
+                if digest not in known
+            }
+            if missing:
+                made = dict(zip(missing, self._model.vectors([*missing.values()]), strict=True))
+                self._keep({digest: vector.tobytes() for digest, vector in made.items()})
+                known |= made
+            return np.stack([known[digest] for digest in digests])
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return one vector a text, as an `Embedder` does; another thread computes them."""
-        rows: list[list[float]] = (await asyncio.to_thread(self.vectors, texts)).tolist()
-        return rows
+    async def vectors_of_many(
+        self, texts: Sequence[str], progress: Progress = ignore_progress
+    ) -> Vectors:
+        """Return the same as `vectors`, computed part by part in a thread.
+
+        An interrupt waits for one part, and loses no other.
+
+        Args:
+            texts: What to compute.
+            progress: Told after each part how many texts it had.
+
+        Raises:
+            ConfigError: The model is not installed.
+        """
+        result = np.zeros((len(texts), DIMENSIONS[self.name]), np.float32)
+        for start in range(0, len(texts), AT_ONCE):
+            part = texts[start : start + AT_ONCE]
+            result[start : start + len(part)] = await asyncio.to_thread(self.vectors, part)
+            progress(len(part))
+        return result
 
     @cached_property
     def _model(self) -> TextVectors:
@@ -79,6 +104,7 @@ class LocalVectors:
 
     def _known(self, digests: Sequence[bytes]) -> dict[bytes, Vectors]:
         found: dict[bytes, Vectors] = {}
+        size = DIMENSIONS[self.name] * np.dtype(np.float32).itemsize
         with suppress(sqlite3.Error, OSError), closing(self._opened()) as file:
             for start in range(0, len(digests), _ASKED_AT_ONCE):
                 part = digests[start : start + _ASKED_AT_ONCE]
@@ -87,7 +113,11 @@ class LocalVectors:
                     f"SELECT digest, vector FROM vectors WHERE digest IN ({marks})",  # noqa: S608
                     part,
                 )
-                found |= {digest: np.frombuffer(vector, "<f4") for digest, vector in rows}
+                found |= {
+                    digest: np.frombuffer(vector, "<f4")
+                    for digest, vector in rows
+                    if len(vector) == size
+                }
         return found
 
     def _keep(self, vectors: dict[bytes, bytes]) -> None:
@@ -105,7 +135,11 @@ class LocalVectors:
         )
         return file
 
+    @cached_property
+    def _version(self) -> bytes:
+        return version_of(self.name).encode()[:_LONGEST_KEY]
 
-def _digest(text: str) -> bytes:
-    data = text.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
+    def _digest(self, text: str) -> bytes:
+        """Return what a vector is kept under: other weights make another vector."""
+        data = text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, digest_size=_DIGEST_BYTES, key=self._version).digest()

@@ -1,14 +1,44 @@
 """Making the retriever that a spec names: a built-in one, or one of the user's."""
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ragforge.errors import ConfigError
+from ragforge.errors import ConfigError, UsageError
 from ragforge.records import Chunk
 from ragforge.retrieval import Embedder, Retriever
 from ragforge.retrieval.object_fields import Note, ignore_note
 
+if TYPE_CHECKING:
+    from ragforge.retrieval.local_models import LocalModel
+    from ragforge.retrieval.local_vectors import LocalVectors
+
 GROUP = "retrievers"
-BUILT_IN = ("bm25", "chargram", "dense", "http:URL")
+BUILT_IN = ("bm25", "chargram", "minilm", "static", "dense", "http:URL")
+FUSED = "+"
+"""Between retrievers whose rankings are fused, as in `bm25+minilm`."""
+RERANKED = ">"
+"""Between a retriever and the local model that ranks its top anew, as in `bm25>minilm`."""
+_LOCAL = frozenset({"minilm", "static"})
+_SINGLE = frozenset(name for name in BUILT_IN if not name.endswith("URL"))
+
+
+def reranked(spec: str, model: str) -> str:
+    """Return the spec of a retriever whose top a local model ranks anew.
+
+    Raises:
+        UsageError: There is no such model.
+    """
+    return _renamed(spec, f"{spec}{RERANKED}{_local(model, spec)}")
+
+
+def without_reranking(spec: str) -> tuple[str, str]:
+    """Return the spec of a retriever, and the local model that ranks its top anew, "" for none.
+
+    The mark alone tells nothing: it comes in addresses, and in names such as `f.<locals>.search`.
+    """
+    first, _, model = spec.rpartition(RERANKED)
+    return (first, model) if first and model in _LOCAL else (spec, "")
 
 
 def make_retriever(
@@ -16,25 +46,52 @@ def make_retriever(
     chunks: Iterable[Chunk],
     embedder: Embedder | None,
     *,
+    folder: Path | None = None,
     note: Note = ignore_note,
     timeout_s: float = 30.0,
 ) -> Retriever:
     """Return the retriever that a spec names.
 
     Args:
-        spec: `bm25`, `chargram`, `dense`, an address (`https://…`, also written `http:https://…`),
-            `package.module:attribute`, or the name of an entry point in `ragforge.retrievers`.
+        spec: `bm25`, `chargram`, `minilm`, `static`, `dense`, an address (`https://…`, also written
+            `http:https://…`), `package.module:attribute`, or the name of an entry point in
+            `ragforge.retrievers`. Built-in ones with `+` between them are fused; any of these, `>`
+            and a local model has its top ranked anew by that.
         chunks: The corpus; read once, not at all if the spec is wrong.
         embedder: For `dense`; None where no embedding model is set.
+        folder: Where vectors of local models are kept; None keeps none.
         timeout_s: What one query may take at an address or with a user's object.
         note: Told once of each oddity in the results of somebody else's retriever.
 
     Raises:
         UsageError: There is no such retriever, or it cannot be loaded.
-        ConfigError: `dense` without an embedder.
+        ConfigError: `dense` without an embedder, or a local model that is not installed.
         DataError: Two chunks have one id.
     """
+    first, model = without_reranking(spec)
+    if model:
+        from ragforge.retrieval.combined import RerankedRetriever
+
+        corpus = list(chunks)
+        vectors = _vectors(_local(model, spec), folder)
+        inner_spec = _renamed(spec, first)
+        inner = make_retriever(
+            inner_spec, corpus, embedder, folder=folder, note=note, timeout_s=timeout_s
+        )
+        return RerankedRetriever(inner, vectors, corpus)
+    parts = spec.split(FUSED)
+    if len(parts) > 1 and _SINGLE.issuperset(parts):
+        from ragforge.retrieval.combined import FusedRetriever
+
+        corpus = list(chunks)
+        return FusedRetriever(
+            [make_retriever(part, corpus, embedder, folder=folder, note=note) for part in parts]
+        )
     match spec:
+        case "minilm" | "static":
+            from ragforge.retrieval.combined import LocalRetriever
+
+            return LocalRetriever(chunks, _vectors(spec, folder))
         case "bm25":
             from ragforge.retrieval.lexical import BM25Retriever
 
@@ -56,6 +113,33 @@ def make_retriever(
     from ragforge.retrieval.user_retrievers import adapt
 
     return adapt(find(GROUP, spec, BUILT_IN), spec, chunks, note=note, timeout_s=timeout_s)
+
+
+def _renamed(spec: str, name: str) -> str:
+    """Return another spec of what a spec holds, be it a name or an object of the caller."""
+    from ragforge.plugins import HandedOver
+
+    return HandedOver(name, spec.held) if isinstance(spec, HandedOver) else name
+
+
+def _local(model: str, spec: str) -> "LocalModel":
+    from ragforge.retrieval.local_models import LOCAL_MODELS
+
+    for name in LOCAL_MODELS:
+        if name == model:
+            return name
+    raise UsageError(
+        f"retriever {spec!r}: no local model {model!r} to rank anew with; there are "
+        f"{', '.join(LOCAL_MODELS)}"
+    )
+
+
+def _vectors(name: "LocalModel", folder: Path | None) -> "LocalVectors":
+    from ragforge.retrieval.local_models import require_installed
+    from ragforge.retrieval.local_vectors import LocalVectors
+
+    require_installed(name)
+    return LocalVectors(name, folder)
 
 
 def _dense(chunks: Iterable[Chunk], embedder: Embedder | None) -> Retriever:

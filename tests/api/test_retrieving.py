@@ -7,6 +7,7 @@ from api_searchers import Searcher
 
 import ragforge as rf
 from ragforge.cli import main
+from ragforge.retrieval.local_models import is_installed
 
 FOUND = ["a", "b"]
 
@@ -159,3 +160,16 @@ def test_a_run_is_written_for_trec_eval(by_hand, place):
     by_hand.retrieve("bm25", quiet=True).write_trec("two.trec")
 
     assert (place / "two.trec").read_bytes() == (place / "one.trec").read_bytes()
+
+
+@pytest.mark.skipif(not is_installed("static"), reason="no weights")
+def test_the_top_of_a_function_is_ranked_anew(by_hand):
+    """As --rerank does for retrievers with a name."""
+
+    def search(query, k):
+        return FOUND
+
+    made = by_hand.retrieve(search, rerank="static", quiet=True)
+
+    assert made.run == "search"
+    assert {row["chunk_id"] for row in made.rows()} == {*FOUND}

@@ -7,6 +7,7 @@ import pytest
 from ragforge.cli import main
 from ragforge.files.set.opening import open_dataset
 from ragforge.records import Chunk
+from ragforge.retrieval.local_models import is_installed
 
 MODULE = """
 asked = []
@@ -426,3 +427,31 @@ def test_a_fresh_run_that_was_moved_is_measured_without_counting(grown, called):
         ("bm25", "others", True),
         ("mine", "now", True),
     ]
+
+
+@pytest.mark.skipif(not is_installed("static"), reason="no weights")
+@pytest.mark.parametrize(
+    ("words", "name", "spec"),
+    [
+        (["--retriever", "static"], "static", "static"),
+        (["--retriever", "bm25+static"], "bm25-and-static", "bm25+static"),
+        (["--retriever", "bm25", "--rerank", "static"], "bm25-by-static", "bm25>static"),
+    ],
+)
+def test_local_models_make_runs(dataset, called, words, name, spec):
+    """The manifest keeps what made the run, so that it can be made again."""
+    code, _, _ = called("retrieve", "--dataset", dataset, *words, "-q")
+    _, out, _ = called("runs", "list", "--dataset", dataset, "--json")
+
+    assert code == 0
+    assert {row["run"]: row["retriever"] for row in json.loads(out)["runs"]}[name] == spec
+
+
+def test_ranking_anew_by_what_is_no_local_model_is_refused(dataset, called):
+    """A misspelt name must not make a run of the first retriever."""
+    code, _, err = called(
+        "retrieve", "--dataset", dataset, "--retriever", "bm25", "--rerank", "mini"
+    )
+
+    assert code == 2
+    assert "no local model 'mini' to rank anew with; there are minilm, static" in err

@@ -13,6 +13,7 @@ from ragforge.observe import silent
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
 from ragforge.records import Chunk, Failure, Query
+from ragforge.retrieval.local_models import is_installed
 
 MODULE = """
 import asyncio
@@ -236,6 +237,17 @@ def test_a_retriever_that_works_on_no_query_replaces_no_rankings(make, dataset, 
     assert (found.n_earlier, found.explanation != "") == (2, True)
 
 
+@pytest.mark.skipif(not is_installed("static"), reason="no weights")
+def test_what_ranks_an_address_anew_is_kept_and_its_key_is_not(make, dataset):
+    """An address may hold the mark of ranking anew as well."""
+    specs = {"a": "http://127.0.0.1:9/s?key=se>cret>static", "b": "http://127.0.0.1:9/s?key=s>e"}
+    make({**specs, "bm25": "bm25"})
+    runs = dataset.manifest.files
+
+    assert runs["runs/a.jsonl"].run.retriever == "http://127.0.0.1:9/s>static"
+    assert runs["runs/b.jsonl"].run.retriever == "http://127.0.0.1:9/s"
+
+
 def test_a_run_that_was_cut_short_replaces_none_with_more_queries(make, dataset, theirs):
     """Half a run is worth less than yesterday's whole one."""
     make({"dear": "bm25"})
@@ -378,3 +390,21 @@ def test_the_only_one_may_not_be_stopped_half_way():
 
     with pytest.raises(DataError, match="bad reply"):
         require_working([result("a", worked=True, stopped_by=stopped)])
+
+
+@pytest.mark.skipif(not is_installed("static"), reason="no weights")
+def test_chunks_get_their_vectors_in_a_stage_of_their_own(dataset):
+    """It is what takes long; no query's latency may hold it."""
+    events = Recorder()
+    [made] = asyncio.run(make_runs(dataset, {"both": "bm25+static"}, Job(Settings(), events)))
+    stages = [
+        (event.name, event.stage) for event in events.events if event.name.startswith("stage")
+    ]
+
+    assert made.rankings
+    assert stages == [
+        ("stage.start", "embed"),
+        ("stage.end", "embed"),
+        ("stage.start", "retrieve"),
+        ("stage.end", "retrieve"),
+    ]

@@ -14,6 +14,11 @@ def test_names_are_made_of_the_specs():
     }
 
 
+def test_names_tell_fusion_from_ranking_anew():
+    """Both are runs of bm25 and minilm, and not the same."""
+    assert [*named_specs(["bm25+minilm", "bm25>minilm"])] == ["bm25-and-minilm", "bm25-by-minilm"]
+
+
 def test_names_may_be_given():
     """Two settings of one retriever are two runs."""
     assert named_specs(["m:f", "m:f"], ["a", "b"]) == {"a": "m:f", "b": "m:f"}

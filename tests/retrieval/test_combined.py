@@ -8,7 +8,8 @@ import pytest
 
 from ragforge.errors import CallError
 from ragforge.records import Chunk, Hit
-from ragforge.retrieval.combined import FusedRetriever, RerankedRetriever
+from ragforge.retrieval.combined import FusedRetriever, LocalRetriever, RerankedRetriever
+from ragforge.retrieval.local_vectors import Progress
 
 
 class _Fixed:
@@ -37,6 +38,11 @@ class _Lengths:
         """Return the query's direction first."""
         rows = [[1.0, 0.0], *([len(text) / 100, 0.0] for text in texts[1:])]
         return np.array(rows, np.float32)
+
+    async def vectors_of_many(self, texts: Sequence[str], progress: Progress) -> np.ndarray:
+        """Return the longest nearest; one part."""
+        progress(len(texts))
+        return self.vectors(["", *texts])[1:]
 
 
 def _ids(hits: list[Hit]) -> list[str]:
@@ -90,3 +96,26 @@ def test_what_stands_below_the_depth_is_left_out() -> None:
 
     assert _ids(asyncio.run(reranked.retrieve("q", 1))) == ["b"]
     assert len(asyncio.run(reranked.retrieve("q", 2))) == 2
+
+
+def test_vectors_rank_and_chunks_without_words_are_not_found() -> None:
+    """A chunk without a direction is like nothing."""
+    chunks = [Chunk(chunk_id=each, doc_id="d", text=each * n) for each, n in (("a", 1), ("b", 9))]
+    local = LocalRetriever(chunks, _Lengths())  # type: ignore[arg-type]
+
+    assert _ids(asyncio.run(local.retrieve("q", 5))) == ["b", "a"]
+    assert asyncio.run(local.retrieve(" ", 5)) == []
+
+
+def test_all_parts_embed_their_chunks_once() -> None:
+    """Progress counts what is computed, and a second build costs nothing."""
+    chunks = [Chunk(chunk_id=each, doc_id="d", text=each) for each in "abc"]
+    fused = FusedRetriever([_Fixed("a"), LocalRetriever(chunks, _Lengths())])  # type: ignore[arg-type]
+    reranked = RerankedRetriever(fused, _Lengths(), chunks)  # type: ignore[arg-type]
+    told: list[int] = []
+    waiting = reranked.n_to_embed
+    asyncio.run(reranked.embed_chunks(told.append))
+    asyncio.run(reranked.embed_chunks(told.append))
+    asyncio.run(reranked.build())
+
+    assert (waiting, told, reranked.n_to_embed) == (3, [3], 0)

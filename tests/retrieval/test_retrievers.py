@@ -4,9 +4,11 @@ import sys
 import pytest
 
 from ragforge.errors import ConfigError, UsageError
+from ragforge.retrieval import local_models
+from ragforge.retrieval.combined import FusedRetriever, LocalRetriever, RerankedRetriever
 from ragforge.retrieval.dense import DenseRetriever
 from ragforge.retrieval.lexical import BM25Retriever, ChargramRetriever
-from ragforge.retrieval.retrievers import make_retriever
+from ragforge.retrieval.retrievers import make_retriever, reranked
 
 
 class Embedder:
@@ -26,6 +28,40 @@ def make(chunks):
 def test_built_in_retrievers_have_names(make, spec, kind):
     """The names are what users put into scripts."""
     assert isinstance(make(spec, Embedder()), kind)
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        ("minilm", LocalRetriever),
+        ("static", LocalRetriever),
+        ("bm25+minilm", FusedRetriever),
+        ("bm25+chargram+static", FusedRetriever),
+        ("bm25>minilm", RerankedRetriever),
+        ("bm25+static>minilm", RerankedRetriever),
+    ],
+)
+def test_local_models_are_named_alone_fused_and_behind_another(make, monkeypatch, spec, kind):
+    """What a flag says is what the manifest keeps; the weights are read when they are needed."""
+    monkeypatch.setattr(local_models, "is_installed", lambda name: True)
+
+    assert isinstance(make(spec), kind)
+
+
+def test_a_model_that_is_not_installed_is_refused_at_once(make, monkeypatch):
+    """Not at the first query, when other retrievers have worked already."""
+    monkeypatch.setattr(local_models, "is_installed", lambda name: False)
+
+    with pytest.raises(ConfigError, match="minilm: its weights are not installed"):
+        make("bm25+minilm")
+
+
+def test_only_local_models_rank_anew():
+    """A second retriever would find, not rank."""
+    with pytest.raises(
+        UsageError, match="no local model 'bm25' to rank anew with; there are minilm, static"
+    ):
+        reranked("bm25", "bm25")
 
 
 @pytest.mark.parametrize("prefix", ["", "http:"])
@@ -53,7 +89,7 @@ def test_dense_without_an_embedding_model_names_the_setting(make):
 
 def test_an_unknown_name_lists_what_there_is(make):
     """A misspelt name is mended fastest by the list of the right ones."""
-    message = "no 'BM-25'; did you mean bm25.; there are: bm25, chargram, dense, http:URL, module:"
+    message = "no 'BM-25'; did you mean bm25.; there are: bm25, chargram, dense, http:URL, minilm"
     with pytest.raises(UsageError, match=message):
         make("BM-25")
 

@@ -29,7 +29,7 @@ from ragforge.records.judgments import question_digest
 _MISSING_MOST: Final = 0.1
 """Share of the retrieved chunks that may be missing where nothing is recorded: a live index may be
 some documents ahead."""
-_BUILT_IN: Final = frozenset({"bm25", "chargram", "dense"})
+_BUILT_IN: Final = frozenset({"bm25", "chargram", "minilm", "static", "dense"})
 """Retrievers that give their runs their own name."""
 _REWORDED_SHOWN: Final = 3
 _QUERY_FIRST: Final = re.compile(rb'\{"query_id":("(?:[^"\\]|\\.)*")')
