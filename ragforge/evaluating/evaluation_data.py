@@ -1,10 +1,11 @@
 """Loading a dataset for evaluation: its records, read once, and its runs, measured once."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
+from ragforge.evaluating.cuttings import cuttings
 from ragforge.evaluating.judgments import (
     LABELS_IN_WORDS,
     LEAST_OF_JUDGES,
@@ -16,6 +17,8 @@ from ragforge.evaluating.judgments import (
     judges_differ,
     label_reading,
     marks_in,
+    of_chunks,
+    of_texts,
     on_authors_scale,
     relevance_words,
     settle,
@@ -27,7 +30,7 @@ from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.stale_runs import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
 from ragforge.measures.listed_relevance import marked_labels
-from ragforge.records import Failure, Judgment, Query
+from ragforge.records import Failure, Judgment, Query, is_text_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +116,15 @@ def settle_judgments(
 
 
 def _part_warnings(runs: Iterable[MeasuredRun]) -> Iterator[str]:
-    """Yield a warning for each run that is measured on a part of the queries."""
+    """Yield what is to be told of runs measured on a part of the queries, or on other texts."""
     for run in runs:
         if run.task is not None and run.task.chosen is not None and run.scores is not None:
             measured = frozenset(run.scores.query_ids)
             head, *rest = Part(run.task.chosen, run.task.design, measured).sentences
             yield f"run {run.name} is measured {head}"
             yield from (f"run {run.name}: {text}" for text in rest)
+        if run.task is not None and run.task.cutting is not None:
+            yield run.task.cutting.describe(run.name)
 
 
 def is_complete(dataset: Dataset, judgments: Iterable[Judgment]) -> bool:
@@ -130,7 +135,10 @@ def is_complete(dataset: Dataset, judgments: Iterable[Judgment]) -> bool:
 def reading_in_force(dataset: Dataset, judgments: Iterable[Judgment]) -> LabelReading:
     """Return what a chunk of a dataset that has no label is; see `label_reading`."""
     has_pool = "pool.jsonl" in dataset.manifest.files
-    return label_reading(dataset.manifest.labels, judgments, has_pool=has_pool)
+    # Texts that are no chunks are graded by rule where they hold evidence: that says nothing of
+    # how the chunks were labelled.
+    of_set = (item for item in judgments if not is_text_id(item.chunk_id))
+    return label_reading(dataset.manifest.labels, of_set, has_pool=has_pool)
 
 
 def reading_words(
@@ -192,6 +200,11 @@ def task_of(
         UsageError: A measure or the threshold cannot be taken.
     """
     answerable = [query for query in queries if query.answerable]
+    texts = of_texts(settled)
+    if texts:
+        of_set = of_chunks(settled)
+        # Where nothing else is graded, texts tell what the grades mean.
+        settled = of_set if any(of_set.values()) else settled
     qrels = {query.query_id: grades_in(settled.get(query.query_id, {})) for query in answerable}
     names = tuple(dict.fromkeys(str(parse_measure(name)) for name in measures or DEFAULT_MEASURES))
     # The core resolves "auto" and refuses bad thresholds; it needs some query and a run for that.
@@ -202,7 +215,18 @@ def task_of(
         threshold = LEAST_OF_JUDGES
     marks = marks_in({key: of for key, of in settled.items() if key in qrels})
     graded, lists = marked_labels(qrels, marks, threshold)
-    return Task(answerable, graded, names, threshold, relevant=lists if by_lists else {})
+    return Task(
+        answerable,
+        {key: _without_texts(of) for key, of in graded.items()} if texts else graded,
+        names,
+        threshold,
+        relevant=lists if by_lists else {},
+        text_grades={key: grades_in(texts.get(key, {})) for key in qrels} if texts else {},
+    )
+
+
+def _without_texts(grades: Mapping[str, int | None]) -> dict[str, int | None]:
+    return {name: grade for name, grade in grades.items() if not is_text_id(name)}
 
 
 def _is_by_judges(settled: Settled) -> bool:
@@ -232,6 +256,7 @@ def measure_runs(
             that were chosen.
     """
     failed = failed_by_name(failures, "retrieve")
+    cut = cuttings(dataset)
     lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
     there = set(dataset.run_names())
     wanted = usable.names if usable.were_named else sorted({*usable.names, *(lost - there)})
@@ -240,7 +265,7 @@ def measure_runs(
             name,
             () if name in lost - there else task.level.rankings(usable.rankings(name)),
             failed.get(name, set()) | usable.reworded.get(name, set()),
-            task.of_part(dataset.chosen_of_run(name)),
+            task.of_part(dataset.chosen_of_run(name)).of_cutting(cut.get(name)),
         )
         for name in wanted
     ]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from ragforge.records import AnswerGrade, Failure, Judgment, Provenance, Stage
+from ragforge.records import AnswerGrade, Failure, Judgment, Provenance, Stage, is_text_id
 
 Settled: TypeAlias = Mapping[str, Mapping[str, Judgment]]
 """The judgment that counts, by query and chunk."""
@@ -93,6 +93,23 @@ def settle(judgments: Iterable[Judgment]) -> dict[str, dict[str, Judgment]]:
         if old is None or _weight(judgment) < _weight(old):
             of_query[judgment.chunk_id] = judgment
     return settled
+
+
+def of_chunks(settled: Settled) -> Settled:
+    """Return the judgments of chunks of a set, and of documents, without those of other texts."""
+    return {
+        query_id: {name: item for name, item in judged.items() if not is_text_id(name)}
+        for query_id, judged in settled.items()
+    }
+
+
+def of_texts(settled: Settled) -> dict[str, dict[str, Judgment]]:
+    """Return the judgments of texts that runs retrieved and that are no chunks, where there are."""
+    texts = {
+        query_id: {name: item for name, item in judged.items() if is_text_id(name)}
+        for query_id, judged in settled.items()
+    }
+    return {query_id: judged for query_id, judged in texts.items() if judged}
 
 
 def on_authors_scale(judgments: list[Judgment], authors_threshold: int | None) -> list[Judgment]:

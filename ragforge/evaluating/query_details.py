@@ -267,8 +267,9 @@ class QueryDetail:
 def query_detail(records: EvaluationData, query_id: str) -> QueryDetail:
     """Return the details of a query, without texts of chunks and replies (see `Texts`)."""
     query, judged = records.queries[query_id], records.settled.get(query_id, {})
-    relevant = _relevant(records.task, query_id)
-    runs = tuple(_run(run, query_id, relevant) for run in records.runs)
+    runs = tuple(
+        _run(run, query_id, _relevant(run.cut_task(records.task), query_id)) for run in records.runs
+    )
     wanted = dict.fromkeys(item for run in runs for item in (*run.top, *run.missed))
     answer = query.expected_answer
     unlabelled: ChunkState = "unlisted" if records.task.is_complete else "unjudged"

@@ -17,6 +17,7 @@ from ragforge.measures.strata import Design
 from ragforge.records import Hit, Query, Ranking
 
 if TYPE_CHECKING:
+    from ragforge.evaluating.cuttings import Cutting
     from ragforge.measures.intervals import Ends
 
 PRIMARY: Final = "nDCG@10"
@@ -222,6 +223,11 @@ class Task:
     """The part of the set's queries that these are; None where all."""
     population: Sequence[Query] = ()
     """The answerable queries of the whole set, where a part was chosen."""
+    text_grades: Qrels = field(default_factory=dict)
+    """Grades of texts that runs retrieved and that are no chunks of the set, by query: for runs
+    that have such."""
+    cutting: "Cutting | None" = None
+    """The texts that a run is measured with which has such; None for one of the set's chunks."""
 
     def noun(self, query_id: str) -> str:
         """Return what is retrieved and labelled for a query: chunk or document."""
@@ -241,6 +247,40 @@ class Task:
             chosen=chosen,
             population=self.queries,
         )
+
+    def of_cutting(self, cutting: "Cutting | None") -> "Task":
+        """Return the task for a run with texts that are no chunks: on grades of texts cut alike.
+
+        Queries that are measured on documents stay as they are.
+        """
+        if cutting is None:
+            return self
+        folded = self.level.query_ids
+        return replace(
+            self,
+            qrels={
+                key: of
+                if key in folded
+                else {name: grade for name, grade in self._both(key).items() if name in cutting}
+                for key, of in self.qrels.items()
+            },
+            relevant={
+                key: of if key in folded else self._listed(key, cutting)
+                for key, of in self.relevant.items()
+            },
+            is_complete=False,
+            cutting=cutting,
+        )
+
+    def _both(self, query_id: str) -> Mapping[str, int | None]:
+        """Return the grades of chunks and of other texts."""
+        return {**self.qrels[query_id], **self.text_grades.get(query_id, {})}
+
+    def _listed(self, query_id: str, cutting: "Cutting") -> list[str]:
+        """Return what is listed as relevant, and texts with the grade of it."""
+        texts = self.text_grades.get(query_id, {})
+        relevant = [name for name, grade in texts.items() if (grade or 0) >= self.rel_threshold]
+        return [name for name in (*self.relevant[query_id], *relevant) if name in cutting]
 
     def relevant_in(self, query_id: str) -> Collection[str]:
         """Return the chunks that are known to be relevant to a query."""
@@ -267,7 +307,13 @@ class MeasuredRun:
     latencies_s: dict[str, float] = field(default_factory=dict)
     """By query, where the retriever was timed."""
     task: Task | None = None
-    """What it was measured on, where that is a part of the queries; None where it is all."""
+    """What it was measured on, where that is a part of the queries, or texts of its own cutting;
+    None where it is all queries and the set's chunks."""
+
+    def cut_task(self, task: Task) -> Task:
+        """Return the task whose grades the run was measured on, its own or that of all runs."""
+        has_own = self.task is not None and self.task.cutting is not None
+        return self.task if has_own and self.task is not None else task
 
 
 def measure_run(
@@ -302,7 +348,7 @@ def measure_run(
         latency=latency_of([*latencies_s.values()]),
         warnings=tuple(scores.warnings) if scores else (NOTHING_MEASURED,),
     )
-    part = task if task.chosen else None
+    part = task if task.chosen or task.cutting else None
     return MeasuredRun(name, ranked, scores, summary, latencies_s, part)
 
 

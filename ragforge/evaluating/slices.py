@@ -171,7 +171,7 @@ def summary_with_details(run: MeasuredRun, task: Task, documents: Mapping[str, s
         primary=_with_interval(summary.primary, run.scores, PRIMARY),
         slices=slices_of(run.scores, run.task or task, documents),
         curve=recall_curve(run.scores, max(map(len, run.ranked.values()), default=0)),
-        top_grades=_top_grades(run, task),
+        top_grades=_top_grades(run, run.cut_task(task)),
         patterns=() if run.scores is None else tuple(patterns(run.scores)),
     )
 

@@ -10,7 +10,6 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.formats.pairs import read_pairs
 from ragforge.files.record_files import write_object, write_records
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.job import Job, OutputFile, all_failed, failures_beside
@@ -99,7 +98,7 @@ async def audit_dataset(dataset: Dataset, plan: AuditPlan, job: Job) -> AuditRes
     names, settings = plan.in_order, job.settings
     queries = queries_of(dataset, settings.judge.split)
     candidates = _candidates(dataset, queries, plan, settings.judge.depth, job.observer)
-    with ChunkTexts(dataset.chunks_path, {each.pair.chunk_id for each in candidates}) as texts:
+    with dataset.chunk_texts({each.pair.chunk_id for each in candidates}) as texts:
         there = [each for each in candidates if each.pair.chunk_id in texts]
         drawn = _draw(there, plan.n, settings.model.seed)
 

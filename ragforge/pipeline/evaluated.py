@@ -13,6 +13,7 @@ from typing import Final
 from ragforge import __version__
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
+from ragforge.evaluating.cuttings import Cutting
 from ragforge.evaluating.evaluation_data import (
     EvaluationData,
     is_complete,
@@ -21,7 +22,7 @@ from ragforge.evaluating.evaluation_data import (
     task_of,
 )
 from ragforge.evaluating.history.common_items import RescoringBasis
-from ragforge.evaluating.judgments import Judge, Settled, judges
+from ragforge.evaluating.judgments import Judge, Settled, judges, of_chunks
 from ragforge.evaluating.runs import MeasuredRun, Qrels, Task
 from ragforge.evaluating.same_judge import PairJudges, pair_judges
 from ragforge.files.git import commit_and_branch
@@ -226,7 +227,7 @@ class _EvaluationBasis:
 
 def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _EvaluationBasis:
     task = part or labels.task
-    settled = {key: of for key, of in labels.settled.items() if key in task.qrels}
+    settled = _settled_of(task, labels.settled)
     chosen = task.chosen
     asked_of = [q for q in labels.queries if chosen is None or q.query_id in chosen.query_ids]
     graders = tuple(map(grader_of, labels.judges))
@@ -251,6 +252,20 @@ def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _
     )
 
 
+def _settled_of(task: Task, settled: Settled) -> Settled:
+    """Return the judgments that a task has the grades of."""
+    asked = {key: of for key, of in settled.items() if key in task.qrels}
+    if task.cutting is None:
+        return of_chunks(asked) if task.text_grades else asked
+    folded = task.level.query_ids
+    return {
+        key: of
+        if key in folded
+        else {name: item for name, item in of.items() if name in task.cutting}
+        for key, of in asked.items()
+    }
+
+
 def grader_of(judge: Judge) -> Grader:
     """Return a judge as an evaluation names it."""
     return Grader(
@@ -266,13 +281,13 @@ def grader_of(judge: Judge) -> Grader:
 def _recorded(
     dataset: Dataset, measured: Iterable[MeasuredRun], labels: _Labels
 ) -> list[EvaluatedRun]:
-    bases: dict[Selection | None, _EvaluationBasis] = {}
+    bases: dict[tuple[Selection | None, Cutting | None], _EvaluationBasis] = {}
     evaluated = []
     for run in measured:
         if run.scores is None:
             continue
         chosen = run.task.chosen if run.task else None
-        key = chosen.selection if chosen else None
+        key = (chosen.selection if chosen else None, run.task.cutting if run.task else None)
         if key not in bases:
             bases[key] = _evaluation_basis(dataset, labels, run.task)
         basis = bases[key]

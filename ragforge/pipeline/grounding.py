@@ -145,7 +145,7 @@ def _of_dataset(rows: list[AnswerRow], dataset: Dataset) -> Iterator[Iterable[Ex
     documents = {passage.doc_id for row in rows for passage in row.passages}
     index = ChunkIndex(chunk for chunk in dataset.chunks() if chunk.doc_id in documents)
     wanted = {chunk_id for row in rows for chunk_id in row.chunk_ids}
-    with ChunkTexts(dataset.chunks_path, wanted) as texts:
+    with dataset.chunk_texts(wanted) as texts:
         if wanted and not any(chunk_id in texts for chunk_id in wanted):
             raise DataError(
                 f"{dataset.path}: has none of the chunks that the answers name, such as "

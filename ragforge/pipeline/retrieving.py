@@ -1,11 +1,15 @@
 """Making runs: retrievers over the queries of a dataset, several at the same time."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
+from typing import Final
 
 from ragforge.config import Settings
+from ragforge.corpus.text_locations import TextLocator, documents_of
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
 from ragforge.evaluating.formatting import one_line
 from ragforge.files.manifest import RunOrigin
@@ -17,14 +21,99 @@ from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import embedder_of
 from ragforge.pipeline.job import Job
-from ragforge.records import Chunk, Failure, Query, Ranking
+from ragforge.pipeline.text_grades import grade_by_evidence
+from ragforge.records import Chunk, Failure, Query, Ranking, RetrievedText
 from ragforge.retrieval import Buildable, Embedding, Retriever
+from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
 from ragforge.retrieval.retrievers import RERANKED, make_retriever, without_reranking
 from ragforge.stages.runner import Collected, Workers, failure_of
 from ragforge.stages.systems import retrieve
 
 _LONGEST = 1000
 """Characters of what a retriever says of its failure."""
+_PLACES_IN_WORDS: Final = ("nowhere", "placed", "ambiguous")
+_EXAMPLES: Final = 2
+_SHOWN: Final = 60
+"""Characters of a text that is an example."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedCounts:
+    """What the hits of a run are, over all queries.
+
+    Args:
+        n_chunks: Chunks of the set.
+        n_placed: Other texts that stand in one place of its documents.
+        n_ambiguous: Those that stand in several, which nothing tells apart.
+        n_nowhere: Those that stand in none.
+        n_unknown: Ids that the set knows nothing of, without a text.
+        nowhere, ambiguous: The beginnings of some such texts.
+    """
+
+    n_chunks: int
+    n_placed: int
+    n_ambiguous: int
+    n_nowhere: int
+    n_unknown: int
+    nowhere: tuple[str, ...] = ()
+    ambiguous: tuple[str, ...] = ()
+
+    def sentences(self, run: str) -> Iterator[str]:
+        """Yield what is to be told of texts that are no chunks; nothing where there are none."""
+        n_texts = self.n_placed + self.n_ambiguous + self.n_nowhere
+        if not n_texts:
+            return
+        n_hits = self.n_chunks + n_texts + self.n_unknown
+        yield (
+            f"run {run}: of {n_hits:,} hits {self.n_chunks:,} are chunks of the set and "
+            f"{n_texts:,} other texts: {self.n_placed:,} stand in one place of the documents, "
+            f"{self.n_ambiguous:,} in several, {self.n_nowhere:,} nowhere"
+        )
+        if self.ambiguous:
+            yield (
+                f"run {run}: texts that stand in several places, such as "
+                f"{', '.join(self.ambiguous)}, count wherever they stand; the name of the "
+                "document in a hit's metadata (source, file_path, …) tells which"
+            )
+        if self.nowhere:
+            yield (
+                f"run {run}: texts that stand nowhere, such as {', '.join(self.nowhere)}, are "
+                "judged by their text; were the documents of the set indexed, and nothing else?"
+            )
+
+
+def retrieved_counts(
+    rankings: Iterable[Ranking], texts: Iterable[RetrievedText], known: Set[str]
+) -> RetrievedCounts:
+    """Count what the hits of a run are.
+
+    Args:
+        rankings: The run.
+        texts: Those of its texts that are no chunks.
+        known: The ids of all chunks.
+    """
+    by_id = {text.chunk_id: text for text in texts}
+    counts = Counter(hit.chunk_id for item in rankings for hit in item.ranking)
+    kinds = Counter[str]()
+    for chunk_id, count in counts.items():
+        text = by_id.get(chunk_id)
+        if text is None:
+            kinds["chunk" if chunk_id in known else "unknown"] += count
+        else:
+            kinds[_PLACES_IN_WORDS[min(len(text.places), 2)]] += count
+    return RetrievedCounts(
+        n_chunks=kinds["chunk"],
+        n_placed=kinds["placed"],
+        n_ambiguous=kinds["ambiguous"],
+        n_nowhere=kinds["nowhere"],
+        n_unknown=kinds["unknown"],
+        nowhere=_beginnings(text for text in by_id.values() if not text.places),
+        ambiguous=_beginnings(text for text in by_id.values() if len(text.places) > 1),
+    )
+
+
+def _beginnings(texts: Iterable[RetrievedText]) -> tuple[str, ...]:
+    return tuple(repr(one_line(text.text, _SHOWN)) for text in islice(texts, _EXAMPLES))
 
 
 def retrieval_warnings(name: str, rankings: Sequence[Ranking], known: Set[str]) -> Iterator[str]:
@@ -59,6 +148,8 @@ class RunResult:
     n_earlier: int = 0
     """Queries of an earlier run of that name, better than this one, which was not written; 0 where
     it was."""
+    hits: RetrievedCounts | None = None
+    """What its hits are; None where it was not written."""
 
     @property
     def explanation(self) -> str:
@@ -168,6 +259,7 @@ class _RetrieverAtWork:
     spec: str
     retriever: Retriever
     known: frozenset[str]
+    texts: RetrievedTexts
     collected: Collected[Ranking] = field(default_factory=Collected)
     is_built: bool = False
     """Whether queries could be put to it."""
@@ -175,6 +267,7 @@ class _RetrieverAtWork:
     """Whether all queries were."""
     stopped_by: RagforgeError | None = None
     n_earlier: int = 0
+    hits: RetrievedCounts | None = None
 
     def not_asked(self, queries: Iterable[Query], why: str) -> list[Failure]:
         """Return the failures of the queries that came to nothing yet."""
@@ -188,7 +281,13 @@ class _RetrieverAtWork:
         """Return the result of the retriever."""
         found = self.collected
         return RunResult(
-            self.name, self.spec, found.results, found.failures, self.stopped_by, self.n_earlier
+            self.name,
+            self.spec,
+            found.results,
+            found.failures,
+            self.stopped_by,
+            self.n_earlier,
+            self.hits,
         )
 
 
@@ -202,19 +301,24 @@ def _started(
     known = frozenset(chunk.chunk_id for chunk in chunks)
     if dataset.manifest.level is not None:
         known |= {chunk.doc_id for chunk in chunks}
+    names_documents = dataset.manifest.level is not None
+    documents = CorpusDocuments(chunks, documents_of, TextLocator, names_documents=names_documents)
     note = _note_to(job.observer)
     timeout_s = job.settings.model.timeout_s
-    return [
-        _RetrieverAtWork(
-            name,
+    started = []
+    for name, spec in specs.items():
+        texts = RetrievedTexts(documents)
+        retriever = make_retriever(
             spec,
-            make_retriever(
-                spec, chunks, embedder, folder=dataset.own_place, note=note, timeout_s=timeout_s
-            ),
-            known,
+            chunks,
+            embedder,
+            folder=dataset.own_place,
+            note=note,
+            timeout_s=timeout_s,
+            texts=texts,
         )
-        for name, spec in specs.items()
-    ]
+        started.append(_RetrieverAtWork(name, spec, retriever, known, texts))
+    return started
 
 
 async def _at_once(started: Sequence[_RetrieverAtWork], queries: Sequence[Query], job: Job) -> None:
@@ -278,7 +382,8 @@ async def _asked(
     except asyncio.CancelledError:
         each.collected.failures += each.not_asked(queries, "interrupted before it was asked")
         raise
-    for warning in retrieval_warnings(each.name, each.collected.results, each.known):
+    known = each.known | each.texts.ids
+    for warning in retrieval_warnings(each.name, each.collected.results, known):
         observer(Event("note", message=f"warning: {warning}"))
 
 
@@ -318,10 +423,18 @@ def _write(
             continue
         origin = RunOrigin(chunks_sha256=chunks_sha256, retriever=_without_query(each.spec))
         rankings = [item.for_question(asked[item.query_id]) for item in each.collected.results]
+        ids = {hit.chunk_id for item in rankings for hit in item.ranking}
+        texts = list(each.texts.located(ids))
+        dataset.add_retrieved_texts(texts, each.name)
         dataset.write_run(each.name, rankings, origin)
+        dataset.drop_uncited_texts()
+        each.hits = retrieved_counts(rankings, texts, each.known)
+        for sentence in each.hits.sentences(each.name):
+            note(sentence)
         # What failed in the run that is replaced, on queries that were not asked now, goes too.
         is_of_run = partial(_starts, f"{each.name}/")
         dataset.replace_failures("retrieve", each.collected.failures, is_of_run)
+    grade_by_evidence(dataset)
 
 
 def _starts(prefix: str, key: str) -> bool:

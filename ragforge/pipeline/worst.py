@@ -19,7 +19,7 @@ from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_
 from ragforge.evaluating.graded_by import grades_of
 from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.query_details import ChunkStart, ChunkStarts
-from ragforge.evaluating.runs import PRIMARY, MeasuredRun
+from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Task
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.measures import parse_measure
@@ -66,11 +66,12 @@ def find_worst(
     threshold = measure.rel or data.task.rel_threshold
     # A measure that names a grade goes by grades.
     relevant = {} if measure.rel else data.task.relevant
-    task = replace(data.task, rel_threshold=threshold, relevant=relevant)
+    task = _by_grade(data.task, measure.rel)
 
     def findings_of(run: MeasuredRun) -> BadQueriesOfRun:
         worst = worst_causes(causes[run.name].values(), n, cause, below)
-        of_run = replace(data, task=task, runs=[run], systems=())
+        own = None if run.task is None else _by_grade(run.task, measure.rel)
+        of_run = replace(data, task=task, runs=[replace(run, task=own)], systems=())
         return find_bad_queries(of_run, causes[run.name], worst, _mean(run, str(measure)))
 
     findings = tuple(map(findings_of, data.runs))
@@ -88,6 +89,11 @@ def find_worst(
         by_lists=bool(relevant),
         reading=reading_words(dataset, data.judgments, task, rel),
     )
+
+
+def _by_grade(task: Task, rel: int | None) -> Task:
+    """Return a task with the threshold that a measure names, if it names one."""
+    return replace(task, rel_threshold=rel, relevant={}) if rel else task
 
 
 def _check(dataset: Dataset, data: EvaluationData) -> None:

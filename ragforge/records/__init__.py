@@ -71,6 +71,8 @@ from ragforge.records.record import (
     RetrievedText,
     Span,
     Stage,
+    is_text_id,
+    text_id,
 )
 from ragforge.records.refresh import (
     Action,
@@ -166,4 +168,6 @@ __all__ = [
     "VersionCheck",
     "VersionDiff",
     "Vote",
+    "is_text_id",
+    "text_id",
 ]

@@ -1,6 +1,9 @@
 """What all records are, and the values that several of them hold."""
 
-from typing import Annotated, Literal
+import base64
+import hashlib
+import re
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -43,6 +46,20 @@ class Span(Record):
     doc_id: NonEmpty
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(ge=0)]
+
+
+_TEXT_ID: Final = re.compile(r"t_[a-z2-7]{16}")
+
+
+def text_id(text: str) -> str:
+    """Return the id of a text that is no chunk of a set; blanks alone make no other text."""
+    digest = hashlib.sha256(" ".join(text.split()).encode()).digest()
+    return f"t_{base64.b32encode(digest).decode().lower()[:16]}"
+
+
+def is_text_id(chunk_id: str) -> bool:
+    """Whether an id is one that `text_id` gives."""
+    return _TEXT_ID.fullmatch(chunk_id) is not None
 
 
 class RetrievedText(Record):

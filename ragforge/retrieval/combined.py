@@ -10,6 +10,7 @@ from ragforge.records import Chunk, Hit
 from ragforge.retrieval import Buildable, Embedding, Retriever
 from ragforge.retrieval.local_models import Vectors
 from ragforge.retrieval.local_vectors import LocalVectors, Progress, ignore_progress
+from ragforge.retrieval.retrieved_texts import RetrievedTexts
 from ragforge.retrieval.tokens import in_tie_order, searched_text, top_hits
 
 RRF_K: Final = 60
@@ -143,6 +144,7 @@ class RerankedRetriever:
         vectors: The model that ranks them.
         chunks: The corpus, for the texts.
         depth: Candidates a query, where no more hits are wanted.
+        texts: What the first retriever gave that is no chunk; None where it gives chunks alone.
     """
 
     def __init__(
@@ -152,8 +154,10 @@ class RerankedRetriever:
         chunks: Iterable[Chunk],
         *,
         depth: int = LEAST_DEPTH,
+        texts: RetrievedTexts | None = None,
     ) -> None:
         self._first = first
+        self._others = texts
         self._vectors = vectors
         self._texts = {chunk.chunk_id: searched_text(chunk) for chunk in chunks}
         self._depth = depth
@@ -189,13 +193,20 @@ class RerankedRetriever:
             ConfigError: The model is not installed.
         """
         hits = await self._first.retrieve(query, max(k, self._depth))
-        ids = [hit.chunk_id for hit in hits if hit.chunk_id in self._texts]
+        found = {hit.chunk_id: self._text(hit.chunk_id) for hit in hits}
+        ids = [chunk_id for chunk_id, text in found.items() if text]
         if not ids:
             return []
-        texts = [self._texts[chunk_id] for chunk_id in ids]
+        texts = [found[chunk_id] for chunk_id in ids]
         vectors = await asyncio.to_thread(self._vectors.vectors, [query, *texts])
         cosines = np.round(vectors[1:] @ vectors[0], _DIGITS)
         return _best(zip(ids, cosines.tolist(), strict=True), k)
+
+    def _text(self, chunk_id: str) -> str:
+        """Return what is ranked for an id; "" where nothing is known of it."""
+        if chunk_id in self._texts or self._others is None:
+            return self._texts.get(chunk_id, "")
+        return self._others.text(chunk_id)
 
 
 def _best(scores: Iterable[tuple[str, float]], k: int) -> list[Hit]:

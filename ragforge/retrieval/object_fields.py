@@ -9,7 +9,14 @@ Note = Callable[[str], None]
 CHUNK_IDS = ("chunk_id", "chunkId")
 IDS = ("id", "id_", "node_id", "_id")
 TEXTS = ("page_content", "text", "content")
-NESTED = ("metadata", "payload")
+NESTED = ("metadata", "payload", "meta")
+DOCUMENTS = (
+    *("doc_id", "document_id", "ref_doc_id", "doc", "document"),
+    *("source", "file_path", "path", "file_name", "filename", "url", "uri", "source_id", "title"),
+)
+"""Names of fields that say of which document a passage is, most telling first."""
+STARTS = ("start_index", "start_char_idx", "split_idx_start", "start", "start_offset", "offset")
+ENDS = ("end_index", "end_char_idx", "split_idx_end", "end", "end_offset")
 _SHOWN = 80
 
 
@@ -41,6 +48,41 @@ def ids_of(item: object) -> Iterator[str]:
             continue
         if isinstance(value, str | Integral):
             yield str(value)
+
+
+def texts_of(item: object) -> Iterator[str]:
+    """Yield the candidates for the text of a passage, most telling first; it may be the object."""
+    if isinstance(item, str):
+        yield item
+        return
+    for place in (item, *nested_mappings(item)):
+        for value in values_of(place, TEXTS):
+            if isinstance(value, str):
+                yield value
+
+
+def document_names_of(item: object) -> Iterator[str]:
+    """Yield what an object says of which document it is: ids, paths, addresses, titles."""
+    places = [item, *nested_mappings(item)]
+    for inner in values_of(item, ("relationships",)):
+        if isinstance(inner, Mapping):
+            related = [each for each in inner.values() if not isinstance(each, list)]
+            places += related
+            places += [mapping for each in related for mapping in nested_mappings(each)]
+    for place in places:
+        for value in values_of(place, (*DOCUMENTS, "node_id") if place is not item else DOCUMENTS):
+            if isinstance(value, str) and value:
+                yield value
+
+
+def offset_of(item: object, names: Iterable[str]) -> int | None:
+    """Return the first offset that an object has under some names; None where it has none."""
+    names = tuple(names)
+    for place in (item, *nested_mappings(item)):
+        for value in values_of(place, names):
+            if isinstance(value, Integral) and not isinstance(value, bool):
+                return max(0, int(value))
+    return None
 
 
 def fold_blanks(text: str) -> str:

@@ -12,6 +12,7 @@ from ragforge.retrieval.object_fields import Note, ignore_note
 if TYPE_CHECKING:
     from ragforge.retrieval.local_models import LocalModel
     from ragforge.retrieval.local_vectors import LocalVectors
+    from ragforge.retrieval.retrieved_texts import RetrievedTexts
 
 GROUP = "retrievers"
 BUILT_IN = ("bm25", "chargram", "minilm", "static", "dense", "http:URL")
@@ -49,6 +50,7 @@ def make_retriever(
     folder: Path | None = None,
     note: Note = ignore_note,
     timeout_s: float = 30.0,
+    texts: "RetrievedTexts | None" = None,
 ) -> Retriever:
     """Return the retriever that a spec names.
 
@@ -62,6 +64,7 @@ def make_retriever(
         folder: Where vectors of local models are kept; None keeps none.
         timeout_s: What one query may take at an address or with a user's object.
         note: Told once of each oddity in the results of somebody else's retriever.
+        texts: Takes what such a retriever gives that is no chunk, see `ResultReader`.
 
     Raises:
         UsageError: There is no such retriever, or it cannot be loaded.
@@ -76,9 +79,15 @@ def make_retriever(
         vectors = _vectors(_local(model, spec), folder)
         inner_spec = _renamed(spec, first)
         inner = make_retriever(
-            inner_spec, corpus, embedder, folder=folder, note=note, timeout_s=timeout_s
+            inner_spec,
+            corpus,
+            embedder,
+            folder=folder,
+            note=note,
+            timeout_s=timeout_s,
+            texts=texts,
         )
-        return RerankedRetriever(inner, vectors, corpus)
+        return RerankedRetriever(inner, vectors, corpus, texts=texts)
     parts = spec.split(FUSED)
     if len(parts) > 1 and _SINGLE.issuperset(parts):
         from ragforge.retrieval.combined import FusedRetriever
@@ -107,12 +116,17 @@ def make_retriever(
         from ragforge.retrieval.user_retrievers import HttpRetriever
 
         return HttpRetriever(
-            parse_address(spec, "retriever"), chunks, timeout_s=timeout_s, note=note
+            parse_address(spec, "retriever"),
+            chunks,
+            timeout_s=timeout_s,
+            note=note,
+            texts=texts,
         )
     from ragforge.plugins import find
     from ragforge.retrieval.user_retrievers import adapt
 
-    return adapt(find(GROUP, spec, BUILT_IN), spec, chunks, note=note, timeout_s=timeout_s)
+    target = find(GROUP, spec, BUILT_IN)
+    return adapt(target, spec, chunks, note=note, timeout_s=timeout_s, texts=texts)
 
 
 def _renamed(spec: str, name: str) -> str:

@@ -12,19 +12,24 @@ from typing import SupportsFloat
 from ragforge.errors import CallError, DataError
 from ragforge.http_service import Service
 from ragforge.plugins import call, construct, method_of, parameters_of
-from ragforge.records import Chunk, Hit
+from ragforge.records import Chunk, Hit, Span
 from ragforge.retrieval import Retriever
 from ragforge.retrieval.frameworks import hits_of, search_of
 from ragforge.retrieval.object_fields import (
-    TEXTS,
+    ENDS,
+    STARTS,
     Note,
+    document_names_of,
     fold_blanks,
     ids_of,
     ignore_note,
+    offset_of,
     shown,
+    texts_of,
     type_name,
     values_of,
 )
+from ragforge.retrieval.retrieved_texts import Origin, RetrievedTexts
 
 _METHODS = (
     *("aretrieve", "retrieve"),
@@ -42,6 +47,9 @@ _ACCEPTED = (
     "expected a chunk id, (id, score), an object or mapping with chunk_id or id, a LangChain "
     "Document, or a LlamaIndex NodeWithScore"
 )
+_WORDS_OF_TEXT = 4
+_LENGTH_OF_TEXT = 100
+"""Words, or characters, from which a bare string that is no id is a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +69,30 @@ class ResultReader:
     chunk has; failing that, that of the chunk with the same text; failing that, the first there
     is, which then counts as a chunk the corpus does not have.
 
+    Where texts of others are taken, what is no chunk but has a text is that text, under an id made
+    of it; and a document with offsets is that stretch of it.
+
     Args:
         where: What messages name as the origin of the results.
         chunks: The corpus, to know ids and texts; without it the first id counts.
         note: Told once of each of: a chunk that comes twice (its first place counts), scores that
-            rise.
+            rise, a hit without any text.
+        texts: Takes texts that are no chunks of the corpus; None where a hit must be one.
     """
 
-    def __init__(self, where: str, chunks: Iterable[Chunk] = (), note: Note = ignore_note) -> None:
+    def __init__(
+        self,
+        where: str,
+        chunks: Iterable[Chunk] = (),
+        note: Note = ignore_note,
+        texts: RetrievedTexts | None = None,
+    ) -> None:
         self._where = where
         self._note = note
+        self._texts = texts
         self._noted: set[str] = set()
         self._id_by_text: dict[str, str] = {}
-        self._known: set[str] = set()
+        self._known: set[str] = set(texts.documents.retrievable) if texts else set()
         for chunk in chunks:
             self._known.add(chunk.chunk_id)
             self._id_by_text.setdefault(fold_blanks(chunk.text), chunk.chunk_id)
@@ -93,6 +112,13 @@ class ResultReader:
         scored: dict[str, _ScoredId] = {}
         for item in self._items(result):
             chunk = self._scored_id(item)
+            if not chunk.chunk_id:
+                self._note_once(
+                    "blank",
+                    f"a hit has neither an id nor any text, for the query {query[:_SHOWN]!r}; such "
+                    "are left out",
+                )
+                continue
             if chunk.chunk_id in scored:
                 self._note_once(
                     "twice",
@@ -142,14 +168,19 @@ class ResultReader:
         )
 
     def _id(self, item: object) -> str:
+        """Return the id of a hit; "" where it has none, and no text either."""
         ids = list(ids_of(item))
         for chunk_id in ids:
             if chunk_id in self._known:
                 return chunk_id
-        texts = [item] if isinstance(item, str) else values_of(item, TEXTS)
+        texts = list(texts_of(item))
         for text in texts:
-            if isinstance(text, str) and fold_blanks(text) in self._id_by_text:
+            if fold_blanks(text) in self._id_by_text:
                 return self._id_by_text[fold_blanks(text)]
+        if self._texts is not None:
+            text_id = self._id_of_text(item, texts, self._texts)
+            if text_id or (texts and not ids):
+                return text_id
         if ids:
             self._refuse_surrogates(ids[0])
             return ids[0]
@@ -157,6 +188,25 @@ class ResultReader:
             f"{self._where}: cannot tell which chunk {shown(item)} (type {type_name(item)}) is; "
             f"{_ACCEPTED}"
         )
+
+    def _id_of_text(self, item: object, texts: Sequence[str], taken: RetrievedTexts) -> str:
+        """Return the id of a text that is no chunk, or of a stretch of a document; "" for none."""
+        text = next((text for text in texts if text.strip()), "")
+        if isinstance(item, str) and not _is_wordy(item):
+            return ""
+        doc_ids = taken.documents.named(document_names_of(item))
+        start = offset_of(item, STARTS)
+        if text:
+            return taken.add(text, Origin(doc_ids, start))
+        end = offset_of(item, ENDS)
+        if len(doc_ids) != 1 or start is None or end is None:
+            return ""
+        document = taken.documents.texts[doc_ids[0]]
+        span = Span(doc_id=doc_ids[0], start=start, end=min(end, len(document)))
+        sliced = fold_blanks(document[span.start : span.end])
+        if not sliced:
+            return ""
+        return self._id_by_text.get(sliced) or taken.add_slice(span)
 
     def _refuse_surrogates(self, chunk_id: str) -> None:
         try:
@@ -201,6 +251,11 @@ class ResultReader:
             self._note(f"{self._where}: {sentence} (said once)")
 
 
+def _is_wordy(text: str) -> bool:
+    """Whether a bare string reads as a text and not as an id."""
+    return len(text) >= _LENGTH_OF_TEXT or len(text.split()) >= _WORDS_OF_TEXT
+
+
 def adapt(
     target: object,
     name: str,
@@ -208,6 +263,7 @@ def adapt(
     *,
     note: Note = ignore_note,
     timeout_s: float = 120.0,
+    texts: RetrievedTexts | None = None,
 ) -> Retriever:
     """Return a retriever that asks a user's object.
 
@@ -221,6 +277,7 @@ def adapt(
         chunks: The corpus, to know ids and texts.
         note: Told once of each oddity of the results, see `ResultReader`.
         timeout_s: Seconds for one query. A plain function that takes longer goes on in its thread.
+        texts: Takes texts that are no chunks, see `ResultReader`.
 
     Raises:
         UsageError: The object is none of these, or its class cannot be instantiated.
@@ -231,7 +288,7 @@ def adapt(
     search = search_of(target, f"retriever {name}") or method_of(
         target, _METHODS, f"retriever {name}", "f(query, k)"
     )
-    reader = ResultReader(f"retriever {name}", corpus, note)
+    reader = ResultReader(f"retriever {name}", corpus, note, texts)
     return _UserRetriever(search, reader, f"retriever {name}", timeout_s)
 
 
@@ -306,6 +363,7 @@ class HttpRetriever:
         chunks: The corpus, to know ids and texts; without it ids are taken as they come.
         timeout_s: Seconds to connect and for the whole reply.
         note: Told once of each oddity of the results, see `ResultReader`.
+        texts: Takes texts that are no chunks, likewise.
 
     Raises:
         UsageError: The address cannot be used.
@@ -318,9 +376,10 @@ class HttpRetriever:
         *,
         timeout_s: float = 30.0,
         note: Note = ignore_note,
+        texts: RetrievedTexts | None = None,
     ) -> None:
         self._service = Service(url, what="retriever", function="f(query, k)", timeout_s=timeout_s)
-        self._reader = ResultReader(self._service.shown, chunks, note)
+        self._reader = ResultReader(self._service.shown, chunks, note, texts)
 
     async def retrieve(self, query: str, k: int) -> list[Hit]:
         """Return the hits of the service.

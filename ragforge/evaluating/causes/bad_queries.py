@@ -137,7 +137,7 @@ def find_bad_queries(
 
 def _bad_query(records: EvaluationData, causes: Causes) -> BadQuery:
     detail = query_detail(records, causes.query_id)
-    relevant = records.task.relevant_in(causes.query_id)
+    relevant = records.runs[0].cut_task(records.task).relevant_in(causes.query_id)
     ranked = records.runs[0].ranked.get(causes.query_id, ())
     first = next((rank for rank, chunk_id in enumerate(ranked, 1) if chunk_id in relevant), None)
     return BadQuery(causes, detail, detail.runs[0], first)

@@ -379,7 +379,11 @@ class CauseFinder:
         """Relevant chunks, and documents, that were not among the chunks taken."""
         best = _best_values(task, self._measure)
         self._runs = sorted(runs, key=lambda run: run.name)
-        self._bad = {run.name: list(_bad(run, task, self._measure, best)) for run in self._runs}
+        self._bad: dict[str, list[_Bad]] = {}
+        for run in self._runs:
+            of_run = run.cut_task(task)
+            best_of_run = best if of_run is task else _best_values(of_run, self._measure)
+            self._bad[run.name] = list(_bad(run, of_run, self._measure, best_of_run))
         for _, _, case in self._cases():
             self._marks.compare(case.compared)
             self._look_for_quotes(case)
@@ -411,8 +415,9 @@ class CauseFinder:
                 yield run.name, bad, self._case(run, bad)
 
     def _case(self, run: MeasuredRun, bad: _Bad) -> Case:
-        ranked, grades = run.ranked.get(bad.query_id, ()), self._task.qrels[bad.query_id]
-        if self._task.is_complete:
+        task = run.cut_task(self._task)
+        ranked, grades = run.ranked.get(bad.query_id, ()), task.qrels[bad.query_id]
+        if task.is_complete:
             grades = {**dict.fromkeys(ranked, 0), **grades}
         return Case(
             query=self._queries[bad.query_id],
@@ -424,15 +429,15 @@ class CauseFinder:
             marks=self._marks,
             has_full_grades=self._has_full_grades,
             noun=self._task.noun(bad.query_id),
-            listed=self._listed(bad.query_id),
+            listed=self._listed(bad.query_id, task),
             absent=frozenset(self._missing) if self._has_corpus else frozenset(),
         )
 
-    def _listed(self, query_id: str) -> frozenset[str] | None:
+    def _listed(self, query_id: str, task: Task) -> frozenset[str] | None:
         """Return what a list calls relevant; None where the measure or the set goes by grades."""
-        if self._measure.rel is not None or query_id not in self._task.relevant:
+        if self._measure.rel is not None or query_id not in task.relevant:
             return None
-        return frozenset(self._task.relevant[query_id])
+        return frozenset(task.relevant[query_id])
 
     def _look_for_quotes(self, case: Case) -> None:
         among = evidence_chunks(case.query, case.relevant)

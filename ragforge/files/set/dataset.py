@@ -4,10 +4,11 @@ Every file is written whole and sorted, and its digest goes into the manifest. F
 are replaced by what the stage's next run leaves.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from pydantic import BaseModel
 
@@ -24,8 +25,10 @@ from ragforge.files.set.paths import home_of
 from ragforge.files.set.query_selection import Chosen, combined, recall
 from ragforge.files.set.set_files import SetFiles, VersionRecords
 from ragforge.files.set.sorted_records import (
+    ChunkTexts,
     each_document,
     each_judgment,
+    each_line,
     key_of,
     merged,
     pair_and_judge,
@@ -52,6 +55,9 @@ from ragforge.records import (
     Stage,
 )
 from ragforge.records.queries import Selection
+
+_TEXTS: Final = "retrieved.jsonl"
+_TEXT_ID: Final = re.compile(rb'"(t_[a-z2-7]{16})"')
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
@@ -293,6 +299,16 @@ class Dataset:
         """Return the pools, sorted by query and chunk; [] where none were made."""
         return self._set.records("pool.jsonl", PoolEntry, query_and_chunk)
 
+    def chunk_texts(self, wanted: Collection[str]) -> ChunkTexts:
+        """Return where the texts of chunks stand, and of what runs retrieved that is none.
+
+        Raises:
+            DataError: A file cannot be read.
+        """
+        retrieved = self.files / _TEXTS
+        beside = [retrieved] if retrieved.exists() else []
+        return ChunkTexts([self.chunks_path, *beside], wanted)
+
     def each_pool_entry(self) -> Iterator[PoolEntry]:
         """Yield what the probes found, in the order of its file."""
         path = self.files / "pool.jsonl"
@@ -321,11 +337,49 @@ class Dataset:
 
     def retrieved_texts(self) -> Iterator[RetrievedText]:
         """Yield the texts of runs that are no chunks of the set, sorted by id; none usually."""
-        return self._set.each(lambda files: _each_text(files / "retrieved.jsonl"))
+        return self._set.each(lambda files: _each_text(files / _TEXTS))
 
     def write_retrieved_texts(self, texts: Iterable[RetrievedText]) -> None:
         """Write the texts of runs that are no chunks of the set."""
-        self._set.write("retrieved.jsonl", texts, lambda text: text.chunk_id)
+        self._set.write(_TEXTS, texts, lambda text: text.chunk_id)
+
+    def add_retrieved_texts(self, texts: Iterable[RetrievedText], run: str) -> None:
+        """Write the texts of a run, which is written next, beside those that are there.
+
+        A text that another run has as well stands where either found it.
+        """
+        new = {text.chunk_id: text for text in texts}
+        if not new:
+            return
+        others = self._cited_texts(name for name in self.run_names() if name != run)
+        there = {text.chunk_id: text for text in self.retrieved_texts()}
+        joined = {
+            chunk_id: _joined(there[chunk_id], text)
+            for chunk_id, text in new.items()
+            if chunk_id in there and chunk_id in others
+        }
+        self.write_retrieved_texts((there | new | joined).values())
+
+    def drop_uncited_texts(self) -> None:
+        """Forget the texts that no run has any more."""
+        if not (self.files / _TEXTS).exists():
+            return
+        cited = self._cited_texts(self.run_names())
+        texts = list(self.retrieved_texts())
+        kept = [text for text in texts if text.chunk_id in cited]
+        if not kept:
+            self._set.drop(_TEXTS)
+        elif len(kept) < len(texts):
+            self.write_retrieved_texts(kept)
+
+    def _cited_texts(self, names: Iterable[str]) -> set[str]:
+        """Return what may be ids of texts in some runs; no ranking is parsed."""
+        return {
+            chunk_id.decode()
+            for name in names
+            for _, _, line in each_line(self.run_path(name))
+            for chunk_id in _TEXT_ID.findall(line)
+        }
 
     def write_plan(self, slots: Iterable[Slot]) -> None:
         """Write the plan of generation."""
@@ -407,6 +461,7 @@ class Dataset:
             self._set.named("runs", name)
         self._set.drop(_run_file(name))
         self.replace_failures("retrieve", (), lambda key: key.startswith(f"{name}/"))
+        self.drop_uncited_texts()
 
     def rename_run(self, name: str, to: str) -> None:
         """Give a run another name, and its failures with it; its evaluations keep the old one.
@@ -493,6 +548,20 @@ class Dataset:
 
 def _run_file(name: str) -> str:
     return f"runs/{name}.jsonl"
+
+
+def _joined(old: RetrievedText, new: RetrievedText) -> RetrievedText:
+    """Return a text with the places of both."""
+    spans = {(span.doc_id, span.start, span.end): span for span in (*old.places, *new.places)}
+    doc_ids = () if spans else tuple(sorted({*old.doc_ids, *new.doc_ids}))
+    return new.model_copy(
+        update={
+            "text": min(old.text, new.text),
+            "places": tuple(span for _, span in sorted(spans.items())),
+            "likeness": new.likeness if new.places else old.likeness,
+            "doc_ids": doc_ids,
+        }
+    )
 
 
 def _each_text(path: Path) -> Iterator[RetrievedText]:

@@ -7,6 +7,7 @@ are folded to the documents of the chunks. All other queries are measured on chu
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Chunk, Hit, Judgment, Level, Ranking
@@ -14,6 +15,7 @@ from ragforge.records import Chunk, Hit, Judgment, Level, Ranking
 _PART_OF_ANSWER: Final = 2
 """Grade from which a document is relevant whatever failed judgments of its other chunks are."""
 
+_INDEX_PAGES: Final = frozenset({"index", "readme"})
 _SHALLOW: Final = 10
 """Ranks that most measures look at."""
 
@@ -109,6 +111,24 @@ class DocumentNames:
         """
         return (name,) if name in self._ids else tuple(self._by_end.get(_plain(name), ()))
 
+    def resolve(self, name: str) -> tuple[str, ...]:
+        """Return the documents that frameworks may mean by a path, an address or a title.
+
+        By the end that a path or an address shares with a document's; else by the name of a file
+        without its suffix, where one document alone is called so. An index page has the name of
+        its folder.
+        """
+        if found := self.find(name):
+            return found
+        path = unquote(urlsplit(name).path) if "://" in name else name
+        parts = [part for part in _plain(path).split("/") if part]
+        for first in range(len(parts)):
+            if found := self.find("/".join(parts[first:])):
+                return found
+        stem = _stem("/".join(parts))
+        called = [doc_id for doc_id in self._ids if _stem(_plain(doc_id)) == stem] if stem else []
+        return tuple(called) if len(called) == 1 else ()
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -153,6 +173,15 @@ class LabelNames:
         return found[0].id if len(found) == 1 else name
 
 
+def _stem(path: str) -> str:
+    """Return what the last part of a path is called, without suffix, in small letters."""
+    *folders, name = path.rstrip("/").split("/")
+    stem = name.partition(".")[0] or name
+    if folders and stem.casefold() in _INDEX_PAGES:
+        stem = folders[-1]
+    return "-".join(stem.casefold().replace("_", " ").split())
+
+
 def _plain(name: str) -> str:
     """Return a path with slashes, without a beginning that says where it stands."""
     return name.replace("\\", "/").removeprefix("./")
@@ -181,9 +210,14 @@ def _documents_of_chunks(dataset: Dataset) -> dict[str, str]:
     if not dataset.chunks_path.exists():
         return {}
     names: dict[str, str] = {}
-    return {
+    documents = {
         chunk.chunk_id: names.setdefault(chunk.doc_id, chunk.doc_id) for chunk in dataset.chunks()
     }
+    for text in dataset.retrieved_texts():
+        of_text = (*(place.doc_id for place in text.places), *text.doc_ids)
+        if of_text:
+            documents[text.chunk_id] = names.get(of_text[0], of_text[0])
+    return documents
 
 
 def level_warnings(dataset: Dataset, names: Iterable[str]) -> Iterator[str]:
@@ -248,14 +282,14 @@ def whole_documents(dataset: Dataset) -> Iterator[Chunk]:
 
 
 def ids_of_corpus(dataset: Dataset) -> set[str]:
-    """Return ids that a ranking may hold: of chunks, and of documents where labels name them."""
+    """Return ids that rankings may hold: of chunks, texts, and documents where labels name any."""
     is_of_chunks = dataset.manifest.level is None
     ids = set[str]()
     for chunk in dataset.chunks():
         ids.add(chunk.chunk_id)
         if not is_of_chunks:
             ids.add(chunk.doc_id)
-    return ids
+    return ids.union(text.chunk_id for text in dataset.retrieved_texts())
 
 
 def _strongest(judged: Sequence[Judgment]) -> Judgment:

@@ -8,8 +8,8 @@ import json
 import re
 import threading
 from array import array
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -223,52 +223,51 @@ def _is_sorted(path: Path) -> bool:
 
 
 class ChunkTexts(AbstractContextManager["ChunkTexts"]):
-    """Where the wanted chunks stand in a `chunks.jsonl`; their texts are never all in memory.
+    """Where the wanted texts stand in files of chunks; they are never all in memory.
 
     Args:
-        path: The file.
-        wanted: Ids; those that the file lacks are not held.
+        paths: A `chunks.jsonl`, and files of other texts with ids; the first that has an id counts.
+        wanted: Ids; those that the files lack are not held.
 
     Raises:
-        DataError: The file cannot be read, or a line is no chunk.
+        DataError: A file cannot be read, or a line is no chunk.
     """
 
-    def __init__(self, path: Path, wanted: Collection[str]) -> None:
-        self._path = path
-        self._at: dict[str, int] = {}
-        try:
-            self._stream = path.open("rb")
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-        try:
-            self._find(wanted)
-        except DataError:
-            self._stream.close()
-            raise
+    def __init__(self, paths: Sequence[Path], wanted: Collection[str]) -> None:
+        self._at: dict[str, tuple[IO[bytes], int]] = {}
+        with ExitStack() as opened:
+            for path in paths:
+                try:
+                    stream = opened.enter_context(path.open("rb"))
+                except OSError as error:
+                    raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+                self._find(path, stream, wanted)
+            self._opened = opened.pop_all()
 
     def __contains__(self, chunk_id: object) -> bool:
         return chunk_id in self._at
 
     def __getitem__(self, chunk_id: str) -> str:
         """Return the text of a chunk that is held."""
-        self._stream.seek(self._at[chunk_id])
-        text: str = json.loads(self._stream.readline())["text"]
+        stream, at = self._at[chunk_id]
+        stream.seek(at)
+        text: str = json.loads(stream.readline())["text"]
         return text
 
     def __exit__(self, *_: object) -> None:
-        self._stream.close()
+        self._opened.close()
 
-    def _find(self, wanted: Collection[str]) -> None:
-        for number, at, line in _lines_of(self._stream):
+    def _find(self, path: Path, stream: IO[bytes], wanted: Collection[str]) -> None:
+        for number, at, line in _lines_of(stream):
             try:
                 row = json.loads(line.decode())
                 chunk_id, text = row["chunk_id"], row["text"]
             except (ValueError, KeyError, TypeError) as error:
-                raise DataError(f"{self._path}:{number}: is no chunk: {error}") from error
+                raise DataError(f"{path}:{number}: is no chunk: {error}") from error
             if not isinstance(text, str):
-                raise DataError(f"{self._path}:{number}: text: expected text, got {text!r}")
+                raise DataError(f"{path}:{number}: text: expected text, got {text!r}")
             if chunk_id in wanted:
-                self._at[chunk_id] = at
+                self._at.setdefault(chunk_id, (stream, at))
 
 
 def each_chunk(path: Path) -> Iterator[tuple[int, Chunk]]:

@@ -336,10 +336,17 @@ def _hits_of_file(path: Path) -> Counter[str]:
 
 
 def _there(dataset: Dataset, wanted: Set[str]) -> set[str]:
-    """Return which of some chunks, or of documents where labels name them, are in the set."""
+    """Return which of some ids the set knows: of chunks, of texts, of documents if labels do."""
     if dataset.manifest.level is not None:
         return ids_of_corpus(dataset).intersection(wanted)
-    path, there = dataset.chunks_path, set()
+    there = _listed(dataset.chunks_path, wanted)
+    texts = dataset.files / "retrieved.jsonl"
+    return there | _listed(texts, wanted) if texts.exists() else there
+
+
+def _listed(path: Path, wanted: Set[str]) -> set[str]:
+    """Return which of some ids a file of chunks has."""
+    there = set()
     for number, _, line in each_line(path):
         begun = _ID_FIRST.match(line)
         try:

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.cuttings import Cutting
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.same_judge import PairJudges
 from ragforge.evaluating.selection import Part
@@ -21,6 +22,7 @@ from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.deciding import (
     ComparisonOptions,
 )
+from ragforge.records import is_text_id
 
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
 """What is compared where nothing is asked for. Few, as each measure more makes all others harder
@@ -30,6 +32,21 @@ TELL_NOTHING: Final = ("Judged", "NumRet", "NumRel")
 _EXAMPLES: Final = 3
 
 Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class TextBasis:
+    """What runs with texts that are no chunks of the set are measured on.
+
+    Args:
+        cuttings: By name of such a run.
+        grades: Of such texts, by query.
+        folded: Queries that are measured on documents, whatever was retrieved.
+    """
+
+    cuttings: Mapping[str, Cutting]
+    grades: Qrels
+    folded: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +73,47 @@ class ComparisonBasis:
     """Whether somebody named the runs."""
     part: Part | None = None
     """The part of the queries that is compared on; None where that is all."""
+    texts: TextBasis | None = None
+    """What runs with texts that are no chunks of the set are measured on; None without such."""
 
     @property
     def design(self) -> Design | None:
         """What the queries are a sample of; None where they are all there is."""
         return self.part.design if self.part else None
+
+    def of_run(self, name: str) -> "ComparisonBasis":
+        """Return what a run is measured on: the grades of texts that are cut as its own are."""
+        cutting = self.texts.cuttings.get(name) if self.texts else None
+        return self._of_cuttings([cutting]) if cutting else self
+
+    def of_all(self, names: Iterable[str]) -> "ComparisonBasis":
+        """Return the grades of all that some runs are measured on."""
+        if self.texts is None:
+            return self
+        cuttings = [self.texts.cuttings[name] for name in names if name in self.texts.cuttings]
+        return self._of_cuttings(cuttings, with_chunks=True) if cuttings else self
+
+    def _of_cuttings(
+        self, cuttings: Collection[Cutting], *, with_chunks: bool = False
+    ) -> "ComparisonBasis":
+        assert self.texts is not None
+        texts = self.texts
+
+        def counts(chunk_id: str) -> bool:
+            is_chunk = with_chunks and not is_text_id(chunk_id)
+            return is_chunk or any(chunk_id in cutting for cutting in cuttings)
+
+        qrels = {
+            key: of
+            if key in texts.folded
+            else {
+                name: grade
+                for name, grade in {**of, **texts.grades.get(key, {})}.items()
+                if counts(name)
+            }
+            for key, of in self.qrels.items()
+        }
+        return replace(self, qrels=qrels, is_complete=False)
 
     def on_part(self, chosen: Chosen | None) -> "ComparisonBasis":
         """Return the basis on a part of the queries."""
@@ -233,6 +286,7 @@ def measure_run(
         failed: Queries of the judgments whose retrieval failed.
         basis: The judgments and measures.
     """
+    basis = basis.of_run(name)
     _check_judged(name, asked, failed, basis)
     qrels = basis.qrels
     known = {item: ranked[item] for item in ranked if item in qrels}

@@ -9,6 +9,7 @@ from pathlib import Path
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.evaluating.comparison import ComparisonReport
+from ragforge.evaluating.cuttings import Cutting, cuttings
 from ragforge.evaluating.evaluation_data import (
     EvaluationData,
     is_complete,
@@ -18,7 +19,7 @@ from ragforge.evaluating.evaluation_data import (
 )
 from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of, judge_name
 from ragforge.evaluating.judgments import LABELS_IN_WORDS, Settled, failed_by_name, judges, settle
-from ragforge.evaluating.runs import by_document_text, out_of_reach, rank_order
+from ragforge.evaluating.runs import Task, by_document_text, out_of_reach, rank_order
 from ragforge.evaluating.same_judge import pair_judges
 from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
 from ragforge.files.formats.runs import Ranked, read_run
@@ -37,6 +38,7 @@ from ragforge.measures.unseen_values import have_same_rankings
 from ragforge.pipeline.comparing.basis import (
     ComparisonBasis,
     RankedRun,
+    TextBasis,
     comparison_basis,
     measure_run,
     some_of,
@@ -132,6 +134,7 @@ def compare_runs(
         retrieved.append(_Retrieved(name, ranked, lost))
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
+    basis = _with_texts(basis, cuttings(dataset), replace(task, level=level), wanted)
     settled_here = {key: of for key, of in settled.items() if key in basis.qrels}
     basis = basis.on_one_judge(pair_judges(settled_here), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, basis), basis)
@@ -156,6 +159,8 @@ def compare_gathered(
     wanted = _of_one_part(parts, options, basis)
     basis = basis.on_part(shared(parts[name] for name in wanted))
     answerable = {key: of for key, of in found.settled.items() if key in basis.qrels}
+    cut = {run.name: run.task.cutting for run in found.runs if run.task and run.task.cutting}
+    basis = _with_texts(basis, cut, found.task, wanted)
     retrieved = [
         _Retrieved(run.name, run.ranked, basis.qrels.keys() & run.summary.attention.failed)
         for run in found.runs
@@ -207,6 +212,18 @@ def compare_files(
     runs = [measure_run(name, held[name], asked[name], set(), basis) for name in names]
     graded = _Graded((), count_file_grades(judged), judged.origins)
     return _decided(basis, runs, options, {}, graded)
+
+
+def _with_texts(
+    basis: ComparisonBasis, cut: Mapping[str, Cutting], task: Task, wanted: Iterable[str]
+) -> ComparisonBasis:
+    """Return the basis with what runs of other texts than the set's chunks are measured on."""
+    of_wanted = {name: cut[name] for name in wanted if name in cut}
+    if not of_wanted:
+        return basis
+    told = [cutting.describe(name) for name, cutting in of_wanted.items()]
+    texts = TextBasis(of_wanted, task.text_grades, task.level.query_ids)
+    return replace(basis, texts=texts, warnings=[*basis.warnings, *told])
 
 
 def _of_one_part(
@@ -294,7 +311,7 @@ def _decided(
         of="runs",
         contenders=contenders,
         measures=basis.measures,
-        undecided=undecided(basis, runs, compared, graded.origins),
+        undecided=undecided(basis.of_all(run.name for run in runs), runs, compared, graded.origins),
         texts=texts,
         rel_threshold=runs[0].scores.rel_threshold,
         by_lists=bool(basis.relevant),

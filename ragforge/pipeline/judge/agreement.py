@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.records import Judgment
 from ragforge.stages.judge.lexical import grade_of_share, share_of_words
@@ -105,7 +104,7 @@ def labels_of(dataset: Dataset) -> HumanLabels:
     graded = [judgment for judgment in human_judgments(dataset) if judgment.query_id in queries]
     if not graded or not (dataset.chunks_path).exists():
         return labels
-    with ChunkTexts(dataset.chunks_path, {judgment.chunk_id for judgment in graded}) as texts:
+    with dataset.chunk_texts({judgment.chunk_id for judgment in graded}) as texts:
         for judgment in graded:
             if judgment.chunk_id in texts:
                 text = texts[judgment.chunk_id]

@@ -147,7 +147,7 @@ async def judge_dataset(
         kept_grades = KeptGrades(judges.provenances(), again=job.mode.again)
         needs = _needs(dataset, queries, run_names, depth, kept_grades, earlier)
         everything = {pair.chunk_id for pair in (*retrieved, *needs.pairs)}
-        with ChunkTexts(dataset.chunks_path, everything) as texts:
+        with dataset.chunk_texts(everything) as texts:
             pooled = with_texts(retrieved, texts, observer)
             needs = needs.not_in(pooled, texts)
             if earlier is None:
@@ -320,7 +320,7 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
     require_own_chunks(dataset)
     queries = queries_of(dataset, job.settings.judge.split)
     asked = _graded_by_people(dataset, queries)
-    with ChunkTexts(dataset.chunks_path, {pair.chunk_id for pair in asked}) as texts:
+    with dataset.chunk_texts({pair.chunk_id for pair in asked}) as texts:
         asked = with_texts(asked, texts, job.observer)
         async with open_judges(job, dataset, "judge") as judges:
             refuse_shared_queries(judges.examples, queries)

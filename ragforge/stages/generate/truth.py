@@ -57,7 +57,9 @@ def derive(query: Query, index: ChunkIndex) -> Rederived:
         for chunk in placed.chunks:
             derived.setdefault(chunk.chunk_id, []).append((evidence[-1], _is_whole(placed, chunk)))
     hops = {item.hop for item in evidence}
-    judgments = tuple(_judgment(query, chunk_id, held, hops) for chunk_id, held in derived.items())
+    judgments = tuple(
+        evidence_judgment(query, chunk_id, held, hops) for chunk_id, held in derived.items()
+    )
     sources = tuple(dict.fromkeys(item.chunk_id for item in evidence)) or query.source_chunk_ids
     update = {"evidence": tuple(evidence), "source_chunk_ids": sources}
     return Rederived(query.model_copy(update=update), judgments, tuple(lost))
@@ -79,9 +81,17 @@ def _is_whole(placed: Placement, chunk: Chunk) -> bool:
     return fold(placed.text) in fold(chunk.text)
 
 
-def _judgment(
+def evidence_judgment(
     query: Query, chunk_id: str, held: Sequence[tuple[Evidence, bool]], hops: set[int]
 ) -> Judgment:
+    """Return the judgment of a chunk that holds evidence: 3 where it has all hops whole, else 2.
+
+    Args:
+        query: Has the evidence.
+        chunk_id: Of the chunk.
+        held: What it holds, and whether from end to end; at least one.
+        hops: Of all evidence.
+    """
     first = held[0][0]
     whole_hops = {item.hop for item, is_whole in held if is_whole}
     grade = _WHOLE if whole_hops == hops else _PART

@@ -1,0 +1,174 @@
+"""Which texts a run is measured with: those of runs that cut the documents as it does.
+
+The best possible nDCG and what recall is a share of are made of all that is relevant. Pieces of two
+splitters must not be mixed there: a run cannot find the pieces of another one, and is no worse for
+it. A run of the set's chunks is measured on their grades alone; one of other texts on the grades of
+the texts of runs that are cut alike.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.errors import DataError
+from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
+from ragforge.files.set.dataset import Dataset
+from ragforge.records import Chunk, Span, is_text_id
+
+_ALIKE: Final = 0.9
+"""Share of the texts at a common place that are the same, from which two runs are cut alike."""
+_HALF: Final = 0.5
+"""Share of a text that another one must have more of, to stand at its place; windows that slide by
+half of their size have no more than that of each other."""
+_LOOKED_AT: Final = 2000
+"""Texts of a run that are compared with those of another: ids are digests, so the first of them in
+order are a random sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """What a run with texts that are no chunks of the set is measured on.
+
+    Args:
+        ids: Of all that the runs cut alike retrieved.
+        has_chunks: Whether the chunks of the set are cut alike too, so that all of them count.
+        runs: Names of the runs cut alike, this one among them, sorted.
+    """
+
+    ids: frozenset[str]
+    has_chunks: bool
+    runs: tuple[str, ...]
+
+    def __contains__(self, chunk_id: str) -> bool:
+        """Whether the grades of a text or chunk count."""
+        return chunk_id in self.ids or (self.has_chunks and not is_text_id(chunk_id))
+
+    def describe(self, run: str) -> str:
+        """Return a sentence on what the run is measured on."""
+        others = ", ".join(name for name in self.runs if name != run)
+        alike = f" and of {others}, cut alike" if others else ""
+        chunks = " beside the chunks of the set" if self.has_chunks else ""
+        return (
+            f"run {run} has texts that are no chunks of the set: it is measured on the grades of "
+            f"its own texts{alike}{chunks}; nDCG and recall of runs that are cut otherwise are of "
+            "other texts"
+        )
+
+
+def cuttings(dataset: Dataset) -> dict[str, Cutting]:
+    """Return what runs are measured on, by name; runs of chunks of the set alone are left out.
+
+    Raises:
+        DataError: The chunks or the texts cannot be read.
+    """
+    if next(dataset.retrieved_texts(), None) is None:
+        return {}
+    held = {name: ids for name in dataset.run_names() if (ids := _ids_of(dataset, name))}
+    if not held:
+        return {}
+    placed = retrieved_places(dataset, set().union(*held.values()))
+    texts = {name: _Texts(ids, placed) for name, ids in held.items()}
+    chunks = _Chunks(dataset.chunks() if dataset.chunks_path.exists() else ())
+    made = {}
+    for name, mine in texts.items():
+        alike = sorted(
+            other for other, theirs in texts.items() if other == name or _are_alike(mine, theirs)
+        )
+        made[name] = Cutting(
+            ids=frozenset().union(*(held[other] for other in alike)),
+            has_chunks=chunks.are_alike(mine),
+            runs=tuple(alike),
+        )
+    return made
+
+
+def _ids_of(dataset: Dataset, name: str) -> frozenset[str]:
+    """Return what a run retrieved; nothing where that is chunks of the set alone."""
+    try:
+        ids = frozenset(hit.chunk_id for item in dataset.each_ranking(name) for hit in item.ranking)
+    except DataError:
+        return frozenset()  # Whoever measures it says so.
+    return ids if any(map(is_text_id, ids)) else frozenset()
+
+
+class _Places:
+    """Stretches of documents, to be asked whether they cover others."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._by_document: dict[str, list[tuple[int, int]]] = {}
+        self._longest: dict[str, int] = {}
+        for span in spans:
+            self._by_document.setdefault(span.doc_id, []).append((span.start, span.end))
+        for doc_id, places in self._by_document.items():
+            places.sort()
+            self._longest[doc_id] = max(end - start for start, end in places)
+
+    def cover(self, span: Span) -> bool:
+        """Whether one of them has more than half of a stretch."""
+        places = self._by_document.get(span.doc_id, [])
+        first = bisect_left(places, (span.start - self._longest.get(span.doc_id, 0), 0))
+        least = _HALF * (span.end - span.start)
+        return any(
+            min(end, span.end) - max(start, span.start) > least
+            for start, end in places[first : bisect_left(places, (span.end, 0))]
+        )
+
+
+class _Texts:
+    """What a run retrieved."""
+
+    def __init__(self, ids: frozenset[str], placed: Mapping[str, PlacedText]) -> None:
+        self.ids = ids
+        self.sample = sorted(ids)[:_LOOKED_AT]
+        self._placed = placed
+        self._places: _Places | None = None
+
+    def places_of(self, chunk_id: str) -> tuple[Span, ...]:
+        """Return where one of them stands."""
+        placed = self._placed.get(chunk_id)
+        return placed.places if placed else ()
+
+    @property
+    def places(self) -> _Places:
+        """Where all of them stand."""
+        if self._places is None:
+            self._places = _Places(span for each in self.ids for span in self.places_of(each))
+        return self._places
+
+
+def _are_alike(one: _Texts, other: _Texts) -> bool:
+    """Whether two runs have the same texts where they have texts of one place."""
+    if one.ids.isdisjoint(other.ids):
+        return False
+    n_same = n_others = 0
+    for mine, theirs in ((one, other), (other, one)):
+        for chunk_id in mine.sample:
+            if chunk_id in theirs.ids:
+                n_same += 1
+            elif any(map(theirs.places.cover, mine.places_of(chunk_id))):
+                n_others += 1
+    return n_same >= _ALIKE * (n_same + n_others) > 0
+
+
+class _Chunks:
+    """The chunks of the set."""
+
+    def __init__(self, chunks: Iterable[Chunk]) -> None:
+        self._places = _Places(_spans(chunks))
+
+    def are_alike(self, texts: _Texts) -> bool:
+        """Whether a run has chunks of the set where it has texts at their places."""
+        own = [chunk_id for chunk_id in texts.sample if not is_text_id(chunk_id)]
+        others = sum(
+            any(map(self._places.cover, texts.places_of(chunk_id)))
+            for chunk_id in texts.sample
+            if is_text_id(chunk_id)
+        )
+        return bool(own) and len(own) >= _ALIKE * (len(own) + others)
+
+
+def _spans(chunks: Iterable[Chunk]) -> Iterator[Span]:
+    for chunk in chunks:
+        if chunk.end > chunk.start:
+            yield Span(doc_id=chunk.doc_id, start=chunk.start, end=chunk.end)

@@ -1,0 +1,138 @@
+"""Tests of which texts a run is measured with."""
+
+import pytest
+
+from ragforge.evaluating.cuttings import cuttings
+from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.files.set.opening import create_dataset
+from ragforge.records import Chunk, Judgment, Query, RetrievedText, Span, text_id
+from tests.measured_set import ranking
+
+
+def piece(start, end):
+    """Return the id of the text of a stretch of the document."""
+    return text_id(f"text {start} to {end}")
+
+
+def row(start, end):
+    place = Span(doc_id="d", start=start, end=end)
+    return RetrievedText(chunk_id=piece(start, end), text=f"text {start} to {end}", places=(place,))
+
+
+SMALL = [(at, at + 100) for at in range(0, 1000, 100)]
+LARGE = [(at, at + 250) for at in range(0, 1000, 250)]
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """A set with chunks of 200 characters, and runs of pieces of 100 and 250."""
+    made = create_dataset(tmp_path / "set", made_from={"seed": "0"})
+    made.write_manifest(made.manifest.model_copy(update={"labels": "pooled"}))
+    made.write_chunks(
+        Chunk(chunk_id=f"c{at}", doc_id="d", text="x" * 200, start=at, end=at + 200)
+        for at in range(0, 1000, 200)
+    )
+    made.write_queries([Query(query_id="q", query="What?"), Query(query_id="r", query="Why?")])
+    made.write_judgments([graded("q", "c0", 3), graded("q", "c200", 0), graded("r", "c400", 2)])
+    made.write_run("own", [ranking("q", "c0", "c200"), ranking("r", "c200", "c400")])
+    made.write_retrieved_texts([row(*span) for span in (*SMALL, *LARGE)])
+    made.write_run("small", [of("q", SMALL[:6]), of("r", SMALL[4:8])])
+    made.write_run("small-2", [of("q", SMALL[3:9])])
+    made.write_run("large", [of("q", LARGE)])
+    return made
+
+
+def graded(query_id, chunk_id, grade):
+    return Judgment(query_id=query_id, chunk_id=chunk_id, grade=grade)
+
+
+def of(query_id, spans):
+    return ranking(query_id, *(piece(*span) for span in spans))
+
+
+def measured(dataset, *names):
+    data = load_evaluation_data(dataset, run_names=names)
+    return {run.name: run.summary.estimates for run in data.runs}
+
+
+def test_runs_of_one_splitter_are_cut_alike(dataset):
+    """Where they have texts of one place, they have the same."""
+    assert {name: cutting.runs for name, cutting in cuttings(dataset).items()} == {
+        "large": ("large",),
+        "small": ("small", "small-2"),
+        "small-2": ("small", "small-2"),
+    }
+
+
+def test_windows_that_slide_by_half_are_cut_alike(dataset):
+    """Each stands half in the next, which is no other cutting."""
+    windows = [(at, at + 100) for at in range(0, 900, 50)]
+    dataset.add_retrieved_texts([row(*span) for span in windows], "windows")
+    dataset.write_run("windows", [of("q", windows[:12])])
+    dataset.write_run("windows-2", [of("q", windows[1::2] + windows[2:4])])
+
+    assert "windows-2" in cuttings(dataset)["windows"].runs
+
+
+def test_a_run_of_chunks_alone_has_no_cutting_of_its_own(dataset):
+    """It is measured on the grades of the set's chunks, as ever."""
+    assert "own" not in cuttings(dataset)
+
+
+def test_chunks_count_where_the_run_is_cut_as_they_are(dataset):
+    """Runs of an earlier state of the documents differ from it here and there."""
+    gone = RetrievedText(chunk_id=text_id("gone"), text="gone")
+    dataset.add_retrieved_texts([gone], "before")
+    dataset.write_run("before", [ranking("q", "c0", "c200", "c400", text_id("gone"))])
+
+    cutting = cuttings(dataset)["before"]
+    assert "c800" in cutting
+    assert text_id("gone") in cutting
+
+
+def test_one_chunk_among_other_texts_does_not_bring_all_chunks_in(dataset):
+    """A short document is one chunk however it is cut."""
+    dataset.write_run("small", [ranking("q", "c0", *(piece(*span) for span in SMALL[2:8]))])
+
+    cutting = cuttings(dataset)["small"]
+    assert ("c0" in cutting, "c200" in cutting) == (True, False)
+
+
+def test_grades_of_other_texts_move_no_figure_of_a_run_of_chunks(dataset):
+    """What was measured before anybody retrieved other texts is measured again, to the last bit."""
+    before = measured(dataset, "own")
+    texts = [graded(q, piece(*span), 3) for q in "qr" for span in (*SMALL, *LARGE)]
+    dataset.write_judgments([*dataset.judgments(), *texts])
+
+    assert measured(dataset, "own") == before
+
+
+def test_a_run_is_measured_on_grades_of_texts_cut_as_its_own(dataset):
+    """The pieces of another splitter are nothing that it could have found."""
+    texts = [graded("q", piece(*SMALL[0]), 3), graded("q", piece(*SMALL[6]), 2)]
+    others = [graded("q", piece(*span), 3) for span in LARGE]
+    dataset.write_judgments([*dataset.judgments(), *texts, *others])
+    recall = {name: of["R@10"].mean for name, of in measured(dataset).items()}
+
+    assert recall == {"own": 1.0, "small": 0.5, "small-2": 0.5, "large": 1.0}
+
+
+def test_labels_of_chunks_stay_complete_where_texts_are_graded_by_rule(dataset):
+    """A rule that grades other texts says nothing of how people labelled the chunks."""
+    by_people = [item.model_copy(update={"source": "human"}) for item in dataset.judgments()]
+    text = graded("q", piece(*SMALL[0]), 3).model_copy(update={"source": "evidence"})
+    dataset.write_manifest(dataset.manifest.model_copy(update={"labels": None}))
+    dataset.write_judgments([*by_people, text])
+
+    assert load_evaluation_data(dataset).task.is_complete
+
+
+def test_what_a_run_is_measured_on_is_told(dataset):
+    """Its figures stand beside those of chunks, and are of other texts."""
+    warnings = load_evaluation_data(dataset, run_names=["small"]).run_warnings
+
+    assert warnings == (
+        "run small has texts that are no chunks of the set: it is measured on the grades of its "
+        "own texts and of small-2, cut alike; nDCG and recall of runs that are cut otherwise "
+        "are of other texts",
+    )

@@ -1,0 +1,108 @@
+"""Tests of the texts of runs that are no chunks of the set."""
+
+import pytest
+
+from ragforge.files.set.document_level import DocumentNames
+from ragforge.files.set.opening import create_dataset
+from ragforge.files.set.stale_runs import usable_runs
+from ragforge.records import Chunk, RetrievedText, Span, text_id
+from tests.measured_set import ranking
+
+A, B, C = map(text_id, "abc")
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    made = create_dataset(tmp_path / "set", made_from={"seed": "0"})
+    made.write_chunks([Chunk(chunk_id="c", doc_id="d", text="A chunk.")])
+    return made
+
+
+def text(name, *starts, doc_ids=()):
+    places = tuple(Span(doc_id="d", start=start, end=start + 1) for start in starts)
+    return RetrievedText(chunk_id=text_id(name), text=name, places=places, doc_ids=doc_ids)
+
+
+def add(dataset, run, *texts):
+    dataset.add_retrieved_texts(texts, run)
+    dataset.write_run(run, [ranking("q", *(text.chunk_id for text in texts))])
+    dataset.drop_uncited_texts()
+
+
+def held(dataset):
+    return {item.text: [span.start for span in item.places] for item in dataset.retrieved_texts()}
+
+
+def test_texts_of_all_runs_are_held_once(dataset):
+    """A grade belongs to the text, whichever run it came with."""
+    add(dataset, "one", text("a", 1), text("b", 2))
+    add(dataset, "two", text("b", 5), text("c", 3))
+
+    assert held(dataset) == {"a": [1], "b": [2, 5], "c": [3]}
+
+
+def test_what_no_run_holds_any_more_is_dropped(dataset):
+    """A run that is made again must not leave its old texts behind."""
+    add(dataset, "one", text("a", 1), text("b", 2))
+    add(dataset, "one", text("b", 7))
+
+    assert held(dataset) == {"b": [7]}
+
+
+def test_removing_the_last_run_removes_the_file(dataset):
+    """The set is again what it was."""
+    add(dataset, "one", text("a", 1))
+    dataset.remove_run("one")
+
+    assert not (dataset.files / "retrieved.jsonl").exists()
+    assert "retrieved.jsonl" not in dataset.manifest.files
+
+
+def test_a_renamed_run_keeps_its_texts(dataset):
+    """They are cited under the new name."""
+    add(dataset, "one", text("a", 1))
+    dataset.rename_run("one", "two")
+
+    assert held(dataset) == {"a": [1]}
+
+
+def test_runs_of_texts_are_of_the_set(dataset):
+    """Texts that the set holds are no chunks of another one."""
+    add(dataset, "one", text("a", 1), text("b"), text("c", 2))
+
+    assert usable_runs(dataset).names == ("one",)
+
+
+def test_texts_are_read_where_chunks_are(dataset):
+    """Who judges or shows a hit needs its text, whatever it is."""
+    add(dataset, "one", text("a", 1))
+
+    with dataset.chunk_texts({"c", A, B}) as texts:
+        assert (texts["c"], texts[A], B in texts) == ("A chunk.", "a", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("help/store.md", ("help/store.md",)),
+        ("/srv/me/docs/help/store.md", ("help/store.md",)),
+        ("C:\\docs\\help\\store.md", ("help/store.md",)),
+        ("store.md", ("help/store.md",)),
+        ("https://docs.example/help/store/", ("help/store.md",)),
+        ("https://docs.example/en/help/store.html?v=2#top", ("help/store.md",)),
+        ("file:///srv/a%20b.md", ("a b.md",)),
+        ("https://docs.example/guide/", ("guide/index.md",)),
+        ("Store", ("help/store.md",)),
+        ("setup", ()),
+        ("nothing", ()),
+        ("https://docs.example/", ()),
+        ("", ()),
+    ],
+)
+def test_frameworks_name_documents_by_paths_and_addresses(name, expected):
+    """Their loaders know nothing of the ids of the set."""
+    names = DocumentNames(
+        ["help/store.md", "a b.md", "guide/index.md", "one/setup.md", "two/setup.md"]
+    )
+
+    assert names.resolve(name) == expected

@@ -1,0 +1,129 @@
+"""Runs of texts that are no chunks of the set: written, placed, graded by evidence."""
+
+import asyncio
+
+import pytest
+from fakes import Recorder
+
+from ragforge.config import Settings
+from ragforge.files.set.opening import create_dataset
+from ragforge.observe import silent
+from ragforge.pipeline.job import Job
+from ragforge.pipeline.retrieving import make_runs
+from ragforge.pipeline.text_grades import grade_by_evidence
+from ragforge.records import Chunk, Evidence, Judgment, Query, text_id
+
+TEXT = "The lamp turns green when the pump is ready. Wait for it, then open the valve slowly."
+QUOTE = "turns green when the pump is ready"
+HELD = "turns green when the pump is ready. Wait for it"
+
+MODULE = f"""
+def named(query, k):
+    return [{{"text": {HELD!r}, "source": "manual.md"}}, {{"text": "of another manual altogether"}}]
+
+def other(query, k):
+    return [{{"text": "then open the valve slowly"}}, "c1", "gone"]
+"""
+
+
+@pytest.fixture
+def dataset(tmp_path, monkeypatch):
+    """A set of one chunk and a query with evidence in it; retrievers of a user beside it."""
+    (tmp_path / "lamps.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "lamps", raising=False)
+    made = create_dataset(tmp_path / "set", made_from={})
+    made.write_chunks([Chunk(chunk_id="c1", doc_id="manual.md", text=TEXT, end=len(TEXT))])
+    at = TEXT.index(QUOTE)
+    evidence = Evidence(
+        doc_id="manual.md", chunk_id="c1", quote=QUOTE, start=at, end=at + len(QUOTE)
+    )
+    made.write_queries([Query(query_id="q", query="When is it ready?", evidence=(evidence,))])
+    return made
+
+
+def make(dataset, observer=silent, **specs):
+    return asyncio.run(make_runs(dataset, specs, Job(Settings(), observer)))
+
+
+def grades(dataset):
+    return {item.chunk_id: (item.grade, item.source) for item in dataset.judgments()}
+
+
+def test_texts_are_written_with_their_places(dataset):
+    """What was retrieved is known also when the retriever is gone."""
+    make(dataset, mine="lamps:named")
+    held = {text.text: text for text in dataset.retrieved_texts()}
+    [place] = held[HELD].places
+
+    assert TEXT[place.start : place.end] == HELD
+    assert held["of another manual altogether"].places == ()
+    assert [hit.chunk_id for hit in dataset.run("mine")[0].ranking] == [
+        text_id(HELD),
+        text_id("of another manual altogether"),
+    ]
+
+
+def test_a_text_that_holds_the_evidence_is_graded_by_rule(dataset):
+    """No judge is needed for what is known."""
+    make(dataset, mine="lamps:named")
+
+    assert grades(dataset) == {text_id(HELD): (3, "evidence")}
+
+
+def test_a_grade_that_stands_is_kept(dataset):
+    """A person who looked knows better than a rule."""
+    old = Judgment(query_id="q", chunk_id=text_id(HELD), grade=1, source="human")
+    dataset.write_judgments([old])
+    make(dataset, mine="lamps:named")
+
+    assert dataset.judgments() == [old]
+
+
+def test_a_set_without_such_texts_is_left_alone(dataset):
+    """Its files are the same, to the byte."""
+    before = dataset.manifest
+
+    assert (grade_by_evidence(dataset), dataset.manifest) == (0, before)
+
+
+def test_what_the_hits_are_is_told(dataset):
+    """Texts of another corpus look like a bad retriever otherwise."""
+    observer = Recorder()
+    [made] = make(dataset, observer, mine="lamps:named")
+
+    assert (made.hits.n_placed, made.hits.n_nowhere) == (1, 1)
+    assert [event.message for event in observer.events if event.name == "note"] == [
+        "run mine: of 2 hits 0 are chunks of the set and 2 other texts: 1 stand in one place of "
+        "the documents, 0 in several, 1 nowhere",
+        "run mine: texts that stand nowhere, such as 'of another manual altogether', are judged by "
+        "their text; were the documents of the set indexed, and nothing else?",
+    ]
+
+
+def test_unknown_ids_are_counted_beside_texts(dataset):
+    """They have no text to be judged by."""
+    observer = Recorder()
+    [made] = make(dataset, observer, mine="lamps:other")
+    notes = [event.message for event in observer.events if event.name == "note"]
+
+    assert (made.hits.n_chunks, made.hits.n_placed, made.hits.n_unknown) == (1, 1, 1)
+    assert notes[0] == (
+        "warning: 1 retrieved chunk ids are not in chunks.jsonl, such as gone; they can be neither "
+        "judged nor relevant"
+    )
+
+
+def test_a_run_that_is_made_again_leaves_no_texts_behind(dataset):
+    """Only what runs hold is of use."""
+    make(dataset, mine="lamps:named")
+    make(dataset, mine="lamps:other")
+
+    assert [text.text for text in dataset.retrieved_texts()] == ["then open the valve slowly"]
+
+
+def test_runs_made_at_once_keep_their_texts_all(dataset):
+    """Each writes beside the other."""
+    make(dataset, mine="lamps:named", theirs="lamps:other")
+
+    assert len(list(dataset.retrieved_texts())) == 3

@@ -1,0 +1,197 @@
+"""Tests of hits that are texts of another splitter, or offsets, and no chunks of the set."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ragforge.corpus.text_locations import TextLocator, documents_of
+from ragforge.errors import DataError
+from ragforge.records import Chunk, Span, text_id
+from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
+from ragforge.retrieval.user_retrievers import ResultReader
+
+APPLES = "Apples are grown in orchards, and are picked by hand in autumn. "
+PEARS = "Pears ripen off the tree, which is why they are picked while hard."
+QUINCES = "Quinces are too hard to eat raw, and are cooked into jam."
+
+
+@pytest.fixture
+def corpus():
+    return [
+        Chunk(chunk_id="c1", doc_id="fruit/a.md", text=APPLES, start=0, end=64),
+        Chunk(chunk_id="c2", doc_id="fruit/a.md", text=PEARS, start=64, end=130),
+        Chunk(chunk_id="c3", doc_id="fruit/b.md", text=QUINCES, start=0, end=57),
+    ]
+
+
+@pytest.fixture
+def taken(corpus):
+    return RetrievedTexts(CorpusDocuments(corpus, documents_of, TextLocator))
+
+
+@pytest.fixture
+def notes():
+    return []
+
+
+@pytest.fixture
+def reader(corpus, taken, notes):
+    return ResultReader("it", corpus, notes.append, taken)
+
+
+def ids(reader, result):
+    return [hit.chunk_id for hit in reader.read(result, "q", 10)]
+
+
+def located(taken):
+    [text] = taken.located(taken.ids)
+    return [(span.doc_id, span.start, span.end) for span in text.places]
+
+
+PART = "picked by hand in autumn. Pears ripen off the tree"
+
+
+@pytest.mark.parametrize(
+    "hit",
+    [
+        PART,
+        {"text": PART},
+        {"id": "0b5e", "content": PART},
+        {"id": 7, "payload": {"page_content": PART}},
+        SimpleNamespace(page_content=PART, metadata={"source": "/srv/me/fruit/a.md"}, id=None),
+        SimpleNamespace(node=SimpleNamespace(id_="x", text=PART, metadata={}), score=1.0),
+        SimpleNamespace(id="9f", content=PART, meta={"file_path": "a.md"}, score=0.5),
+    ],
+)
+def test_a_text_that_is_no_chunk_is_that_text(reader, taken, hit):
+    """Whoever has an index has chunks of his own, and they can be judged all the same."""
+    assert ids(reader, [hit]) == [text_id(PART)]
+    assert located(taken) == [("fruit/a.md", 38, 88)]
+
+
+def test_a_text_that_is_a_chunk_is_that_chunk(reader, taken):
+    """Its grades are there already."""
+    assert ids(reader, [{"id": "0b5e", "text": QUINCES}]) == ["c3"]
+    assert not taken.ids
+
+
+def test_blanks_make_no_other_text(reader):
+    """A splitter that joins lines cuts the same piece."""
+    assert ids(reader, [{"text": "picked  by\nhand in autumn"}]) == [
+        text_id("picked by hand in autumn")
+    ]
+
+
+def test_offsets_are_that_stretch_of_the_document(reader, taken):
+    """An index may hold nothing but where its pieces stand."""
+    hit = {"doc_id": "fruit/b.md", "start": 12, "end": 31}
+
+    assert ids(reader, [hit]) == [text_id(QUINCES[12:31])]
+    assert located(taken) == [("fruit/b.md", 12, 31)]
+
+
+def test_offsets_of_a_chunk_are_that_chunk(reader):
+    """However it is named."""
+    assert ids(reader, [{"doc_id": "b.md", "start": 0, "end": 500}]) == ["c3"]
+
+
+@pytest.mark.parametrize("hit", [{"doc_id": "b.md", "start": 70, "end": 90}, {"doc_id": "b.md"}])
+def test_offsets_that_hold_nothing_are_named(reader, hit):
+    """There is nothing to judge."""
+    with pytest.raises(DataError, match="cannot tell which chunk"):
+        reader.read([hit], "q", 10)
+
+
+def test_an_unknown_id_without_text_is_kept(reader, taken):
+    """It may be a chunk of an index that is some documents ahead."""
+    assert ids(reader, ["gone", {"id": "gone too"}]) == ["gone", "gone too"]
+    assert not taken.ids
+
+
+def test_hits_without_any_text_are_left_out_and_told(reader, notes):
+    """They fill no prompt."""
+    assert ids(reader, [{"text": " "}, {"text": PART}, {"page_content": ""}]) == [text_id(PART)]
+    assert notes == [
+        "it: a hit has neither an id nor any text, for the query 'q'; such are left out (said once)"
+    ]
+
+
+def test_a_text_that_comes_twice_counts_once(reader, notes):
+    """An index that holds a document twice retrieves its pieces twice."""
+    assert ids(reader, [{"id": "1", "text": PART}, {"id": "2", "text": PART}]) == [text_id(PART)]
+    assert "comes twice" in notes[0]
+
+
+def test_a_text_of_several_documents_is_told_apart_by_the_one_that_is_named(corpus):
+    """Boilerplate stands everywhere."""
+    same = "This page was reviewed by the fruit council of the valley."
+    chunks = [
+        Chunk(chunk_id=f"c{n}", doc_id=f"{n}.md", text=f"{n} {same} {n}", end=len(same) + 4)
+        for n in (1, 2)
+    ]
+    taken = RetrievedTexts(CorpusDocuments(chunks, documents_of, TextLocator))
+    reader = ResultReader("it", chunks, texts=taken)
+    reader.read([{"text": same, "metadata": {"url": "https://fruit.example/2/"}}], "q", 10)
+
+    assert located(taken) == [("2.md", 2, 2 + len(same))]
+
+
+def test_a_text_that_stands_nowhere_keeps_the_document_that_it_came_with(reader, taken):
+    """A summary that a model wrote is of that document all the same."""
+    reader.read([{"text": "What a gardener should know.", "source": "b.md"}], "q", 10)
+    [text] = taken.located(taken.ids)
+
+    assert (text.places, text.doc_ids) == ((), ("fruit/b.md",))
+
+
+def test_whatever_comes_first_the_same_text_is_written(corpus):
+    """Queries are asked beside each other, and a rerun must write the same bytes."""
+    spellings = ["picked by hand", "picked  by hand"]
+    written = []
+    for order in (spellings, spellings[::-1]):
+        taken = RetrievedTexts(CorpusDocuments(corpus, documents_of, TextLocator))
+        reader = ResultReader("it", corpus, texts=taken)
+        for spelling in order:
+            reader.read([{"text": spelling}], "q", 10)
+        written.append([text.model_dump_json() for text in taken.located(taken.ids)])
+
+    assert written[0] == written[1]
+
+
+def test_a_lone_surrogate_is_replaced(reader, taken):
+    """No file can hold it."""
+    reader.read([{"text": "a broken \ud800 piece of text"}], "q", 10)
+    [text] = taken.located(taken.ids)
+
+    assert text.text == "a broken ? piece of text"
+
+
+def test_a_whole_document_is_retrieved_by_its_name_where_labels_name_documents(corpus):
+    """Its labels are measured on documents."""
+    taken = RetrievedTexts(CorpusDocuments(corpus, documents_of, TextLocator, names_documents=True))
+    reader = ResultReader("it", corpus, texts=taken)
+
+    assert ids(reader, [{"id": "fruit/a.md", "text": APPLES + PEARS}]) == ["fruit/a.md"]
+
+
+def test_llama_index_names_the_document_of_a_node_in_its_relations(corpus, taken, reader):
+    """Its metadata need not."""
+    source = SimpleNamespace(node_id="fruit/a.md", metadata={})
+    node = SimpleNamespace(id_="x", text="What nobody wrote.", metadata={})
+    node.relationships = {"1": source, "2": [source]}
+    reader.read([SimpleNamespace(node=node, score=1.0)], "q", 10)
+    [text] = taken.located(taken.ids)
+
+    assert text.doc_ids == ("fruit/a.md",)
+
+
+def test_offsets_tell_places_of_one_document_apart():
+    """A line that comes again and again is where the splitter says that it is."""
+    line = "Press the button and wait for the light. "
+    chunks = [Chunk(chunk_id="c", doc_id="d", text=line * 3, start=0, end=len(line) * 3)]
+    taken = RetrievedTexts(CorpusDocuments(chunks, documents_of, TextLocator))
+    hit = {"text": line, "metadata": {"source": "d", "start_index": len(line)}}
+    ResultReader("it", chunks, texts=taken).read([hit], "q", 10)
+    [text] = taken.located(taken.ids)
+
+    assert text.places == (Span(doc_id="d", start=41, end=81),)
