@@ -23,6 +23,7 @@ from ragforge.evaluating.patterns import patterns
 from ragforge.evaluating.runs import Latency
 from ragforge.evaluating.selection import Part, selection_json
 from ragforge.measures import Scores, Summary, parse_measure
+from ragforge.measures.measure_names import of_evidence
 from ragforge.measures.strata import weighted_median
 from ragforge.pipeline.evaluating import EvaluatedRuns
 
@@ -86,7 +87,7 @@ class MeasuredRuns(Result):
     def rows(self) -> list[dict[str, Any]]:
         """Return the values of each run and query, a column a measure."""
         return [
-            {"run": name, "query_id": query_id, **{one: values[one] for one in self.measures}}
+            {"run": name, "query_id": query_id, **{one: values.get(one) for one in self.measures}}
             for name, scores in self.runs.items()
             for query_id, values in scores.per_query.items()
         ]
@@ -129,7 +130,7 @@ def per_query_text(found: EvaluatedRuns) -> str:
     """Return the values of each query and run as a table."""
     measures = found.measures
     rows = [
-        [query_id, name, *(number(values[measure], DIGITS) for measure in measures)]
+        [query_id, name, *(number(values.get(measure), DIGITS) for measure in measures)]
         for name, scores in found.scores.items()
         for query_id, values in scores.per_query.items()
     ]
@@ -142,11 +143,13 @@ def _notes(found: EvaluatedRuns, *, interval: bool) -> list[str]:
 
 def _means(found: EvaluatedRuns, *, interval: bool) -> Table:
     scores = list(found.scores.values())
-    first = scores[0]
     rows = list(_mean_rows(found, interval=interval))
     rows.append(["queries", *(str(len(item.query_ids)) for item in scores)])
-    if any(item.summary(first.measures[0]).n_failed for item in scores):
-        failed = [str(item.summary(first.measures[0]).n_failed) for item in scores]
+    if measures := of_evidence(found.measures):
+        counts = [len(item.query_ids_of(measures[0])) for item in scores]
+        rows.append(["with evidence", *map(str, counts)])
+    if any(item.n_failed for item in scores):
+        failed = [str(item.n_failed) for item in scores]
         rows.append(["with failures", *failed])
     rows.append(["without a hit", *(str(len(item.without_hit)) for item in scores)])
     rows.append(["perfect", *(str(len(item.perfect)) for item in scores)])
@@ -234,6 +237,15 @@ def _warnings(found: EvaluatedRuns) -> Iterator[str]:
             for measure in found.measures
             if 0 < scores.depth < (parse_measure(measure).cutoff or 0)
         ]
+        beyond = {item: scores.n_beyond(item) for item in found.measures}
+        for measure, n_whole in beyond.items():
+            if n_whole:
+                n_queries = len(scores.query_ids_of(measure))
+                rankings = plural(n_queries, "ranking")
+                yield (
+                    f"{name}: {measure}: {n_whole:,} of {rankings} fit into the budget to their "
+                    "end; a larger -k of `ragforge retrieve` fills it"
+                )
         if deeper:
             what = plural(scores.depth, "document" if found.n_by_document else "chunk")
             yield (
@@ -263,7 +275,9 @@ def evaluation_json(
         }
         if per_query:
             told["per_query"] = {
-                query_id: {measure: values[measure] for measure in found.measures}
+                query_id: {
+                    measure: values[measure] for measure in found.measures if measure in values
+                }
                 for query_id, values in scores.per_query.items()
             }
         runs[name] = {

@@ -31,7 +31,7 @@ from ragforge.files.set.baseline import write_baseline
 from ragforge.files.set.history import read_history
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.versions import open_version
-from ragforge.measures import parse_measure
+from ragforge.measures.measure_names import canonical
 from ragforge.pipeline.comparing.answers import compare_answers as compare_answers_of
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import compare_files as compare_files_of
@@ -438,7 +438,7 @@ def _begin(
 
 
 def _canonical(measures: Measures) -> list[str]:
-    return list(dict.fromkeys(str(parse_measure(name)) for name in names_of(measures)))
+    return canonical(names_of(measures))
 
 
 def _options(

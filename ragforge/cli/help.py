@@ -81,6 +81,18 @@ GUIDE: Final = (
         "one very good chunk is worth more than several fair ones",
     ),
     Guidance(
+        "EvidenceR@10",
+        "evidence recall",
+        "Is the text with the answer there?",
+        "chunks differ between runs; EvidenceR(tokens=2000): in so much of a prompt",
+    ),
+    Guidance(
+        "TokenIoU@10",
+        "IoU",
+        "How much of the text is evidence?",
+        "sizes of chunks differ; TokenR and TokenP tell its two sides apart",
+    ),
+    Guidance(
         "Judged@10",
         "",
         "How much of the top was graded?",

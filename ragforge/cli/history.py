@@ -99,10 +99,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"-n {arguments.n}: expected at least 1")
     if not 0 < arguments.difference < inf:
         raise UsageError(f"--difference {arguments.difference:g}: expected a number above 0")
-    from ragforge.measures import parse_measure
+    from ragforge.measures.measure_names import canonical
     from ragforge.report.history import NOTE
 
-    measures = list(dict.fromkeys(str(parse_measure(name)) for name in arguments.measure))
+    measures = canonical(arguments.measure)
     tell = _show_batches if arguments.by else _print_runs
     told = [tell(path, measures, arguments) for path in arguments.dataset]
     if arguments.json:

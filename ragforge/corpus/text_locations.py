@@ -265,6 +265,38 @@ class _Stretch:
     shared: int
 
 
+class FoldedText:
+    """A text by its letters and digits, in which other texts are looked for.
+
+    Args:
+        text: Such as a document.
+    """
+
+    def __init__(self, text: str) -> None:
+        letters, self._at = _letters(text)
+        self.letters = _as_text(letters)
+        self._text = text
+
+    def places(self, letters: str) -> Iterator[tuple[int, int]]:
+        """Yield the offsets [start, end) at which some letters stand, from the first to the last.
+
+        Fewer than `GRAM` letters count as whole words alone: 80 does not stand in 1980.
+
+        Args:
+            letters: Of another folded text, one or more.
+        """
+        at = self.letters.find(letters)
+        while at >= 0:
+            start, end = int(self._at[at]), int(self._at[at + len(letters) - 1]) + 1
+            if len(letters) >= GRAM or self._is_bounded(start, end):
+                yield start, end
+            at = self.letters.find(letters, at + 1)
+
+    def _is_bounded(self, start: int, end: int) -> bool:
+        before, behind = self._text[max(0, start - 1) : start], self._text[end : end + 1]
+        return not (before.isalnum() or behind.isalnum())
+
+
 def documents_of(chunks: Iterable[Chunk]) -> dict[str, str]:
     """Return the documents that chunks were cut from, by id, at the offsets that chunks have.
 

@@ -28,8 +28,9 @@ from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.stale_runs import UsableRuns, usable_runs
-from ragforge.measures import DEFAULT_MEASURES, evaluate, parse_measure
+from ragforge.measures import DEFAULT_MEASURES, evaluate
 from ragforge.measures.listed_relevance import marked_labels
+from ragforge.measures.measure_names import canonical, of_evidence
 from ragforge.records import Failure, Judgment, Query, is_text_id
 
 
@@ -206,7 +207,7 @@ def task_of(
         # Where nothing else is graded, texts tell what the grades mean.
         settled = of_set if any(of_set.values()) else settled
     qrels = {query.query_id: grades_in(settled.get(query.query_id, {})) for query in answerable}
-    names = tuple(dict.fromkeys(str(parse_measure(name)) for name in measures or DEFAULT_MEASURES))
+    names = tuple(canonical(measures or DEFAULT_MEASURES))
     # The core resolves "auto" and refuses bad thresholds; it needs some query and a run for that.
     some = qrels or {"": {}}
     probe = evaluate(some, {next(iter(some)): ()}, [PRIMARY], rel_threshold=rel_threshold)
@@ -260,7 +261,7 @@ def measure_runs(
     lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
     there = set(dataset.run_names())
     wanted = usable.names if usable.were_named else sorted({*usable.names, *(lost - there)})
-    return [
+    runs = [
         measure_run(
             name,
             () if name in lost - there else task.level.rankings(usable.rankings(name)),
@@ -269,3 +270,9 @@ def measure_runs(
         )
         for name in wanted
     ]
+    if not of_evidence(task.measures):
+        return runs
+    # It imports numpy.
+    from ragforge.evaluating.evidence import with_evidence_measures
+
+    return with_evidence_measures(dataset, runs, task)

@@ -12,7 +12,7 @@ from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.listed_relevance import Listed
-from ragforge.measures.measure_names import SYNTAX
+from ragforge.measures.measure_names import SYNTAX, by_judgments
 from ragforge.measures.strata import Design
 from ragforge.records import Hit, Query, Ranking
 
@@ -319,7 +319,7 @@ class MeasuredRun:
 def measure_run(
     name: str, rankings: Iterable[Ranking], failed: Iterable[str], task: Task
 ) -> MeasuredRun:
-    """Measure one run.
+    """Measure one run by judgments; for measures of evidence see `with_evidence_measures`.
 
     Args:
         name: Of the run.
@@ -339,7 +339,7 @@ def measure_run(
     scores = _evaluate(task, run, lost)
     summary = RunSummary(
         name=name,
-        estimates={measure: estimate_of(scores, measure) for measure in task.measures},
+        estimates={name: estimate_of(scores, name) for name in by_judgments(task.measures)},
         primary=estimate_of(scores, PRIMARY),
         histogram=_histogram(scores),
         first_relevant=_first_relevant(scores),
@@ -417,7 +417,7 @@ def _evaluate(
     scores = evaluate(
         task.qrels,
         run,
-        [*task.measures, PRIMARY],
+        [*by_judgments(task.measures), PRIMARY],
         rel_threshold=task.rel_threshold,
         failed=failed,
         only_retrieved=task.only_retrieved,

@@ -272,6 +272,7 @@ def all_pairs(
     lower_is_better: Collection[str] = (),
     alike: Collection[tuple[str, str]] = (),
     design: Design | None = None,
+    designs: Mapping[str, Design] | None = None,
 ) -> list[RunPair]:
     """Return couples of runs by each measure, over the queries in which both have a value.
 
@@ -282,9 +283,11 @@ def all_pairs(
         lower_is_better: Measures of which that is so.
         alike: Couples with the same rankings.
         design: What the queries are a sample of; None where they are all there is.
+        designs: The same by measure, of those whose queries are others.
     """
+    own = designs or {}
     return [
-        _pair(a, b, measure, values, design)._replace(
+        _pair(a, b, measure, values, own.get(measure, design))._replace(
             same_rankings=(a, b) in alike, lower_is_better=measure in lower_is_better
         )
         for a, b in couples(list(values), baseline)

@@ -8,10 +8,14 @@ precision and intersection over union, over characters, which no choice of a tok
 beside them the share of whole quotes, and both within a budget of tokens as well as of ranks.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import NamedTuple
+from math import fsum, inf
+from typing import Final, NamedTuple
+
+from ragforge.measures.measure_names import Measure
+from ragforge.measures.strata import Design
 
 
 class Stretch(NamedTuple):
@@ -87,12 +91,17 @@ class Coverage:
     @property
     def token_precision(self) -> float:
         """Share of what was retrieved that is evidence."""
-        return _ratio(self.covered, self.retrieved)
+        return _ratio(self.covered, self._paid)
 
     @property
     def token_iou(self) -> float:
         """Evidence held, over evidence and retrieved text together."""
-        return _ratio(self.covered, self.evidence + self.retrieved - self.covered)
+        return _ratio(self.covered, self.evidence + self._paid - self.covered)
+
+    @property
+    def _paid(self) -> int:
+        """Characters retrieved; a text that lost marks or blanks may hold more than it has."""
+        return max(self.retrieved, self.covered)
 
 
 def _ratio(part: int, whole: int) -> float:
@@ -112,11 +121,10 @@ def coverage(quotes: Sequence[Quote], retrieved: Iterable[RetrievedText]) -> Cov
     texts = list(retrieved)
     spans = _united(stretch for text in texts for stretch in text.places)
     held = frozenset[int]().union(*(text.held for text in texts))
-    covered = [
-        quote.length if at in held else max(_shared(place, spans) for place in quote.places)
-        for at, quote in enumerate(quotes)
-    ]
     lengths = [quote.length for quote in quotes]
+    covered = [
+        quote.length if at in held else _held(quote, spans) for at, quote in enumerate(quotes)
+    ]
     return Coverage(
         n_quotes=len(quotes),
         n_whole=sum(part >= length for part, length in zip(covered, lengths, strict=True)),
@@ -159,9 +167,96 @@ def _united(stretches: Iterable[Stretch]) -> dict[str, list[tuple[int, int]]]:
     return united
 
 
+def _held(quote: Quote, spans: dict[str, list[tuple[int, int]]]) -> int:
+    """Return how many characters of a quote some stretches hold, at the place that is held best.
+
+    A place that is held whole holds all of it, though it has fewer blanks than the first one.
+    """
+    shared = [(place, _shared(place, spans)) for place in quote.places]
+    if any(part >= place.end - place.start for place, part in shared):
+        return quote.length
+    return min(quote.length, max(part for _, part in shared))
+
+
 def _shared(place: Stretch, spans: dict[str, list[tuple[int, int]]]) -> int:
     """Return how many characters of a place some stretches have that do not overlap."""
     return sum(
         max(0, min(place.end, end) - max(place.start, start))
         for start, end in spans.get(place.document, ())
     )
+
+
+_VALUES: Final[dict[str, Callable[[Coverage], float]]] = {
+    "EvidenceR": lambda found: found.evidence_recall,
+    "TokenR": lambda found: found.token_recall,
+    "TokenP": lambda found: found.token_precision,
+    "TokenIoU": lambda found: found.token_iou,
+}
+
+
+class RunEvidence:
+    """What a run retrieved for the queries whose evidence has places.
+
+    Attributes:
+        query_ids: Queries with a value, sorted.
+        failed: Queries with evidence whose retrieval failed, sorted: they have no value.
+        design: What the queries are a sample of; None where they are all there is.
+        warnings: One text each for what the measures leave out.
+
+    Args:
+        quotes: By query, one or more each; of those that count, failed ones too.
+        retrieved: By query, best first. A query that is missing here has value 0.
+        failed: Queries whose retrieval failed; others than those with quotes are passed over.
+        design: Of all queries with quotes that could have been drawn, drawn or not.
+        warnings: As the attribute.
+    """
+
+    def __init__(
+        self,
+        quotes: Mapping[str, Sequence[Quote]],
+        retrieved: Mapping[str, Sequence[RetrievedText]],
+        failed: Collection[str] = (),
+        design: Design | None = None,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        self.query_ids = sorted(quotes.keys() - set(failed))
+        self.failed = sorted(quotes.keys() & set(failed))
+        self.design = design
+        self.warnings = warnings
+        self._quotes = quotes
+        self._retrieved = retrieved
+        self._found: dict[tuple[int | None, int | None], list[Coverage]] = {}
+
+    def values(self, measure: Measure) -> list[float]:
+        """Return the values of a measure of evidence, aligned with `query_ids`."""
+        top = measure.cutoff, measure.tokens
+        if top not in self._found:
+            self._found[top] = [self._coverage(query_id, measure) for query_id in self.query_ids]
+        return [_VALUES[measure.name](found) for found in self._found[top]]
+
+    def n_beyond(self, measure: Measure) -> int:
+        """Return of how many queries the whole ranking fits into the budget of a measure.
+
+        What a deeper ranking would add to them is not known. 0 where there is no budget, or the
+        cutoff ends a ranking.
+        """
+        if measure.tokens is None:
+            return 0
+        longest = max(map(len, self._retrieved.values()), default=0)
+        rankings = (self._retrieved.get(query_id, ()) for query_id in self.query_ids)
+        return sum(
+            sum(text.n_tokens for text in ranking) < measure.tokens
+            for ranking in rankings
+            if len(ranking) == longest < (measure.cutoff or inf)
+        )
+
+    def mean(self, values: Mapping[str, float]) -> float | None:
+        """Return the mean of values by query, over what the queries stand for."""
+        if self.design is not None:
+            return self.design.mean(values)
+        return fsum(values.values()) / len(values) if values else None
+
+    def _coverage(self, query_id: str, measure: Measure) -> Coverage:
+        ranking = self._retrieved.get(query_id, ())
+        top = within(ranking, cutoff=measure.cutoff, tokens=measure.tokens)
+        return coverage(self._quotes[query_id], top)

@@ -11,7 +11,7 @@ from operator import add, sub
 from typing import Final, Literal, NamedTuple
 
 from ragforge.measures.columns import Column, Columns, Hits
-from ragforge.measures.measure_names import Measure
+from ragforge.measures.measure_names import OF_EVIDENCE, Measure, require_judgments_only
 
 Value = Callable[[Columns, Measure, int], Column]
 """What a measure is for each query, given the lowest relevant grade."""
@@ -169,6 +169,11 @@ def _judged(columns: Columns, measure: Measure, rel: int) -> Column:
     return columns.ratio(columns.count(columns.hits(0), measure.cutoff), reached)
 
 
+def _from_evidence(columns: Columns, measure: Measure, rel: int) -> Column:
+    """Refuse: judgments and rankings alone do not tell; see `evidence_coverage`."""
+    require_judgments_only([str(measure)])
+
+
 Response = Literal["rises", "recall", "ratio", "constant", "free"]
 """How a value follows one grade that rises: it never falls; it rises within the cutoff and falls
 beyond it; it is the ratio of two parts that never fall; it stays; it goes anywhere in [0, 1]."""
@@ -215,5 +220,6 @@ FORMULAS: Final[dict[str, Formula]] = {
     "DCG": Formula(_dcg, "rises", graded=True, unbounded=True),
     "ERR": Formula(_err, "rises", graded=True),
     "Judged": Formula(_judged, "constant", graded=True),
+    **dict.fromkeys(sorted(OF_EVIDENCE), Formula(_from_evidence, "free")),
 }
 """Every measure by name."""

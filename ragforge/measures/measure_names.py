@@ -1,4 +1,4 @@
-"""The grammar of measure names: `nDCG@10`, `P(rel=2)@5`, `RBP(p=0.8)` and their aliases.
+"""The grammar of measure names: `nDCG@10`, `P(rel=2)@5`, `EvidenceR(tokens=2000)`, and aliases.
 
 Printed names follow ir_measures; aliases (`MRR`, `hit_rate@5`, `ndcg_cut_10`) are only read.
 """
@@ -33,6 +33,13 @@ class Measure(NamedTuple):
     """Persistence of RBP: the chance that the reader goes on to the next rank."""
     max_grade: int = _DEFAULT_MAX_GRADE
     """Top of ERR's scale: a grade g satisfies the reader with chance (2^g - 1) / 2^max_grade."""
+    tokens: int | None = None
+    """Tokens that the texts counted may take of a prompt; None for any number."""
+
+    @property
+    def is_of_evidence(self) -> bool:
+        """Whether it is computed from places of evidence in documents, not from judgments."""
+        return self.name in OF_EVIDENCE
 
     def __str__(self) -> str:
         written = {
@@ -40,6 +47,7 @@ class Measure(NamedTuple):
             "gain": "gain='exp'" if self.gain == "exp" else "",
             "p": f"p={self.p!r}",
             "max": f"max={self.max_grade}",
+            "tokens": "" if self.tokens is None else f"tokens={self.tokens}",
         }
         settings = [written[key] for key in SYNTAX[self.name].settings if written[key]]
         listed = f"({','.join(settings)})" if settings else ""
@@ -51,6 +59,7 @@ class _Settings(TypedDict, total=False):
     gain: Gain
     p: float
     max_grade: int
+    tokens: int
 
 
 class Syntax(NamedTuple):
@@ -61,6 +70,7 @@ class Syntax(NamedTuple):
 
 
 _RELEVANT = ("rel",)
+_BUDGET = ("tokens",)
 SYNTAX: Final[dict[str, Syntax]] = {
     "nDCG": Syntax("optional", ("gain",)),
     "DCG": Syntax("optional", ("gain",)),
@@ -82,8 +92,14 @@ SYNTAX: Final[dict[str, Syntax]] = {
     "SetP": Syntax("none", _RELEVANT),
     "SetR": Syntax("none", _RELEVANT),
     "SetF": Syntax("none", _RELEVANT),
+    "EvidenceR": Syntax("optional", _BUDGET),
+    "TokenR": Syntax("optional", _BUDGET),
+    "TokenP": Syntax("optional", _BUDGET),
+    "TokenIoU": Syntax("optional", _BUDGET),
 }
 """Every measure, in the order in which messages list them."""
+OF_EVIDENCE: Final = frozenset({"EvidenceR", "TokenR", "TokenP", "TokenIoU"})
+"""Measures of retrieved text, which no cutting moves; see `evidence_coverage`."""
 
 _ALIASES: Final = {
     "precision": "P",
@@ -104,6 +120,10 @@ _ALIASES: Final = {
     "rprecision": "Rprec",
     "setprecision": "SetP",
     "setrecall": "SetR",
+    "evidencerecall": "EvidenceR",
+    "tokenrecall": "TokenR",
+    "tokenprecision": "TokenP",
+    "iou": "TokenIoU",
 }
 _MOST_DIGITS: Final = 9
 _AT: Final = "at"
@@ -145,6 +165,37 @@ def parse_measures(measures: Iterable[str | Measure] | str | Measure) -> dict[st
     if not parsed:
         raise UsageError("measures: expected at least one, got none")
     return {str(measure): measure for measure in parsed}
+
+
+def canonical(names: Iterable[str]) -> list[str]:
+    """Return measures by the names they are printed under, each once.
+
+    Raises:
+        UsageError: One cannot be read.
+    """
+    return list(dict.fromkeys(str(parse_measure(name)) for name in names))
+
+
+def of_evidence(names: Iterable[str]) -> list[str]:
+    """Return the measures, canonical names, that are computed from places of evidence."""
+    return [name for name in names if parse_measure(name).is_of_evidence]
+
+
+def by_judgments(names: Iterable[str]) -> list[str]:
+    """Return the measures, canonical names, that are computed from judgments: all others."""
+    return [name for name in names if not parse_measure(name).is_of_evidence]
+
+
+def require_judgments_only(names: Iterable[str]) -> None:
+    """Refuse measures of evidence where there are judgments and runs alone.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for name in of_evidence(names):
+        raise UsageError(
+            f"measure {name!r}: needs a dataset: it is computed from evidence, not from judgments"
+        )
 
 
 def _split_cutoff(spelled: str) -> tuple[str, str | None]:
@@ -221,6 +272,10 @@ def _read_max(read: _Settings, value: str, where: str) -> None:
         raise UsageError(f"{where}: expected at most {LARGEST_GRADE}, got {value!r}")
 
 
+def _read_tokens(read: _Settings, value: str, where: str) -> None:
+    read["tokens"] = _whole_number(value, where)
+
+
 def _read_gain(read: _Settings, value: str, where: str) -> None:
     if value not in _GAINS:
         raise UsageError(f"{where}: expected 'linear' or 'exp', got {value!r}")
@@ -255,6 +310,7 @@ _GAINS: Final[dict[str, Gain]] = {
 _READERS: Final[dict[str, Callable[[_Settings, str, str], None]]] = {
     "rel": _read_rel,
     "max": _read_max,
+    "tokens": _read_tokens,
     "gain": _read_gain,
     "p": _read_p,
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ragforge.measures.bounds import Interval
+    from ragforge.measures.evidence_coverage import RunEvidence
     from ragforge.measures.intervals import ConfidenceInterval
     from ragforge.measures.strata import Design
 
@@ -50,8 +51,8 @@ class Scores:
     Attributes:
         measures: Canonical names, in the order asked for.
         rel_threshold: Lowest grade that counted as relevant where a measure named none.
-        query_ids: Queries with a value.
-        columns: Measure to values, aligned with `query_ids`.
+        query_ids: Queries with a value; of measures of evidence see `query_ids_of`.
+        columns: Measure to values, aligned with `query_ids_of` it.
         summaries: Measure to its means.
         failed: Judged queries whose retrieval failed: they have no value.
         judgments_failed: Queries of which every judgment failed: they have no value.
@@ -72,6 +73,7 @@ class Scores:
         rel_threshold: int,
         by_list: Judged | None = None,
         design: "Design | None" = None,
+        evidence: "RunEvidence | None" = None,
     ) -> None:
         self.measures = tuple(columns)
         self.rel_threshold = rel_threshold
@@ -85,6 +87,9 @@ class Scores:
         self.n_not_in_qrels = judged.n_not_in_qrels
         # What the lists hold is more than what has a grade.
         self.warnings = judged.warnings if by_list is None else by_list.warnings
+        if evidence is not None:
+            self.warnings = [*self.warnings, *evidence.warnings]
+        self._evidence = evidence
         self._judged = judged
         self._by_list = by_list
         self.design = design
@@ -98,8 +103,37 @@ class Scores:
         return self.summary(measure).mean
 
     def values(self, measure: str | Measure) -> list[float]:
-        """Return the values of a measure, aligned with `query_ids`."""
+        """Return the values of a measure, aligned with `query_ids_of` it."""
         return self.columns[self._computed(measure)]
+
+    def query_ids_of(self, measure: str | Measure) -> list[str]:
+        """Return the queries with a value of a measure, sorted.
+
+        They are `query_ids`, but of measures of evidence: those whose evidence has a place in the
+        documents, judged or not.
+        """
+        evidence = self._evidence_of(self._computed(measure))
+        return self.query_ids if evidence is None else evidence.query_ids
+
+    def by_query(self, measure: str | Measure) -> dict[str, float]:
+        """Return the values of a measure by query id; only of queries that have one."""
+        return dict(zip(self.query_ids_of(measure), self.values(measure), strict=True))
+
+    def design_of(self, measure: str | Measure) -> "Design | None":
+        """Return what the queries with a value of a measure are a sample of."""
+        evidence = self._evidence_of(self._computed(measure))
+        return self.design if evidence is None else evidence.design
+
+    def n_beyond(self, measure: str | Measure) -> int:
+        """Return of how many queries the whole ranking fits into the budget of a measure."""
+        name = self._computed(measure)
+        evidence = self._evidence_of(name)
+        return 0 if evidence is None else evidence.n_beyond(parse_measure(name))
+
+    @property
+    def n_failed(self) -> int:
+        """Queries with a failed judgment, or whose retrieval failed."""
+        return self._judged.n_failed
 
     def worst(self, n: int, measure: str | Measure | None = None) -> list[tuple[str, float]]:
         """Return the `n` queries of least value with their values, the least first.
@@ -108,9 +142,8 @@ class Scores:
             n: How many, at most.
             measure: By which; by default the first that was asked for.
         """
-        values = self.values(self.measures[0] if measure is None else measure)
-        pairs = zip(self.query_ids, values, strict=True)
-        return nsmallest(n, pairs, key=lambda pair: (pair[1], pair[0]))
+        values = self.by_query(self.measures[0] if measure is None else measure)
+        return nsmallest(n, values.items(), key=lambda pair: (pair[1], pair[0]))
 
     def rescore(
         self, measures: Iterable[str | Measure], *, rel_threshold: RelThreshold = "auto"
@@ -125,7 +158,25 @@ class Scores:
             UsageError: A measure or the threshold cannot be taken.
         """
         wanted = parse_measures(measures)
-        found = score(self._judged, wanted, rel_threshold, by_list=self._by_list)
+        found = score(
+            self._judged, wanted, rel_threshold, by_list=self._by_list, evidence=self._evidence
+        )
+        return found if self.design is None else found.of_sample(self.design)
+
+    def with_evidence(self, evidence: "RunEvidence", measures: Iterable[str | Measure]) -> "Scores":
+        """Compute measures, those of evidence among them.
+
+        Args:
+            evidence: What the run retrieved for queries whose evidence has places.
+            measures: As for `evaluate`.
+
+        Raises:
+            UsageError: A measure cannot be taken.
+        """
+        wanted = parse_measures(measures)
+        found = score(
+            self._judged, wanted, self.rel_threshold, by_list=self._by_list, evidence=evidence
+        )
         return found if self.design is None else found.of_sample(self.design)
 
     def of_sample(self, design: "Design") -> "Scores":
@@ -143,15 +194,29 @@ class Scores:
                 self.possible(name) if summary.n_failed else {},
                 design,
             )
+            if self._evidence_of(name) is None
+            else summary
             for name, summary in self.summaries.items()
         }
         return Scores(
-            self._judged, self.columns, summaries, self.rel_threshold, self._by_list, design
+            self._judged,
+            self.columns,
+            summaries,
+            self.rel_threshold,
+            self._by_list,
+            design,
+            self._evidence,
         )
 
     @cached_property
     def per_query(self) -> dict[str, dict[str, float]]:
-        """Query id to measure to value."""
+        """Query id to measure to value; only measures of which the query has one."""
+        if self._evidence is not None:
+            by_measure = {name: self.by_query(name) for name in self.measures}
+            ids = sorted({*self.query_ids, *self._evidence.query_ids})
+            return {
+                key: {name: of[key] for name, of in by_measure.items() if key in of} for key in ids
+            }
         names = self.measures
         rows = zip(*self.columns.values(), strict=True)
         return {
@@ -220,7 +285,7 @@ class Scores:
         return max(self._judged.table.n_retrieved, default=0)
 
     def array(self, measure: str | Measure) -> "NDArray[np.float64]":
-        """Return the values of a measure as an array of shape (queries,), see `query_ids`."""
+        """Return the values of a measure as an array of shape (queries,), see `query_ids_of`."""
         import numpy as np
 
         return np.array(self.values(measure), np.float64)
@@ -240,10 +305,11 @@ class Scores:
         from ragforge.measures.unseen_values import interval_by_measure
 
         name = self._computed(measure)
-        if self.design is not None:
+        design = self.design_of(name)
+        if design is not None:
             from ragforge.measures.stratified import sample_interval
 
-            drawn = self.design.stratified(self.query_ids)
+            drawn = design.stratified(self.query_ids_of(name))
             return sample_interval(name, self.columns[name], drawn, level)
         return interval_by_measure(name, self.columns[name], level)
 
@@ -263,12 +329,13 @@ class Scores:
 
         Source: `ragforge.measures.stratified`.
         """
-        if self.design is None:
+        name = self._computed(measure)
+        design = self.design_of(name)
+        if design is None:
             return None
         from ragforge.measures.stratified import set_interval
 
-        name = self._computed(measure)
-        drawn = self.design.stratified(self.query_ids)
+        drawn = design.stratified(self.query_ids_of(name))
         return set_interval(name, self.columns[name], drawn, level)
 
     def possible(self, measure: str | Measure) -> dict[str, "Interval"]:
@@ -278,6 +345,11 @@ class Scores:
             measure: One that was computed.
         """
         name = self._computed(measure)
+        evidence = self._evidence_of(name)
+        if evidence is not None:
+            from ragforge.measures.bounds import Interval
+
+            return dict.fromkeys(evidence.failed, Interval(0.0, 1.0))
         measure = parse_measure(name)
         judged, rel = _basis(measure, self._judged, self.rel_threshold, self._by_list)
         return _possible(judged, measure, rel)
@@ -290,6 +362,8 @@ class Scores:
         """
         import pandas as pd
 
+        if self._evidence is not None:
+            return pd.DataFrame(self._table, index=pd.Index(self.per_query, name="query_id"))
         return pd.DataFrame(dict(self.columns), index=pd.Index(self.query_ids, name="query_id"))
 
     def to_polars(self) -> Any:  # noqa: ANN401  # polars is no dependency
@@ -300,6 +374,8 @@ class Scores:
         """
         import polars as pl
 
+        if self._evidence is not None:
+            return pl.DataFrame({"query_id": list(self.per_query), **self._table})
         return pl.DataFrame({"query_id": self.query_ids, **self.columns})
 
     def to_dict(self, per_query: bool = False) -> dict[str, object]:
@@ -323,11 +399,23 @@ class Scores:
         }
 
     @property
+    def _table(self) -> dict[str, list[float | None]]:
+        """Return the values by measure, of all queries with any; None where one has none of it."""
+        rows = self.per_query.values()
+        return {name: [values.get(name) for values in rows] for name in self.measures}
+
+    @property
     def _relevance(self) -> tuple[Judged, int]:
         """Return what says which chunks are relevant, and the lowest grade in it that does."""
         if self._by_list is not None:
             return self._by_list, LEAST_RELEVANT
         return self._judged, self.rel_threshold
+
+    def _evidence_of(self, name: str) -> "RunEvidence | None":
+        """Return what a measure is computed from, where that is evidence and not judgments."""
+        if self._evidence is None or not parse_measure(name).is_of_evidence:
+            return None
+        return self._evidence
 
     def _computed(self, measure: str | Measure) -> str:
         name = str(parse_measure(str(measure)))
@@ -343,6 +431,7 @@ def score(
     rel_threshold: RelThreshold,
     *,
     by_list: Judged | None = None,
+    evidence: "RunEvidence | None" = None,
 ) -> Scores:
     """Compute measures of a run whose judged chunks are found.
 
@@ -352,6 +441,7 @@ def score(
         rel_threshold: As for `evaluate`.
         by_list: The same run and queries, judged by lists of what is relevant: binary measures are
             computed on it. None where grades decide all.
+        evidence: What measures of evidence are computed from; without it they are refused.
 
     Raises:
         UsageError: A measure or the threshold cannot be taken.
@@ -361,11 +451,15 @@ def score(
     values: dict[str, list[float]] = {}
     summaries: dict[str, Summary] = {}
     for name, measure in wanted.items():
+        if evidence is not None and measure.is_of_evidence:
+            values[name] = evidence.values(measure)
+            summaries[name] = _evidence_summary(values[name], evidence)
+            continue
         basis, rel = _basis(measure, judged, threshold, by_list)
         columns = basis.columns
         values[name] = columns.listed(FORMULAS[measure.name].value(columns, measure, rel))
         summaries[name] = _summary(values[name], basis, measure, rel)
-    return Scores(judged, values, summaries, threshold, by_list)
+    return Scores(judged, values, summaries, threshold, by_list, evidence=evidence)
 
 
 def _basis(
@@ -410,6 +504,18 @@ def _summary(values: list[float], judged: Judged, measure: Measure, threshold: i
     # Without the queries that have no value the mean may leave what is possible with them.
     means = [m for m in (low, mean, high) if m is not None]
     return Summary(mean, len(values), judged.n_failed, min(means), max(means))
+
+
+def _evidence_summary(values: list[float], evidence: "RunEvidence") -> Summary:
+    """Return the summary of a measure of evidence: only failures of retrieval leave it open."""
+    by_query = dict(zip(evidence.query_ids, values, strict=True))
+    mean, failed = evidence.mean(by_query), evidence.failed
+    if not failed:
+        return Summary(mean, len(values), 0, mean, mean)
+    low = evidence.mean({**by_query, **dict.fromkeys(failed, 0.0)})
+    high = evidence.mean({**by_query, **dict.fromkeys(failed, 1.0)})
+    means = [item for item in (low, mean, high) if item is not None]
+    return Summary(mean, len(values), len(failed), min(means), max(means))
 
 
 def _sample_summary(

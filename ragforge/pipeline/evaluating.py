@@ -19,7 +19,8 @@ from ragforge.files.set.stale_runs import (
     usable_runs,
 )
 from ragforge.files.source_files import plain_name
-from ragforge.measures import DEFAULT_MEASURES, Scores, parse_measure
+from ragforge.measures import DEFAULT_MEASURES, Scores
+from ragforge.measures.measure_names import canonical, require_judgments_only
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 
 
@@ -113,7 +114,9 @@ def evaluate_files(
 
     Raises:
         DataError: A file does not hold to its format, or two runs have one name.
+        UsageError: A measure cannot be taken, or not from files.
     """
+    require_judgments_only(_names(settings))
     refuse_files_of_other_chunks(qrels_path, run_paths)
     if not only_retrieved:
         refuse_files_of_a_part(qrels_path, run_paths)
@@ -170,7 +173,7 @@ def reading_of_file(path: Path, judged: JudgedQrels) -> LabelReading | None:
 
 def _names(settings: EvaluateSettings) -> tuple[str, ...]:
     asked = settings.measures or DEFAULT_MEASURES
-    return tuple(dict.fromkeys(str(parse_measure(name)) for name in asked))
+    return tuple(canonical(asked))
 
 
 def _name_of(path: Path, taken: Mapping[str, Scores]) -> str:

@@ -206,7 +206,6 @@ def _queries(
     about: Mapping[str, str],
     texts: Mapping[str, str],
 ) -> Iterator[Event]:
-    columns = [scores.columns[name] for name in measures]
     ranks, holes, latencies_s = (
         scores.first_relevant_rank,
         scores.unjudged,
@@ -220,7 +219,8 @@ def _queries(
     found |= dict.fromkeys(scores.perfect, "perfect")
     found |= dict.fromkeys(scores.without_hit, "without_hit")
     found |= dict.fromkeys(scores.without_relevant, "without_relevant")
-    for query_id, values in zip(scores.query_ids, zip(*columns, strict=True), strict=True):
+    for query_id in scores.query_ids:
+        values = scores.per_query[query_id]
         numbers: dict[str, float] = {
             "holes": holes[query_id],
             "relevant": n_relevant[query_id],
@@ -235,7 +235,7 @@ def _queries(
             outcome="done",
             numbers=numbers,
             labels={**about, "query_id": query_id, "found": found[query_id]},
-            measures=dict(zip(measures, values, strict=True)),
+            measures={name: values[name] for name in measures if name in values},
             content=_question(texts, query_id),
         )
 

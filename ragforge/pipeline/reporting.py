@@ -109,7 +109,7 @@ def _compared(summary: Summary, dataset: Dataset, settings: EvaluateSettings, ba
     """Add the comparison, or why there is none: runs of other queries do not spoil a report."""
     options = ComparisonOptions(baseline=base or None)
     try:
-        found = compare_gathered(dataset.path, summary.table.records, settings, options)
+        found = compare_gathered(dataset, summary.table.records, settings, options)
     except (DataError, UsageError) as error:
         return replace(summary, not_compared=f"The runs are not compared: {error}.")
     return replace(summary, comparison=found)

@@ -32,7 +32,13 @@ _KNOWN: Final = ("dataset", "run", "retriever", "measures", "rel_threshold")
 
 NO_CASE: Final = "ragforge"
 """Id of the one case of a test whose queries cannot be listed."""
-_FILES: Final = ("manifest.json", "queries.jsonl", "judgments.jsonl", "failures.jsonl")
+_FILES: Final = (
+    "manifest.json",
+    "queries.jsonl",
+    "judgments.jsonl",
+    "failures.jsonl",
+    "retrieved.jsonl",
+)
 _State: TypeAlias = tuple[Path, tuple[tuple[str, int, int], ...]]
 
 
@@ -159,12 +165,17 @@ class MeasuredQuery:
 
         with as_test_failure():
             name = str(parse_measure(measure))
+            if name in self.values:
+                return self.values[name]
             if self.failure:
                 raise DataError(f"query {self.query_id}: no {name}: {self.failure}")
-            if name not in self.values:
-                there = ", ".join(self.values)
-                raise UsageError(f"measure {name!r} was not computed; there are: {there}")
-            return self.values[name]
+            if parse_measure(name).is_of_evidence:
+                raise DataError(
+                    f"query {self.query_id}: no {name}: it was not computed, or the query has no "
+                    "evidence with a place in the documents"
+                )
+            there = ", ".join(self.values)
+            raise UsageError(f"measure {name!r} was not computed; there are: {there}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,11 +347,12 @@ def _query(measured: Measured, query_id: str) -> MeasuredQuery:
         for rank, chunk_id in enumerate(measured.run.measured.ranked.get(query_id, ()), 1)
     )
     values = measured.run.scores.per_query.get(query_id, {})
+    judged_ids = measured.run.scores.query_ids
     return MeasuredQuery(
         query=measured.queries[query_id],
-        values={name: values[name] for name in measured.run.evaluation.measures if values},
+        values={name: values[name] for name in measured.run.evaluation.measures if name in values},
         retrieved=retrieved,
-        failure="" if values else _failure(measured.run, query_id),
+        failure="" if query_id in judged_ids else _failure(measured.run, query_id),
         latency_s=ranking.latency_s if ranking else None,
     )
 

@@ -43,6 +43,10 @@ _MEANINGS: Final = {
     "SetP": "Share of all that was retrieved that is relevant.",
     "SetR": "Share of the known relevant chunks that was retrieved at all.",
     "SetF": "Harmonic mean of SetP and SetR.",
+    "EvidenceR": "Share of the quotes with the answer that {top} holds from end to end.",
+    "TokenR": "Share of the text of these quotes that {top} holds.",
+    "TokenP": "Share of the text of {top} that is of these quotes.",
+    "TokenIoU": "Text of these quotes in {top}, over these quotes and {top} together.",
 }
 _MOCK_TITLE: Final = "Made-up grades"
 _MADE_UP: Final = (
@@ -104,8 +108,9 @@ def meaning(name: str) -> str:
     measure = parse_measure(name)
     top = "the whole ranking" if measure.cutoff is None else f"the top {measure.cutoff}"
     rel = "" if measure.rel is None else f" Relevant here: grade {measure.rel} or above."
+    budget = "" if measure.tokens is None else f" As much of it as fits {measure.tokens:,} tokens."
     gain = " A grade g is worth 2^g - 1." if measure.gain == "exp" else ""
-    return _MEANINGS[measure.name].format(top=top) + rel + gain
+    return _MEANINGS[measure.name].format(top=top) + rel + gain + budget
 
 
 def threshold_note(

@@ -4,14 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragforge.errors import UsageError
+from ragforge.measures import Summary, evaluate, parse_measure
+from ragforge.measures.bounds import Interval
 from ragforge.measures.evidence_coverage import (
     Coverage,
     Quote,
     RetrievedText,
+    RunEvidence,
     Stretch,
     coverage,
     within,
 )
+from ragforge.measures.strata import Design
 
 
 def _quote(start: int, end: int, document: str = "d") -> Quote:
@@ -116,3 +121,93 @@ def test_cutting_the_retrieved_text_otherwise_moves_nothing(
     needed = [_quote(*each) for each in quotes]
 
     assert coverage(needed, [_text(0, cut), _text(cut, 61)]) == coverage(needed, [_text(0, 61)])
+
+
+def test_a_repeat_with_fewer_blanks_is_the_whole_quote() -> None:
+    """A version of a document may set the same sentence in fewer characters."""
+    quote = Quote((Stretch("v1", 0, 20), Stretch("v2", 5, 23)))
+    found = coverage([quote], [_text(0, 100, "v2")])
+
+    assert (found.n_whole, found.covered) == (1, 20)
+
+
+def test_no_more_is_evidence_than_was_retrieved() -> None:
+    """A text that lost marks of markup is shorter than the stretch of a document that it is."""
+    found = coverage([_quote(0, 100)], [RetrievedText(90, 20, (Stretch("d", 0, 100),))])
+
+    assert (found.token_precision, found.token_iou) == (1.0, 1.0)
+
+
+def _of_run(**texts: list[RetrievedText]) -> RunEvidence:
+    return RunEvidence({"q1": [_quote(0, 10)], "q2": [_quote(0, 10)]}, texts, failed=["q3"])
+
+
+def test_a_query_that_the_run_lacks_has_value_0() -> None:
+    """As in measures of chunks: what was not retrieved holds no evidence."""
+    found = _of_run(q1=[_text(0, 10)])
+
+    assert found.query_ids == ["q1", "q2"]
+    assert found.values(parse_measure("EvidenceR@5")) == [1.0, 0.0]
+
+
+def test_a_failed_retrieval_has_no_value_and_widens_the_bounds() -> None:
+    """A failure is never a value: it could have found all, or nothing."""
+    quotes = {"q1": [_quote(0, 10)], "q2": [_quote(0, 10)]}
+    evidence = RunEvidence(quotes, {"q1": [_text(0, 10)]}, failed=["q2"])
+    graded = evaluate({"q1": {"c": 1}, "q2": {"c": 1}}, {"q1": ["c"]}, ["RR"], failed=["q2"])
+    scores = graded.with_evidence(evidence, ["TokenR@5", "RR"])
+
+    assert scores.measures == ("TokenR@5", "RR")
+    assert scores.summary("TokenR@5") == Summary(1.0, 1, 1, 0.5, 1.0)
+    assert scores.possible("TokenR@5") == {"q2": Interval(0.0, 1.0)}
+
+
+def test_queries_without_judgments_are_measured() -> None:
+    """Their evidence is known, whoever graded what."""
+    evidence = RunEvidence({"q2": [_quote(0, 10)]}, {"q2": [_text(0, 40)]}, warnings=["told"])
+    graded = evaluate({"q1": {"c": 1}, "q2": {}}, {"q1": ["c"], "q2": ["c"]}, ["RR"])
+    scores = graded.with_evidence(evidence, ["RR", "TokenP"])
+
+    assert scores.per_query == {"q1": {"RR": 1.0}, "q2": {"TokenP": 0.25}}
+    assert scores.query_ids_of("TokenP") == ["q2"]
+    assert scores.worst(3, "TokenP") == [("q2", 0.25)]
+    assert scores.warnings == ["told"]
+
+
+def test_scores_of_evidence_are_computed_again_without_the_run() -> None:
+    """Other cutoffs and budgets are of the same ranking."""
+    evidence = RunEvidence({"q": [_quote(40, 50)]}, {"q": [_text(0, 40), _text(40, 80)]})
+    scores = evaluate({"q": {"c": 1}}, {"q": ["c"]}, ["RR"]).with_evidence(evidence, ["TokenR"])
+    again = scores.rescore(["EvidenceR@1", "EvidenceR@2", "EvidenceR(tokens=19)@2", "RR"])
+
+    assert again.per_query["q"] == {
+        "EvidenceR@1": 0.0,
+        "EvidenceR@2": 1.0,
+        "EvidenceR(tokens=19)@2": 0.0,
+        "RR": 1.0,
+    }
+
+
+def test_rankings_that_end_before_their_budget_are_counted() -> None:
+    """What a deeper ranking would hold of the evidence is not known."""
+    quotes = {"q1": [_quote(40, 50)], "q2": [_quote(0, 10)], "q3": [_quote(0, 10)]}
+    texts = {"q1": [_text(0, 40), _text(40, 80)], "q2": [_text(0, 400), _text(0, 4)], "q3": []}
+    evidence = RunEvidence(quotes, texts)
+    names = ["EvidenceR(tokens=50)", "EvidenceR(tokens=50)@2", "EvidenceR", "EvidenceR(tokens=20)"]
+
+    assert [evidence.n_beyond(parse_measure(name)) for name in names] == [1, 0, 0, 0]
+
+
+def test_a_sample_stands_for_the_queries_with_evidence() -> None:
+    """A stratum weighs what it has of queries with evidence, not of all."""
+    design = Design({"q1": "easy", "q2": "easy", "q3": "easy", "q4": "hard"})
+    quotes = {"q1": [_quote(0, 10)], "q4": [_quote(0, 10)]}
+    evidence = RunEvidence(quotes, {"q1": [_text(0, 10)]}, design=design)
+
+    assert evidence.mean({"q1": 1.0, "q4": 0.0}) == 0.75
+
+
+def test_judgments_alone_do_not_tell_of_evidence() -> None:
+    """A file of grades says nothing of where quotes stand."""
+    with pytest.raises(UsageError, match=r"'EvidenceR@5': needs a dataset: .* from evidence"):
+        evaluate({"q": {"c": 1}}, {"q": ["c"]}, ["EvidenceR@5"])

@@ -31,6 +31,11 @@ from ragforge.measures.measure_names import SYNTAX
         "SetP",
         "SetR",
         "SetF",
+        "EvidenceR",
+        "EvidenceR@10",
+        "TokenR(tokens=2000)@10",
+        "TokenP(tokens=500)",
+        "TokenIoU@5",
     ],
 )
 def test_canonical_names_are_printed_as_read(name):
@@ -56,6 +61,10 @@ def test_canonical_names_are_printed_as_read(name):
         ("nDCG(gain=linear)@10", "nDCG@10"),
         ('nDCG(gain="exp")', "nDCG(gain='exp')"),
         ("precision_at_5", "P@5"),
+        ("evidence_recall@5", "EvidenceR@5"),
+        ("token recall@10", "TokenR@10"),
+        ("IoU@5", "TokenIoU@5"),
+        ("evidencer(tokens=2000)", "EvidenceR(tokens=2000)"),
         ("precisionAt5", "P@5"),
         ("meanPrecisionAtK", "P@10"),
         ("ndcg_at_k", "nDCG@10"),

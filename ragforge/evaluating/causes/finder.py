@@ -453,6 +453,8 @@ def _bad(
     if run.scores is None:
         return
     scores = run.scores.rescore([measure], rel_threshold=task.rel_threshold)
+    if measure.is_of_evidence:
+        best = dict.fromkeys(scores.query_ids_of(measure), 1.0)
     states: dict[str, CauseCode] = {
         **dict.fromkeys(scores.failed, "retriever_failed"),
         **dict.fromkeys(
@@ -460,15 +462,22 @@ def _bad(
         ),
         **dict.fromkeys(scores.judgments_failed, "judging_failed"),
     }
-    found = [_Bad(query_id, None, None, state) for query_id, state in states.items()]
-    for query_id, value in zip(scores.query_ids, scores.values(measure), strict=True):
+    by_query = scores.by_query(measure)
+    found = [
+        _Bad(query_id, None, None, state)
+        for query_id, state in states.items()
+        if query_id not in by_query
+    ]
+    for query_id, value in by_query.items():
         if value < best[query_id] - _ROUNDING or not best[query_id]:
             found.append(_Bad(query_id, value, best[query_id], None))
     yield from sorted(found, key=lambda bad: bad.query_id)
 
 
 def _best_values(task: Task, measure: Measure) -> dict[str, float]:
-    """Return the highest value of each query that its judgments allow."""
+    """Return the highest value of each query that its judgments allow; {} where none tells."""
+    if measure.is_of_evidence:
+        return {}
     [ground] = grounds(task.qrels, task.relevant, [str(measure)], task.rel_threshold)
     lowest = (measure.rel or ground.rel_threshold) if measure.name in _SETS else 0
     ideal = {

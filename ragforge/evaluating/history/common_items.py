@@ -26,7 +26,7 @@ from ragforge.evaluating.same_judge import (
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.bounds import Interval
 from ragforge.measures.listed_relevance import Ground, Listed, grounds
-from ragforge.measures.measure_names import Measure
+from ragforge.measures.measure_names import OF_EVIDENCE, Measure
 from ragforge.records import Baseline, Evaluation, ItemValues, MixedGrades
 
 LEFT_OUT: Final = 0.1
@@ -122,17 +122,32 @@ def common_items(
         for old, new in both
     }
     if basis is not None:
+        of_labels = [name for name in by_measure if _name_of(name) not in OF_EVIDENCE]
         paired = [(old, new) for old, new in both if new is not None]
         sides = _Side(before.evaluation, basis), _Side(now.evaluation, basis)
-        common |= _on_same_judge(paired, common, sides, by_measure, basis)
+        common |= _on_same_judge(paired, common, sides, of_labels, basis)
     depths = {name: depth for name in by_measure if (depth := _depth_of(name)) is not None}
     is_same_run = before.evaluation.digests.rankings == now.evaluation.digests.rankings
     for old, new in both:
         if new is not None:
+            common[old.query_id] = _of_both(common[old.query_id])
             deep = inf if is_same_run else _shared_depth(old, new)
             names = {name for name, depth in depths.items() if depth <= deep}
             common[old.query_id] = _read_alike(common[old.query_id], names)
     return common
+
+
+def _of_both(item: CommonItem) -> CommonItem:
+    """Return an item without measures of retrieval that it has a value of on one side alone.
+
+    A query without judgments has values of measures of evidence, and none of the others.
+    """
+    alone = {name for name in item.before.keys() ^ item.now.keys() if _name_of(name)}
+    if not alone:
+        return item
+    before = {name: of for name, of in item.before.items() if name not in alone}
+    now = {name: of for name, of in item.now.items() if name not in alone}
+    return replace(item, before=before, now=now)
 
 
 def is_read_alike(before: Evaluation, now: Evaluation) -> bool:
@@ -298,6 +313,8 @@ class _Stale:
     """Digests of all grades."""
 
     def has(self, query_id: str, measure: str) -> bool:
+        if _name_of(measure) in OF_EVIDENCE:
+            return False
         if query_id in self.query_ids:
             return True
         return self.before != self.now and _name_of(measure) in _ON_ALL_GRADES
@@ -328,7 +345,8 @@ def _readings(
     """Return the values of items: the stored ones where they still hold, else scored again."""
     readings_of = {item.query_id: dict(_stored(item, measures)) for item in items}
     again = [item for item in items if any(stale.has(item.query_id, name) for name in measures)]
-    scored = _rescored(again, evaluation, measures, basis)
+    of_labels = [name for name in measures if _name_of(name) not in OF_EVIDENCE]
+    scored = _rescored(again, evaluation, of_labels, basis)
     for query_id, readings in scored.items():
         readings_of[query_id].update(
             (name, of) for name, of in readings.items() if stale.has(query_id, name)

@@ -4,29 +4,34 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import Cutting
 from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.same_judge import PairJudges
 from ragforge.evaluating.selection import Part
 from ragforge.files.formats.row_relevance import lists_in_words
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.listed_relevance import Ground, Listed, grounds
+from ragforge.measures.measure_names import by_judgments, of_evidence
 from ragforge.measures.run_evaluation import highest_grade
 from ragforge.measures.scores import threshold_of
 from ragforge.measures.strata import Design
-from ragforge.pipeline.comparing.deciding import (
-    ComparisonOptions,
-)
+from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.records import is_text_id
+
+if TYPE_CHECKING:
+    from ragforge.evaluating.evidence import EvidenceBasis
 
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
 """What is compared where nothing is asked for. Few, as each measure more makes all others harder
 to win by: the order, the first hit, how much is found, how much of the top is right, any hit."""
+COMPARED_ON_EVIDENCE: Final = ("EvidenceR@10", "TokenR@10", "TokenP@10", "TokenIoU@10")
+"""What runs of different chunks are compared by where nothing is asked for."""
 TELL_NOTHING: Final = ("Judged", "NumRet", "NumRel")
 """Measures by which no run is better than another."""
 _EXAMPLES: Final = 3
@@ -75,6 +80,8 @@ class ComparisonBasis:
     """The part of the queries that is compared on; None where that is all."""
     texts: TextBasis | None = None
     """What runs with texts that are no chunks of the set are measured on; None without such."""
+    evidence: "EvidenceBasis | None" = None
+    """What measures of evidence are computed from; None where none is compared by."""
 
     @property
     def design(self) -> Design | None:
@@ -115,6 +122,19 @@ class ComparisonBasis:
         }
         return replace(self, qrels=qrels, is_complete=False)
 
+    @property
+    def by_judgments(self) -> tuple[str, ...]:
+        """The measures that are computed from judgments."""
+        return tuple(by_judgments(self.measures))
+
+    @property
+    def designs(self) -> dict[str, Design]:
+        """What the queries of measures of evidence are a sample of, by measure."""
+        if self.evidence is None or self.part is None or self.part.chosen.design is None:
+            return {}
+        design = self.part.chosen.design.within(self.evidence.quotes)
+        return dict.fromkeys(of_evidence(self.measures), design)
+
     def on_part(self, chosen: Chosen | None) -> "ComparisonBasis":
         """Return the basis on a part of the queries."""
         if chosen is None:
@@ -144,9 +164,9 @@ class ComparisonBasis:
         self, by: PairJudges, rankings: Sequence[Mapping[str, Sequence[str]]]
     ) -> "ComparisonBasis":
         """Return the basis with the grades of one judge in each query, as far as they reach."""
-        if not by.mixed:
+        if not by.mixed or not self.by_judgments:
             return self
-        qrels, left = _grades_of_one_judge(self.qrels, by, rankings, self.measures)
+        qrels, left = _grades_of_one_judge(self.qrels, by, rankings, self.by_judgments)
         n_out = sum(map(len, self.qrels.values())) - sum(map(len, qrels.values()))
         warnings = list(self.warnings)
         if n_out:
@@ -171,7 +191,7 @@ class ComparisonBasis:
     def labels(self, runs: Sequence["RankedRun"]) -> tuple[Ground, ...]:
         """Return the labels that measures of runs are computed on; see `grounds`."""
         threshold = runs[0].scores.rel_threshold
-        return grounds(self.qrels, self.relevant, self.measures, threshold)
+        return grounds(self.qrels, self.relevant, self.by_judgments, threshold)
 
     def _lists_without(self, qrels: Qrels) -> Listed | None:
         """Return the lists without chunks that are relevant by grades that are left out."""
@@ -293,16 +313,19 @@ def measure_run(
     scores = evaluate(
         qrels,
         known,
-        basis.measures,
+        basis.by_judgments or [PRIMARY],
         rel_threshold=basis.settings.rel_threshold,
         failed=failed,
         only_retrieved=basis.only_retrieved,
         relevant=basis.relevant,
     )
-    values = {
-        measure: dict(zip(scores.query_ids, scores.values(measure), strict=True))
-        for measure in basis.measures
-    }
+    if basis.evidence is not None:
+        chosen = basis.part.chosen if basis.part else None
+        evidence = basis.evidence.of_run(
+            qrels.keys(), known, failed, chosen, only_retrieved=basis.only_retrieved
+        )
+        scores = scores.with_evidence(evidence, basis.measures)
+    values = {measure: scores.by_query(measure) for measure in basis.measures}
     return RankedRun(name, known, frozenset(failed), scores, values)
 
 
@@ -315,6 +338,8 @@ def _check_judged(
         DataError: None of its queries is judged.
     """
     judged = {query_id for query_id, grades in basis.qrels.items() if grades}
+    if basis.evidence is not None:
+        judged |= basis.evidence.quotes.keys() & basis.qrels.keys()
     if not judged:
         raise DataError(f"{basis.where}: nothing to compare on: no answerable query is judged")
     if not asked and not failed:

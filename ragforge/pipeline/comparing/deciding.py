@@ -102,6 +102,8 @@ class Contest:
     """Whether somebody named what to compare, so that nobody is left out unasked."""
     part: Part | None = None
     """The part of the queries that is compared on; None where that is all."""
+    designs: Mapping[str, Design] = field(default_factory=dict)
+    """What the queries are a sample of, by measure, where they are not those of the part."""
 
     @property
     def design(self) -> Design | None:
@@ -155,6 +157,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         lower_is_better=contest.lower_is_better,
         alike=contest.alike,
         design=contest.design,
+        designs=contest.designs,
     )
     comparisons = _compare_families(pairs, few, options.alpha)
     items = tuple(
@@ -195,7 +198,8 @@ def _means(
     """Return the mean of each contender, by measure and name."""
     return {
         measure: {
-            name: _mean(item.values[measure], contest.design) for name, item in by_name.items()
+            name: _mean(item.values[measure], contest.designs.get(measure, contest.design))
+            for name, item in by_name.items()
         }
         for measure in contest.measures
     }

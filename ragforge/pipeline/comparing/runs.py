@@ -34,6 +34,7 @@ from ragforge.files.set.stale_runs import (
 from ragforge.measures.comparing import couples
 from ragforge.measures.listed_relevance import by_grades
 from ragforge.measures.locating import falls
+from ragforge.measures.measure_names import canonical, of_evidence, require_judgments_only
 from ragforge.measures.unseen_values import have_same_rankings
 from ragforge.pipeline.comparing.basis import (
     ComparisonBasis,
@@ -54,7 +55,7 @@ from ragforge.pipeline.comparing.deciding import (
 from ragforge.pipeline.comparing.undecided import Origins, undecided
 from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
-from ragforge.records import Judgment
+from ragforge.records import Judgment, Query
 from ragforge.records.judgments import origin_of
 
 
@@ -132,6 +133,7 @@ def compare_runs(
         without = failed.get(name, set()) | usable.reworded.get(name, set())
         lost = (without & basis.qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))
+    basis = _with_evidence(basis, dataset, queries.values(), retrieved)
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
     basis = _with_texts(basis, cuttings(dataset), replace(task, level=level), wanted)
@@ -143,7 +145,7 @@ def compare_runs(
 
 
 def compare_gathered(
-    where: Path,
+    dataset: Dataset,
     found: EvaluationData,
     settings: EvaluateSettings,
     options: ComparisonOptions = AS_USUAL,
@@ -151,7 +153,7 @@ def compare_gathered(
     """Compare the runs of a dataset that is read already; else as `compare_runs`."""
     check_names([run.name for run in found.runs], options.baseline, "run")
     settings = settings.model_copy(update={"rel_threshold": found.task.rel_threshold})
-    basis = comparison_basis(where, found.task.qrels, settings, options).with_lists(
+    basis = comparison_basis(dataset.path, found.task.qrels, settings, options).with_lists(
         found.task.relevant
     )
     basis = replace(basis, is_complete=found.task.is_complete)
@@ -166,6 +168,7 @@ def compare_gathered(
         for run in found.runs
         if run.name in wanted
     ]
+    basis = _with_evidence(basis, dataset, found.task.queries, retrieved)
     basis = basis.on_one_judge(pair_judges(answerable), [run.ranked for run in retrieved])
     runs = _measured_all(_filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in found.queries.items()}
@@ -185,6 +188,7 @@ def compare_files(
     """
     names = names_apart(run_paths)
     check_names(names, options.baseline, "run")
+    require_judgments_only(canonical(settings.measures))
     refuse_files_of_other_chunks(qrels_path, run_paths)
     if not options.only_retrieved:
         refuse_files_of_a_part(qrels_path, run_paths)
@@ -224,6 +228,22 @@ def _with_texts(
     told = [cutting.describe(name) for name, cutting in of_wanted.items()]
     texts = TextBasis(of_wanted, task.text_grades, task.level.query_ids)
     return replace(basis, texts=texts, warnings=[*basis.warnings, *told])
+
+
+def _with_evidence(
+    basis: ComparisonBasis,
+    dataset: Dataset,
+    queries: Iterable[Query],
+    retrieved: Iterable[_Retrieved],
+) -> ComparisonBasis:
+    """Return the basis with what measures of evidence are computed from, if one is compared by."""
+    if not of_evidence(basis.measures):
+        return basis
+    # It imports numpy.
+    from ragforge.evaluating.evidence import evidence_basis
+
+    evidence = evidence_basis(dataset, queries, (run.ranked for run in retrieved))
+    return replace(basis, evidence=evidence)
 
 
 def _of_one_part(
@@ -323,6 +343,7 @@ def _decided(
         warnings=(*basis.warnings, *_warnings(runs, basis)),
         is_named=basis.is_named,
         part=basis.part,
+        designs=basis.designs,
     )
     return decide(contest, options)
 

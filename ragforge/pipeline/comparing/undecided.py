@@ -25,7 +25,7 @@ from ragforge.evaluating.same_judge import (
     measure_on_same_judge,
     mixed_grades,
 )
-from ragforge.measures import parse_measure
+from ragforge.measures import Scores, parse_measure
 from ragforge.measures.bounds import (
     Interval,
     OpenChunk,
@@ -38,7 +38,7 @@ from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.hit_table import FailedJudgments, JudgedRanking
 from ragforge.measures.intervals import Ends
 from ragforge.measures.listed_relevance import Ground, is_by_list
-from ragforge.measures.measure_names import Measure
+from ragforge.measures.measure_names import Measure, of_evidence
 from ragforge.measures.scores import SCALE_TOP
 from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.basis import ComparisonBasis, Qrels, RankedRun
@@ -75,6 +75,7 @@ def undecided(
     for labels in basis.labels(runs):
         by_key |= _open_differences(basis, labels, runs, couples)
         by_judge |= _graded_by_several(basis, labels, runs, couples)
+    by_key |= _open_evidence(basis, runs, couples)
     why = _by_silent_grades(basis, runs, couples, origins)
     # What one judge did not grade comes first: its reason names the command that settles it.
     why |= {key: "; ".join(filter(None, (of, why.get(key)))) for key, of in by_judge.items()}
@@ -115,6 +116,33 @@ def _open_differences(
             difference = of_b[query_id] - of_a[query_id] if known else None
             tally.add(query_id, placed[a], placed[b], difference)
     return {key: tally.total() for key, tally in tallies.items()}
+
+
+def _open_evidence(
+    basis: ComparisonBasis, runs: Sequence[RankedRun], couples: Sequence[tuple[str, str]]
+) -> dict[Key, Undecided]:
+    """Return the bounds of measures of evidence: nothing but failed retrievals leaves them open."""
+    by_name = {run.name: run for run in runs}
+    found = {}
+    for name in of_evidence(basis.measures):
+        for a, b in couples:
+            of_a, of_b = (_possible(by_name[run].scores, name) for run in (a, b))
+            shared = of_a.keys() & of_b.keys()
+            known = {
+                key: Interval(of_b[key].low - of_a[key].high, of_b[key].high - of_a[key].low)
+                for key in shared
+            }
+            n_failed = len({*by_name[a].failed, *by_name[b].failed} & shared)
+            sums = _OpenSums(parse_measure(name), 1, 1, basis.designs.get(name))
+            bounds = sums.bounds(known, None) if n_failed else None
+            found[a, b, name] = Undecided(n_failed, bounds)
+    return found
+
+
+def _possible(scores: Scores, name: str) -> dict[str, Interval]:
+    """Return the value of each query as an interval, of failed ones as wide as their bounds."""
+    values = scores.by_query(name)
+    return {key: Interval(value, value) for key, value in values.items()} | scores.possible(name)
 
 
 def _top(qrels: Qrels) -> int:
@@ -204,11 +232,11 @@ class _OpenSums:
         n_holes = self.n_only_a + self.n_only_b + self.n_both
         unjudged = None
         if n_holes:
-            bounds = self._bounds(self.of_holes, mean)
+            bounds = self.bounds(self.of_holes, mean)
             unjudged = Unjudged(self.n_only_a, self.n_only_b, bounds, self.n_both)
         return Undecided(
             n_left_out=self.n - len(self.paired),
-            failure_bounds=self._bounds(self.of_failures, mean) if self.n_failed else None,
+            failure_bounds=self.bounds(self.of_failures, mean) if self.n_failed else None,
             unjudged=unjudged,
         )
 
@@ -220,7 +248,7 @@ class _OpenSums:
         assert found is not None
         return found
 
-    def _bounds(self, of: Mapping[str, Interval], difference: float | None) -> Ends:
+    def bounds(self, of: Mapping[str, Interval], difference: float | None) -> Ends:
         """Return the mean bounds; the difference is within, whatever was left out of it."""
         low = self._mean({query_id: item.low for query_id, item in of.items()})
         high = self._mean({query_id: item.high for query_id, item in of.items()})
@@ -302,7 +330,7 @@ def _by_silent_grades(
     by_name = {run.name: run for run in runs}
     by_pair = {}
     for a, b in couples:
-        for name in basis.measures:
+        for name in basis.by_judgments:
             couple = by_name[a], by_name[b]
             silent = count_silent(_rested_on(*couple, parse_measure(name), basis.qrels, origins))
             why = why_unknown(silent, _better_run(*couple, name))

@@ -94,8 +94,8 @@ class Valued:
     """Gives the mean of values by query."""
     ends: Callable[[Mapping[str, float]], Ends | None]
     """Gives its 95 % interval."""
-    is_of_sample: bool = False
-    """Whether both are of a set of which the values are a sample."""
+    design: Design | None = None
+    """What the queries are a sample of: then both are of that; None where they are all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,7 @@ def run_subject(run: EvaluatedRun) -> Subject:
     valued = {}
     for name in run.evaluation.measures:
         possible = {key: Ends(low, high) for key, (low, high) in scores.possible(name).items()}
-        values = dict(zip(scores.query_ids, scores.values(name), strict=True))
-        valued[name] = _of_design(values, possible, scores.design, name)
+        valued[name] = _of_design(scores.by_query(name), possible, scores.design_of(name), name)
     return Subject(
         "runs",
         run.baseline,
@@ -197,7 +196,7 @@ def _of_design(
     measure: str,
 ) -> Valued:
     mean, ends = partial(_mean, design), partial(_mean_ends, measure, design)
-    return Valued(values, possible, mean, ends, design is not None)
+    return Valued(values, possible, mean, ends, design)
 
 
 def _mean(design: Design | None, values: Mapping[str, float]) -> float | None:
@@ -226,7 +225,7 @@ def _valued(records: SystemRecords, name: str) -> Valued:
     design = records.design
     possible = dict.fromkeys(lacking, _ANY)
     mean, ends = partial(_mean, design), partial(_rate_ends, name, design)
-    return Valued(values, possible, mean, ends, design is not None)
+    return Valued(values, possible, mean, ends, design)
 
 
 def _asked(records: SystemRecords) -> frozenset[str]:

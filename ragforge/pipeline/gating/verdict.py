@@ -71,7 +71,7 @@ def check_bound(kind: RuleKind, threshold: Threshold, valued: Valued, *, by_poin
     sign = -1 if kind == "max" else 1
     bounds = _bounded(valued, sign, by_point=by_point)
     outcome = _bound_outcome(bounds.decided, threshold.value, sign)
-    tells = _is_close(bounds, threshold.value, sign) and not (by_point or valued.is_of_sample)
+    tells = _is_close(bounds, threshold.value, sign) and not (by_point or valued.design)
     room = _room(threshold, sign)
     return Check(
         kind=kind,
@@ -95,6 +95,8 @@ def check_drop(
 ) -> Check:
     """Check that a mean is no more than some amount lower than the baseline's."""
     name = threshold.measure
+    if valued.design is not None:
+        shared = replace(shared, design=valued.design)
     pairs = {
         query_id: (shared.before[query_id][name], values[name])
         for query_id, values in shared.now.items()
@@ -476,6 +478,8 @@ def _of_part(subject: Subject) -> Iterator[str]:
     """Yield which part of the queries is decided on, where it is not all."""
     if subject.chosen is not None:
         measured = {key for valued in subject.valued.values() for key in valued.values}
+        if subject.design is not None:
+            measured &= subject.design.stratum_of.keys()
         yield from Part(subject.chosen, subject.design, frozenset(measured)).sentences
 
 

@@ -1,0 +1,280 @@
+"""Evidence of queries and retrieved texts by their places: what no cutting of documents moves.
+
+A query is measured where each of its quotes has a place. Quotes that overlap are one. What the
+documents repeat is found where any of its places is retrieved; a quote of few letters is looked for
+nowhere else, as it may stand there by chance.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ragforge.corpus.text_locations import GRAM, FoldedText, documents_of
+from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
+from ragforge.evaluating.runs import MeasuredRun, Task, estimate_of
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.query_selection import Chosen
+from ragforge.measures.evidence_coverage import Quote, RetrievedText, RunEvidence, Stretch
+from ragforge.measures.measure_names import of_evidence
+from ragforge.records import Evidence, Query
+
+_UNKNOWN: Final = RetrievedText(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedQuote:
+    """A quote with the letters by which it is found elsewhere."""
+
+    quote: Quote
+    letters: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceBasis:
+    """What measures of evidence are computed from.
+
+    Args:
+        quotes: By query, of those whose evidence has places.
+        texts: What was retrieved, by id.
+        wordings: Letters of the texts that have no place, by id.
+        unplaced: Queries with evidence of which some has no place.
+    """
+
+    quotes: Mapping[str, tuple[_PlacedQuote, ...]]
+    texts: Mapping[str, RetrievedText]
+    wordings: Mapping[str, FoldedText]
+    unplaced: frozenset[str]
+
+    def of_run(
+        self,
+        query_ids: Collection[str],
+        ranked: Mapping[str, Sequence[str]],
+        failed: Collection[str],
+        chosen: Chosen | None,
+        *,
+        only_retrieved: bool,
+    ) -> RunEvidence:
+        """Return what a run retrieved for the queries that can be measured.
+
+        Args:
+            query_ids: Queries that it was to be asked.
+            ranked: Ids by query, best first.
+            failed: Queries whose retrieval failed.
+            chosen: The part of the queries that it is measured on; None where that is all.
+            only_retrieved: Leave queries out that the run lacks.
+        """
+        asked = [key for key in query_ids if key in ranked or key in failed or not only_retrieved]
+        measured = {key: self.quotes[key] for key in asked if key in self.quotes}
+        retrieved = {
+            key: tuple(self._retrieved(quotes, ranked[key]))
+            for key, quotes in measured.items()
+            if key in ranked
+        }
+        design = chosen.design.within(self.quotes) if chosen and chosen.design else None
+        n_unknown = len({item for key in retrieved for item in ranked[key]} - self.texts.keys())
+        return RunEvidence(
+            {key: tuple(item.quote for item in quotes) for key, quotes in measured.items()},
+            retrieved,
+            frozenset(failed),
+            design,
+            tuple(_warnings(len(asked) - len(measured), len(asked), n_unknown)),
+        )
+
+    def _retrieved(
+        self, quotes: Sequence[_PlacedQuote], ids: Iterable[str]
+    ) -> Iterator[RetrievedText]:
+        for item in ids:
+            text = self.texts.get(item, _UNKNOWN)
+            if item in self.wordings:
+                wording = self.wordings[item]
+                held = (at for at, one in enumerate(quotes) if any(wording.places(one.letters)))
+                text = replace(text, held=frozenset(held))
+            yield text
+
+
+def _warnings(n_left_out: int, n_asked: int, n_unknown: int) -> Iterator[str]:
+    if n_left_out:
+        yield (
+            f"measures of evidence leave out {n_left_out:,} of "
+            f"{plural(n_asked, 'query', 'queries')}: they have no evidence, or some of it has no "
+            "place in the documents"
+        )
+    if n_unknown:
+        texts = plural(n_unknown, "retrieved id is", "retrieved ids are")
+        yield f"{texts} of no text that the set knows: measures of evidence take them for empty"
+
+
+def evidence_basis(
+    dataset: Dataset, queries: Iterable[Query], rankings: Iterable[Mapping[str, Sequence[str]]]
+) -> EvidenceBasis:
+    """Read what measures of evidence are computed from.
+
+    The chunks are read twice, one at a time; the documents are kept that evidence or what was
+    retrieved is of.
+
+    Args:
+        dataset: Has the chunks, and `retrieved.jsonl` where texts that are no chunks were
+            retrieved.
+        queries: The answerable ones, of the whole set.
+        rankings: Of each run, ids by query.
+
+    Raises:
+        DataError: The chunks or the texts cannot be read.
+    """
+    answerable = list(queries)
+    by_run = list(rankings)
+    retrieved: dict[str, dict[str, None]] = {}
+    for ranked in by_run:
+        for query_id, ids in ranked.items():
+            retrieved.setdefault(query_id, {}).update(dict.fromkeys(ids))
+    placed = retrieved_places(dataset, {item for of in retrieved.values() for item in of})
+    doc_ids = {item.doc_id for query in answerable for item in query.evidence}
+    doc_ids |= {place.doc_id for text in placed.values() for place in text.places}
+    documents = _Documents(dataset, doc_ids)
+    quotes, unplaced = {}, set()
+    for query in answerable:
+        if not query.evidence:
+            continue
+        found = _quotes(query.evidence, documents)
+        if found:
+            near = {
+                place.doc_id: None
+                for item in retrieved.get(query.query_id, ())
+                if item in placed
+                for place in placed[item].places
+            }
+            quotes[query.query_id] = tuple(_repeated(item, documents, near) for item in found)
+        else:
+            unplaced.add(query.query_id)
+    return EvidenceBasis(
+        quotes,
+        {key: _retrieved_text(item) for key, item in placed.items()},
+        {key: FoldedText(item.text) for key, item in placed.items() if item.text},
+        frozenset(unplaced),
+    )
+
+
+def _retrieved_text(placed: PlacedText) -> RetrievedText:
+    places = tuple(Stretch(span.doc_id, span.start, span.end) for span in placed.places)
+    return RetrievedText(placed.length, placed.n_tokens, places)
+
+
+class _Documents:
+    """Texts of documents, folded where they are looked into."""
+
+    def __init__(self, dataset: Dataset, doc_ids: Collection[str]) -> None:
+        chunks = dataset.chunks() if dataset.chunks_path.exists() else ()
+        self.texts = documents_of(chunk for chunk in chunks if chunk.doc_id in doc_ids)
+        self._folded: dict[str, FoldedText] = {}
+
+    def places(self, letters: str, doc_id: str) -> Iterator[Stretch]:
+        """Yield the places at which letters stand in a document."""
+        if doc_id not in self.texts:
+            return
+        if doc_id not in self._folded:
+            self._folded[doc_id] = FoldedText(self.texts[doc_id])
+        for start, end in self._folded[doc_id].places(letters):
+            yield Stretch(doc_id, start, end)
+
+
+def _quotes(evidence: Sequence[Evidence], documents: _Documents) -> list[_PlacedQuote]:
+    """Return the quotes of a query with their own places; none where one of them has none."""
+    own: list[Stretch] = []
+    looked_for: dict[str, _PlacedQuote] = {}
+    for item in evidence:
+        place = _own_place(item)
+        if place is not None:
+            own.append(place)
+            continue
+        letters = FoldedText(item.quote).letters
+        places = tuple(documents.places(letters, item.doc_id)) if letters else ()
+        if not places:
+            return []
+        looked_for[letters] = _PlacedQuote(Quote(places), letters)
+    quotes = [
+        _PlacedQuote(Quote((place,)), _letters_at(place, evidence, documents))
+        for place in _merged(own)
+    ]
+    return [*quotes, *looked_for.values()]
+
+
+def _own_place(item: Evidence) -> Stretch | None:
+    """Return the place of a quote, from its first letter or digit to its last."""
+    if item.start is None or item.end is None or item.end <= item.start:
+        return None
+    start, end = item.start, item.end
+    if end - start == len(item.quote):
+        letters = [at for at, char in enumerate(item.quote) if char.isalnum()]
+        if letters:
+            start, end = item.start + letters[0], item.start + letters[-1] + 1
+    return Stretch(item.doc_id, start, end)
+
+
+def _merged(places: Iterable[Stretch]) -> list[Stretch]:
+    """Return places, those that overlap made one."""
+    merged: list[Stretch] = []
+    for place in sorted(places):
+        last = merged[-1] if merged else None
+        if last is not None and last.document == place.document and place.start < last.end:
+            merged[-1] = last._replace(end=max(last.end, place.end))
+        else:
+            merged.append(place)
+    return merged
+
+
+def _letters_at(place: Stretch, evidence: Iterable[Evidence], documents: _Documents) -> str:
+    text = documents.texts.get(place.document, "")[place.start : place.end]
+    if len(text) == place.end - place.start:
+        return FoldedText(text).letters
+    of_it = (item.quote for item in evidence if item.doc_id == place.document)
+    return FoldedText(next(of_it)).letters
+
+
+def _repeated(quote: _PlacedQuote, documents: _Documents, doc_ids: Iterable[str]) -> _PlacedQuote:
+    """Return a quote with the other places that it has in some documents."""
+    if len(quote.letters) < GRAM:
+        return quote
+    places = dict.fromkeys(quote.quote.places)
+    for doc_id in doc_ids:
+        for place in documents.places(quote.letters, doc_id):
+            places.setdefault(place)
+    return replace(quote, quote=Quote(tuple(places)))
+
+
+def with_evidence_measures(
+    dataset: Dataset, runs: Sequence[MeasuredRun], task: Task
+) -> list[MeasuredRun]:
+    """Return runs with the measures of evidence that are asked for, as well as the others.
+
+    Args:
+        dataset: The runs' own.
+        runs: Measured by judgments.
+        task: Names the measures; has the answerable queries of the whole set.
+
+    Raises:
+        DataError: The chunks or the retrieved texts cannot be read.
+    """
+    if not of_evidence(task.measures):
+        return list(runs)
+    basis = evidence_basis(dataset, task.queries, (run.ranked for run in runs))
+    return [_with_evidence(run, run.task or task, basis) for run in runs]
+
+
+def _with_evidence(run: MeasuredRun, task: Task, basis: EvidenceBasis) -> MeasuredRun:
+    if run.scores is None:
+        return run
+    evidence = basis.of_run(
+        task.qrels.keys(),
+        run.ranked,
+        run.summary.attention.failed,
+        task.chosen,
+        only_retrieved=task.only_retrieved,
+    )
+    scores = run.scores.with_evidence(evidence, [*task.measures, *run.scores.measures])
+    summary = replace(
+        run.summary,
+        estimates={name: estimate_of(scores, name) for name in task.measures},
+        warnings=tuple(scores.warnings),
+    )
+    return replace(run, scores=scores, summary=summary)

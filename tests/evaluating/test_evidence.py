@@ -1,0 +1,306 @@
+"""Runs measured on evidence: by hand, and against counting characters one by one."""
+
+import random
+
+import pytest
+
+from ragforge.config import EvaluateSettings
+from ragforge.evaluating.evidence import evidence_basis
+from ragforge.files.manifest import RunOrigin
+from ragforge.files.set.opening import create_dataset
+from ragforge.files.set.wholeness import chunks_digest
+from ragforge.pipeline.comparing.runs import compare_runs
+from ragforge.pipeline.evaluated import evaluate_runs
+from ragforge.pipeline.evaluating import evaluate_dataset
+from ragforge.records import (
+    Chunk,
+    Evidence,
+    Hit,
+    Judgment,
+    Query,
+    Ranking,
+    RetrievedText,
+    Span,
+)
+
+FEES = "Fees.\n\nA late parcel costs thirty euros a day. Ask the desk.\n"
+OTHER = "Old fees. A late parcel costs\nthirty euros a day, and twelve for a letter."
+QUOTE = "A late parcel costs thirty euros a day."
+START = FEES.index(QUOTE)
+MEASURES = ("EvidenceR@2", "TokenR@2", "TokenP@2", "TokenIoU@2")
+LETTERS = len(QUOTE) - 1
+"""Of the quote, without its full stop."""
+
+
+def dataset_of(path, documents, size, queries):
+    """Make a set with documents in chunks of so many characters."""
+    made = create_dataset(path, made_from={"seed": "0"})
+    chunks = [
+        Chunk(chunk_id=f"{doc_id}-{at:04}", doc_id=doc_id, text=text[at : at + size], start=at)
+        for doc_id, text in documents.items()
+        for at in range(0, len(text), size)
+    ]
+    made.write_chunks(
+        [item.model_copy(update={"end": item.start + len(item.text)}) for item in chunks]
+    )
+    made.write_queries(queries)
+    made.write_judgments(
+        [
+            Judgment(query_id=query.query_id, chunk_id=chunks[0].chunk_id, grade=3)
+            for query in queries
+        ]
+    )
+    return made
+
+
+def query(query_id, *evidence):
+    return Query(
+        query_id=query_id, query=f"what of {query_id}?", evidence=evidence, expected_answer="so"
+    )
+
+
+def quoted(doc_id, text, start, end):
+    quote = text[start:end]
+    return Evidence(doc_id=doc_id, chunk_id="c", quote=quote, start=start, end=end)
+
+
+def write_run(dataset, name, **ranked):
+    dataset.write_run(
+        name,
+        [
+            Ranking(
+                query_id=query_id,
+                ranking=[Hit(chunk_id=key, score=-at) for at, key in enumerate(ids)],
+            )
+            for query_id, ids in ranked.items()
+        ],
+        RunOrigin(chunks_sha256=chunks_digest(dataset), retriever="by hand"),
+    )
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    asked = query("q", quoted("fees", FEES, START, START + len(QUOTE)))
+    documents = {"fees": FEES, "other": OTHER}
+    return dataset_of(tmp_path / "set", documents, 30, [asked, query("bare")])
+
+
+def values(dataset, name, measures=MEASURES):
+    [found] = evaluate_runs(dataset, [name], EvaluateSettings(measures=measures))
+    return found.scores.per_query["q"]
+
+
+def test_chunks_hold_the_part_of_a_quote_that_they_cover(dataset):
+    """The second chunk of the document begins within the quote."""
+    write_run(dataset, "own", q=["fees-0000", "other-0060"])
+    held = 30 - START
+    paid = 30 + len(OTHER[60:])
+
+    assert values(dataset, "own") == {
+        "nDCG@10": 1.0,
+        "EvidenceR@2": 0.0,
+        "TokenR@2": held / LETTERS,
+        "TokenP@2": held / paid,
+        "TokenIoU@2": held / (LETTERS + paid - held),
+    }
+
+
+def test_the_ends_of_a_quote_are_letters(dataset):
+    """A chunk that ends before the full stop holds the sentence."""
+    dataset.write_retrieved_texts(
+        [RetrievedText(chunk_id="t_a", text=QUOTE[:-1], places=[place(START, START + LETTERS)])]
+    )
+    write_run(dataset, "cut", q=["t_a"])
+
+    assert values(dataset, "cut", ["EvidenceR@1", "TokenP@1"]) == {
+        "EvidenceR@1": 1.0,
+        "TokenP@1": 1.0,
+        "nDCG@10": 0.0,
+    }
+
+
+def place(start, end, doc_id="fees"):
+    return Span(doc_id=doc_id, start=start, end=end)
+
+
+def test_what_the_documents_repeat_is_found_in_either(dataset):
+    """Which of two pages with the same sentence was retrieved is no matter."""
+    at = OTHER.index("A late")
+    dataset.write_retrieved_texts(
+        [RetrievedText(chunk_id="t_b", text=OTHER, places=[place(0, len(OTHER), "other")])]
+    )
+    write_run(dataset, "repeat", q=["t_b"])
+
+    assert at > 0
+    assert values(dataset, "repeat", ["EvidenceR@1", "TokenR@1"])["EvidenceR@1"] == 1.0
+
+
+def test_a_text_without_a_place_holds_the_quotes_in_its_wording(dataset):
+    """A summary in front of a chunk keeps it from being located."""
+    text = f"In short: {QUOTE.upper()}"
+    dataset.write_retrieved_texts([RetrievedText(chunk_id="t_c", text=text)])
+    write_run(dataset, "worded", q=["t_c"])
+
+    assert values(dataset, "worded", ["EvidenceR@1", "TokenP@1"]) == {
+        "EvidenceR@1": 1.0,
+        "TokenP@1": LETTERS / len(text),
+        "nDCG@10": 0.0,
+    }
+
+
+def test_a_budget_of_tokens_ends_a_prompt(dataset):
+    """What does not fit any more is not read."""
+    write_run(dataset, "own", q=["other-0000", "fees-0000", "fees-0030"])
+    names = ("EvidenceR(tokens=21)", "EvidenceR(tokens=20)", "EvidenceR(tokens=20)@3")
+
+    assert [values(dataset, "own", names)[name] for name in names] == [1.0, 0.0, 0.0]
+
+
+def test_queries_without_evidence_are_left_out_and_counted(dataset):
+    """Their value is not 0: nobody knows where their answer stands."""
+    write_run(dataset, "own", q=["fees-0000", "fees-0030"], bare=["fees-0000"])
+    found = evaluate_dataset(dataset, ["own"], EvaluateSettings(measures=["EvidenceR@2"]))
+    scores = found.scores["own"]
+
+    assert scores.summary("EvidenceR@2").n == 1
+    assert scores.warnings == [
+        "measures of evidence leave out 1 of 2 queries: they have no evidence, or some of it has "
+        "no place in the documents"
+    ]
+
+
+def test_unknown_ids_are_told_of(dataset):
+    """What nobody knows the text of holds nothing, and costs nothing."""
+    write_run(dataset, "own", q=["gone", "fees-0000", "fees-0030"])
+    [found] = evaluate_runs(dataset, ["own"], EvaluateSettings(measures=["EvidenceR@3"]))
+
+    assert found.scores.mean("EvidenceR@3") == 1.0
+    assert found.scores.warnings[-1].startswith("1 retrieved id is of no text that the set knows")
+
+
+def test_a_quote_without_offsets_is_looked_for_in_its_document(tmp_path):
+    """People write quotes down, not offsets."""
+    evidence = Evidence(doc_id="fees", chunk_id="c", quote="a late parcel costs thirty euros")
+    made = dataset_of(tmp_path / "set", {"fees": FEES}, 100, [query("q", evidence)])
+    write_run(made, "own", q=["fees-0000"])
+
+    assert values(made, "own")["EvidenceR@2"] == 1.0
+
+
+def test_a_query_of_which_a_quote_is_nowhere_is_not_measured(tmp_path):
+    """Half of the evidence would be easier to find than all of it."""
+    nowhere = Evidence(doc_id="fees", chunk_id="c", quote="What the documents do not say")
+    asked = query("q", quoted("fees", FEES, START, START + 9), nowhere)
+    made = dataset_of(tmp_path / "set", {"fees": FEES}, 100, [asked])
+    basis = evidence_basis(made, [asked], [{"q": ["fees-0000"]}])
+
+    assert (basis.quotes, basis.unplaced) == ({}, {"q"})
+
+
+def test_quotes_that_overlap_are_one(tmp_path):
+    """Characters of evidence are counted once."""
+    quotes = [quoted("fees", FEES, START, START + 20), quoted("fees", FEES, START + 9, START + 38)]
+    made = dataset_of(tmp_path / "set", {"fees": FEES}, 100, [query("q", *quotes)])
+    write_run(made, "own", q=["fees-0000"])
+
+    assert values(made, "own")["TokenP@2"] == LETTERS / len(FEES)
+
+
+def test_a_run_is_compared_by_evidence(dataset):
+    """The same queries, whoever cut the documents."""
+    text = FEES[:20]
+    dataset.write_retrieved_texts([RetrievedText(chunk_id="t_a", text=text, places=[place(0, 20)])])
+    write_run(dataset, "own", q=["fees-0000", "fees-0030"], bare=["fees-0000"])
+    write_run(dataset, "cut", q=["t_a"], bare=["fees-0000"])
+    settings = EvaluateSettings(measures=["EvidenceR@2", "TokenR@2"])
+    report = compare_runs(dataset, ["own", "cut"], settings)
+
+    assert report.means["EvidenceR@2"] == {"own": 1.0, "cut": 0.0}
+    assert report.means["TokenR@2"]["cut"] == (20 - START) / LETTERS
+    assert report.n_values["TokenR@2"] == {"own": 1, "cut": 1}
+
+
+WORDS = "ab cd efg hij klm nopq rst uvw xyz".split()
+
+
+def random_set(path, seed):
+    """Make documents without a repeated sentence, queries, and runs of two cuttings."""
+    dice = random.Random(seed)
+    documents = {
+        f"d{at}": " ".join(f"{dice.choice(WORDS)}{dice.randrange(10**9)}" for _ in range(60))
+        for at in range(4)
+    }
+    queries = []
+    for at in range(20):
+        borders = sorted(dice.sample(range(0, 500), 4))
+        doc_ids = [dice.choice(list(documents)) for _ in range(2)]
+        spans = [(borders[0], borders[1]), (borders[2], borders[3])]
+        quotes = [
+            quoted(doc_id, documents[doc_id], start, end)
+            for doc_id, (start, end) in zip(doc_ids, spans, strict=True)
+            if any(map(str.isalnum, documents[doc_id][start:end]))
+        ]
+        queries.append(query(f"q{at:02}", *quotes))
+    made = dataset_of(path, documents, 90, queries)
+    texts = {}
+    for at in range(60):
+        doc_id, start = dice.choice(list(documents)), dice.randrange(400)
+        end = start + dice.randrange(1, 200)
+        text = documents[doc_id][start:end]
+        texts[f"t_{at}"] = RetrievedText(
+            chunk_id=f"t_{at}", text=text, places=[place(start, start + len(text), doc_id)]
+        )
+    made.write_retrieved_texts(list(texts.values()))
+    own = [chunk.chunk_id for chunk in made.chunks()]
+    asked = queries[:-1]
+    write_run(made, "own", **{item.query_id: dice.sample(own, 6) for item in asked})
+    write_run(made, "cut", **{item.query_id: dice.sample(list(texts), 6) for item in asked})
+    return made
+
+
+def counted(dataset, name, cutoff):
+    """Return the four values of each query by counting characters one by one."""
+    held = {c.chunk_id: (c.doc_id, c.start, c.end, len(c.text)) for c in dataset.chunks()}
+    for item in dataset.retrieved_texts():
+        [span] = item.places
+        held[item.chunk_id] = span.doc_id, span.start, span.end, len(item.text)
+    ranked = {item.query_id: item.ranking for item in dataset.run(name)}
+    by_query = {}
+    for item in dataset.queries():
+        quotes = [trimmed(each) for each in item.evidence]
+        wanted = set().union(*quotes)
+        top = [held[hit.chunk_id] for hit in ranked.get(item.query_id, ())[:cutoff]]
+        there = {(doc_id, at) for doc_id, start, end, _ in top for at in range(start, end)}
+        n_held, n_paid = len(wanted & there), sum(length for *_, length in top)
+        by_query[item.query_id] = [
+            sum(quote <= there for quote in quotes) / len(quotes),
+            n_held / len(wanted),
+            n_held / n_paid if n_paid else 0.0,
+            n_held / (len(wanted) + n_paid - n_held),
+        ]
+    return by_query
+
+
+def trimmed(evidence):
+    """Return the characters of a quote from its first letter to its last, as (document, offset)."""
+    at = [place for place, char in enumerate(evidence.quote) if char.isalnum()]
+    offsets = range(evidence.start + at[0], evidence.start + at[-1] + 1)
+    return {(evidence.doc_id, offset) for offset in offsets}
+
+
+@pytest.mark.parametrize("name", ["own", "cut"])
+@pytest.mark.parametrize("seed", range(4))
+def test_values_are_those_of_counting_characters(tmp_path, seed, name):
+    """Intervals, merged quotes and places of chunks are a fast way to the same numbers."""
+    made = random_set(tmp_path / "set", seed)
+    names = ["EvidenceR@4", "TokenR@4", "TokenP@4", "TokenIoU@4"]
+    [found] = evaluate_runs(made, [name], EvaluateSettings(measures=names))
+    computed = {
+        query_id: [values[of] for of in names]
+        for query_id, values in found.scores.per_query.items()
+    }
+
+    assert computed == {
+        query_id: pytest.approx(values, abs=1e-12)
+        for query_id, values in counted(made, name, 4).items()
+    }
