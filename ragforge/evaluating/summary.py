@@ -95,6 +95,7 @@ def take_census(
     quotes_of: Mapping[str, Sequence[str]],
     sources: Collection[str],
     others: Collection[Callable[[Chunk], None]] = (),
+    of_texts: Collection[Callable[[Chunk], None]] = (),
 ) -> Census:
     """Count the chunks and keep what is asked for; a dataset may come without its corpus.
 
@@ -102,7 +103,8 @@ def take_census(
         dataset: Whose chunks are read, one by one.
         quotes_of: Chunks whose starts are kept, with the quotes to be seen in them.
         sources: Chunks whose documents are kept; documents among them are told apart.
-        others: Who else is to see every chunk, such as `CauseFinder.take`.
+        others: Who else is to see every chunk, such as `Inspection.take`.
+        of_texts: Who of them is to see the texts of runs that are no chunks, too.
     """
     n_chunks, seen = 0, set()
     starts = ChunkStarts(quotes_of)
@@ -116,6 +118,10 @@ def take_census(
             starts.take(chunk)
             if chunk.chunk_id in sources:
                 documents[chunk.chunk_id] = chunk.doc_id
+    for text in dataset.texts_as_chunks():
+        starts.take(text)
+        for take in of_texts:
+            take(text)
     whole = frozenset(seen.intersection(sources) - documents.keys())
     return Census(len(seen), n_chunks, starts.starts(), documents, whole)
 
@@ -246,7 +252,9 @@ def summarise(
     finder, inspection = CauseFinder(data.runs, task), Inspection()
     grades_by_chunk = _grades(data.settled)
     named = source_chunks(queries.values()) | context_names(data.systems, grades_by_chunk)
-    chunks = take_census(dataset, draft.chunk_quotes, named, (finder.take, inspection.take))
+    chunks = take_census(
+        dataset, draft.chunk_quotes, named, (finder.take, inspection.take), [finder.take]
+    )
     replies = stored_replies(dataset.store_path, draft.call_keys)
     causes = finder.causes()
     rankings = {run.name: run.ranked for run in data.runs}

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.evaluation_data import reading_in_force, settle_judgments, task_of
 from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.judgments import Settled, grades_in
+from ragforge.evaluating.judgments import Settled, grades_in, of_chunks
 from ragforge.evaluating.runs import Task
 from ragforge.files.atomic import write_whole
 from ragforge.files.formats.export_note import (
@@ -86,7 +86,8 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments)
     task = task_of(queries, settled, rel_threshold=threshold)
-    judged = {query_id: settled.get(query_id, {}) for query_id in task.qrels}
+    of_set = of_chunks(settled) if task.text_grades else settled
+    judged = {query_id: of_set.get(query_id, {}) for query_id in task.qrels}
     # What is listed and has no grade stands in a list, or is relevant with a grade as others are.
     known = {key: grades_in(of) for key, of in judged.items()} if form == "json" else task.qrels
     grades = {query.query_id: dict[str, int | None]() for query in queries} | dict(known)
@@ -248,6 +249,18 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
             "relevant id without a grade",
             "relevant ids without a grade",
             ("trec", "beir"),
+        ),
+        (
+            sum(len(of) for of in contents.task.text_grades.values()),
+            "grade of a text that is no chunk of the set",
+            "grades of texts that are no chunks of the set",
+            FORMS,
+        ),
+        (
+            sum(1 for _ in dataset.retrieved_texts()),
+            "text of runs that is no chunk of the set (runs keep its id)",
+            "texts of runs that are no chunks of the set (runs keep their ids)",
+            ("trec",),
         ),
         (failed, "judgment without a grade", "judgments without a grade", FORMS),
         (contents.n_folded, "grade of a chunk by itself", "grades of chunks by themselves", FORMS),

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -179,7 +179,8 @@ class PickedInput:
 
     def _chunks_by_id(self, wanted: Collection[str]) -> dict[str, Chunk]:
         assert self.dataset is not None
-        found = self.dataset.chunks() if wanted else ()
+        there = chain(self.dataset.chunks(), self.dataset.texts_as_chunks())
+        found = there if wanted else ()
         return {chunk.chunk_id: chunk for chunk in found if chunk.chunk_id in wanted}
 
 

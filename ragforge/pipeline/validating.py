@@ -1,6 +1,6 @@
 """Checking a dataset as a whole: what no single file can tell."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
@@ -15,7 +15,16 @@ from ragforge.files.set.document_level import ids_of_corpus
 from ragforge.files.set.history import History, read_history
 from ragforge.files.set.paths import CURRENT, number_of, own_files
 from ragforge.files.set.wholeness import accept_changes, missing_files
-from ragforge.records import Baseline, Chunk, Evaluation, Judgment, Query
+from ragforge.records import (
+    Baseline,
+    Chunk,
+    Evaluation,
+    Judgment,
+    Query,
+    RetrievedText,
+    is_text_id,
+    text_id,
+)
 from ragforge.stages.asking import locate_shown
 from ragforge.stages.generate.splits import Connections, names_of, with_names
 
@@ -119,10 +128,16 @@ def validate(dataset: Dataset) -> Findings:
     _check_evidence(dataset, queries, texts, findings)
     judged = "judgments.jsonl"
     findings.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
-    known = texts if dataset.manifest.level is None else ids_of_corpus(dataset)
+    retrieved = _read(dataset.retrieved_texts, findings)
+    findings.problems += _wrong_texts(retrieved, texts)
+    of_set: Collection[str] = texts if dataset.manifest.level is None else ids_of_corpus(dataset)
+    known = {*of_set, *(text.chunk_id for text in retrieved)}
     findings.problems += _level_problems(dataset, judgments)
     by_people = {j.chunk_id for j in judgments if j.source == "human"}
-    made = (j.chunk_id for j in judgments if j.chunk_id not in by_people)
+    # A grade belongs to its text, and waits for a run that has it again.
+    made = (
+        j.chunk_id for j in judgments if j.chunk_id not in by_people and not is_text_id(j.chunk_id)
+    )
     findings.problems += _unknown(judged, "chunk", made, texts)
     findings.notes += _unfindable(judgments, known)
     for documents in _read(lambda: [_documents(dataset, queries)], findings):
@@ -155,6 +170,18 @@ def validate(dataset: Dataset) -> Findings:
         if dataset.changed_by_hand(name)
     ]
     return findings
+
+
+def _wrong_texts(texts: Iterable[RetrievedText], chunks: Container[str]) -> Iterator[str]:
+    """Yield a line for each text of a run under an id that is not its own, or is a chunk's."""
+    for text in texts:
+        if text.chunk_id in chunks:
+            yield f"retrieved.jsonl: {text.chunk_id} is a chunk of the set; expected other ids"
+        elif text.chunk_id != text_id(text.text):
+            yield (
+                f"retrieved.jsonl: {text.chunk_id}: its text has the id {text_id(text.text)}; was "
+                "it edited?"
+            )
 
 
 def accept(dataset: Dataset) -> Findings:

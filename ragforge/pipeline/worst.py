@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from ragforge.config import EvaluateSettings
@@ -100,7 +101,7 @@ def _check(dataset: Dataset, data: EvaluationData) -> None:
     if not data.runs:
         usable_runs(dataset).require_any()
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
-    if not any(data.task.qrels.values()):
+    if not any(data.task.qrels.values()) and not any(data.task.text_grades.values()):
         raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
 
 
@@ -108,7 +109,7 @@ def _causes(dataset: Dataset, data: EvaluationData, measure: str) -> dict[str, d
     """Return the causes of bad values, by run and query."""
     finder = CauseFinder(data.runs, data.task, measure)
     if (dataset.chunks_path).exists():
-        for chunk in dataset.chunks():
+        for chunk in chain(dataset.chunks(), dataset.texts_as_chunks()):
             finder.take(chunk)
     return finder.causes()
 
@@ -123,11 +124,11 @@ def _quotes(listed: Sequence[BadQuery]) -> dict[str, tuple[str, ...]]:
 
 
 def _starts(dataset: Dataset, shown: Mapping[str, tuple[str, ...]]) -> dict[str, ChunkStart]:
-    """Read the chunks that are shown; it ends with the last of them, as they are sorted."""
+    """Read the chunks and texts that are shown; it ends with the last of them."""
     if not shown or not (dataset.chunks_path).exists():
         return {}
     starts = ChunkStarts(shown)
-    for chunk in dataset.chunks():
+    for chunk in chain(dataset.texts_as_chunks(), dataset.chunks()):
         starts.take(chunk)
         if starts.has_all:
             break

@@ -1,12 +1,12 @@
 """Tests of which texts a run is measured with."""
 
 import pytest
+from measured_set import ranking
 
 from ragforge.evaluating.cuttings import cuttings
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.files.set.opening import create_dataset
 from ragforge.records import Chunk, Judgment, Query, RetrievedText, Span, text_id
-from tests.measured_set import ranking
 
 
 def piece(start, end):

@@ -5,12 +5,16 @@ import asyncio
 import pytest
 from fakes import Recorder
 
-from ragforge.config import Settings
+from ragforge.config import EvaluateSettings, Settings
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
+from ragforge.pipeline.exporting import export
 from ragforge.pipeline.job import Job
+from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.retrieving import make_runs
 from ragforge.pipeline.text_grades import grade_by_evidence
+from ragforge.pipeline.validating import validate
+from ragforge.pipeline.worst import find_worst
 from ragforge.records import Chunk, Evidence, Judgment, Query, text_id
 
 TEXT = "The lamp turns green when the pump is ready. Wait for it, then open the valve slowly."
@@ -127,3 +131,64 @@ def test_runs_made_at_once_keep_their_texts_all(dataset):
     make(dataset, mine="lamps:named", theirs="lamps:other")
 
     assert len(list(dataset.retrieved_texts())) == 3
+
+
+def judged(dataset, runs=()):
+    job = Job(Settings(), silent)
+    return asyncio.run(judge_dataset(dataset, runs, job))
+
+
+def test_a_text_is_judged_by_its_own_words(dataset):
+    """The judge sees what was retrieved, wherever it stands."""
+    make(dataset, mine="lamps:named", theirs="lamps:other")
+    judged(dataset)
+
+    assert grades(dataset)[text_id("of another manual altogether")] == (0, "judge")
+    assert grades(dataset).keys() == {
+        "c1",
+        *map(text_id, (HELD, "of another manual altogether", "then open the valve slowly")),
+    }
+
+
+def test_bad_queries_show_the_texts_of_a_run(dataset):
+    """Who looks at them wants to read what was found."""
+    make(dataset, mine="lamps:other")
+    dataset.write_judgments(
+        [Judgment(query_id="q", chunk_id=text_id("then open the valve slowly"), grade=0)]
+    )
+    found = find_worst(dataset, [], EvaluateSettings(), n=5)
+    starts = {start.text.text for start in found.starts.values()}
+
+    assert "then open the valve slowly" in starts
+
+
+def test_a_set_with_texts_of_runs_is_valid(dataset):
+    """They are no strays, and what runs hold is known; but for an id without a text."""
+    make(dataset, mine="lamps:named")
+
+    assert validate(dataset).problems == []
+
+
+def test_an_edited_text_is_a_problem(dataset):
+    """Its grades are of what it was."""
+    make(dataset, mine="lamps:named")
+    [one, _] = dataset.retrieved_texts()
+    dataset.write_retrieved_texts([one.model_copy(update={"text": "else"})])
+    problems = validate(dataset).problems
+
+    assert (
+        f"retrieved.jsonl: {one.chunk_id}: its text has the id {text_id('else')}; was it "
+        in (problems[0])
+    )
+
+
+def test_an_export_leaves_grades_of_texts_out_and_says_so(dataset, tmp_path):
+    """Other tools have no place for texts that are in no corpus."""
+    make(dataset, mine="lamps:named")
+    made = export(dataset, "trec", tmp_path / "out")
+
+    assert [line for line in made.lost if "of the set" in line] == [
+        "1 grade of a text that is no chunk of the set",
+        "2 texts of runs that are no chunks of the set (runs keep their ids)",
+    ]
+    assert (tmp_path / "out" / "qrels.trec").read_text() == ""

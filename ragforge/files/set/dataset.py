@@ -57,6 +57,8 @@ from ragforge.records import (
 from ragforge.records.queries import Selection
 
 _TEXTS: Final = "retrieved.jsonl"
+_NOWHERE: Final = "(no document of the set)"
+"""What stands for the document of a text that is in none."""
 _TEXT_ID: Final = re.compile(rb'"(t_[a-z2-7]{16})"')
 
 R = TypeVar("R", bound=BaseModel)
@@ -338,6 +340,14 @@ class Dataset:
     def retrieved_texts(self) -> Iterator[RetrievedText]:
         """Yield the texts of runs that are no chunks of the set, sorted by id; none usually."""
         return self._set.each(lambda files: _each_text(files / _TEXTS))
+
+    def texts_as_chunks(self) -> Iterator[Chunk]:
+        """Yield the texts of runs as chunks at their first place, to be shown as chunks are."""
+        for text in self.retrieved_texts():
+            place = text.places[0] if text.places else None
+            doc_id = place.doc_id if place else next(iter(text.doc_ids), _NOWHERE)
+            start, end = (place.start, place.end) if place else (0, 0)
+            yield Chunk(chunk_id=text.chunk_id, doc_id=doc_id, text=text.text, start=start, end=end)
 
     def write_retrieved_texts(self, texts: Iterable[RetrievedText]) -> None:
         """Write the texts of runs that are no chunks of the set."""

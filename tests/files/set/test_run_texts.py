@@ -1,12 +1,12 @@
 """Tests of the texts of runs that are no chunks of the set."""
 
 import pytest
+from measured_set import ranking
 
 from ragforge.files.set.document_level import DocumentNames
 from ragforge.files.set.opening import create_dataset
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.records import Chunk, RetrievedText, Span, text_id
-from tests.measured_set import ranking
 
 A, B, C = map(text_id, "abc")
 
