@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from typing import ClassVar
@@ -23,6 +24,9 @@ from ragforge.observe import silent
 
 # For tests of the plugin, which run suites of their own.
 pytest_plugins = ["pytester"]
+
+# What tests find must not hang on which weights are installed; those of local models name one.
+os.environ["RAGFORGE_POOL_POOL_MODEL"] = "none"
 
 # The gate decides the same way each time; `--hypothesis-profile default` looks further.
 # Without deadlines: how long an example takes says how busy the machine is.

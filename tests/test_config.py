@@ -202,7 +202,7 @@ HARMLESS = {
     *(f"chunk.{name}" for name in ("max_chars", "include", "exclude")),
     *(f"generate.{name}" for name in ("n", "language", "types", "difficulties", "per_call")),
     *(f"generate.{name}" for name in ("per_chunk", "checks", "complete", "licence", "dev_share")),
-    *(f"pool.{name}" for name in ("pool_k", "pool_most", "pool_batch")),
+    *(f"pool.{name}" for name in ("pool_k", "pool_most", "pool_batch", "pool_model")),
     "retrieve.k",
     *(f"judge.{name}" for name in ("depth", "prompt", "batch", "permutations", "votes")),
     *(f"judge.{name}" for name in ("logprobs", "split")),

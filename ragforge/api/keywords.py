@@ -99,6 +99,7 @@ class Pool(TypedDict, total=False):
     pool_k: int | None
     pool_most: int | None
     pool_batch: int | None
+    pool_model: Literal["auto", "none", "minilm", "static"] | None
 
 
 class Retrieving(TypedDict, total=False):

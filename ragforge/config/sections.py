@@ -269,6 +269,9 @@ class PoolSettings(Section):
     """Ranks of each probe at most, where the last ones still bring relevant chunks."""
     pool_batch: Harmless[PositiveInt] = 10
     """Chunks of a query judged in one call."""
+    pool_model: Harmless[Literal["auto", "none", "minilm", "static"]] = "auto"
+    """Local model that probes beside BM25 where no embedding model is set; auto is one that is
+    installed: minilm up to 20,000 chunks, static beyond."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

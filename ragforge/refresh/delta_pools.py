@@ -17,6 +17,7 @@ from ragforge.pipeline.complete.pool_waves import PooledQuery, items_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult
 from ragforge.pipeline.judge.judging import refused_if_all_failed
+from ragforge.pipeline.retrieving import embed_chunks
 from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Failure, Query
 from ragforge.retrieval import Retriever
@@ -107,6 +108,7 @@ async def entering_chunks(
     others = {name: one for name, one in retrievers.items() if name not in own}
     most, workers = growth.most, Workers(settings.model.concurrency, observer)
     probes = probes_of(items, others)
+    await embed_chunks(retrievers.values(), job.observer)
     probed = await look(probes, others, most=most, workers=workers)
     hit = {one.query_id for one in probed.results if _enters(one, pools, new)}
     newcomers = survey.newcomers(new) if len(new) <= _MOST_NEW * survey.n_chunks else None

@@ -238,7 +238,9 @@ class Version:
     def retrievers(self) -> dict[str, Retriever]:
         """Return who looks for chunks."""
         if not self._retrievers:
-            self._retrievers = probing_retrievers(self.survey(), self.team.embedder)
+            self._retrievers = probing_retrievers(
+                self.survey(), self.team.embedder, self.settings.pool, self.staged.own_place
+            )
         return self._retrievers
 
     async def _judges(self) -> tuple[Provenance, ...]:

@@ -12,6 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from ragforge.files.atomic import OWN_FOLDER, make_own_place
+from ragforge.files.set.paths import require_own_place
 from ragforge.retrieval.local_models import (
     DIMENSIONS,
     LocalModel,
@@ -60,6 +62,7 @@ class LocalVectors:
 
         Raises:
             ConfigError: The model is not installed.
+            DataError: The place of the vectors leads out of the dataset.
         """
         if not texts:
             return np.zeros((0, DIMENSIONS[self.name]), np.float32)
@@ -127,7 +130,9 @@ class LocalVectors:
     def _opened(self) -> sqlite3.Connection:
         if self._path is None:
             raise FileNotFoundError("nothing is kept")
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_own_place(self._path.parent)
+        if self._path.parent.name == OWN_FOLDER:
+            require_own_place(self._path.parent)
         file = sqlite3.connect(self._path, timeout=_WAIT_S)
         file.execute(
             "CREATE TABLE IF NOT EXISTS vectors (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) "

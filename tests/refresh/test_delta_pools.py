@@ -5,7 +5,7 @@ import pytest
 from fakes import Recorder
 from refresh.two_versions import diff_of, id_of, make_parent, stage
 
-from ragforge.config import Settings
+from ragforge.config import PoolSettings, Settings
 from ragforge.errors import BudgetError
 from ragforge.mock import Script, serving
 from ragforge.pipeline.complete.completing import complete_dataset, probing_retrievers
@@ -24,6 +24,7 @@ BEFORE = {
 BEST = "Beeswax polish, tables."
 OFF = "Whales swim."
 ANSWER = "With a soft cloth."
+NO_MODEL = PoolSettings(pool_model="none")
 
 
 class Plain:
@@ -48,7 +49,7 @@ class World:
                 complete_dataset(
                     self.parent,
                     survey,
-                    probing_retrievers(survey, None),
+                    probing_retrievers(survey, None, NO_MODEL, self.parent.own_place),
                     Job(self.settings, Recorder()),
                 )
             )
@@ -77,7 +78,7 @@ class World:
     def judge(self, staged, *, plain=False, mode=EARNEST, whole=(), **sections):
         settings = self.with_settings(**sections)
         with self.survey(staged) as survey:
-            retrievers = probing_retrievers(survey, None)
+            retrievers = probing_retrievers(survey, None, NO_MODEL, self.parent.own_place)
             if plain:
                 retrievers = {"bm25": Plain(survey.bm25)}
             return asyncio.run(

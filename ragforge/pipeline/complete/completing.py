@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
-from ragforge.config import JudgeSettings, Settings
+from ragforge.config import JudgeSettings, PoolSettings, Settings
 from ragforge.corpus.survey import Survey
 from ragforge.evaluating.completion import CompletionSummary, PooledItem, summarise_completion
 from ragforge.evaluating.evaluation_data import reading_in_force
@@ -25,9 +27,11 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult
 from ragforge.pipeline.judge.judges import open_judges
 from ragforge.pipeline.judge.judging import note_label_reading, refused_if_all_failed
+from ragforge.pipeline.retrieving import embed_chunks
 from ragforge.pipeline.surveying import StoredSurvey, open_survey
 from ragforge.records import Chunk, Query
 from ragforge.retrieval import Buildable, Embedder, Retriever
+from ragforge.retrieval.retrievers import make_retriever
 from ragforge.stages.complete import (
     Item,
     ProbeRanks,
@@ -39,6 +43,9 @@ from ragforge.stages.complete import (
 )
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.runner import Collected, Workers
+
+MOST_BY_MINILM: Final = 20_000
+"""Chunks that minilm reads unasked: some ten minutes of a core; static reads them in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +168,7 @@ async def complete_whole(dataset: Dataset, job: Job) -> Completion:
     place, seed = dataset.own_place, job.settings.model.seed
     with open_survey(dataset.chunks_path, place, job.observer, seed=seed) as survey:
         async with embedder_of(job, dataset) as embedder:
-            retrievers = probing_retrievers(survey, embedder)
+            retrievers = probing_retrievers(survey, embedder, job.settings.pool, place)
             done = await complete_dataset(dataset, survey, retrievers, job)
             if embedder is None or done.estimate is None:
                 return done
@@ -169,14 +176,41 @@ async def complete_whole(dataset: Dataset, job: Job) -> Completion:
             return replace(done, estimate=with_embeddings(done.estimate, counted))
 
 
-def probing_retrievers(survey: StoredSurvey, embedder: Embedder | None) -> dict[str, Retriever]:
-    """Return the retrievers that probe: BM25, and embeddings where a model makes them."""
+def probing_retrievers(
+    survey: StoredSurvey, embedder: Embedder | None, pool: PoolSettings, place: Path
+) -> dict[str, Retriever]:
+    """Return the retrievers that probe: BM25, and one by meaning where there is a model for it.
+
+    That is the embedding model of the endpoint; else a local model, under its own name.
+
+    Args:
+        survey: Of the corpus.
+        embedder: None where no embedding model is set.
+        pool: Which local model.
+        place: Folder of the dataset's own files, where vectors are kept.
+
+    Raises:
+        ConfigError: The local model that is named is not installed.
+    """
     retrievers = {"bm25": survey.bm25}
     if embedder is not None:
         from ragforge.retrieval.dense import DenseRetriever
 
         retrievers["dense"] = DenseRetriever(_chunks(survey), embedder)
+    elif name := probing_model(pool, survey.n_chunks):
+        retrievers[name] = make_retriever(name, _chunks(survey), None, folder=place)
     return retrievers
+
+
+def probing_model(pool: PoolSettings, n_chunks: int) -> str:
+    """Return the local model that probes a corpus of a size; "" for none."""
+    if pool.pool_model != "auto":
+        return pool.pool_model.replace("none", "")
+    from ragforge.retrieval.local_models import is_installed
+
+    if n_chunks <= MOST_BY_MINILM and is_installed("minilm"):
+        return "minilm"
+    return "static" if is_installed("static") else ""
 
 
 def _chunks(survey: StoredSurvey) -> Iterator[Chunk]:
@@ -226,6 +260,7 @@ async def look_for(
 ) -> Collected[ProbeRanks]:
     """Return the rankings of probes for items, and the neighbours of their sources."""
     most = job.settings.pool.pool_most
+    await embed_chunks(retrievers.values(), job.observer)
     looked = await look(
         probes_of(items, retrievers),
         retrievers,

@@ -254,7 +254,9 @@ class Rounds:
 
         self._keep(is_whole=False)
         if not self._retrievers:
-            self._retrievers = probing_retrievers(self.survey, self.team.embedder)
+            self._retrievers = probing_retrievers(
+                self.survey, self.team.embedder, self.job.settings.pool, self.dataset.own_place
+            )
         self.completion = await complete_dataset(
             self.dataset, self.survey, self._retrievers, self.job, ids
         )

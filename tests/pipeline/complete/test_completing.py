@@ -4,19 +4,22 @@ import json
 import pytest
 from fakes import Recorder
 
-from ragforge.config import Settings
+from ragforge.config import PoolSettings, Settings
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError, UsageError
 from ragforge.files.set.opening import create_dataset
 from ragforge.mock import Script, serving
 from ragforge.pipeline.complete.completing import (
     complete_dataset,
     judging_settings,
+    probing_model,
     probing_retrievers,
 )
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Provenance, Query
+from ragforge.retrieval import local_models
 from ragforge.retrieval.lexical import BM25Retriever
+from ragforge.retrieval.local_models import is_installed
 
 SHARED = ("nothing", "beeswax", "beeswax polish", "beeswax polish for tables")
 """What a passage shares with the query: 0 to 3 words, which is the grade that the mock gives."""
@@ -24,6 +27,7 @@ CHUNKS = [
     Chunk(chunk_id=f"c{at:02}", doc_id="care", text=f"Chapter {at}: notes on {SHARED[at % 4]}.")
     for at in range(40)
 ]
+NO_MODEL = PoolSettings(pool_model="none")
 ASKED = "How is beeswax polish put on tables?"
 
 
@@ -368,7 +372,38 @@ class Silent:
 def test_embeddings_look_where_there_are_any(dataset, tmp_path, embedder, names):
     """They find what shares no word."""
     with open_survey(dataset.path / "chunks.jsonl", tmp_path, Recorder()) as survey:
-        assert [*probing_retrievers(survey, embedder)] == names
+        assert [*probing_retrievers(survey, embedder, NO_MODEL, tmp_path)] == names
+
+
+@pytest.mark.parametrize(
+    ("asked", "installed", "n_chunks", "name"),
+    [
+        ("auto", ["minilm", "static"], 20_000, "minilm"),
+        ("auto", ["minilm", "static"], 20_001, "static"),
+        ("auto", ["minilm"], 20_001, ""),
+        ("auto", [], 5, ""),
+        ("none", ["minilm", "static"], 5, ""),
+        ("minilm", ["minilm"], 10**6, "minilm"),
+    ],
+)
+def test_an_installed_model_probes_where_no_embeddings_are_set(
+    monkeypatch, asked, installed, n_chunks, name
+):
+    """It finds what shares no word, and must not read a large corpus for an hour unasked."""
+    monkeypatch.setattr(local_models, "is_installed", installed.__contains__)
+
+    assert probing_model(PoolSettings(pool_model=asked), n_chunks) == name
+
+
+@pytest.mark.skipif(not is_installed("static"), reason="no weights")
+def test_a_local_model_probes_under_its_own_name(complete, dataset):
+    """Who reads a pool sees which of its chunks the model brought."""
+    with open_survey(dataset.path / "chunks.jsonl", dataset.own_place, Recorder()) as survey:
+        pool = PoolSettings(pool_model="static")
+        complete(retrievers=probing_retrievers(survey, None, pool, dataset.own_place))
+
+    probes = {probe for entry in dataset.each_pool_entry() for probe in entry.probes}
+    assert {"bm25:query", "static:query"} <= probes
 
 
 def test_pool_rows_are_sorted(complete, dataset):
