@@ -13,6 +13,7 @@ from ragforge.stages.asking import visible_text
 from ragforge.stages.values import CURRENCIES, is_unit
 from ragforge.stages.words import (
     content_stems,
+    each_content_stem,
     function_words,
     is_stop_word,
     languages_by_word,
@@ -229,7 +230,7 @@ def has_content(text: str) -> bool:
     if _is_unspaced(text):
         return True
     folded = normalize("NFKC", text)
-    stems = [stem for stem in content_stems(folded) if not _UNSPACED.search(stem)]
+    stems = (stem for stem in each_content_stem(folded) if not _UNSPACED.search(stem))
     if any(len(stem) > 1 or not stem.islower() for stem in stems):
         return True
     capitals = re.findall(r"(?<!\w)[^\W\d_](?!\w)", folded)

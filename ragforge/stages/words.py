@@ -12,8 +12,8 @@ of them; technical words of English are in none.
 
 import re
 import tomllib
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -162,14 +162,23 @@ def _regex(where: str, phrase: str, lists: Mapping[str, list[str]]) -> str:
 
 def words(text: str) -> list[str]:
     """Return the words of a text, case and compatibility forms folded, in order."""
+    return list(_each_word(text))
+
+
+def _each_word(text: str) -> Iterator[str]:
     folded = normalize("NFKC", text).casefold()
-    return [match.group().replace("\u2019", "'") for match in _WORD.finditer(folded)]
+    return (match.group().replace("\u2019", "'") for match in _WORD.finditer(folded))
 
 
 def content_stems(text: str) -> list[str]:
     """Return the stems of the words that carry content, in order."""
+    return list(each_content_stem(text))
+
+
+def each_content_stem(text: str) -> Iterator[str]:
+    """Yield the stems of the words that carry content, in order: who needs one reads no more."""
     stop_words = _stop_words()
-    return [stem(word) for word in words(text) if word not in stop_words]
+    return (stem(word) for word in _each_word(text) if word not in stop_words)
 
 
 def is_stop_word(word: str) -> bool:
@@ -177,6 +186,7 @@ def is_stop_word(word: str) -> bool:
     return word in _stop_words()
 
 
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """Cut one common English ending off a word of a baseline; other languages pass unchanged."""
     for suffix in _SUFFIXES:
