@@ -21,9 +21,10 @@ that nobody graded and only one run retrieved are counted, with how far they cou
 --sample N and --split compare on a part of the queries, the same as in `ragforge evaluate`: means
 and differences are of the whole set, each stratum of the sample by its weight. Runs made for a part
 are compared on the queries in common, and unnamed ones are left out where others have more.
-Without -m it is nDCG@10, RR, R@10, P@5 and Success@5. The exit code is 0 whoever wins; `ragforge
-gate` decides. It is 4 where a --retriever worked on no query: an earlier run of its name stays
-as it is, and is not compared in its place.
+Without -m it is nDCG@10, RR, R@10, P@5 and Success@5; of runs with different chunks EvidenceR@10,
+TokenR@10, TokenP@10 and TokenIoU@10, which do not depend on how text is cut.
+The exit code is 0 whoever wins; `ragforge gate` decides. It is 4 where a --retriever worked on no
+query: an earlier run of its name stays as it is, and is not compared in its place.
 
 Examples:
   ragforge compare --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR

@@ -83,6 +83,20 @@ def cuttings(dataset: Dataset) -> dict[str, Cutting]:
     return made
 
 
+def are_cut_alike(cut: Mapping[str, Cutting], a: str, b: str) -> bool:
+    """Whether two runs have texts of one splitter, or both have chunks of the set.
+
+    Args:
+        cut: What runs are measured on; see `cuttings`.
+        a: Name of a run.
+        b: Of the other.
+    """
+    if a in cut and b in cut:
+        return b in cut[a].runs
+    other = cut.get(a) or cut.get(b)
+    return other is None or other.has_chunks
+
+
 def _ids_of(dataset: Dataset, name: str) -> frozenset[str]:
     """Return what a run retrieved; nothing where that is chunks of the set alone."""
     try:

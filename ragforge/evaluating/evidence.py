@@ -81,6 +81,12 @@ class EvidenceBasis:
             tuple(_warnings(len(asked) - len(measured), len(asked), n_unknown)),
         )
 
+    def mean_length(self, ranked: Mapping[str, Iterable[str]]) -> float:
+        """Return the characters of what a run retrieved, in the mean over its different texts."""
+        ids = {item for of_query in ranked.values() for item in of_query}
+        lengths = [self.texts[item].length for item in ids if item in self.texts]
+        return sum(lengths) / len(lengths) if lengths else 0.0
+
     def _retrieved(
         self, quotes: Sequence[_PlacedQuote], ids: Iterable[str]
     ) -> Iterator[RetrievedText]:

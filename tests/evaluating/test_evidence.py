@@ -9,18 +9,22 @@ from ragforge.evaluating.evidence import evidence_basis
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.opening import create_dataset
 from ragforge.files.set.wholeness import chunks_digest
+from ragforge.measures.intervals import Ends
+from ragforge.pipeline.comparing.basis import COMPARED_MEASURES
 from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.records import (
     Chunk,
     Evidence,
+    Failure,
     Hit,
     Judgment,
     Query,
     Ranking,
     RetrievedText,
     Span,
+    text_id,
 )
 
 FEES = "Fees.\n\nA late parcel costs thirty euros a day. Ask the desk.\n"
@@ -107,15 +111,12 @@ def test_chunks_hold_the_part_of_a_quote_that_they_cover(dataset):
 
 def test_the_ends_of_a_quote_are_letters(dataset):
     """A chunk that ends before the full stop holds the sentence."""
-    dataset.write_retrieved_texts(
-        [RetrievedText(chunk_id="t_a", text=QUOTE[:-1], places=[place(START, START + LETTERS)])]
-    )
-    write_run(dataset, "cut", q=["t_a"])
+    dataset.write_retrieved_texts([stretch({"fees": FEES}, "fees", START, START + LETTERS)])
+    write_run(dataset, "cut", q=[text_id(QUOTE[:-1])])
 
     assert values(dataset, "cut", ["EvidenceR@1", "TokenP@1"]) == {
         "EvidenceR@1": 1.0,
         "TokenP@1": 1.0,
-        "nDCG@10": 0.0,
     }
 
 
@@ -125,26 +126,21 @@ def place(start, end, doc_id="fees"):
 
 def test_what_the_documents_repeat_is_found_in_either(dataset):
     """Which of two pages with the same sentence was retrieved is no matter."""
-    at = OTHER.index("A late")
-    dataset.write_retrieved_texts(
-        [RetrievedText(chunk_id="t_b", text=OTHER, places=[place(0, len(OTHER), "other")])]
-    )
-    write_run(dataset, "repeat", q=["t_b"])
+    dataset.write_retrieved_texts([stretch({"other": OTHER}, "other", 0, len(OTHER))])
+    write_run(dataset, "repeat", q=[text_id(OTHER)])
 
-    assert at > 0
     assert values(dataset, "repeat", ["EvidenceR@1", "TokenR@1"])["EvidenceR@1"] == 1.0
 
 
 def test_a_text_without_a_place_holds_the_quotes_in_its_wording(dataset):
     """A summary in front of a chunk keeps it from being located."""
     text = f"In short: {QUOTE.upper()}"
-    dataset.write_retrieved_texts([RetrievedText(chunk_id="t_c", text=text)])
-    write_run(dataset, "worded", q=["t_c"])
+    dataset.write_retrieved_texts([RetrievedText(chunk_id=text_id(text), text=text)])
+    write_run(dataset, "worded", q=[text_id(text)])
 
     assert values(dataset, "worded", ["EvidenceR@1", "TokenP@1"]) == {
         "EvidenceR@1": 1.0,
         "TokenP@1": LETTERS / len(text),
-        "nDCG@10": 0.0,
     }
 
 
@@ -206,21 +202,80 @@ def test_quotes_that_overlap_are_one(tmp_path):
     assert values(made, "own")["TokenP@2"] == LETTERS / len(FEES)
 
 
-def test_a_run_is_compared_by_evidence(dataset):
-    """The same queries, whoever cut the documents."""
-    text = FEES[:20]
-    dataset.write_retrieved_texts([RetrievedText(chunk_id="t_a", text=text, places=[place(0, 20)])])
+@pytest.fixture
+def both(dataset):
+    """The set with a run of its chunks, and one of pieces of 20 characters."""
+    pieces = [stretch({"fees": FEES}, "fees", at, at + 20) for at in (0, 20)]
+    dataset.write_retrieved_texts(pieces)
     write_run(dataset, "own", q=["fees-0000", "fees-0030"], bare=["fees-0000"])
-    write_run(dataset, "cut", q=["t_a"], bare=["fees-0000"])
-    settings = EvaluateSettings(measures=["EvidenceR@2", "TokenR@2"])
-    report = compare_runs(dataset, ["own", "cut"], settings)
+    write_run(dataset, "cut", q=[pieces[0].chunk_id], bare=[item.chunk_id for item in pieces])
+    graded = Judgment(query_id="q", chunk_id=pieces[0].chunk_id, grade=2)
+    dataset.write_judgments([*dataset.judgments(), graded])
+    return dataset
 
-    assert report.means["EvidenceR@2"] == {"own": 1.0, "cut": 0.0}
-    assert report.means["TokenR@2"]["cut"] == (20 - START) / LETTERS
-    assert report.n_values["TokenR@2"] == {"own": 1, "cut": 1}
+
+def test_runs_of_different_chunks_are_compared_by_evidence(both):
+    """Neither is better for having fewer chunks to find."""
+    report = compare_runs(both, ["own", "cut"], EvaluateSettings())
+
+    assert report.measures == ("EvidenceR@10", "TokenR@10", "TokenP@10", "TokenIoU@10")
+    assert report.means["EvidenceR@10"] == {"own": 1.0, "cut": 0.0}
+    assert report.means["TokenR@10"] == {"own": 1.0, "cut": (20 - START) / LETTERS}
+    assert report.n_values["TokenR@10"] == {"own": 1, "cut": 1}
+    assert report.warnings[0].startswith(
+        "the runs have different chunks (characters in the mean: own 30, cut 20) and are compared "
+        "by evidence: nDCG counts chunks, so that it alone would flatter large ones"
+    )
+
+
+def test_ndcg_of_runs_of_different_chunks_names_no_winner(both):
+    """It is given where it is asked for, each run on the grades of its own chunks."""
+    report = compare_runs(both, ["own", "cut"], EvaluateSettings(measures=["nDCG@10"]))
+
+    assert report.means["nDCG@10"] == {"own": 1.0, "cut": 1.0}
+    assert report.items[0].withheld.startswith("they have different chunks")
+    assert any(text.startswith("the runs have different chunks, and") for text in report.warnings)
+
+
+def test_runs_of_equal_chunks_are_compared_as_ever(both):
+    """Nothing of another splitter moves what is compared by default."""
+    write_run(both, "again", q=["fees-0030", "fees-0000"], bare=["fees-0000"])
+
+    assert compare_runs(both, ["own", "again"], EvaluateSettings()).measures == COMPARED_MEASURES
+
+
+def test_runs_without_any_evidence_are_compared_by_judgments(tmp_path):
+    """Sets of people may have grades alone."""
+    made = dataset_of(tmp_path / "set", {"fees": FEES}, 30, [query("q"), query("r")])
+    piece = stretch({"fees": FEES}, "fees", 3, 25)
+    made.write_retrieved_texts([piece])
+    write_run(made, "own", q=["fees-0000"], r=["fees-0000"])
+    write_run(made, "cut", q=[piece.chunk_id], r=["fees-0000", piece.chunk_id])
+
+    assert compare_runs(made, ["own", "cut"], EvaluateSettings()).measures == COMPARED_MEASURES
+
+
+def test_a_failed_retrieval_bounds_the_difference(both):
+    """What it would have found is not known."""
+    failure = Failure(what="retrieve", key="cut/q", kind="error", message="down")
+    write_run(both, "cut", bare=["fees-0000"])
+    both.replace_failures("retrieve", [failure], lambda key: key == "cut/q")
+    settings = EvaluateSettings(measures=["EvidenceR@2", "TokenR@2"])
+    extra = query("more", quoted("fees", FEES, START, START + 12))
+    both.write_queries([*both.queries(), extra])
+    report = compare_runs(both, ["own", "cut"], settings)
+
+    assert report.items[0].failure_bounds == Ends(-0.5, 0.0)
+    assert report.items[0].n_left_out == 1
 
 
 WORDS = "ab cd efg hij klm nopq rst uvw xyz".split()
+
+
+def stretch(documents, doc_id, start, end):
+    """Return a text that a splitter cut out of a document."""
+    text = documents[doc_id][start:end]
+    return RetrievedText(chunk_id=text_id(text), text=text, places=[place(start, end, doc_id)])
 
 
 def random_set(path, seed):
@@ -243,13 +298,11 @@ def random_set(path, seed):
         queries.append(query(f"q{at:02}", *quotes))
     made = dataset_of(path, documents, 90, queries)
     texts = {}
-    for at in range(60):
+    for _ in range(60):
         doc_id, start = dice.choice(list(documents)), dice.randrange(400)
         end = start + dice.randrange(1, 200)
         text = documents[doc_id][start:end]
-        texts[f"t_{at}"] = RetrievedText(
-            chunk_id=f"t_{at}", text=text, places=[place(start, start + len(text), doc_id)]
-        )
+        texts[text_id(text)] = stretch(documents, doc_id, start, start + len(text))
     made.write_retrieved_texts(list(texts.values()))
     own = [chunk.chunk_id for chunk in made.chunks()]
     asked = queries[:-1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.cuttings import Cutting
+from ragforge.evaluating.cuttings import Cutting, are_cut_alike
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.same_judge import PairJudges
@@ -87,6 +87,17 @@ class ComparisonBasis:
     def design(self) -> Design | None:
         """What the queries are a sample of; None where they are all there is."""
         return self.part.design if self.part else None
+
+    def are_cut_alike(self, a: str, b: str) -> bool:
+        """Whether two runs are measured on the grades of the same texts."""
+        return self.texts is None or are_cut_alike(self.texts.cuttings, a, b)
+
+    def told_of_texts(self) -> "ComparisonBasis":
+        """Return the basis with a sentence on each run that goes by grades of other texts."""
+        if self.texts is None or not self.by_judgments:
+            return self
+        told = [cutting.describe(name) for name, cutting in self.texts.cuttings.items()]
+        return replace(self, warnings=[*self.warnings, *told])
 
     def of_run(self, name: str) -> "ComparisonBasis":
         """Return what a run is measured on: the grades of texts that are cut as its own are."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, starmap
 from math import inf
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from ragforge.measures.locating import falls
 from ragforge.measures.measure_names import canonical, of_evidence, require_judgments_only
 from ragforge.measures.unseen_values import have_same_rankings
 from ragforge.pipeline.comparing.basis import (
+    COMPARED_ON_EVIDENCE,
     ComparisonBasis,
     RankedRun,
     TextBasis,
@@ -90,7 +91,8 @@ def compare_runs(
     Args:
         dataset: Has queries, judgments and runs.
         names: Which runs; all but stale and empty ones where empty.
-        settings: Measures, `COMPARED_MEASURES` where it names none, and threshold.
+        settings: Measures and threshold. Where it names no measures, they are `COMPARED_MEASURES`,
+            or `COMPARED_ON_EVIDENCE` where runs have different chunks.
         options: How to compare.
 
     Raises:
@@ -133,10 +135,10 @@ def compare_runs(
         without = failed.get(name, set()) | usable.reworded.get(name, set())
         lost = (without & basis.qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))
-    basis = _with_evidence(basis, dataset, queries.values(), retrieved)
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
     basis = _with_texts(basis, cuttings(dataset), replace(task, level=level), wanted)
+    basis = _with_evidence(basis, dataset, queries.values(), retrieved)
     settled_here = {key: of for key, of in settled.items() if key in basis.qrels}
     basis = basis.on_one_judge(pair_judges(settled_here), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, basis), basis)
@@ -225,9 +227,8 @@ def _with_texts(
     of_wanted = {name: cut[name] for name in wanted if name in cut}
     if not of_wanted:
         return basis
-    told = [cutting.describe(name) for name, cutting in of_wanted.items()]
     texts = TextBasis(of_wanted, task.text_grades, task.level.query_ids)
-    return replace(basis, texts=texts, warnings=[*basis.warnings, *told])
+    return replace(basis, texts=texts)
 
 
 def _with_evidence(
@@ -236,14 +237,49 @@ def _with_evidence(
     queries: Iterable[Query],
     retrieved: Iterable[_Retrieved],
 ) -> ComparisonBasis:
-    """Return the basis with what measures of evidence are computed from, if one is compared by."""
-    if not of_evidence(basis.measures):
-        return basis
+    """Return the basis with what measures of evidence are computed from, if one is compared by.
+
+    Where nobody said by what to compare, runs of different chunks are compared by these.
+    """
+    by_name = {run.name: run.ranked for run in retrieved}
+    differ = not all(starmap(basis.are_cut_alike, combinations(by_name, 2)))
+    if not differ and not of_evidence(basis.measures):
+        return basis.told_of_texts()
     # It imports numpy.
     from ragforge.evaluating.evidence import evidence_basis
 
-    evidence = evidence_basis(dataset, queries, (run.ranked for run in retrieved))
-    return replace(basis, evidence=evidence)
+    evidence = evidence_basis(dataset, queries, by_name.values())
+    if differ and evidence.quotes and not basis.settings.measures:
+        sizes = {name: evidence.mean_length(ranked) for name, ranked in by_name.items()}
+        warnings = [*basis.warnings, different_chunks_text(sizes)]
+        return replace(basis, measures=COMPARED_ON_EVIDENCE, evidence=evidence, warnings=warnings)
+    basis = basis.told_of_texts()
+    if differ and basis.by_judgments:
+        basis = replace(basis, warnings=[*basis.warnings, _on_own_texts(basis.by_judgments)])
+    return replace(basis, evidence=evidence) if of_evidence(basis.measures) else basis
+
+
+def different_chunks_text(sizes: Mapping[str, float]) -> str:
+    """Return a sentence on why runs of different chunks are compared by evidence.
+
+    Args:
+        sizes: Characters of what each run retrieved, in the mean.
+    """
+    listed = ", ".join(f"{name} {size:,.0f}" for name, size in sizes.items())
+    return (
+        f"the runs have different chunks (characters in the mean: {listed}) and are compared by "
+        "evidence: nDCG counts chunks, so that it alone would flatter large ones, of which each "
+        "holds more, or small ones that repeat each other, as each is relevant"
+    )
+
+
+def _on_own_texts(measures: Sequence[str]) -> str:
+    """Return a sentence on measures of runs with different chunks that go by judgments."""
+    return (
+        f"the runs have different chunks, and {', '.join(measures)} of each go by the grades of "
+        f"its own: a difference may be one of the chunks alone; {', '.join(COMPARED_ON_EVIDENCE)} "
+        "do not depend on them"
+    )
 
 
 def _of_one_part(

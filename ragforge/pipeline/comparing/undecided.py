@@ -77,6 +77,12 @@ def undecided(
         by_judge |= _graded_by_several(basis, labels, runs, couples)
     by_key |= _open_evidence(basis, runs, couples)
     why = _by_silent_grades(basis, runs, couples, origins)
+    why |= {
+        (a, b, name): "they have different chunks, and go by the grades of their own"
+        for a, b in couples
+        if not basis.are_cut_alike(a, b)
+        for name in basis.by_judgments
+    }
     # What one judge did not grade comes first: its reason names the command that settles it.
     why |= {key: "; ".join(filter(None, (of, why.get(key)))) for key, of in by_judge.items()}
     return {key: replace(item, withheld=why.get(key, "")) for key, item in by_key.items()}
