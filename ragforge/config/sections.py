@@ -143,7 +143,8 @@ class ModelSettings(Section):
     """Which model is asked, and how."""
 
     name: Annotated[str, Field(json_schema_extra=flag("model"), min_length=1)] = "offline"
-    """Model name at the endpoint; `local:FILE.gguf` for a local file; `offline` for no model."""
+    """Model name at the endpoint; `local:FILE.gguf` for a local file; `offline` for no model, and
+    `offline-minilm` where a local embedding model judges relevance."""
     base_url: Annotated[str, AfterValidator(check_address)] = ""
     """Address of an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; the client's
     own default where empty."""

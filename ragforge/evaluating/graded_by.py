@@ -11,7 +11,7 @@ from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.judgments import Judge
 from ragforge.files.formats.qrels import JudgedQrels
 from ragforge.records import Grader, MixedGrades, Provenance
-from ragforge.records.judgments import GradeOrigin, origin
+from ragforge.records.judgments import LOCAL_MODEL_JUDGE, GradeOrigin, origin
 
 _KINDS: Final = {
     "llm": "language model",
@@ -105,7 +105,8 @@ def judge_name(judge: Judge) -> str:
 
 def _model(ask: Provenance) -> list[str]:
     if ask.kind == "baseline":
-        return ["--model", "offline"]
+        is_local = ask.model.startswith(LOCAL_MODEL_JUDGE)
+        return ["--model", "offline-minilm" if is_local else "offline"]
     return ["--model", ask.model or "MODEL"]
 
 
@@ -123,6 +124,8 @@ class SilentGrades:
 
     n_words: int = 0
     """Of the offline baseline: shared words."""
+    n_cosines: int = 0
+    """Of the offline baseline: cosines of a local model."""
     n_made_up: int = 0
     """Of `ragforge mock`."""
     n: int = 0
@@ -131,14 +134,15 @@ class SilentGrades:
     @property
     def any(self) -> bool:
         """Whether there is one; it is enough for no winner to be named."""
-        return bool(self.n_words or self.n_made_up)
+        return bool(self.n_words or self.n_cosines or self.n_made_up)
 
     @property
     def basis(self) -> str:
         """What the number rests on, in words: `by shared words`."""
         kinds = ["shared words"] if self.n_words else []
+        kinds += ["cosines of a local model"] if self.n_cosines else []
         kinds += ["what ragforge mock made up"] if self.n_made_up else []
-        n = self.n_words + self.n_made_up
+        n = self.n_words + self.n_cosines + self.n_made_up
         part = f"in part ({n:,} of {self.n:,} grades) " if n < self.n else ""
         return f"{part}by {' and '.join(kinds)}"
 
@@ -148,6 +152,7 @@ def count_silent(origins: Iterable[GradeOrigin]) -> SilentGrades:
     counts = Counter(origins)
     return SilentGrades(
         n_words=sum(n for item, n in counts.items() if item.is_shared_words),
+        n_cosines=sum(n for item, n in counts.items() if item.is_cosine),
         n_made_up=sum(n for item, n in counts.items() if item.is_made_up),
         n=sum(counts.values()),
     )
@@ -159,8 +164,12 @@ def silent_of(graders: Iterable[Grader]) -> SilentGrades:
     A trend, or a difference of two evaluations, can be told only where neither has `any`.
     """
     listed = [grader for grader in graders if grader.count]
+    rules = [grader for grader in listed if grader.kind == "baseline"]
+    n_rules = sum(g.count - g.n_evidence for g in rules)
+    n_cosines = sum(g.count - g.n_evidence for g in rules if g.model.startswith(LOCAL_MODEL_JUDGE))
     return SilentGrades(
-        n_words=sum(g.count - g.n_evidence for g in listed if g.kind == "baseline"),
+        n_words=n_rules - n_cosines,
+        n_cosines=n_cosines,
         n_made_up=sum(g.count for g in listed if g.kind == "mock"),
         n=sum(g.count for g in listed),
     )
@@ -241,7 +250,8 @@ def _named(item: GradeOrigin) -> str:
     if item.source == "evidence":
         return f"quotes in queries by {model or 'people'}"
     if item.kind == "baseline":
-        return f"the offline baseline, shared words ({model})"
+        how = "a local model" if item.is_cosine else "shared words"
+        return f"the offline baseline, {how} ({model})"
     if item.kind == "human":
         return f"people ({model})" if model else "people"
     kinds = {"llm": "language model", "rule": "rule", "file": "grades of a file"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ragforge.errors import CallError
 from ragforge.files.set.dataset import Dataset
-from ragforge.llm.connect import OFFLINE, Connection, connect
+from ragforge.llm.connect import OFFLINE, Connection, connect, is_offline
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.llm.store.models import CountingModel
 from ragforge.observe import Event, silent
@@ -22,6 +22,11 @@ from ragforge.stages.runner import Workers
 OFFLINE_NOTE = (
     "no model is asked: the offline baseline (rules and shared words) does the work; "
     "--model NAME --base-url URL asks a language model"
+)
+
+_MINILM_NOTE = (
+    "no language model is asked: the offline baseline does the work; it judges relevance by "
+    "cosines of all-MiniLM-L6-v2, and the rest by rules and shared words"
 )
 
 NO_CALLS: dict[str, object] = {"calls": 0, "cached": 0}
@@ -38,12 +43,14 @@ class Backend:
         prompts_dir: The user's folder of prompts.
         prompts: The prompts in use; grows with `with_prompt`. A file that is edited during a run
             is not read again.
+        baseline: The name of the offline baseline, where there is no model.
     """
 
     asker: Asker | None = None
     connection: Connection | None = None
     prompts_dir: str = ""
     prompts: dict[str, Prompt] = field(default_factory=dict)
+    baseline: str = OFFLINE
 
     def with_prompt(self, name: str) -> Asker | None:
         """Return the same model with another prompt; None for the offline baseline.
@@ -85,7 +92,7 @@ class Backend:
     @property
     def name(self) -> str:
         """The model's name for provenance."""
-        return self.asker.name if self.asker else OFFLINE
+        return self.asker.name if self.asker else self.baseline
 
     @property
     def prompt_digests(self) -> dict[str, str]:
@@ -119,9 +126,9 @@ async def open_backend(
         DataError: The call store or a local model file cannot be opened.
     """
     settings, mode = job.settings, job.mode
-    if settings.model.name == OFFLINE:
-        job.observer(Event("note", message=OFFLINE_NOTE))
-        yield Backend()
+    if is_offline(settings.model.name):
+        job.observer(Event("note", message=_offline_note(settings.model.name)))
+        yield Backend(baseline=settings.model.name)
         return
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
     async with connect(
@@ -138,6 +145,10 @@ async def open_backend(
         asker = Asker(connection.model, connection.name, settings.model, loaded)
         prompts_dir = settings.prompts.prompts_dir
         yield Backend(asker, connection, prompts_dir, {loaded.name: loaded})
+
+
+def _offline_note(model: str) -> str:
+    return OFFLINE_NOTE if model == OFFLINE else _MINILM_NOTE
 
 
 def embedder_of(job: Job, place: CallPlace) -> AbstractAsyncContextManager[EndpointEmbedder | None]:

@@ -12,7 +12,7 @@ from ragforge.files.formats.pairs import load_examples, read_pairs
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import shown
 from ragforge.llm.chat import ChatReply, ChatRequest
-from ragforge.llm.connect import OFFLINE, call_key_for
+from ragforge.llm.connect import call_key_for, is_offline
 from ragforge.observe import silent
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.job import Job
@@ -304,7 +304,7 @@ async def render(name: str, picked: PickedInput, settings: Settings) -> Rendered
     if not model.asked:
         raise DataError(f"prompt {name!r}: nothing would be asked: {why}")
     request = model.asked[0]
-    offline = settings.model.name == OFFLINE
+    offline = is_offline(settings.model.name)
     return Rendered(
         prompt, request, None if offline else await call_key_for(settings.model, request)
     )

@@ -325,6 +325,10 @@ class JudgeAudit(Record):
     attacks: tuple[AttackFindings, ...]
 
 
+LOCAL_MODEL_JUDGE: Final = "offline-minilm-"
+"""How the name of the offline baseline begins where a local model judges relevance."""
+
+
 @dataclass(frozen=True, slots=True)
 class GradeOrigin:
     """Who gave a grade."""
@@ -339,6 +343,15 @@ class GradeOrigin:
     @property
     def is_shared_words(self) -> bool:
         """Whether the offline baseline gave it, by the words that query and text share."""
+        return self._is_of_baseline and not self.model.startswith(LOCAL_MODEL_JUDGE)
+
+    @property
+    def is_cosine(self) -> bool:
+        """Whether the offline baseline gave it, by a local model."""
+        return self._is_of_baseline and self.model.startswith(LOCAL_MODEL_JUDGE)
+
+    @property
+    def _is_of_baseline(self) -> bool:
         return self.kind == "baseline" and self.source != "evidence"
 
     @property
@@ -349,7 +362,7 @@ class GradeOrigin:
     @property
     def says_nothing(self) -> bool:
         """Whether it says nothing about quality, so that no winner can rest on it."""
-        return self.is_shared_words or self.is_made_up
+        return self._is_of_baseline or self.is_made_up
 
 
 @lru_cache(maxsize=256)

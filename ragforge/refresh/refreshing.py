@@ -32,7 +32,7 @@ from ragforge.files.set.versions import (
     stage_version,
 )
 from ragforge.files.set.wholeness import require_whole
-from ragforge.llm.connect import OFFLINE
+from ragforge.llm.connect import is_offline
 from ragforge.llm.store.calls import CallStore
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.generation.team import open_team
@@ -255,8 +255,8 @@ def _refuse_baseline(parent: Dataset, settings: Settings) -> None:
     Raises:
         UsageError: No model is named.
     """
-    models = [name for name in parent.manifest.models if name != OFFLINE]
-    if settings.model.name == OFFLINE and models:
+    models = [name for name in parent.manifest.models if not is_offline(name)]
+    if is_offline(settings.model.name) and models:
         raise UsageError(
             f"{parent.path}: was made with {', '.join(models)}, and no model is named now; name "
             "one (--model, or name under [model]), or let the offline baseline do it with "

@@ -348,7 +348,8 @@ def _baseline_note(report: ComparisonReport) -> str:
     ]
     origins = [item.origin for item in report.graded_by]
     if not rules:
-        rules = [f"by the offline {_BASELINE}"] if any(by.is_shared_words for by in origins) else []
+        is_of_baseline = any(by.is_shared_words or by.is_cosine for by in origins)
+        rules = [f"by the offline {_BASELINE}"] if is_of_baseline else []
     made_up = ["made up by ragforge mock"] if any(by.is_made_up for by in origins) else []
     if not rules and not made_up:
         return ""

@@ -11,6 +11,7 @@ from ragforge.evaluating.runs import RunSummary, by_document_text, missing_text,
 from ragforge.evaluating.summary import Summary
 from ragforge.measures import parse_measure
 from ragforge.measures.listed_relevance import by_grades
+from ragforge.records.judgments import LOCAL_MODEL_JUDGE
 from ragforge.report.document import Notice
 from ragforge.report.judges import beats_baseline, judge_in_words, of_another_judge
 
@@ -141,21 +142,23 @@ def threshold_note(
 
 
 def _baseline(summary: Summary) -> Notice:
-    """Tell how much of the judging a lexical rule did: all of it, or a part beside a model."""
+    """Tell how much of the judging a rule did: all of it, or a part beside a model."""
     rules = summary.baseline_judges
     asked = {judge.task for judge in summary.judges if judge.kind == "llm"}
     tasks = " and ".join(sorted({judge.task.split()[0] for judge in rules}, reverse=True))
+    are_cosines = all((judge.model or "").startswith(LOCAL_MODEL_JUDGE) for judge in rules)
+    rule = "the cosine of a local model" if are_cosines else "a lexical rule"
     if any(judge.task not in asked for judge in rules):
         text = (
-            f"No language model judged {tasks}: a lexical rule did. The numbers below show that "
+            f"No language model judged {tasks}: {rule} did. The numbers below show that "
             "everything runs. They do not show how good a retriever or a system is; "
             "judge again with a model before you compare or decide anything."
         )
     else:
         count = sum(judge.count for judge in rules)
         text = (
-            f"{plural(count, f'judgment of {tasks} comes', f'judgments of {tasks} come')} from a "
-            "lexical rule, the others from a language model. Judge these with the model too before "
+            f"{plural(count, f'judgment of {tasks} comes', f'judgments of {tasks} come')} from "
+            f"{rule}, the others from a language model. Judge these with the model too before "
             "you decide anything."
         )
     return Notice(_BASELINE_TITLE, text, is_loud=True)

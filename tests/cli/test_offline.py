@@ -6,6 +6,8 @@ import re
 import pytest
 
 from ragforge.cli import main
+from ragforge.files.set.opening import open_dataset
+from ragforge.retrieval.local_models import is_installed
 
 
 def files(folder):
@@ -58,6 +60,24 @@ def test_judging_twice_judges_nothing_the_second_time(dataset, capsys):
     main(["judge", "--dataset", str(dataset), "-q", "--json"])
 
     assert json.loads(capsys.readouterr().out)["judged"] == 0
+
+
+@pytest.mark.skipif(not is_installed("minilm"), reason="no weights")
+def test_the_two_baselines_do_not_mix(dataset, capsys):
+    """Half a set graded by cosines would look like a difference between queries."""
+    words = ["judge", "--dataset", str(dataset), "-q"]
+    main([*words, "--depth", "2"])
+    refused = main([*words, "--model", "offline-minilm"])
+    err = capsys.readouterr().err
+    again = main([*words, "--model", "offline-minilm", "--again"])
+
+    assert (refused, again) == (2, 0)
+    assert "the offline baseline offline-minilm-1 would grade the rest: --again judges" in err
+    assert {
+        judgment.provenance.model
+        for judgment in open_dataset(dataset).each_judgment()
+        if judgment.source == "judge"
+    } == {"offline-minilm-1"}
 
 
 def test_evaluate_prints_the_agreed_json(dataset, capsys):

@@ -9,7 +9,7 @@ from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
 from ragforge.files.text import checked_name
-from ragforge.llm.connect import OFFLINE
+from ragforge.llm.connect import is_offline
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.answer.answer_files import (
     AnswerFile,
@@ -82,7 +82,7 @@ async def grade_system(
     if not job.mode.dry_run:
         _write_answers(dataset, system, taken)
     given = given_grades(todo, answers)
-    if given and job.settings.model.name == OFFLINE and not job.mode.with_judge:
+    if given and is_offline(job.settings.model.name) and not job.mode.with_judge:
         return _by_file(dataset, system, given, answers_path, job)
     _note_given_grades(todo, answers, job.observer)
     _note_unknown_passages(taken.unknown, job.observer)

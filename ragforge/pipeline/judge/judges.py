@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ragforge.errors import ConfigError, UsageError
 from ragforge.files.formats.pairs import Example, load_examples
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.chat import Message
+from ragforge.llm.connect import OFFLINE_MINILM, is_offline
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import Backend, open_backend
 from ragforge.pipeline.job import CallPlace, Job
@@ -71,11 +72,13 @@ class Judges:
         backends: One a model; one without a model for the offline baseline.
         job: Its settings say how they judge, and at which temperature.
         examples: Shown to them first.
+        baseline: Judges where no model does.
     """
 
     backends: tuple[Backend, ...]
     job: Job
     examples: tuple[Example, ...] = ()
+    baseline: Judge[Pair, Judgment] = field(default_factory=LexicalJudge)
 
     @property
     def settings(self) -> Settings:
@@ -121,7 +124,7 @@ class Judges:
             LLMJudge(asker, vote, logprobs) for asker in askers for vote in range(how.votes)
         )
         if not polled:
-            return LexicalJudge()
+            return self.baseline
         return polled[0] if len(polled) == 1 else PollingJudge(polled, self.name)
 
     def provenance(self) -> Provenance:
@@ -213,7 +216,23 @@ async def open_judges(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterat
             )
             for member in members
         ]
-        yield Judges(tuple(backends), job, examples)
+        yield Judges(tuple(backends), job, examples, _baseline(members[0], place))
+
+
+def _baseline(model: str, place: CallPlace) -> Judge[Pair, Judgment]:
+    """Return the judge without a language model.
+
+    Raises:
+        ConfigError: The local model is not installed.
+    """
+    if model != OFFLINE_MINILM:
+        return LexicalJudge()
+    from ragforge.retrieval.local_models import require_installed
+    from ragforge.retrieval.local_vectors import LocalVectors
+    from ragforge.stages.judge.local_model import MiniLMJudge
+
+    require_installed("minilm")
+    return MiniLMJudge(LocalVectors("minilm", place.store_path.parent))
 
 
 def _refuse_contradictions(how: JudgeSettings, temperature: float) -> None:
@@ -232,7 +251,7 @@ def _refuse_contradictions(how: JudgeSettings, temperature: float) -> None:
             raise UsageError(f"{flag} goes with --batch 1: what it adds is for one passage a call")
     if len(set(how.panel)) < len(how.panel):
         raise UsageError("--panel: a model comes twice; --votes asks one model several times")
-    if "offline" in how.panel:
+    if any(map(is_offline, how.panel)):
         raise UsageError("--panel: the offline baseline is no judge to vote with others")
 
 

@@ -99,8 +99,11 @@ class KeptGrades:
         by = old.provenance
         if old.is_failed:
             return False
-        if old.source == "human" or by is None or self.is_baseline:
+        if old.source == "human" or by is None:
             return True
+        if self.is_baseline:
+            # Shared words and a local model are two judges, as two language models are.
+            return by.kind != "baseline" or self.is_same(by) or not self.again
         if by.kind == "baseline":
             return False
         if by.kind == "mock":
@@ -137,15 +140,14 @@ def describe_other_judges(
         kept_grades: Who is to judge now.
         outside: Look at all other pairs instead.
     """
-    if kept_grades.is_baseline:
-        return ""
+    kind = "baseline" if kept_grades.is_baseline else "llm"
     others = Counter(
         _named(by)
         for old in dataset.each_judgment()
         if ((old.query_id, old.chunk_id) in kept) != outside
         and (by := old.provenance) is not None
         and old.source == "judge"
-        and by.kind == "llm"
+        and by.kind == kind
         and old.grade is not None
         and not kept_grades.is_same(by)
     )
@@ -187,6 +189,8 @@ def _same(one: Provenance, other: Provenance) -> bool:
 
 
 def _named(judge: Provenance) -> str:
+    if judge.kind == "baseline":
+        return f"the offline baseline {judge.model}"
     how = f" ({judge.protocol})" if judge.protocol else ""
     return f"{judge.model} with prompt {judge.prompt} {judge.prompt_sha256[:8]}{how}"
 

@@ -25,7 +25,7 @@ class LexicalJudge:
         asked = set(content_stems(pair.query))
         held = asked & set(content_stems(pair.text))
         grade = grade_of_share(len(held) / len(asked) if asked else 0.0)
-        evidence = _best_sentence(asked, pair.text) if grade >= 2 else ""
+        evidence = best_sentence(pair.query, pair.text) if grade >= 2 else ""
         return Judgment(
             query_id=pair.query_id,
             chunk_id=pair.chunk_id,
@@ -48,6 +48,7 @@ def grade_of_share(share: float) -> int:
     return next((grade for least, grade in _THRESHOLDS if share >= least), 0)
 
 
-def _best_sentence(asked: set[str], text: str) -> str:
+def best_sentence(query: str, text: str) -> str:
     """Return the first sentence that shares the most words with the query."""
+    asked = set(content_stems(query))
     return max(sentences(text), key=lambda part: len(asked & set(content_stems(part))), default="")

@@ -12,6 +12,7 @@ QUERIES = [f"q{n:02}" for n in range(30)]
 GOOD, BAD = ["d1", "d2", "d3"], ["d3", "d9", "d1"]
 GRADES = {"d1": 3, "d2": 2, "d3": 0}
 WORDS = {"kind": "baseline", "model": "offline-lexical-1"}
+COSINES = {"kind": "baseline", "model": "offline-minilm-1"}
 MODEL = {"kind": "llm", "model": "judge-1"}
 MOCK = {"kind": "mock", "model": "judge-1"}
 
@@ -55,6 +56,16 @@ def test_a_winner_by_shared_words_is_unknown(compared):
     assert winners(report) == ["UNKNOWN", "UNKNOWN"]
     assert "by shared words, good ranks higher; this says nothing about quality" in text
     assert text.startswith("graded by the offline baseline, shared words (offline-lexical-1): 90 ")
+
+
+def test_a_winner_by_cosines_is_unknown(compared):
+    """A local model is a better floor than shared words, and still a floor."""
+    report = compared(lambda query_id, chunk_id: COSINES)
+    text = " ".join(render_comparison(report).split())
+
+    assert winners(report) == ["UNKNOWN", "UNKNOWN"]
+    assert "by cosines of a local model, good ranks higher; this says nothing about" in text
+    assert text.startswith("graded by the offline baseline, a local model (offline-minilm-1): 90 ")
 
 
 def test_a_winner_by_a_mock_is_unknown(compared):
