@@ -13,6 +13,7 @@ from ragforge.evaluating.graded_by import GradedBy, graded_json
 from ragforge.evaluating.history.changes import Change
 from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
+from ragforge.measures.measure_names import OF_EVIDENCE
 from ragforge.records import Evaluation
 
 GateOutcome: TypeAlias = Literal["PASS", "FAIL", "OPEN"]
@@ -69,6 +70,13 @@ class Rules:
         """All that are named, each once, in the order given."""
         named = (item.measure for item in (*self.least, *self.most, *self.drops))
         return tuple(dict.fromkeys(named))
+
+    @property
+    def rests_on_evidence(self) -> bool:
+        """Whether all measures are of evidence, so that nothing is decided by grades."""
+        # Not parsed: measures of answers have names of their own.
+        bare = {name.partition("@")[0].partition("(")[0] for name in self.measures}
+        return bool(bare) and bare <= OF_EVIDENCE
 
     @property
     def n_checks(self) -> int:

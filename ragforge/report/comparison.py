@@ -12,6 +12,7 @@ from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.selection import part_json
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
+from ragforge.measures.measure_names import by_judgments
 from ragforge.report.document import Block, Document, Listing
 from ragforge.report.text import TextLayout
 
@@ -324,8 +325,15 @@ def _lead_caveats(items: Sequence[Compared]) -> list[str]:
     return sentences
 
 
+def is_of_evidence(report: ComparisonReport) -> bool:
+    """Whether all that is compared by is computed from evidence."""
+    return report.of == "runs" and not by_judgments(report.measures)
+
+
 def _basis(report: ComparisonReport) -> str:
     """Say in one line what the values rest on."""
+    if is_of_evidence(report):
+        return "by the places of the queries' evidence, which no judge graded"
     parts = []
     if report.reading:
         parts.append(report.reading)
@@ -341,6 +349,8 @@ def _basis(report: ComparisonReport) -> str:
 
 def _baseline_note(report: ComparisonReport) -> str:
     """Say that grades are of no model or person, "" where that is not so."""
+    if is_of_evidence(report):
+        return ""
     rules = [
         f"by the offline {one_line(judge)}"
         for judge in report.judged_by

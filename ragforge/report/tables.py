@@ -14,6 +14,7 @@ from ragforge.evaluating.summary import Making, Summary
 from ragforge.files.manifest import Spent
 from ragforge.report.comparison import (
     by_pair,
+    is_of_evidence,
     legend,
     means_table,
     pair_table,
@@ -45,6 +46,9 @@ def comparison_tables(summary: Summary) -> list[Table]:
     ]
     note = " ".join(legend(report))
     tables = [replace(pair_table(items), note=" ".join(verdict(items))) for items in pairs]
+    if is_of_evidence(report) and tables:
+        why = " ".join(f"{text}." for text in report.warnings)
+        tables[-1] = replace(tables[-1], note=f"{tables[-1].note} {why}")
     several = [means_table(report), survivors_table(report)] if len(report.names) > 2 else []
     return [
         *several,

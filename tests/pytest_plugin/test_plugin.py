@@ -6,11 +6,13 @@ import sys
 
 import bm25s
 import pytest
+from evidence_sets import dataset_of, query, random_set, write_run
 from measured_set import make_measured_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.baseline import write_baseline
+from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import publish, refresh_lock, stage_version
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pytest_plugin import asserting, retrieved
@@ -474,3 +476,35 @@ def test_a_refreshed_set_is_retrieved_from_with_the_call_store_of_its_home(run, 
     )
 
     run(source).assert_outcomes(passed=1)
+
+
+def test_measures_of_evidence_are_asserted_as_others(pytester, run):
+    """An index with chunks of its own has a gate in the suite, too."""
+    random_set(pytester.path / "cut", 5, n_queries=30)
+    asked = {"dataset": "cut", "run": "cut"}
+    outcome = run(
+        marked(GATE.format("'TokenR@6', min=0.05"), **asked)
+        + marked(
+            "def test_of_query(ragforge_query):\n"
+            "    assert 0 <= ragforge_query.value('EvidenceR@4') <= 1",
+            **asked,
+            measures=["EvidenceR@4"],
+        )
+    )
+
+    outcome.assert_outcomes(passed=31)
+
+
+def test_a_query_without_placed_evidence_says_so(pytester, run):
+    """It has no value, and that is not 0."""
+    dataset_of(pytester.path / "bare", {"d": "Some text here."}, 30, [query("q")])
+    write_run(Dataset(pytester.path / "bare"), "own", q=["d-0000"])
+    outcome = run(
+        marked(
+            QUERY.format("ragforge_query.value('EvidenceR@4')"),
+            dataset="bare",
+            measures=["EvidenceR@4", "RR"],
+        )
+    )
+
+    outcome.stdout.fnmatch_lines(["*query q: no EvidenceR@4: *no evidence with a place*"])

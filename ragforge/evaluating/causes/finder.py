@@ -417,7 +417,8 @@ class CauseFinder:
     def _case(self, run: MeasuredRun, bad: _Bad) -> Case:
         task = run.cut_task(self._task)
         ranked, grades = run.ranked.get(bad.query_id, ()), task.qrels[bad.query_id]
-        if task.is_complete:
+        # What was retrieved without a grade casts no doubt on a measure of evidence.
+        if task.is_complete or self._measure.is_of_evidence:
             grades = {**dict.fromkeys(ranked, 0), **grades}
         return Case(
             query=self._queries[bad.query_id],

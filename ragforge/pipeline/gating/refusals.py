@@ -186,6 +186,17 @@ def find_refusals(
     if n < rules.min_queries:
         text = f"{plural(n, 'query has', 'queries have')} a value"
         yield Refusal(f"{text}; at least {rules.min_queries} are needed (--min-queries)", "few")
+    if not rules.rests_on_evidence:
+        yield from _of_grades(subject, rules, baseline, shared)
+    if baseline is not None and shared is not None:
+        yield from _baseline_refusals(now, rules, baseline, shared)
+
+
+def _of_grades(
+    subject: Subject, rules: Rules, baseline: Baseline | None, shared: SharedItems | None
+) -> Iterator[Refusal]:
+    """Refuse to decide by grades that are few, or say nothing about quality."""
+    now = subject.evaluation
     if now.n_retrieved and now.n_holes > rules.max_holes * now.n_retrieved:
         holes = f"{100 * now.n_holes / now.n_retrieved:.1f} %"
         most = f"{100 * rules.max_holes:g} %"
@@ -197,8 +208,6 @@ def find_refusals(
         yield Refusal(f"{text} and not how good they are", "baseline-judge")
     elif baseline is not None and rules.drops and not (shared and shared.has_same_rankings):
         yield from _silent_drops(now, baseline.evaluation)
-    if baseline is not None and shared is not None:
-        yield from _baseline_refusals(now, rules, baseline, shared)
 
 
 def _baseline_refusals(
@@ -216,7 +225,8 @@ def _baseline_refusals(
         text = f"the baseline is of other items: {shared.in_words}"
         is_other = before.version != now.version
         yield Refusal(f"{text}{versions if is_other else ''}", "dataset-change")
-    for change in _grading_changes(before, now):
+    changes = () if rules.rests_on_evidence else _grading_changes(before, now)
+    for change in (*changes, *_counting_changes(before, now)):
         yield Refusal(change, "grading-change")
     if not rules.drops:
         return
@@ -311,6 +321,9 @@ def _grading_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:
         said = "lists of relevant chunks", "a threshold on the grades"
         old, new = said if before.by_lists else said[::-1]
         yield f"in the baseline {old} said what is relevant, here {new}"
+
+
+def _counting_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:
     if before.only_retrieved != now.only_retrieved:
         yield "queries that the run lacks were left out on one side, and count 0 on the other"
 
