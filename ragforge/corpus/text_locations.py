@@ -11,9 +11,10 @@ Journal of Molecular Biology 215(3).
 """
 
 import unicodedata
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -30,6 +31,9 @@ LEAST_SHARED: Final = 40
 """Letters that a text shares with the documents at least, where it stands nowhere as a whole."""
 LEAST_LIKENESS: Final = 0.3
 """Share of a text's letters that stand in the documents, from which it has a place in them."""
+LEAST_LIKENESS_ANYWHERE: Final = 0.5
+"""The same where the document is not named and the place is no unbroken stretch of twice as many
+letters: words of a subject stand in many."""
 LEAST_DENSITY: Final = 0.8
 """Share of the letters of a place that the text has, from which it is that place: a text that was
 rewritten has a word here and there of it."""
@@ -44,8 +48,18 @@ _CODEPOINTS: Final = 0x110000
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX: Final = np.uint64(0xD6E8FEB86659FD93)
 _HALF: Final = np.uint64(32)
-_ALMOST_AS_MUCH: Final = 0.97
+_ALMOST_AS_MUCH: Final = 0.9
 """Of the letters at the best place, what another one has that cannot be told from it."""
+_BESIDE_ALL: Final = 0.97
+"""The same where the best place has each of its letters in the text, one behind the other."""
+_LOOKED_AT: Final = 128
+"""Places of which the spelling is compared; of more, none is told apart by it."""
+_OFF: Final = 64
+"""Characters, beside its own length, that a text may stand from where it is said to begin."""
+_WORTH_A_LOOK: Final = 0.25
+"""Of the k-grams that the likeliest place has, what another one has that may be the better."""
+_PAIRS: Final = 20_000
+"""Pairs of equal k-grams from which on those that a text repeats are left out."""
 
 Places = npt.NDArray[np.int64]
 _Letters = npt.NDArray[np.uint32]
@@ -99,22 +113,39 @@ class TextLocator:
 
         Args:
             text: As it was retrieved.
-            doc_ids: Documents that it is said to be of; what is in none of them is looked for in
-                all. Ids that there are not are passed over.
-            near: Offset in that document where it is said to begin; it tells places apart.
+            doc_ids: Documents that it is said to be of. What is in none of them as a whole is
+                looked for in all; what is like it counts in them alone. Ids that there are not are
+                passed over.
+            near: Offset in its document where it is said to begin; it tells places in one document
+                apart, if one of them is about there.
         """
         letters = _letters(text)[0]
         if not len(letters):
             return None
         wanted = _as_text(letters)
         named = [self._number[doc_id] for doc_id in doc_ids if doc_id in self._number]
-        found = [(doc, at) for doc in named for at in _occurrences(wanted, self._letters[doc])]
+        found = [place for doc in named for place in self._within(doc, wanted, near)]
         if not found:
             found = self._occurrences(wanted, letters)
         if found:
             spans = [self._span(doc, at, at + len(wanted), text) for doc, at in found]
             return TextLocation(self._told_apart(spans, text, near))
         return self._like(letters, text, named, near)
+
+    def _within(self, doc: int, wanted: str, near: int | None) -> list[tuple[int, int]]:
+        """Return the places of a text in one document: no part of a word, where it is short."""
+        found = list(_occurrences(wanted, self._letters[doc]))
+        if len(wanted) < GRAM and found:
+            original, at = self._texts[self._doc_ids[doc]], self._original(self._doc_ids[doc])
+            found = [
+                first
+                for first in found
+                if _is_apart(original, int(at[first]), int(at[first + len(wanted) - 1]) + 1)
+            ]
+        if near is not None and len(found) > _LOOKED_AT:
+            starts = self._original(self._doc_ids[doc])[found]
+            found = [found[index] for index in np.argsort(np.abs(starts - near))[:_LOOKED_AT]]
+        return [(doc, first) for first in found[:_LOOKED_AT]]
 
     def _indexed(self) -> tuple[_Hashes, Places]:
         """Return the hashes of k-grams, sorted, and where each stands in all letters."""
@@ -151,7 +182,7 @@ class TextLocator:
                 at = place - int(self._starts[doc]) - offset
                 if at >= 0 and self._letters[doc].startswith(wanted, at):
                     found.append((doc, at))
-                    if len(found) >= MOST_PLACES:
+                    if len(found) >= _LOOKED_AT:
                         return sorted(found)
         return sorted(found)
 
@@ -162,15 +193,15 @@ class TextLocator:
         hashes = _hashes(letters)
         if not len(hashes):
             return None
-        stretches = list(self._stretches(hashes, len(letters), named))
-        if named and not stretches:
-            stretches = list(self._stretches(hashes, len(letters), ()))
+        stretches = _apart(self._stretches(hashes, len(letters), named))
         if not stretches:
             return None
-        most = max(stretch.shared for stretch in stretches)
-        best = [stretch for stretch in stretches if stretch.shared >= _ALMOST_AS_MUCH * most]
-        spans = [self._span(each.doc, each.start, each.end, text) for each in best[:MOST_PLACES]]
-        return TextLocation(self._told_apart(spans, text, near), round(most / len(letters), 4))
+        best = stretches[0]
+        beside = _BESIDE_ALL if best.shared == best.end - best.start else _ALMOST_AS_MUCH
+        rivals = [each for each in stretches if each.held >= beside * best.held]
+        spans = [self._span(each.doc, each.start, each.end, text) for each in rivals[:MOST_PLACES]]
+        likeness = round(best.shared / len(letters), 4)
+        return TextLocation(self._told_apart(spans, text, near), likeness)
 
     def _stretches(
         self, hashes: _Hashes, n_letters: int, docs: Sequence[int]
@@ -183,11 +214,7 @@ class TextLocator:
             return
         seeds = np.concatenate([self._at[first[at] : last[at]] for at in offsets])
         diagonals = np.sort(seeds - np.repeat(offsets, counts[offsets]))
-        # What was added to a text or left out of it shifts the diagonal from there on.
-        width = max(2 * GRAM, n_letters // 2)
-        bounds = np.flatnonzero(np.diff(diagonals) > width) + 1
-        groups = sorted(np.split(diagonals, bounds), key=len, reverse=True)[:MOST_PLACES]
-        for group in groups:
+        for group in _groups(diagonals, max(2 * GRAM, n_letters // 2)):
             for doc in self._documents_of(int(group[0]), int(group[-1]) + n_letters):
                 if docs and doc not in docs:
                     continue
@@ -195,9 +222,7 @@ class TextLocator:
                 low = max(0, int(group[0]) - begin - GRAM)
                 high = min(len(self._letters[doc]), int(group[-1]) - begin + n_letters + GRAM)
                 stretch = self._stretch(doc, low, high, hashes)
-                if stretch is not None and stretch.shared >= max(
-                    LEAST_SHARED, LEAST_LIKENESS * n_letters
-                ):
+                if stretch is not None and _is_enough(stretch, n_letters, named=bool(docs)):
                     yield stretch
 
     def _documents_of(self, low: int, high: int) -> range:
@@ -209,18 +234,21 @@ class TextLocator:
     def _stretch(self, doc: int, low: int, high: int, hashes: _Hashes) -> "_Stretch | None":
         """Return the dense part of a stretch: k-grams of the text with no wide hole between."""
         part = np.frombuffer(self._letters[doc][low:high].encode("utf-32-le"), np.uint32)
-        shared = np.flatnonzero(np.isin(_hashes(part), hashes))
+        chain = _chain(_hashes(part), hashes)
         best: _Stretch | None = None
-        for run in np.split(shared, np.flatnonzero(np.diff(shared) > LEAST_SHARED) + 1):
+        held = 0
+        for run in np.split(chain, np.flatnonzero(np.diff(chain[:, 0]) > LEAST_SHARED) + 1):
             if not len(run):
                 continue
-            covered = int(np.minimum(np.diff(run), GRAM).sum()) + GRAM
-            start, end = int(run[0]), int(run[-1]) + GRAM
+            steps = np.minimum(np.diff(run, axis=0).min(axis=1), GRAM)
+            covered = int(steps.sum()) + GRAM
+            held += covered
+            start, end = int(run[0, 0]), int(run[-1, 0]) + GRAM
             if covered < LEAST_DENSITY * (end - start):
                 continue
             if best is None or covered > best.shared:
                 best = _Stretch(doc, low + start, low + end, covered)
-        return best
+        return best and replace(best, held=held)
 
     def _span(self, doc: int, start: int, end: int, text: str) -> Span:
         """Return the stretch of a document that some of its letters are, with its punctuation."""
@@ -249,20 +277,24 @@ class TextLocator:
             for span in spans
             if _spaced(self._texts[span.doc_id][span.start : span.end]) == wanted
         ]
-        left = spelled or list(spans)
+        left = spelled if spelled and len(spans) < _LOOKED_AT else list(spans)
         if near is not None:
-            return (min(left, key=lambda span: abs(span.start - near)),)
+            left = _nearest(left, near, _OFF + len(text))
         return tuple(left[:MOST_PLACES])
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Letters [start, end) of a document, of which `shared` stand in a text's k-grams."""
+    """Letters [start, end) of a document, of which a text has `shared`; `held` with those about.
+
+    What a text leaves out parts the letters that it has of one place.
+    """
 
     doc: int
     start: int
     end: int
     shared: int
+    held: int = 0
 
 
 class FoldedText:
@@ -354,15 +386,108 @@ def _outer(text: str) -> str:
     return "".join(marks)
 
 
+def _nearest(spans: Sequence[Span], near: int, most: int) -> list[Span]:
+    """Return of each document the span that begins nearest to an offset, if it is near enough."""
+    by_document: dict[str, list[Span]] = {}
+    for span in spans:
+        by_document.setdefault(span.doc_id, []).append(span)
+    left: list[Span] = []
+    for listed in by_document.values():
+        nearest = min(listed, key=lambda span: abs(span.start - near))
+        left += [nearest] if abs(nearest.start - near) <= most else listed
+    return left
+
+
+def _is_apart(text: str, start: int, end: int) -> bool:
+    """Whether no word goes on over the ends of a stretch, in scripts that have blanks."""
+    return not (
+        (start > 0 and _is_of_word(text[start - 1]) and _is_of_word(text[start]))
+        or (end < len(text) and _is_of_word(text[end - 1]) and _is_of_word(text[end]))
+    )
+
+
+def _is_of_word(char: str) -> bool:
+    return char.isdigit() or char.lower() != char.upper()
+
+
+def _is_enough(stretch: _Stretch, n_letters: int, *, named: bool) -> bool:
+    """Whether a text of so many letters has enough of a stretch for a place."""
+    is_unbroken = stretch.shared == stretch.end - stretch.start
+    is_telling = named or (is_unbroken and stretch.shared >= 2 * LEAST_SHARED)
+    likeness = LEAST_LIKENESS if is_telling else LEAST_LIKENESS_ANYWHERE
+    return stretch.shared >= max(LEAST_SHARED, likeness * n_letters)
+
+
+def _groups(diagonals: Places, width: int) -> Iterator[Places]:
+    """Yield the groups of sorted diagonals that no gap of more than a width parts, largest first.
+
+    What was added to a text or left out of it shifts the diagonal from there on.
+    """
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(diagonals) > width) + 1])
+    sizes = np.diff(starts, append=len(diagonals))
+    for at in np.argsort(-sizes, kind="stable")[:MOST_PLACES].tolist():
+        if sizes[at] < _WORTH_A_LOOK * sizes.max():
+            return
+        yield diagonals[starts[at] : starts[at] + sizes[at]]
+
+
+def _apart(stretches: Iterable["_Stretch"]) -> list["_Stretch"]:
+    """Return stretches, those with most letters first, without any that overlaps a better one."""
+    apart: list[_Stretch] = []
+    for stretch in sorted(stretches, key=lambda each: (-each.held, each.doc, each.start)):
+        if not any(
+            other.doc == stretch.doc and stretch.start < other.end and other.start < stretch.end
+            for other in apart
+        ):
+            apart.append(stretch)
+    return apart
+
+
+def _chain(grams: _Hashes, wanted: _Hashes) -> Places:
+    """Return the longest row of k-grams that stand in both texts in one order.
+
+    Returns:
+        Pairs (place in `grams`, place in `wanted`), both rising: the longest rising subsequence,
+        after Fredman 1975, Discrete Mathematics 11(1).
+    """
+    order = np.argsort(wanted, kind="stable")
+    ordered = wanted[order]
+    first = np.searchsorted(ordered, grams, "left")
+    counts = np.searchsorted(ordered, grams, "right") - first
+    if counts.sum() > _PAIRS:
+        counts[counts > 1] = 0
+    at = np.flatnonzero(counts)
+    offsets = order[first[at]]
+    if (counts[at] == 1).all() and (np.diff(offsets) > 0).all():
+        return np.stack([at, offsets], axis=1)
+    lasts: list[int] = []
+    ends: list[int] = []
+    places: list[tuple[int, int, int]] = []
+    for place in at.tolist():
+        low = int(first[place])
+        for offset in order[low : low + int(counts[place])][::-1].tolist():
+            length = bisect_left(lasts, offset)
+            places.append((place, offset, ends[length - 1] if length else -1))
+            if length == len(lasts):
+                lasts.append(offset)
+                ends.append(len(places) - 1)
+            else:
+                lasts[length], ends[length] = offset, len(places) - 1
+    chain: list[tuple[int, int]] = []
+    index = ends[-1] if ends else -1
+    while index >= 0:
+        place, offset, index = places[index]
+        chain.append((place, offset))
+    return np.array(chain[::-1], np.int64).reshape(-1, 2)
+
+
 def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
 def _occurrences(wanted: str, text: str) -> Iterator[int]:
     at = text.find(wanted)
-    for _ in range(MOST_PLACES):
-        if at < 0:
-            return
+    while at >= 0:
         yield at
         at = text.find(wanted, at + 1)
 

@@ -180,6 +180,111 @@ def test_a_lone_surrogate_does_no_harm(locator: TextLocator) -> None:
     assert _place(locator, f"\ud800{SHIPPING[12:88]}") == SHIPPING[12:88]
 
 
+def test_an_offset_tells_nothing_of_another_document() -> None:
+    """Two versions differ by a line: the offset in the one is about that in the other."""
+    both = TextLocator({"v1": f"Draft.\n\n{SHIPPING}", "v2": f"{SHIPPING}\n\n{SHIPPING}"})
+    location = both.locate(SHIPPING[12:88], near=13)
+
+    assert location is not None
+    assert [(span.doc_id, span.start) for span in location.spans] == [("v1", 20), ("v2", 12)]
+
+
+@pytest.mark.parametrize("near", [100_000, 900])
+def test_an_offset_at_which_nothing_stands_tells_nothing(near: int) -> None:
+    """Some count bytes, or the characters of a text that they stripped."""
+    text = SHIPPING + 8 * "We ship. \n" + SHIPPING
+    location = TextLocator({"d": text}).locate(SHIPPING[12:88], doc_ids=["d"], near=near)
+
+    assert location is not None
+    assert len(location.spans) == 2
+
+
+def test_an_offset_tells_one_of_very_many_places() -> None:
+    """Logs and tables repeat a line more often than places are kept."""
+    line = "the connection was closed by the peer before the reply came\n"
+    location = TextLocator({"log": line * 500}).locate(line, doc_ids=["log"], near=400 * len(line))
+
+    assert location is not None
+    assert [span.start for span in location.spans] == [400 * len(line)]
+
+
+def test_spelling_does_not_pick_one_of_more_places_than_were_looked_at() -> None:
+    """The one that is spelled alike may be a second one, further on."""
+    documents = {str(at): "if limit == total: stop_the_process()" for at in range(400)}
+    documents |= {each: "if limit != total: stop_the_process()" for each in ("100", "300")}
+    location = TextLocator(documents).locate("if limit != total: stop_the_process()")
+
+    assert location is not None
+    assert location.is_ambiguous
+
+
+def test_a_short_text_is_no_part_of_a_word() -> None:
+    """A lone heading "API" does not stand in "rapid"."""
+    locator = TextLocator({"d": "A rapid start.\n\n## API\n\nCalls.", "e": "A rapid end."})
+
+    assert locator.locate("API", doc_ids=["e"]) is None
+    assert (named := locator.locate("API", doc_ids=["d"])) is not None
+    assert [span.start for span in named.spans] == [19]
+
+
+def test_a_short_text_without_blanks_is_placed() -> None:
+    """Words of some scripts have nothing between them."""
+    location = TextLocator({"d": "東京の図書館は月曜日に休館します。"}).locate(
+        "図書館", doc_ids=["d"]
+    )
+
+    assert location is not None
+    assert [(span.start, span.end) for span in location.spans] == [(3, 6)]
+
+
+ERRORS = [
+    *("Timeout", "Connect", "Read", "Write", "Pool", "Network", "Close", "Proxy", "Decoding"),
+    *("Unsupported", "Redirect", "Status", "Url", "Cookie", "Stream", "Content"),
+]
+
+
+def test_a_list_of_like_entries_is_no_place_of_another_part_of_it() -> None:
+    """Letters count in their order: entries of a list share all but a word."""
+    entries = [f"::: package.exceptions.{name}Error\n    :docstring:\n" for name in ERRORS]
+    text = "\n".join(entries)
+    start, end = text.index(entries[8]), text.index(entries[12])
+    damaged = text[start:end].replace("Decoding", "Dcoding").replace("Unsup", "Unsp")
+    location = TextLocator({"d": text, "other": "\n".join(reversed(entries))}).locate(damaged)
+
+    assert location is None or location.likeness <= 1
+    assert location is None or any(
+        span.doc_id == "d" and abs(span.start - start) < 40 for span in location.spans
+    )
+
+
+def test_what_is_like_a_text_counts_in_the_document_named(locator: TextLocator) -> None:
+    """A text rewritten of one page may have a whole sentence of another."""
+    text = f"Parcels leave. {SHIPPING[12:88]}. It takes them as long as it takes them."
+
+    assert locator.locate(text) is not None
+    assert locator.locate(text, doc_ids=["returns.md"]) is None
+
+
+def test_a_text_with_its_middle_left_out_is_of_the_document_that_has_both_ends() -> None:
+    """Highlights of search engines join what they found by dots."""
+    text = f"{SHIPPING[12:99]} […] {RETURNS[60:]}"
+    locator = TextLocator({"old": SHIPPING, "new": f"{SHIPPING}\n\n{RETURNS}"})
+    location = locator.locate(text)
+
+    assert location is not None
+    assert [span.doc_id for span in location.spans] == ["new"]
+
+
+def test_words_of_the_subject_are_no_place() -> None:
+    """A third of a text may stand anywhere, if one asks enough pages."""
+    text = (
+        "Parcels to islands take five days longer. The ferry sails twice a week in winter and "
+        "brings the mail as well as whatever people ordered for their gardens, and nobody minds."
+    )
+
+    assert TextLocator({"shipping.md": SHIPPING}).locate(text) is None
+
+
 def test_documents_come_back_from_their_chunks() -> None:
     """Sets hold chunks and no documents; between two chunks there were blanks."""
     chunks = [
