@@ -27,6 +27,9 @@ def named(query, k):
 
 def other(query, k):
     return [{{"text": "then open the valve slowly"}}, "c1", "gone"]
+
+def late(query, k):
+    return [{{"text": "then open the valve slowly"}}, {{"text": {HELD!r}}}]
 """
 
 
@@ -152,10 +155,7 @@ def test_a_text_is_judged_by_its_own_words(dataset):
 
 def test_bad_queries_show_the_texts_of_a_run(dataset):
     """Who looks at them wants to read what was found."""
-    make(dataset, mine="lamps:other")
-    dataset.write_judgments(
-        [Judgment(query_id="q", chunk_id=text_id("then open the valve slowly"), grade=0)]
-    )
+    make(dataset, mine="lamps:late")
     found = find_worst(dataset, [], EvaluateSettings(), n=5)
     starts = {start.text.text for start in found.starts.values()}
 
