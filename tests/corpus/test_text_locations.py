@@ -301,3 +301,13 @@ def test_chunks_without_offsets_follow_each_other() -> None:
     chunks = [Chunk(chunk_id=text, doc_id="d", text=text) for text in ("one", "two")]
 
     assert documents_of(chunks) == {"d": "one\ntwo"}
+
+
+def test_a_stretch_that_repeats_itself_is_no_more_than_like_a_text():
+    """It shares more letters with the text than that has."""
+    line = "press the button and wait for the light to turn green again. "
+    locator = TextLocator({"d": f"Then {line * 4}"})
+    found = locator.locate(f"In short: then {line} And {line} Then stop.")
+
+    assert found is not None
+    assert found.likeness < 1
