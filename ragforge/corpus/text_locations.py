@@ -305,8 +305,7 @@ class FoldedText:
     """
 
     def __init__(self, text: str) -> None:
-        letters, self._at = _letters(text)
-        self.letters = _as_text(letters)
+        self.letters = _as_text(_letters(text)[0])
         self._text = text
 
     def places(self, letters: str) -> Iterator[tuple[int, int]]:
@@ -318,8 +317,10 @@ class FoldedText:
             letters: Of another folded text, one or more.
         """
         at = self.letters.find(letters)
+        # Not kept: it takes eight times as much as the letters, and few texts hold any.
+        offsets = _letters(self._text)[1] if at >= 0 else ()
         while at >= 0:
-            start, end = int(self._at[at]), int(self._at[at + len(letters) - 1]) + 1
+            start, end = int(offsets[at]), int(offsets[at + len(letters) - 1]) + 1
             if len(letters) >= GRAM or self._is_bounded(start, end):
                 yield start, end
             at = self.letters.find(letters, at + 1)

@@ -74,9 +74,14 @@ class Rules:
     @property
     def rests_on_evidence(self) -> bool:
         """Whether all measures are of evidence, so that nothing is decided by grades."""
+        return bool(self.measures) and len(self.of_evidence) == len(self.measures)
+
+    @property
+    def of_evidence(self) -> tuple[str, ...]:
+        """The measures that are computed from places of evidence."""
         # Not parsed: measures of answers have names of their own.
-        bare = {name.partition("@")[0].partition("(")[0] for name in self.measures}
-        return bool(bare) and bare <= OF_EVIDENCE
+        bare = {name: name.partition("@")[0].partition("(")[0] for name in self.measures}
+        return tuple(name for name in self.measures if bare[name] in OF_EVIDENCE)
 
     @property
     def n_checks(self) -> int:

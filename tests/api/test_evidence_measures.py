@@ -97,3 +97,26 @@ def test_files_alone_are_refused(handle):
         rf.evaluate_files(files[0], files[1][:1], measures="TokenR@5")
     with pytest.raises(rf.UsageError, match=r"'TokenR@5': needs a dataset"):
         rf.compare_files(*files, measures="TokenR@5")
+
+
+def test_a_sample_has_queries_with_evidence_and_without_judgments(handle, tmp_path):
+    """Both kinds of measures weigh what they have of a stratum."""
+    dataset = open_dataset(handle.path)
+    judged = [item for item in dataset.judgments() if item.query_id < "q15"]
+    dataset.write_judgments(judged)
+    bare = [item.model_copy(update={"evidence": ()}) for item in dataset.queries()[:5]]
+    dataset.write_queries([*bare, *dataset.queries()[5:]])
+    some = handle.part(sample=14, seed=1)
+    names = ["EvidenceR@4", "TokenR@6", "nDCG@10"]
+    found = some.evaluate(measures=names)
+    compared = some.compare("own", "cut", measures=names).to_dict()
+    file = tmp_path / "baseline.json"
+    some.gate("own", min={"TokenR@6": 0.0}, write_baseline_to=file, allow=["few"])
+    held = some.gate("own", max_drop={"TokenR@6": 0.5}, baseline=file, allow=["few"])
+
+    assert found["own"].summary("nDCG@10").n + found["own"].summary("TokenR@6").n > 14
+    assert {item["n"] for item in compared["comparisons"] if item["measure"] != "nDCG@10"} == {
+        found["own"].summary("TokenR@6").n
+    }
+    assert held.passed
+    assert "10 queries have a value" in held.table()

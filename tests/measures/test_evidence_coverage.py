@@ -211,3 +211,43 @@ def test_judgments_alone_do_not_tell_of_evidence() -> None:
     """A file of grades says nothing of where quotes stand."""
     with pytest.raises(UsageError, match=r"'EvidenceR@5': needs a dataset: .* from evidence"):
         evaluate({"q": {"c": 1}}, {"q": ["c"]}, ["EvidenceR@5"])
+
+
+_TEXTS = st.builds(
+    lambda length, places, held: RetrievedText(
+        length, length // 4, tuple(Stretch("d", *place) for place in places), frozenset(held)
+    ),
+    st.integers(0, 60),
+    st.lists(_OFFSETS, max_size=3),
+    st.sets(st.integers(0, 3)),
+)
+
+
+@given(st.lists(_OFFSETS, min_size=1, max_size=4), st.lists(_TEXTS, max_size=5))
+def test_values_are_shares_whatever_texts_and_places(
+    quotes: list[tuple[int, int]], texts: list[RetrievedText]
+) -> None:
+    """Intervals of bounded means, and gates, rest on it."""
+    found = coverage([_quote(*each) for each in quotes], texts)
+    values = (
+        found.evidence_recall,
+        found.token_recall,
+        found.token_precision,
+        found.token_iou,
+    )
+
+    assert all(0 <= value <= 1 for value in values)
+    assert found.token_iou <= min(found.token_recall, found.token_precision)
+
+
+@given(st.lists(_TEXTS, max_size=6), st.integers(1, 6), st.integers(1, 40))
+def test_a_deeper_or_larger_prompt_holds_no_less(
+    ranking: list[RetrievedText], cutoff: int, tokens: int
+) -> None:
+    """Recall rises with k and with the budget."""
+    needed = [_quote(0, 20), _quote(40, 70)]
+    less = coverage(needed, within(ranking, cutoff=cutoff, tokens=tokens))
+    more = coverage(needed, within(ranking, cutoff=cutoff + 1, tokens=tokens + 9))
+
+    assert less.covered <= more.covered
+    assert less.n_whole <= more.n_whole

@@ -182,7 +182,7 @@ def find_refusals(
 ) -> Iterator[Refusal]:
     """Yield why nothing can be decided, what may be allowed included."""
     now = subject.evaluation
-    n = _n_valued(now)
+    n = _n_valued(now, rules)
     if n < rules.min_queries:
         text = f"{plural(n, 'query has', 'queries have')} a value"
         yield Refusal(f"{text}; at least {rules.min_queries} are needed (--min-queries)", "few")
@@ -245,7 +245,7 @@ def _uncomparable(now: Evaluation, rules: Rules, shared: SharedItems) -> Iterato
         yield Refusal("no item is the same as in the baseline: nothing can be compared", None)
     elif not n:
         yield Refusal(f"no item can be compared with the baseline: {_why(now, shared)}", None)
-    elif n < rules.min_queries <= _n_valued(now):
+    elif n < rules.min_queries <= _n_valued(now, rules):
         text = f"{plural(n, 'item is', 'items are')} the same as in the baseline"
         and_can = " and can be compared" if n_left_out else ""
         yield Refusal(
@@ -270,8 +270,11 @@ def _why(now: Evaluation, shared: SharedItems) -> str:
     )
 
 
-def _n_valued(evaluation: Evaluation) -> int:
-    return max((mean.n for mean in evaluation.measures.values()), default=0)
+def _n_valued(evaluation: Evaluation, rules: Rules) -> int:
+    """Return the queries with a value; where a rule is of evidence, no more than have that."""
+    counts = {name: mean.n for name, mean in evaluation.measures.items()}
+    with_evidence = [counts[name] for name in rules.of_evidence if name in counts]
+    return min([max(counts.values(), default=0), *with_evidence])
 
 
 def _silent_drops(now: Evaluation, before: Evaluation) -> Iterator[Refusal]:
