@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Literal, TypeAlias, TypedDict
 
 from ragforge.evaluating.gate import Allowance
-from ragforge.mock.script import Refusable, RetryAfter
+from ragforge.mock.script import Embeddings, Refusable, RetryAfter
 from ragforge.observe import Observer
 
 Several: TypeAlias = str | Sequence[str]
@@ -210,6 +210,7 @@ class MockKeywords(TypedDict, total=False):
     down_to_s: float | None
     redirect_to: str
     refuse: Refusable | Sequence[Refusable]
+    embeddings: Embeddings
 
 
 class AskKeywords(Common, Paid, Model, Budget, Prompts, total=False):

@@ -1,6 +1,6 @@
 """Serving for as long as a context lasts: a mock of a model, and live pages about sets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from importlib.util import find_spec
@@ -13,6 +13,7 @@ from ragforge.api.keywords import EvaluateKeywords, MockKeywords
 from ragforge.config import EvaluateSettings
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
+from ragforge.mock.bodies import Embed
 from ragforge.mock.script import Script
 from ragforge.mock.serving import Running
 from ragforge.mock.serving import serving as serving_mock
@@ -34,6 +35,7 @@ def mock_endpoint(**script: Unpack[MockKeywords]) -> Iterator[Running]:
 
     Raises:
         UsageError: A value cannot be taken.
+        ConfigError: The local model for embeddings is not installed.
     """
     check("mock_endpoint", script, [item.name for item in fields(Script)])
     given: dict[str, Any] = {**script}
@@ -42,8 +44,27 @@ def mock_endpoint(**script: Unpack[MockKeywords]) -> Iterator[Running]:
         given["refuse"] = (refused,) if isinstance(refused, str) else tuple(refused)
     with naming_keywords():
         made = Script(**given)
-    with serving_mock(made) as running:
+    with serving_mock(made, embed_of(made)) as running:
         yield running
+
+
+def embed_of(script: Script) -> Embed | None:
+    """Return the local model that makes the embeddings of a mock; None where they are random.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
+    if script.embeddings == "random":
+        return None
+    from ragforge.retrieval.local_models import open_model
+
+    model = open_model(script.embeddings)
+
+    def embed(texts: Sequence[str], dimensions: int) -> list[list[float]]:
+        rows: list[list[float]] = model.vectors(texts).tolist()
+        return rows
+
+    return embed
 
 
 @contextmanager

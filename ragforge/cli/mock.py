@@ -26,6 +26,7 @@ from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ragforge.api.progress import say
+from ragforge.api.serving import embed_of
 from ragforge.errors import UsageError
 from ragforge.mock.app import App
 from ragforge.mock.script import Script, descriptions, fault_of, flag
@@ -69,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     host = "127.0.0.1" if arguments.host == "localhost" else arguments.host
     port = arguments.port
     _check_address(host, port, remote=arguments.allow_remote)
-    app = App(script_of(arguments))
+    script = script_of(arguments)
+    app = App(script, embed=embed_of(script))
     try:
         asyncio.run(_serve(app, host, port))
     except OSError as error:

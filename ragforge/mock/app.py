@@ -14,10 +14,12 @@ from email.utils import formatdate
 from itertools import accumulate
 from typing import Literal
 
+from ragforge.errors import UsageError
 from ragforge.mock.bodies import (
     HTML_200,
     HTML_502,
     NO_JSON,
+    Embed,
     Job,
     Problem,
     Tokens,
@@ -25,6 +27,7 @@ from ragforge.mock.bodies import (
     embeddings,
     model_of,
     models,
+    random_vectors,
     read_job,
     refused,
     status_problem,
@@ -277,6 +280,10 @@ class App:
         script: What it does.
         clock: Seconds from any start, never going back.
         wall_clock: For HTTP dates.
+        embed: The local model that the script names; it computes while other requests wait.
+
+    Raises:
+        UsageError: The script names a local model, and there is none.
     """
 
     def __init__(
@@ -284,8 +291,15 @@ class App:
         script: Script,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
+        embed: Embed | None = None,
     ) -> None:
+        if script.embeddings != "random" and embed is None:
+            raise UsageError(
+                f"--embeddings {script.embeddings}: `ragforge mock` and `rf.mock_endpoint` have "
+                "local models; what serves a script alone has none"
+            )
         self.script = script
+        self._embed = embed or random_vectors
         self._clock = clock
         self._wall_clock = wall_clock
         self._latency = parse_latency(script.latency)
@@ -424,7 +438,7 @@ class App:
         self._limits.charge_reply(tokens.completion)
         if fault == "hang":
             return Plan(end="hang")
-        body, kind = _body(job, choice, fault, tokens)
+        body, kind = _body(job, choice, fault, tokens, self._embed)
         plan = self._send(200, body, self._limits.headers(), kind)
         if fault == "abort":
             cut = len(plan.payload) - len(body) + len(body) // 2
@@ -449,7 +463,9 @@ class App:
         return Plan(response(status, body, all_headers, content_type=kind))
 
 
-def _body(job: Job, choice: Choice | None, fault: str, tokens: Tokens) -> tuple[bytes, str]:
+def _body(
+    job: Job, choice: Choice | None, fault: str, tokens: Tokens, embed: Embed
+) -> tuple[bytes, str]:
     """Return the body of a 200 and its type."""
     if fault == "html200":
         return HTML_200, "text/html"
@@ -459,5 +475,5 @@ def _body(job: Job, choice: Choice | None, fault: str, tokens: Tokens) -> tuple[
     if job.is_chat:
         body = completion(job.body, job.digest, None if fault == "empty" else choice, counted)
     else:
-        body = embeddings(job.body, [] if fault == "empty" else job.texts, counted)
+        body = embeddings(job.body, [] if fault == "empty" else job.texts, counted, embed)
     return json.dumps(body).encode(), "application/json"

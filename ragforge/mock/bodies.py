@@ -10,9 +10,9 @@ import math
 import re
 import struct
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ragforge.mock.content import Choice, body_sha256, text_of
 from ragforge.mock.script import Script
@@ -130,24 +130,28 @@ def _wished(asked: Mapping[str, Any], choice: Choice) -> dict[str, Any] | None:
     return _logprobs_of(choice.content, asked.get("top_logprobs") or 0)
 
 
+Embed: TypeAlias = Callable[[Sequence[str], int], list[list[float]]]
+"""Returns a vector a text, of so many dimensions where the vectors can have any."""
+
+
 def embeddings(
-    asked: Mapping[str, Any], texts: Sequence[str], tokens: Tokens | None
+    asked: Mapping[str, Any], texts: Sequence[str], tokens: Tokens | None, embed: Embed
 ) -> dict[str, Any]:
-    """Return embeddings: unit vectors that say nothing about the texts but which are equal.
+    """Return embeddings.
 
     Args:
-        asked: The request; its model, dimensions and encoding_format are obeyed.
+        asked: The request; its model and encoding_format are obeyed, and its dimensions by vectors
+            that can have any.
         texts: What is embedded.
         tokens: Left out where None.
+        embed: Makes the vectors.
     """
-    dimensions = asked.get("dimensions") or 64
     packed = asked.get("encoding_format") == "base64"
     rows = []
-    for index, text in enumerate(texts):
-        vector = _unit_vector(text, dimensions)
+    for index, vector in enumerate(embed(texts, asked.get("dimensions") or 64)):
         shown: list[float] | str = vector
         if packed:
-            shown = base64.b64encode(struct.pack(f"<{dimensions}f", *vector)).decode()
+            shown = base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
         rows.append({"object": "embedding", "index": index, "embedding": shown})
     body: dict[str, Any] = {"object": "list", "data": rows, "model": asked["model"]}
     if tokens is not None:
@@ -155,6 +159,11 @@ def embeddings(
         del usage["completion_tokens"]
         body["usage"] = usage
     return body
+
+
+def random_vectors(texts: Sequence[str], dimensions: int) -> list[list[float]]:
+    """Return unit vectors that say nothing about the texts but which are equal."""
+    return [_unit_vector(text, dimensions) for text in texts]
 
 
 def _unit_vector(text: str, dimensions: int) -> list[float]:

@@ -19,6 +19,7 @@ _TAIL = 1e-6
 """Draws are kept this far from 0 and 1, where the normal distribution has no quantile."""
 
 RetryAfter = Literal["none", "seconds", "ms", "date", "lie", "huge"]
+Embeddings = Literal["random", "minilm", "static"]
 Refusable = Literal["json_schema", "json_object", "seed", "temperature", "max_tokens"]
 _MASK_64 = (1 << 64) - 1
 
@@ -149,6 +150,8 @@ class Script:
     """A URL that every request is redirected to with 307."""
     refuse: tuple[Refusable, ...] = ()
     """A parameter that gets 400: json_schema, json_object, seed, temperature or max_tokens."""
+    embeddings: Embeddings = "random"
+    """What /embeddings gives: random vectors, equal for equal texts, or those of a local model."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -215,6 +218,7 @@ def _check_choices(script: Script) -> None:
     given = [
         ("rl_headers", script.rl_headers, ("on", "off")),
         ("retry_after", script.retry_after, get_args(RetryAfter)),
+        ("embeddings", script.embeddings, get_args(Embeddings)),
         *(("refuse", value, get_args(Refusable)) for value in script.refuse),
     ]
     for name, value, allowed in given:

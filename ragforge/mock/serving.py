@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ragforge.mock.app import App, Plan
-from ragforge.mock.bodies import Problem
+from ragforge.mock.bodies import Embed, Problem
 from ragforge.mock.http_messages import BadRequestError, Parser, response
 from ragforge.mock.script import Script
 
@@ -57,15 +57,19 @@ class Running:
 
 
 @contextlib.contextmanager
-def serving(script: Script = _ALL_WELL) -> Iterator[Running]:
+def serving(script: Script = _ALL_WELL, embed: Embed | None = None) -> Iterator[Running]:
     """Run an endpoint in a thread, on a free port of 127.0.0.1, until the context ends.
 
     It ends at once, also with requests that hang.
 
     Args:
         script: What the endpoint does; all goes well by default.
+        embed: The local model that the script names for embeddings.
+
+    Raises:
+        UsageError: The script names one, and there is none.
     """
-    app = App(script)
+    app = App(script, embed=embed)
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
 
     async def serve() -> None:

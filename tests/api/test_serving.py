@@ -7,6 +7,7 @@ from urllib.request import urlopen
 import pytest
 
 import ragforge as rf
+from ragforge.retrieval.local_models import is_installed
 
 
 def test_a_mock_endpoint_judges(by_hand):
@@ -18,6 +19,26 @@ def test_a_mock_endpoint_judges(by_hand):
         billed = mock.ledger()["billed"]
 
     assert judged.n_judged == billed > 0
+
+
+@pytest.mark.skipif(not is_installed("static"), reason="no weights")
+def test_a_mock_endpoint_serves_the_vectors_of_a_local_model(by_hand):
+    """Dense retrieval can be rehearsed with rankings that mean something."""
+    with rf.mock_endpoint(embeddings="static") as mock:
+        by_hand.retrieve("dense", embedding_model="static", base_url=mock.url, quiet=True)
+    by_hand.retrieve("static", quiet=True)
+
+    dense, local = (
+        [[hit.chunk_id for hit in item.ranking] for item in by_hand.rankings(name)]
+        for name in ("dense", "static")
+    )
+    assert dense == local
+
+
+def test_embeddings_of_an_unknown_model_are_refused():
+    """Random vectors in the place of a model would look like a bad retriever."""
+    with pytest.raises(rf.UsageError, match="there are: random, minilm, static"):
+        rf.mock_endpoint(embeddings="mini").__enter__()
 
 
 def test_a_mock_endpoint_ends_with_its_context():
