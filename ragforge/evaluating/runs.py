@@ -259,9 +259,7 @@ class Task:
         return replace(
             self,
             qrels={
-                key: of
-                if key in folded
-                else {name: grade for name, grade in self._both(key).items() if name in cutting}
+                key: of if key in folded else self._graded(key, cutting)
                 for key, of in self.qrels.items()
             },
             relevant={
@@ -271,6 +269,16 @@ class Task:
             is_complete=False,
             cutting=cutting,
         )
+
+    def _graded(self, query_id: str, cutting: "Cutting") -> Mapping[str, int | None]:
+        """Return the grades of texts cut alike.
+
+        Where there are none, one that is no hit of any run stands for them, with grade 0: the query
+        has relevant chunks, and a run that found nothing of them must not be measured without it.
+        """
+        both = self._both(query_id)
+        graded = {name: grade for name, grade in both.items() if name in cutting}
+        return graded or dict.fromkeys(list(both)[:1], 0)
 
     def _both(self, query_id: str) -> Mapping[str, int | None]:
         """Return the grades of chunks and of other texts."""

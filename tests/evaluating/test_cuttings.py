@@ -114,7 +114,8 @@ def test_a_run_is_measured_on_grades_of_texts_cut_as_its_own(dataset):
     dataset.write_judgments([*dataset.judgments(), *texts, *others])
     recall = {name: of["R@10"].mean for name, of in measured(dataset).items()}
 
-    assert recall == {"own": 1.0, "small": 0.5, "small-2": 0.5, "large": 1.0}
+    # Of the second query nothing is graded but chunks, so that it counts 0 for the others.
+    assert recall == {"own": 1.0, "small": 0.25, "small-2": 0.25, "large": 0.5}
 
 
 def test_labels_of_chunks_stay_complete_where_texts_are_graded_by_rule(dataset):
@@ -136,3 +137,14 @@ def test_what_a_run_is_measured_on_is_told(dataset):
         "own texts and of small-2, cut alike; nDCG and recall of runs that are cut otherwise "
         "are of other texts",
     )
+
+
+def test_a_query_of_which_a_run_found_nothing_counts(dataset):
+    """Without it, a splitter that finds little would be measured where it finds something."""
+    dataset.add_judgments(iter([graded("q", piece(0, 100), 3)]))
+    data = load_evaluation_data(dataset, run_names=["small"])
+
+    [run] = data.runs
+    assert run.scores is not None
+    assert run.scores.per_query["r"]["nDCG@10"] == 0.0
+    assert len(run.scores.query_ids) == 2

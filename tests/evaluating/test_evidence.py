@@ -54,6 +54,7 @@ def test_the_ends_of_a_quote_are_letters(dataset):
     write_run(dataset, "cut", q=[text_id(QUOTE[:-1])])
 
     assert values(dataset, "cut", ["EvidenceR@1", "TokenP@1"]) == {
+        "nDCG@10": 0.0,
         "EvidenceR@1": 1.0,
         "TokenP@1": 1.0,
     }
@@ -74,6 +75,7 @@ def test_a_text_without_a_place_holds_the_quotes_in_its_wording(dataset):
     write_run(dataset, "worded", q=[text_id(text)])
 
     assert values(dataset, "worded", ["EvidenceR@1", "TokenP@1"]) == {
+        "nDCG@10": 0.0,
         "EvidenceR@1": 1.0,
         "TokenP@1": LETTERS / len(text),
     }
