@@ -134,9 +134,9 @@ class LocalVectors:
         if self._path.parent.name == OWN_FOLDER:
             require_own_place(self._path.parent)
         file = sqlite3.connect(self._path, timeout=_WAIT_S)
+        # With row ids: rows of this size in the order of digests leave most of each page empty.
         file.execute(
-            "CREATE TABLE IF NOT EXISTS vectors (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) "
-            "WITHOUT ROWID"
+            "CREATE TABLE IF NOT EXISTS vectors (digest BLOB PRIMARY KEY, vector BLOB NOT NULL)"
         )
         return file
 
