@@ -75,6 +75,18 @@ def test_the_files_a_reader_looks_for_are_there(name):
     assert (ROOT / name).stat().st_size > 0
 
 
+def test_the_recipes_shown_are_those_that_are_tested():
+    """A recipe that is copied must run, and be short enough to be read."""
+    files = {
+        path.stem: path.read_text("utf-8") for path in (ROOT / "examples/recipes").glob("*.py")
+    }
+    del files["my_models"]
+    page = (ROOT / "docs" / "recipes.md").read_text("utf-8")
+
+    assert sorted(re.findall(r"```py\n(.*?)```", page, re.DOTALL)) == sorted(files.values())
+    assert [name for name, text in files.items() if text.count("\n") > 15] == []
+
+
 def test_ci_runs_the_command_of_the_readme():
     """What the README calls the tests must be what decides."""
     marked = re.search(r"<!-- test command -->\n```sh\n(.*?)\n```\n<!-- end -->", README, re.DOTALL)

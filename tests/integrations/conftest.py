@@ -1,0 +1,88 @@
+"""Environments of frameworks, each its own, kept in a cache folder until something changes."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ragforge-environments"
+FRAMEWORKS = {
+    "langchain": ["langchain", "langchain-core", "langchain-text-splitters"],
+    "llama-index": ["llama-index-core"],
+    "haystack": ["haystack-ai"],
+    "chroma": ["chromadb"],
+    "qdrant": ["qdrant-client"],
+    "lancedb": ["lancedb"],
+    "splitters": [
+        *("langchain-text-splitters", "llama-index-core", "haystack-ai", "nltk", "chonkie"),
+    ],
+}
+"""What is installed beside ragforge, newest versions first, in the environment of each name."""
+QUIET = {"HAYSTACK_TELEMETRY_ENABLED": "False", "ANONYMIZED_TELEMETRY": "False"}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what is here."""
+    for item in items:
+        if Path(item.path).is_relative_to(Path(__file__).parent):
+            item.add_marker("integrations")
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """Build the wheel of this checkout."""
+    place = tmp_path_factory.mktemp("wheel")
+    _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", str(place), str(ROOT))
+    [built] = place.glob("*.whl")
+    return built
+
+
+@pytest.fixture
+def python(wheel, name):
+    """Return a function that runs Python with a framework and this checkout installed."""
+    place = _environment(name, wheel)
+
+    def run(folder, *words):
+        known = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        return _run(str(place / "bin" / "python"), *words, cwd=folder, env={**known, **QUIET})
+
+    return run
+
+
+def _environment(name, wheel):
+    """Return the folder of an environment, with the wheel; what it needs is installed once."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = [sys.version, FRAMEWORKS[name], declared["dependencies"]]
+    place = CACHE / f"{name}-{hashlib.sha256(repr(needed).encode()).hexdigest()[:12]}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # workers share it
+        _fill(place, FRAMEWORKS[name], wheel)
+    return place
+
+
+def _fill(place, frameworks, wheel):
+    pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
+    installed, digest = place / "installed", hashlib.sha256(wheel.read_bytes()).hexdigest()
+    if not installed.exists():
+        shutil.rmtree(place, ignore_errors=True)
+        _run(sys.executable, "-m", "venv", str(place))
+        _run(*pip, f"{wheel}[rank]", *frameworks)
+        _run(*pip, "--no-deps", "wordllama")
+        installed.write_text(digest, encoding="utf-8")
+    elif installed.read_text("utf-8") != digest:
+        _run(*pip, "--no-deps", "--force-reinstall", str(wheel))
+        installed.write_text(digest, encoding="utf-8")
+
+
+def _run(*words, **settings):
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **settings)
+    assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
