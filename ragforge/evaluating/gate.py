@@ -13,7 +13,7 @@ from ragforge.evaluating.graded_by import GradedBy, graded_json
 from ragforge.evaluating.history.changes import Change
 from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
-from ragforge.measures.measure_names import OF_EVIDENCE
+from ragforge.measures.measure_names import is_of_evidence
 from ragforge.records import Evaluation
 
 GateOutcome: TypeAlias = Literal["PASS", "FAIL", "OPEN"]
@@ -79,9 +79,7 @@ class Rules:
     @property
     def of_evidence(self) -> tuple[str, ...]:
         """The measures that are computed from places of evidence."""
-        # Not parsed: measures of answers have names of their own.
-        bare = {name: name.partition("@")[0].partition("(")[0] for name in self.measures}
-        return tuple(name for name in self.measures if bare[name] in OF_EVIDENCE)
+        return tuple(filter(is_of_evidence, self.measures))
 
     @property
     def n_checks(self) -> int:

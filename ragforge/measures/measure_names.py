@@ -181,6 +181,11 @@ def of_evidence(names: Iterable[str]) -> list[str]:
     return [name for name in names if parse_measure(name).is_of_evidence]
 
 
+def is_of_evidence(name: str) -> bool:
+    """Whether a name that may be of no measure of retrieval is of one computed from evidence."""
+    return name.partition("@")[0].partition("(")[0] in OF_EVIDENCE
+
+
 def by_judgments(names: Iterable[str]) -> list[str]:
     """Return the measures, canonical names, that are computed from judgments: all others."""
     return [name for name in names if not parse_measure(name).is_of_evidence]

@@ -42,6 +42,7 @@ from ragforge.evaluating.history.trends import (
 )
 from ragforge.files.set.history import History
 from ragforge.measures.intervals import Ends
+from ragforge.measures.measure_names import is_of_evidence
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean, MixedGrades
 
 NOTE: Final = (
@@ -219,7 +220,8 @@ def _trend_notes(history: RunHistory) -> Iterator[str]:
     """Say why verdicts are unknown, and which are between other evaluations than the head names."""
     yield from _left_out_lines(history.moved)
     yield from _mixed_lines(history)
-    if (silent := silent_of(history.now.graders)).any:
+    by_grades = any(not is_of_evidence(item.measure) for item in history.trends)
+    if by_grades and (silent := silent_of(history.now.graders)).any:
         yield (
             f"UNKNOWN where grades are {silent.basis}: these differences say nothing about quality."
         )

@@ -4,7 +4,7 @@ import pytest
 
 import ragforge as rf
 from ragforge.files.set.opening import open_dataset
-from ragforge.records import Judgment
+from ragforge.records import Judgment, LogDraw
 from tests.evidence_sets import random_set, write_run
 
 NAMES = ["EvidenceR@4", "TokenIoU(tokens=200)"]
@@ -72,6 +72,7 @@ def test_grades_that_changed_do_not_move_the_history(handle):
     [trend] = found["trends"]
 
     assert (trend["on"], trend["n"], trend["diff"]) == ("same items", 30, 0.0)
+    assert trend["verdict"] == "STABLE"
 
 
 def test_the_worst_by_evidence_are_not_in_doubt(handle):
@@ -120,3 +121,20 @@ def test_a_sample_has_queries_with_evidence_and_without_judgments(handle, tmp_pa
     }
     assert held.passed
     assert "10 queries have a value" in held.table()
+
+
+def test_batches_of_a_log_are_followed_by_evidence(handle):
+    """Queries without judgments are in the means of evidence, and in no other."""
+    dataset = open_dataset(handle.path)
+    drawn = LogDraw(
+        batch="week1", log="ab", draw="even", seed=0, wanted=30, count=1, inclusion=1, share=1
+    )
+    dataset.write_queries([item.model_copy(update={"drawn": drawn}) for item in dataset.queries()])
+    dataset.write_judgments([item for item in dataset.judgments() if item.query_id > "q00"])
+    handle.evaluate("cut", measures=["TokenR@6", "nDCG@10"])
+    rows = {
+        name: [row["n"] for row in handle.history_by_batch(measures=name).rows()]
+        for name in ("TokenR@6", "nDCG@10")
+    }
+
+    assert rows["TokenR@6"] == [30]

@@ -16,6 +16,7 @@ from ragforge.evaluating.graded_by import silent_of
 from ragforge.evaluating.history.common_items import LEFT_OUT, is_read_alike
 from ragforge.measures.checked_samples import Floats, is_constant
 from ragforge.measures.intervals import Ends, clustered_interval
+from ragforge.measures.measure_names import is_of_evidence
 from ragforge.measures.rates import LEAST_VALUES, interval_of_difference
 from ragforge.measures.unseen_values import interval_by_measure, is_bounded
 from ragforge.records import Baseline, Draw, Evaluation, LogDraw
@@ -140,7 +141,9 @@ def _row(
     notes: list[str],
 ) -> BatchMean | None:
     """Return a run on a batch; None, with a note where it should be there, if it has too little."""
-    of_batch = [item for item in run.baseline.items if item.query_id in drawn]
+    of_batch = [
+        item for item in run.baseline.items if item.query_id in drawn and measure in item.values
+    ]
     retrieved = [item for item in of_batch if item.n_retrieved]
     where = f"batch {one_line(batch, 40)}, run {one_line(run.evaluation.run)}"
     if len(retrieved) < (1 - LEFT_OUT) * len(of_batch) or not retrieved:
@@ -252,7 +255,8 @@ def _why_unknown(before: tuple[BatchMean, BatchRun], now: tuple[BatchMean, Batch
     """Return why two batches are not held against each other; "" where nothing forbids it."""
     (old, old_run), (new, new_run) = before, now
     for run in (old_run, new_run):
-        if (silent := silent_of(run.evaluation.graders)).any:
+        silent = silent_of(run.evaluation.graders)
+        if silent.any and not is_of_evidence(new.measure):
             return f"grades are {silent.basis}, which says nothing about quality"
     if not is_read_alike(old_run.evaluation, new_run.evaluation):
         return "the two evaluations call other grades relevant"

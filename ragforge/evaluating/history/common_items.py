@@ -26,7 +26,7 @@ from ragforge.evaluating.same_judge import (
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.bounds import Interval
 from ragforge.measures.listed_relevance import Ground, Listed, grounds
-from ragforge.measures.measure_names import OF_EVIDENCE, Measure
+from ragforge.measures.measure_names import Measure, is_of_evidence
 from ragforge.records import Baseline, Evaluation, ItemValues, MixedGrades
 
 LEFT_OUT: Final = 0.1
@@ -122,7 +122,7 @@ def common_items(
         for old, new in both
     }
     if basis is not None:
-        of_labels = [name for name in by_measure if _name_of(name) not in OF_EVIDENCE]
+        of_labels = [name for name in by_measure if not is_of_evidence(name)]
         paired = [(old, new) for old, new in both if new is not None]
         sides = _Side(before.evaluation, basis), _Side(now.evaluation, basis)
         common |= _on_same_judge(paired, common, sides, of_labels, basis)
@@ -313,7 +313,7 @@ class _Stale:
     """Digests of all grades."""
 
     def has(self, query_id: str, measure: str) -> bool:
-        if _name_of(measure) in OF_EVIDENCE:
+        if is_of_evidence(measure):
             return False
         if query_id in self.query_ids:
             return True
@@ -345,7 +345,7 @@ def _readings(
     """Return the values of items: the stored ones where they still hold, else scored again."""
     readings_of = {item.query_id: dict(_stored(item, measures)) for item in items}
     again = [item for item in items if any(stale.has(item.query_id, name) for name in measures)]
-    of_labels = [name for name in measures if _name_of(name) not in OF_EVIDENCE]
+    of_labels = [name for name in measures if not is_of_evidence(name)]
     scored = _rescored(again, evaluation, of_labels, basis)
     for query_id, readings in scored.items():
         readings_of[query_id].update(

@@ -27,6 +27,7 @@ from ragforge.measures.checked_samples import (
 )
 from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.intervals import Ends
+from ragforge.measures.measure_names import is_of_evidence
 from ragforge.measures.power import queries_needed
 from ragforge.measures.rates import LEAST_VALUES, LEVEL, interval_of_difference, least_share
 from ragforge.measures.strata import Design, Stratified, weighted_mean
@@ -396,7 +397,7 @@ def _trend(
 ) -> Trend:
     new = now.measures.get(measure)
     verdict: TrendVerdict = "UNKNOWN"
-    if ends is not None and not silent_of(now.graders).any:
+    if ends is not None and (is_of_evidence(measure) or not silent_of(now.graders).any):
         verdict = "IMPROVING" if ends.low > 0 else "DEGRADING" if ends.high < 0 else "STABLE"
     return Trend(
         run=now.run,

@@ -9,7 +9,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import fsum
 from pathlib import Path
 from typing import Any, Final
@@ -135,7 +135,10 @@ def _check(path: Path, items: Sequence[ItemValues], evaluation: Evaluation) -> N
     """
     is_sample = evaluation.selection is not None and evaluation.selection.sample is not None
     for name, measured in evaluation.measures.items():
-        values = [_value(item.values, name, path) for item in items]
+        # An item has no value of a measure that it cannot be measured by.
+        values = [item.values[name] for item in items if name in item.values]
+        if len(values) < min(measured.n, len(items)):
+            raise DataError(f"{path}: an item has no value of {name}")
         mean = fsum(values) / len(values) if values else None
         if is_sample and values and measured.mean is not None:
             is_held = min(values) <= measured.mean <= max(values)
@@ -145,12 +148,6 @@ def _check(path: Path, items: Sequence[ItemValues], evaluation: Evaluation) -> N
             raise DataError(
                 f"{path}: {name}: expected values with a mean of {measured.mean}, got {mean}"
             )
-
-
-def _value(values: Mapping[str, float], measure: str, path: Path) -> float:
-    if measure not in values:
-        raise DataError(f"{path}: an item has no value of {measure}")
-    return values[measure]
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
