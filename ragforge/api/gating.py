@@ -240,7 +240,7 @@ def _subject(
 
 def _usable(name: str | None, dataset: Dataset) -> UsableRuns:
     """Return the run that is named, or the only one that is not stale."""
-    usable = usable_runs(dataset, [] if name is None else [name]).require_any()
+    usable = usable_runs(dataset, [] if name is None else [name]).require_any().of_now()
     if len(usable.names) != 1:
         raise UsageError(f"--run: expected one of: {', '.join(usable.names) or 'none there yet'}")
     return usable

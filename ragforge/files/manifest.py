@@ -28,6 +28,9 @@ class RunOrigin(BaseModel):
     """Of the file of chunks that there was then."""
     retriever: str = ""
     """As it was named, an address without its query; "" where it is not known."""
+    mapped_from: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
+    """Of the file of chunks that it was made on, where a refresh put it on those of now; "" where
+    it was made on these."""
 
 
 class FileEntry(BaseModel):

@@ -30,7 +30,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level, ids_of_corpus
 from ragforge.files.set.history import content_id
 from ragforge.files.set.query_selection import Chosen
-from ragforge.files.set.stale_runs import UsableRuns, usable_runs
+from ragforge.files.set.stale_runs import UsableRuns, made_on, usable_runs
 from ragforge.files.set.wholeness import corpus_digest
 from ragforge.measures import Scores, parse_measure
 from ragforge.measures.listed_relevance import Listed
@@ -330,7 +330,10 @@ def _baseline(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Base
         n_holes=holes.n_unjudged + holes.n_failed,
         measures=measures,
         graders=basis.graders,
-        digests=Digests(**basis.digests, rankings=json_sha256(ranked)),
+        digests=Digests(
+            **{**basis.digests, "corpus": made_on(basis.dataset, run.name)},
+            rankings=json_sha256(ranked),
+        ),
         spent=Spending(**manifest.spent.model_dump()),
         timing=_timing(run),
         tool_version=__version__,

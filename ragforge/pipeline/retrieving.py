@@ -467,7 +467,9 @@ def _refuse_to_replace_others(dataset: Dataset, names: Iterable[str], asked: Set
 def _is_stale(dataset: Dataset, name: str) -> bool:
     """Whether an earlier run was made on other chunks; it is not fuller then."""
     try:
-        return any(run.is_stale for run in chunks_of_runs(dataset, [name]).values())
+        return any(
+            run.is_stale or run.is_mapped for run in chunks_of_runs(dataset, [name]).values()
+        )
     except DataError:
         return False
 

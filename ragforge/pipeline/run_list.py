@@ -104,6 +104,7 @@ class ListedRun:
         queries: The part of the set's queries that it was made for, in words; "" for all.
         problem: Why it cannot be read; "" where it can.
         n_reworded: Queries whose question is another one now.
+        is_mapped: Whether a refresh brought it along from other chunks.
     """
 
     run: str
@@ -117,6 +118,7 @@ class ListedRun:
     queries: str = ""
     problem: str = ""
     n_reworded: int = 0
+    is_mapped: bool = False
 
     @property
     def in_words(self) -> str:
@@ -129,6 +131,8 @@ class ListedRun:
         if self.chunks != "now":
             there = f": {self.n_hits - (self.n_missing or 0):,} of {self.n_hits:,} are there"
             return f"stale{there}" if self.chunks == "others" else self.chunks
+        if self.is_mapped:
+            return "earlier ones, mapped"
         missing = f", {self.n_missing:,} missing" if self.n_missing else ""
         return f"those of now{missing}" if self.is_recorded else f"not recorded{missing}"
 
@@ -181,6 +185,7 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
         chunks.retriever,
         queries=selection.in_words if selection else "",
         n_reworded=len(reworded),
+        is_mapped=chunks.is_mapped,
     )
 
 

@@ -25,7 +25,9 @@ from ragforge.records import (
     JudgmentsDiff,
     Provenance,
     VersionDiff,
+    is_text_id,
 )
+from ragforge.refresh.carried_runs import carry_runs
 from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.coverage import fill_coverage, plan_coverage
@@ -339,6 +341,8 @@ class Version:
             shortfall=self.shortfall,
             checks=tuple(check_version(self.parent, staged, updated, self.diff, self.settings)),
         )
+        for sentence in carry_runs(staged, self.parent, self.diff):
+            self.job.observer(Event("note", message=sentence))
         staged.past.write_diff(diff)
         staged.past.write_changelog(with_entry(self.parent.past.changelog(), diff))
         return diff
@@ -412,6 +416,8 @@ def _grades(
             of_now = [
                 (i, judgment)
                 for judgment in judged
+                # Texts of runs come and go with these, and are none of the set's grades.
+                if not is_text_id(judgment.chunk_id)
                 for i in moved.get(judgment.chunk_id, (judgment.chunk_id,))
             ]
             marks = {chunk_id: judgment.relevant for chunk_id, judgment in of_now}

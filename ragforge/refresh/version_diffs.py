@@ -19,7 +19,15 @@ from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.paths import home_of
 from ragforge.files.set.sorted_records import each_chunk, each_document, key_of, side_by_side
-from ragforge.records import Cause, Chunk, Judgment, Query, RenamedDocument, SourceDocument
+from ragforge.records import (
+    Cause,
+    Chunk,
+    Judgment,
+    Query,
+    RenamedDocument,
+    SourceDocument,
+    is_text_id,
+)
 
 
 def compare_versions(before: Dataset, after: Dataset) -> Differences:
@@ -144,13 +152,18 @@ def _grades(
     whole, by_query = GradeDifferences(), dict[str, GradeDifferences]()
     if _is_same(before, after, "judgments.jsonl"):
         return GradeDifferences(same=after.manifest.files["judgments.jsonl"].records), by_query
-    pairs = side_by_side(before.each_judgment(), after.each_judgment(), key_of)
+    pairs = side_by_side(_of_set(before), _of_set(after), key_of)
     for query_id, of_query in groupby(pairs, key=_query_id):
         found = _of_query(of_query, moves)
         whole.add(found)
         if found.differs:
             by_query[query_id] = found
     return whole, by_query
+
+
+def _of_set(dataset: Dataset) -> Iterator[Judgment]:
+    """Yield the judgments of a set, without those of texts that come and go with runs."""
+    return (item for item in dataset.each_judgment() if not is_text_id(item.chunk_id))
 
 
 def _query_id(pair: tuple[Judgment | None, Judgment | None]) -> str:

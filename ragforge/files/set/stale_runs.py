@@ -12,7 +12,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -22,7 +22,7 @@ from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus, level_warnings
 from ragforge.files.set.sorted_records import each_line
-from ragforge.files.set.wholeness import chunks_digest, require_own_chunks
+from ragforge.files.set.wholeness import chunks_digest, corpus_digest, require_own_chunks
 from ragforge.records import Ranking
 from ragforge.records.judgments import question_digest
 
@@ -51,6 +51,7 @@ class RunStatus:
         n_hits: Chunks that it retrieved, over all queries; None where they were not counted.
         n_there: Of these, those that are in the set now; None likewise.
         retriever: What made it; "" where that is not known.
+        is_mapped: Whether a refresh put it on the chunks of now.
     """
 
     run: str
@@ -59,6 +60,7 @@ class RunStatus:
     n_hits: int | None = None
     n_there: int | None = None
     retriever: str = ""
+    is_mapped: bool = False
 
     @property
     def n_missing(self) -> int:
@@ -112,6 +114,24 @@ class UsableRuns:
         for item in self.dataset.each_ranking(name):
             if item.query_id not in others:
                 yield item
+
+    def of_now(self) -> "UsableRuns":
+        """Return the runs that were made on the chunks of now, to decide by.
+
+        Raises:
+            DataError: One that was named, or each, was brought along from other chunks.
+        """
+        statuses = chunks_of_runs(self.dataset, self.names)
+        mapped = {name: run for name, run in statuses.items() if run.is_mapped}
+        left = tuple(name for name in self.names if name not in mapped)
+        if mapped and (self.were_named or not left):
+            reasons = (
+                f"run {name!r} was made on the chunks of an earlier version, which says nothing of "
+                f"the system of now; make it again with `{run.way_out(self.dataset)}`"
+                for name, run in mapped.items()
+            )
+            raise DataError(f"{self.dataset.path}: {'; '.join(reasons)}")
+        return replace(self, names=left)
 
     def require_any(self) -> "UsableRuns":
         """Return them, where not all of several were left out.
@@ -286,11 +306,27 @@ def _on_chunks(
     ]
     counted = _counted(dataset, {name: hits_of(name) for name in open_ones})
     return {
-        name: _status(name, origin, counted[name])
-        if name in counted
-        else RunStatus(name, "digest", retriever=origin.retriever if origin else "")
+        name: _status(name, origin, counted[name]) if name in counted else _current(name, origin)
         for name, origin in origins.items()
     }
+
+
+def _current(name: str, origin: RunOrigin | None) -> RunStatus:
+    """Return the status of a run of the chunks that are there."""
+    if origin is None:
+        return RunStatus(name, "digest")
+    is_mapped = bool(origin.mapped_from)
+    return RunStatus(name, "digest", retriever=origin.retriever, is_mapped=is_mapped)
+
+
+def made_on(dataset: Dataset, name: str) -> str:
+    """Return the digest of the chunks that a run was made on, as far as that is known.
+
+    A run that a refresh brought along was not made on those of now.
+    """
+    entry = dataset.manifest.files.get(f"runs/{name}.jsonl")
+    mapped_from = entry.run.mapped_from if entry and entry.run else ""
+    return mapped_from or corpus_digest(dataset)
 
 
 def _has_chunks(dataset: Dataset) -> bool:
@@ -382,6 +418,11 @@ def _warnings(dataset: Dataset, runs: Iterable[RunStatus]) -> Iterable[str]:
             yield (
                 f"run {run.run} is stale and left out: {run.reason()}; "
                 f"`{run.way_out(dataset)}` makes it again"
+            )
+        elif run.is_mapped:
+            yield (
+                f"run {run.run}: was made on the chunks of an earlier version, and is measured by "
+                f"the texts that it found then; `{run.way_out(dataset)}` makes it again"
             )
         elif run.n_missing:
             yield (

@@ -1,0 +1,133 @@
+"""Runs that a refresh brings along: the texts that a retriever found before the corpus changed."""
+
+import shutil
+
+import pytest
+from pipeline.generation.making import run
+from refresh.changed_corpora import FIRST, folder_of
+
+from ragforge.cli import main
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.history import read_history
+from ragforge.files.set.opening import open_dataset
+from ragforge.files.set.stale_runs import usable_runs
+from ragforge.records import is_text_id
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    """A set with a run of bm25 that is judged, and the folder of its documents."""
+    place = tmp_path_factory.mktemp("runs")
+    documents, out = folder_of(place / "documents", FIRST), place / "set"
+    run(["generate", "--documents", str(documents), "-n", "8", "--out", str(out)])
+    assert main(["retrieve", "--dataset", str(out), "--retriever", "bm25", "-q"]) == 0
+    assert main(["judge", "--dataset", str(out), "-q"]) == 0
+    return place
+
+
+@pytest.fixture
+def place(before, tmp_path):
+    """The same once more."""
+    return shutil.copytree(before, tmp_path / "copy", symlinks=True)
+
+
+def refresh(place, *flags):
+    words = ["refresh", "--documents", str(place / "documents"), "--dataset", str(place / "set")]
+    assert main([*words, "--accept-churn", *flags]) == 0
+    return open_dataset(place / "set")
+
+
+def edited(place):
+    """Change the first words of every paragraph of one document, so that its chunks are others."""
+    path = sorted((place / "documents").glob("*.md"))[0]
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("\n\n", "\n\nIn short: ", 2), encoding="utf-8")
+
+
+def ids(dataset: Dataset):
+    return {hit.chunk_id for item in dataset.run("bm25") for hit in item.ranking}
+
+
+def test_a_run_is_brought_along_and_told_to_be_of_other_chunks(place, capsys):
+    """It is of use until it is made again, and nobody takes it for one of now."""
+    edited(place)
+    now = refresh(place)
+    usable = usable_runs(now)
+
+    assert "run bm25: of " in capsys.readouterr().err
+    assert usable.names == ("bm25",)
+    assert usable.warnings[0].startswith(
+        "run bm25: was made on the chunks of an earlier version, and is measured by the texts that "
+        "it found then; `ragforge retrieve"
+    )
+
+
+def test_chunks_that_are_gone_go_along_as_texts_with_their_places(place):
+    """What was found stands in the documents, however they are cut now."""
+    gone = {chunk.chunk_id: chunk.text for chunk in open_dataset(place / "set").chunks()}
+    edited(place)
+    now = refresh(place)
+    chunks = {chunk.chunk_id for chunk in now.chunks()}
+    texts = {text.chunk_id: text for text in now.retrieved_texts()}
+
+    assert texts
+    assert {text.text for text in texts.values()} <= set(gone.values())
+    assert all(text.places for text in texts.values())
+    assert ids(now) <= chunks | texts.keys()
+
+
+def test_their_grades_go_along(place):
+    """A grade belongs to the text."""
+    edited(place)
+    now = refresh(place)
+    graded = {item.chunk_id for item in now.judgments() if is_text_id(item.chunk_id)}
+
+    assert graded == {text.chunk_id for text in now.retrieved_texts()}
+
+
+def test_a_run_that_is_made_again_is_of_now(place):
+    """Its texts are gone with it."""
+    edited(place)
+    now = refresh(place)
+    assert main(["retrieve", "--dataset", str(place / "set"), "--retriever", "bm25", "-q"]) == 0
+
+    assert usable_runs(now).warnings == ()
+    assert list(now.retrieved_texts()) == []
+
+
+def test_a_second_refresh_brings_it_along_once_more(place):
+    """A text that is a chunk again is that chunk."""
+    documents = place / "documents"
+    kept = shutil.copytree(documents, place / "kept")
+    run_before = open_dataset(place / "set").run("bm25")
+    edited(place)
+    refresh(place)
+    shutil.rmtree(documents)
+    kept.rename(documents)
+    now = refresh(place)
+
+    assert [item.ranking for item in now.run("bm25")] == [item.ranking for item in run_before]
+    assert list(now.retrieved_texts()) == []
+    assert usable_runs(now).warnings == ()
+
+
+def test_no_gate_decides_by_a_run_that_was_brought_along(place, capsys):
+    """It says nothing of the system of now: a retriever that failed tonight must not pass."""
+    edited(place)
+    refresh(place)
+    words = ["gate", "--dataset", str(place / "set"), "--run", "bm25", "--min", "RR=0"]
+
+    assert main([*words, "--allow-baseline-judge"]) == 3
+    assert "was made on the chunks of an earlier version" in capsys.readouterr().err
+
+
+def test_the_history_knows_on_which_chunks_it_was_made(place):
+    """Else the retriever would have changed on the same corpus."""
+    words = ["evaluate", "--dataset", str(place / "set"), "-q"]
+    assert main(words) == 0
+    edited(place)
+    now = refresh(place)
+    assert main(words) == 0
+    digests = {item.digests.corpus for item in read_history(now.home).evaluations}
+
+    assert len(digests) == 1
