@@ -71,9 +71,9 @@ def test_the_hint_of_an_endpoint_that_failed_has_no_secrets(capsys):
 def test_the_hint_of_an_interrupt_has_no_secrets():
     """A scheduler that stops the command keeps what it printed."""
     code = (
+        "from unittest.mock import patch\n"
         "import ragforge.cli as c\n"
-        "def stop(words): raise KeyboardInterrupt\n"
-        "c._dispatch = stop\n"
+        "patch.object(c, '_dispatch', side_effect=KeyboardInterrupt).start()\n"
         "c.main(['refresh', '--notify-url', 'http://h/X1Y2'])"
     )
 

@@ -29,6 +29,7 @@ for number in range(25):
 HALF = """
 import os, signal, sys
 from pathlib import Path
+from unittest.mock import patch
 sys.path.append(sys.argv[1])
 from evaluations import evaluation
 from ragforge.files.set.history import appending
@@ -40,7 +41,7 @@ def write_half(descriptor, data):
     print("half", flush=True)
     signal.pause()
 
-os.write = write_half
+patch.object(os, "write", write_half).start()
 with appending(Path(sys.argv[2])) as ledger:
     ledger.append([evaluation(at="killed")])
 """

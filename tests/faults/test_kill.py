@@ -86,6 +86,7 @@ def test_each_repeated_call_goes_back_to_a_kill(kills):
 
 DIE_IN_COMMIT = """
 import os, signal, sqlite3, sys
+from unittest.mock import patch
 from ragforge.cli import main
 from ragforge.llm.store.calls import CallStore
 
@@ -107,8 +108,11 @@ def doomed_put(store, *more):
     puts += 1
     put(store, *more)
 
-CallStore.put = doomed_put
-sqlite3.connect = lambda *more, factory, **named: connect(*more, factory=doomed(factory), **named)
+def doomed_connect(*more, factory, **named):
+    return connect(*more, factory=doomed(factory), **named)
+
+patch.object(CallStore, "put", doomed_put).start()
+patch.object(sqlite3, "connect", doomed_connect).start()
 sys.exit(main())
 """
 
@@ -145,12 +149,13 @@ def test_the_call_that_died_is_counted_as_perhaps_billed(cut_in_commit):
 DIE_IN_EXPORT = """
 import os, signal, sys
 from pathlib import Path
+from unittest.mock import patch
 from ragforge.cli import main
 
 def die(*more):
     os.kill(os.getpid(), signal.SIGKILL)
 
-Path.replace = die
+patch.object(Path, "replace", die).start()
 sys.exit(main())
 """
 
@@ -174,7 +179,8 @@ def test_a_kill_while_the_output_is_written_leaves_the_old_one(start, product):
 def test_a_killed_export_leaves_nothing_behind_for_good(start, product):
     """Row 3: nightly jobs would fill the folder with halves of files."""
     export = product(start(), 30)
-    export.run("-q", program=("-c", DIE_IN_EXPORT))
+    ended = export.run("-q", program=("-c", DIE_IN_EXPORT))
+    assert ended.code == -signal.SIGKILL
 
     export.run("-q")
 

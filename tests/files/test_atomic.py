@@ -1,5 +1,6 @@
 import errno
 import os
+import signal
 import subprocess
 import sys
 
@@ -18,10 +19,16 @@ from ragforge.llm.store.calls import CallStore
 
 KILLED = """
 import os, pathlib, sys
+from unittest.mock import patch
 from ragforge.files.atomic import write_whole
-pathlib.Path.replace = lambda *_: os.kill(os.getpid(), 9)
+patch.object(pathlib.Path, "replace", lambda *_: os.kill(os.getpid(), 9)).start()
 write_whole(pathlib.Path(sys.argv[1]), ["new"])
 """
+
+
+def run_to_its_kill(code, path):
+    ended = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
 
 
 @pytest.fixture
@@ -29,7 +36,7 @@ def killed(tmp_path):
     """A file whose writer was killed just before the new content took its place."""
     path = tmp_path / "out.jsonl"
     path.write_text("old", encoding="utf-8")
-    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    run_to_its_kill(KILLED, path)
     return path
 
 
@@ -116,8 +123,9 @@ with whole_folder(pathlib.Path(sys.argv[1])) as folder:
 
 KILLED_WITH_A_FOLDER_REMOVING = """
 import os, pathlib, shutil, sys
+from unittest.mock import patch
 from ragforge.files.atomic import remove_whole
-shutil.rmtree = lambda *_, **__: os.kill(os.getpid(), 9)
+patch.object(shutil, "rmtree", lambda *_, **__: os.kill(os.getpid(), 9)).start()
 remove_whole(pathlib.Path(sys.argv[1]))
 """
 
@@ -162,7 +170,7 @@ def test_the_folder_of_a_faster_process_stays(tmp_path):
 
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     """An index of a million chunks takes a gigabyte; its remains must not pile up."""
-    subprocess.run([sys.executable, "-c", KILLED_WITH_A_FOLDER, str(tmp_path / "x")], check=False)
+    run_to_its_kill(KILLED_WITH_A_FOLDER, tmp_path / "x")
     assert len(list(tmp_path.iterdir())) == 1
     assert not (tmp_path / "x").exists()
 
@@ -176,8 +184,7 @@ def test_a_kill_while_removing_leaves_no_part_under_the_name(tmp_path):
     """Half an old index would be taken for a whole one when its corpus comes back."""
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "file").write_text("1")
-    command = [sys.executable, "-c", KILLED_WITH_A_FOLDER_REMOVING, str(tmp_path / "x")]
-    subprocess.run(command, check=False)
+    run_to_its_kill(KILLED_WITH_A_FOLDER_REMOVING, tmp_path / "x")
     assert not (tmp_path / "x").exists()
 
     with whole_folder(tmp_path / "y"):

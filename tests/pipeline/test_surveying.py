@@ -1,6 +1,7 @@
 import asyncio
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +20,10 @@ DOCUMENTS = Path(__file__).parents[2] / "datasets" / "helpcentre" / "documents"
 
 KILLED = """
 import os, pathlib, sys
+from unittest.mock import patch
 from ragforge.observe import silent
 from ragforge.pipeline import surveying
-surveying.telling_words = lambda *_: os.kill(os.getpid(), 9)
+patch.object(surveying, "topic_words", lambda *_: os.kill(os.getpid(), 9)).start()
 surveying.open_survey(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), silent)
 """
 
@@ -114,7 +116,8 @@ def test_another_corpus_or_seed_takes_the_place_of_the_old_survey(sample, tmp_pa
 def test_a_kill_leaves_nothing_that_is_taken_for_a_survey(sample, tmp_path):
     """Half an index would find half of the relevant chunks, and nobody would know."""
     own = tmp_path / "own"
-    subprocess.run([sys.executable, "-c", KILLED, str(sample), str(own)], check=False)
+    words = [sys.executable, "-c", KILLED, str(sample), str(own)]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     [left] = own.iterdir()
     assert left.name.startswith(".")
 
