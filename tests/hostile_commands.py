@@ -2,11 +2,10 @@
 
 import os
 import re
-import resource
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from command_processes import CommandProcess
 
 CPU_S = 120
 """After which a process is killed; what is bounded takes a few seconds."""
@@ -48,19 +47,8 @@ class Ran:
 
 def ran(folder: Path, *words: object, **environment: str) -> Ran:
     """Run a command in a folder, to its end."""
-    out, err = folder / ".out", folder / ".err"
-    with out.open("wb") as to_out, err.open("wb") as to_err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ragforge", *map(str, words)],
-            stdin=subprocess.DEVNULL,
-            stdout=to_out,
-            stderr=to_err,
-            cwd=folder,
-            env={**os.environ, "OPENAI_API_KEY": "sk-hostile-0123456789", **environment},
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S)),
-        )
-        _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    texts = [path.read_bytes().decode("utf-8", "backslashreplace") for path in (out, err)]
-    mb, cpu_s = used.ru_maxrss / 1024, used.ru_utime + used.ru_stime
-    return Ran(tuple(map(str, words)), process.returncode, *texts, mb, cpu_s)
+    env = {**os.environ, "OPENAI_API_KEY": "sk-hostile-0123456789", **environment}
+    process = CommandProcess(tuple(map(str, words)), folder, env, most_cpu_s=CPU_S)
+    out, err = process.communicate()
+    assert process.returncode is not None
+    return Ran(tuple(process.words), process.returncode, out, err, process.mb, process.cpu_s)

@@ -18,11 +18,10 @@ def run(tmp_path_factory):
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", str(place)]
     subprocess.run([*build, str(ROOT)], check=True, capture_output=True)
     [wheel] = place.glob("*.whl")
-    venv.create(place / "venv", with_pip=True)
+    venv.create(place / "venv")
     python = str(place / "venv" / "bin" / "python")
-    subprocess.run(
-        [python, "-m", "pip", "install", "-q", str(wheel)], check=True, capture_output=True
-    )
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-compile"]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True)
 
     def go(elsewhere, *words):
         return subprocess.run(

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from command_processes import CommandProcess
 from endpoint import Reply, answering, completion, fault
 
 from ragforge.cli import main
@@ -46,15 +47,7 @@ def slowly(delay_s):
 
 def start(endpoint, pairs, out):
     words = ["judge", "--pairs", str(pairs), "--out", str(out), *model(endpoint)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "ragforge", *words, "--concurrency", "2"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=out.parent,
-        # A shell's background jobs ignore SIGINT, and so would their children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    return CommandProcess([*words, "--concurrency", "2"], out.parent, os.environ)
 
 
 def finish(process):

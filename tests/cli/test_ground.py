@@ -1,13 +1,13 @@
 """Checking answers against their contexts, from the shell."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 
 import pytest
+from command_processes import CommandProcess
 from endpoint import Reply, completion, datum, fault
 
 from ragforge.cli import main
@@ -258,13 +258,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path, many, out, serve):
 
     endpoint = serve(respond)
     words = ["ground", "--answers", str(many), "--out", str(out), *model(endpoint)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ragforge", *words, "--concurrency", "2"],
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    process = CommandProcess([*words, "--concurrency", "2"], tmp_path, os.environ)
     begun.wait(30)
     process.send_signal(signal.SIGINT)
     shown = process.communicate(timeout=60)[1]

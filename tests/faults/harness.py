@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from command_processes import CommandProcess
+
 from ragforge.cli import main
 from ragforge.config import Settings
 from ragforge.mock import Running, Script, serving
@@ -129,7 +131,7 @@ class Product:
     folder: Path
     endpoint: Endpoint
     n: int = 120
-    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    processes: list[subprocess.Popen[str] | CommandProcess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Write the pairs."""
@@ -158,7 +160,25 @@ class Product:
         files = ["--pairs", str(self.pairs), "--out", str(self.out)]
         return ["judge", *files, "--model", "mock", "--base-url", self.endpoint.url, *flags]
 
-    def begin(
+    def environment(self, **more: str) -> dict[str, str]:
+        """Return the variables that a user has, and further ones."""
+        known = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "RAGFORGE_"))}
+        return {**known, "OPENAI_API_KEY": KEY, **more}
+
+    def begin(self, *flags: str, **unusual: Any) -> subprocess.Popen[str] | CommandProcess:
+        """Start the command as a process; where something is unusual, by an interpreter of its own.
+
+        Args:
+            flags: Behind the usual ones.
+            unusual: As `begin_unusual` takes it.
+        """
+        if unusual:
+            return self.begin_unusual(*flags, **unusual)
+        process = CommandProcess(self.words(*flags), self.folder, self.environment())
+        self.processes.append(process)
+        return process
+
+    def begin_unusual(
         self,
         *flags: str,
         program: tuple[str, ...] = ("-m", "ragforge"),
@@ -166,7 +186,7 @@ class Product:
         environment: dict[str, str] | None = None,
         **streams: Any,
     ) -> subprocess.Popen[str]:
-        """Start the command as a process.
+        """Start the command in another way than users do.
 
         Args:
             flags: Behind the usual ones.
@@ -181,13 +201,12 @@ class Product:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             first()
 
-        known = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "RAGFORGE_"))}
         process = subprocess.Popen(
             [sys.executable, *program, *self.words(*flags)],
             stdin=subprocess.DEVNULL,
             text=True,
             cwd=self.folder,
-            env={**known, "OPENAI_API_KEY": KEY, **(environment or {})},
+            env=self.environment(**(environment or {})),
             preexec_fn=prepare,
             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},
         )
@@ -268,7 +287,9 @@ class Product:
                 process.communicate()
 
 
-def finish(process: subprocess.Popen[str], timeout_s: float = TIMEOUT_S) -> Finished:
+def finish(
+    process: subprocess.Popen[str] | CommandProcess, timeout_s: float = TIMEOUT_S
+) -> Finished:
     """Wait for a process."""
     began_s = time.monotonic()
     try:
