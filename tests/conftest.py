@@ -47,6 +47,20 @@ if "httpcore2" not in Mocker.registry:
 respx.mocks.DEFAULT_MOCKER = "httpcore2"
 
 
+SLOW_FOLDERS = ("benchmarks", "faults", "hostile", "pipeline/generation", "recorded", "schedules")
+SLOW_MARKERS = ("browser", "local_model", "wheel")
+
+
+def pytest_collection_modifyitems(items):
+    """What starts processes, browsers or models throughout is slow without saying so."""
+    folders = {Path(__file__).parent / folder for folder in SLOW_FOLDERS}
+    for item in items:
+        if folders.intersection(item.path.parents) or any(
+            map(item.get_closest_marker, SLOW_MARKERS)
+        ):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def smollm2_path():
     """Where the test extra's package keeps its very small model."""

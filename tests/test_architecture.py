@@ -91,3 +91,14 @@ def test_contributors_are_sent_to_files_that_are_there():
     assert [
         name for name in named if not any((p / name).exists() for p in (ROOT, ROOT / "ragforge"))
     ] == []
+
+
+def test_folders_that_are_slow_throughout_exist(pytestconfig):
+    """A folder that is moved would come back into the quick run, and nobody would see why."""
+    [own] = [
+        plugin
+        for plugin in pytestconfig.pluginmanager.get_plugins()
+        if getattr(plugin, "__file__", None) == str(ROOT / "tests" / "conftest.py")
+    ]
+
+    assert [name for name in own.SLOW_FOLDERS if not (ROOT / "tests" / name).is_dir()] == []

@@ -6,6 +6,9 @@ import sys
 import pytest
 from measured_set import make_measured_set
 
+pytestmark = pytest.mark.slow
+
+
 MODULE = ("-m", "ragforge")
 SCRIPT = ("-P", "-c", "import sys; from ragforge.cli import main; sys.exit(main(sys.argv[1:]))")
 """What the installed script does: its own folder is first on the path, not the current one."""

@@ -11,6 +11,7 @@ SHORT = {
 FEWEST = 300
 
 
+@pytest.mark.slow
 def test_no_pattern_of_the_package_takes_more_than_linear_time():
     """Whoever writes a document or a reply must not decide how long it is read."""
     patterns = package_patterns()
@@ -21,6 +22,7 @@ def test_no_pattern_of_the_package_takes_more_than_linear_time():
     assert len(patterns) > FEWEST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -36,6 +36,7 @@ def run(tmp_path_factory):
     return go
 
 
+@pytest.mark.slow
 @pytest.mark.wheel
 def test_the_demo_runs_from_an_installed_wheel(run, tmp_path):
     """Prompts and the sample corpus must be in the wheel, and found from anywhere."""
@@ -46,6 +47,7 @@ def test_the_demo_runs_from_an_installed_wheel(run, tmp_path):
     assert (tmp_path / "ragforge-demo" / "report.html").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.wheel
 def test_an_installed_wheel_prints_schedules(run, tmp_path):
     """Whoever installed it has no folder `configs/`."""

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import ragforge as rf
 
 ROOT = Path(__file__).parents[2]
@@ -10,6 +12,7 @@ PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_python_shown_runs(capsys):
     """An example that fails is the first thing a new user meets."""
     names = {}

@@ -9,6 +9,9 @@ import pytest
 import ragforge as rf
 from ragforge.cli import main
 
+pytestmark = pytest.mark.slow
+
+
 TEXTS = {
     "returns.md": (
         "# Returns\n\nA restocking fee is a charge of ten percent for opened furniture.\n\n"

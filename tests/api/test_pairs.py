@@ -144,6 +144,7 @@ def test_judgments_come_as_they_are_made():
     assert len({item.query_id for item in with_grades}) == 5
 
 
+@pytest.mark.slow
 def test_a_source_is_not_read_far_ahead():
     """Somebody slow must not fill the memory."""
     taken = itertools.count()

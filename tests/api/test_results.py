@@ -45,6 +45,7 @@ def every(found, place):
     ]
 
 
+@pytest.mark.slow
 def test_every_result_is_shown_and_taken_on(every):
     """One way for all: text, HTML, rows and plain values."""
     for result in every:
@@ -55,6 +56,7 @@ def test_every_result_is_shown_and_taken_on(every):
         json.dumps(result.rows(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_no_result_can_be_changed(every):
     """What was measured stays measured."""
     for result in every:

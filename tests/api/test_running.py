@@ -193,6 +193,7 @@ def in_a_kernel():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["plain", "in a loop", "in a kernel"])
 def test_an_interrupt_keeps_what_was_bought(how, place, serve):
     """Ctrl-C, or the stop button of a notebook, in the middle of a run that is paid for."""

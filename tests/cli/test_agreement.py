@@ -9,6 +9,9 @@ from ragforge.cli import main
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Judgment, Provenance
 
+pytestmark = pytest.mark.slow
+
+
 TEXTS = ("Beeswax keeps oak from drying.", "A fee of ten percent applies.", "Lockers are open.")
 SECRET = 3
 

@@ -9,6 +9,8 @@ from ragforge.cli import main
 from ragforge.files.shipped_folders import shipped
 from ragforge.prompts import load_prompt
 
+pytestmark = pytest.mark.slow
+
 
 def rows(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

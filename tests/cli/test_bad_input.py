@@ -9,6 +9,8 @@ import pytest
 
 from ragforge.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 def said(capsys):
     shown = capsys.readouterr()

@@ -19,6 +19,9 @@ from ragforge.records import (
     SourceDocument,
 )
 
+pytestmark = pytest.mark.slow
+
+
 CAUSE = Cause(kind="document changed", doc_id="oven.md", before="aa", after="bb")
 
 

@@ -58,6 +58,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_what_measures_or_judges_refuses_edited_chunks(edited, called, words):
     """The grades are of other texts, so that every number would be wrong."""

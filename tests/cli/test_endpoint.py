@@ -17,6 +17,9 @@ from ragforge.cli import main
 from ragforge.stages.generate.checks.checking import PROMPTS as CHECK_PROMPTS
 from ragforge.stages.generate.kinds import PROMPTS as WRITER_PROMPTS
 
+pytestmark = pytest.mark.slow
+
+
 BIG = 40
 """Pairs of the files that are interrupted."""
 

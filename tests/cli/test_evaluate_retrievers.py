@@ -7,6 +7,9 @@ import pytest
 from ragforge.cli import main
 from ragforge.files.set.dataset import Dataset
 
+pytestmark = pytest.mark.slow
+
+
 MODULE = """
 import asyncio
 

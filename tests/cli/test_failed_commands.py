@@ -56,6 +56,7 @@ def failing(tmp_path, documents, dataset, capsys):
     return go
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_refused_key_is_told_with_the_way_to_go_on_and_no_more(command, failing, serve):
     """Fifty lines of figures about nothing hide the one that matters."""
@@ -70,6 +71,7 @@ def test_a_refused_key_is_told_with_the_way_to_go_on_and_no_more(command, failin
     assert len(told) <= MOST_LINES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_endpoint_that_is_down_is_told_with_the_way_to_go_on_and_no_more(command, failing):
     """It is how most first runs with a local model end."""

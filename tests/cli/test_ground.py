@@ -246,6 +246,7 @@ def test_a_wrong_word_or_path_is_named(
     assert rows(traffic) == TRAFFIC
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_is_done(tmp_path, many, out, serve):
     """What was paid for must be there when the same command is typed again."""
     lines(many, [{**row, "answer": f"{row['id']} eats krill"} for row in rows(many)])

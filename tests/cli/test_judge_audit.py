@@ -9,6 +9,8 @@ from ragforge.cli import main
 from ragforge.mock import Script, serving
 from ragforge.stages.audit.attacks import ATTACKS
 
+pytestmark = pytest.mark.slow
+
 
 def rows(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -122,6 +122,7 @@ def test_a_panel_shares_one_budget(judge):
     assert "--max-calls 30 is reached" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [["--batch", "8"], ["--panel", "a,b,c"], ["--votes", "3", "--temperature", "0.5"]]
 )

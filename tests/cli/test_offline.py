@@ -239,6 +239,7 @@ def test_a_dry_run_of_the_baseline_costs_nothing_and_writes_nothing(tmp_path, do
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_the_demo_prints_measures_of_two_retrievers_and_what_to_do_next(tmp_path, capsys):
     """The first minute decides whether somebody stays."""
     code = main(["demo", "--out", str(tmp_path / "demo")])
@@ -252,6 +253,7 @@ def test_the_demo_prints_measures_of_two_retrievers_and_what_to_do_next(tmp_path
     assert (tmp_path / "demo" / "report.html").is_file()
 
 
+@pytest.mark.slow
 def test_the_demo_dataset_validates(tmp_path, capsys):
     """The shipped golden set must fit the shipped documents: every quote in a chunk."""
     main(["demo", "--out", str(tmp_path / "demo")])

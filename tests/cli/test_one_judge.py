@@ -20,6 +20,9 @@ from two_judges import (
 
 from ragforge.cli import main
 
+pytestmark = pytest.mark.slow
+
+
 MEASURES = ("nDCG@10", "P@5", "RR")
 UNKNOWN = dict.fromkeys(MEASURES, "UNKNOWN")
 

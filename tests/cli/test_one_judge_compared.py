@@ -8,6 +8,9 @@ from two_judges import NEW, judge, judges, make_set, rank
 
 from ragforge.cli import main
 
+pytestmark = pytest.mark.slow
+
+
 MEASURES = ("nDCG@10", "P@5", "RR")
 
 

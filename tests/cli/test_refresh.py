@@ -11,6 +11,8 @@ from pipeline.generation.making import endpoint, run, stages
 
 from ragforge.files.set.dataset import Dataset
 
+pytestmark = pytest.mark.slow
+
 
 class Change:
     """What the endpoint says instead of good replies, by stage; nothing else at first."""

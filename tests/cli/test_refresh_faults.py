@@ -10,6 +10,9 @@ from pipeline.generation.making import endpoint, run, stages
 
 from ragforge.files.shipped_folders import shipped
 
+pytestmark = pytest.mark.slow
+
+
 PRIVACY = "privacy.md"
 RIGHTS = "## Your rights"
 """A heading of that document, behind which it is split."""

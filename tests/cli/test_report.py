@@ -8,6 +8,8 @@ from ranked_sets import ranked_set
 
 from ragforge.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def compared(dataset):

@@ -9,6 +9,9 @@ from ragforge.files.set.opening import open_dataset
 from ragforge.records import Chunk
 from ragforge.retrieval.local_models import is_installed
 
+pytestmark = pytest.mark.slow
+
+
 MODULE = """
 asked = []
 

@@ -6,6 +6,9 @@ import pytest
 
 from ragforge.cli import main
 
+pytestmark = pytest.mark.slow
+
+
 N = 40
 """Queries: 30 of orders, 10 of refunds; every fifth is in dev."""
 CHUNKS = [

@@ -7,6 +7,8 @@ import pytest
 
 from ragforge.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 def rows(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -35,6 +35,7 @@ def home(tmp_path, monkeypatch):
     return flat.path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["set", "set/current", "set/versions/000001"])
 @pytest.mark.parametrize("words", READING, ids=lambda words: words[0])
 @pytest.mark.usefixtures("home")

@@ -36,6 +36,7 @@ def viewing(*words):
         process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_the_address_comes_first_and_a_stop_ends_it_quietly(folder, stop):
     """A script reads the line, and a terminal shows no traceback."""
@@ -50,6 +51,7 @@ def test_the_address_comes_first_and_a_stop_ends_it_quietly(folder, stop):
     assert said == "ragforge view: Ctrl-C ends it\n"
 
 
+@pytest.mark.slow
 def test_beyond_loopback_a_token_is_made_and_printed(folder):
     """Whoever can reach the machine must not read the datasets."""
     with viewing(folder, "--host", "0.0.0.0") as process:

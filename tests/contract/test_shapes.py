@@ -222,6 +222,7 @@ def test_the_worst_query_of_each_shape_is_the_one_ranked_low(here, capsys, name)
     assert (item["query"], item["cause"]) == ("how is flour sold", "ranked_low")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_report_of_each_shape_says_which_reading_is_in_force(here, name):
     """Whoever reads the page must know what an unlisted chunk counts as."""

@@ -50,6 +50,7 @@ TEXTS = st.one_of(
 FORMATS = st.sampled_from(["markdown", "rst", "text", "html"])
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(TEXTS, FORMATS, st.integers(20, 200))
 def test_chunks_are_slices_and_nothing_visible_is_lost(text, form, max_chars):

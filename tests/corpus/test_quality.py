@@ -93,6 +93,7 @@ def test_sizes_are_quartiles():
     assert quality.chars == Sizes(1, 2, 3, 4, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_copies", [10_000])
 def test_corpus_of_identical_documents_is_told_as_such(n_copies):
     """It is what a crawler with a cookie wall brings home."""

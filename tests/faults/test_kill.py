@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from faults.harness import Product, endpoint, finish, until
 
-slow = pytest.mark.slow_faults
-
 KILLS = 12
 AT_ONCE = 16
 FIGURES = Path("/tmp/faults/kill.txt")
@@ -59,7 +57,6 @@ def kills(tmp_path_factory):
         yield calm, product, costs, last, running.count("dup")
 
 
-@slow
 def test_a_run_that_was_killed_often_ends_with_the_bytes_of_a_calm_one(kills):
     """Row 1: what comes out must not tell what the machine went through (160 pairs, 12 kills)."""
     calm, product, _, last, _ = kills
@@ -68,7 +65,6 @@ def test_a_run_that_was_killed_often_ends_with_the_bytes_of_a_calm_one(kills):
     assert product.out.read_bytes() == calm.out.read_bytes()
 
 
-@slow
 def test_a_kill_repeats_no_more_than_the_calls_in_flight(kills):
     """Row 1: everything else has been paid for and must not be paid for again."""
     costs = kills[2]
@@ -76,7 +72,6 @@ def test_a_kill_repeats_no_more_than_the_calls_in_flight(kills):
     assert [repeated for _, repeated in costs if repeated > AT_ONCE] == []
 
 
-@slow
 def test_each_repeated_call_goes_back_to_a_kill(kills):
     """Row 1: a resume that asks again for what is stored would cost without any kill."""
     _, _, costs, _, dup = kills
@@ -212,32 +207,27 @@ def interrupted(tmp_path_factory):
         }
 
 
-@slow
 def test_nothing_is_sent_behind_an_interrupt(interrupted):
     """Row 4: who stops a run wants no further call (none 100 ms later)."""
     assert interrupted["late"] == []
 
 
-@slow
 def test_calls_in_flight_at_an_interrupt_are_stored(interrupted):
     """Row 4: they are paid for."""
     assert interrupted["bought"] == interrupted["billed"]
 
 
-@slow
 def test_an_interrupt_ends_with_130_and_the_command_to_go_on(interrupted):
     """Row 4: scripts look at the code, people at the command."""
     assert interrupted["ended"].code == 130
     assert "ragforge judge --pairs" in interrupted["ended"].err
 
 
-@slow
 def test_an_interrupt_says_how_far_the_run_came(interrupted):
     """Row 4: whether to go on depends on what is missing."""
     assert "done, 0 failed" in interrupted["ended"].err
 
 
-@slow
 def test_a_run_that_was_interrupted_buys_nothing_twice(interrupted):
     """Row 4: Ctrl-C is the commonest way to end a run."""
     assert interrupted["resumed"].code == 0
@@ -245,7 +235,6 @@ def test_a_run_that_was_interrupted_buys_nothing_twice(interrupted):
     assert interrupted["grades"] == interrupted["expected"]
 
 
-@slow
 def test_a_call_that_hangs_holds_an_interrupt_up_for_ten_seconds_at_most(start, product):
     """Row 4: people who wait longer take kill -9."""
     hanging = product(start(latency="fixed:60000"), 4)
@@ -281,7 +270,6 @@ def test_a_second_interrupt_ends_the_run_at_once(hurried):
     assert ended.code == 130
 
 
-@slow
 def test_a_run_interrupted_twice_is_finished_by_the_next_one(start, product):
     """Row 5: impatience must not cost what was done."""
     twice = product(start(latency="lognorm:80,0.4"), 80)
@@ -309,7 +297,6 @@ def test_a_schedulers_stop_ends_the_run_in_good_order(start, product):
     assert ended.code == 130
 
 
-@slow
 def test_a_schedulers_stop_costs_no_call_twice(start, product):
     """Row 5: spot machines are stopped this way every day."""
     stopped = product(start(latency="fixed:150"), 80)
@@ -333,7 +320,6 @@ def test_two_processes_share_the_work_of_one_folder(start, product):
     assert shared.grades == shared.expected
 
 
-@slow
 def test_leases_of_a_dead_process_are_taken_over_at_once(start, product):
     """Row 6: a lease lasts a minute, and nobody waits that long behind a crash."""
     crashed = product(start(latency="fixed:200"), 40)

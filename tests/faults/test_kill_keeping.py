@@ -15,7 +15,6 @@ from ragforge.files.set.history import read_history
 from ragforge.files.set.opening import open_dataset
 from ragforge.records import Chunk
 
-slow = pytest.mark.slow_faults
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 
 RUNS = {"near": [1, 2, 1, 3] * 40, "far": [3, 1, 4, 2] * 40}
@@ -74,7 +73,6 @@ def lines_of(states):
     return [lines for (lines, _, _), _ in states]
 
 
-@slow
 def test_a_killed_evaluation_leaves_the_history_whole(evaluated):
     """Its lines are all there or none is, and those of earlier nights are."""
     [(calm, _, _), _] = evaluated.calm
@@ -85,7 +83,6 @@ def test_a_killed_evaluation_leaves_the_history_whole(evaluated):
     assert torn == []
 
 
-@slow
 def test_evaluating_after_a_kill_keeps_what_a_calm_run_keeps(evaluated):
     """Or the same once more, where the kill came behind the writing: lines tell what was run."""
     [(calm, _, _), _] = evaluated.calm
@@ -95,7 +92,6 @@ def test_evaluating_after_a_kill_keeps_what_a_calm_run_keeps(evaluated):
     assert [lines for lines in ends if lines not in (calm, calm + calm[2:])] == []
 
 
-@slow
 def test_each_evaluation_after_a_kill_has_its_values(evaluated):
     """A line without them is nothing that tomorrow can be compared with."""
     values = [values for (_, values, _), _ in evaluated.ended]
@@ -103,7 +99,6 @@ def test_each_evaluation_after_a_kill_has_its_values(evaluated):
     assert [lines for lines in values if None in lines] == []
 
 
-@slow
 def test_killed_evaluations_leave_no_other_file_than_a_calm_one(evaluated):
     """A bad week must not fill the disk, nor a run tell what the machine went through."""
     [_, calm] = evaluated.calm
@@ -142,7 +137,6 @@ def rolled_back(request, commands, versions, tmp_path_factory):
     return made, reader
 
 
-@slow
 def test_a_killed_rollback_leaves_one_version_whole(rolled_back):
     """Half a version would be measured as if it were one."""
     made, _ = rolled_back
@@ -152,7 +146,6 @@ def test_a_killed_rollback_leaves_one_version_whole(rolled_back):
     assert [state for state in seen if state not in [("a", []), ("c", [])]] == []
 
 
-@slow
 def test_readers_see_whole_versions_while_rollbacks_are_killed(rolled_back):
     """Whoever measures meanwhile must measure one of them."""
     _, reader = rolled_back
@@ -161,7 +154,6 @@ def test_readers_see_whole_versions_while_rollbacks_are_killed(rolled_back):
     assert reader.looks > 20
 
 
-@slow
 def test_the_rollback_after_a_kill_ends_with_the_files_of_a_calm_one(rolled_back):
     """What is published must not tell what the machine went through, and no stray may stay."""
     made, _ = rolled_back

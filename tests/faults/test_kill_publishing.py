@@ -16,7 +16,6 @@ from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.paths import versions_of
 from ragforge.files.set.versions import refresh_lock
 
-slow = pytest.mark.slow_faults
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 
 FIGURES = Path("/tmp/faults/kill_publishing.txt")
@@ -93,7 +92,6 @@ def killed(request, quick, publisher, tmp_path_factory):
     return break_off(publisher, before, folder, "ends"), calm
 
 
-@slow
 def test_a_kill_after_any_step_leaves_one_version_whole(killed):
     """Half a version would be measured as if it were one."""
     found, _ = killed
@@ -104,7 +102,6 @@ def test_a_kill_after_any_step_leaves_one_version_whole(killed):
     assert set(found.codes[:-1]) == {9}
 
 
-@slow
 def test_the_run_after_a_kill_ends_with_the_files_of_a_calm_one(killed):
     """What is published must not tell what the machine went through, and no stray may stay."""
     found, calm = killed
@@ -120,7 +117,6 @@ def filled(request, quick, publisher, tmp_path_factory):
     return break_off(publisher, before, folder, "fills", 3), calm
 
 
-@slow
 def test_a_full_disk_is_told_and_leaves_one_version_whole(filled):
     """The set of yesterday must be there when that of today has no room."""
     found, _ = filled
@@ -130,7 +126,6 @@ def test_a_full_disk_is_told_and_leaves_one_version_whole(filled):
     assert found.codes.count(3) > 10
 
 
-@slow
 def test_the_run_after_a_full_disk_ends_with_the_files_of_a_calm_one(filled):
     """No half of a version may take up what room there is."""
     found, calm = filled
@@ -174,14 +169,12 @@ def often(publisher, tmp_path_factory):
     return found
 
 
-@slow
 def test_readers_never_see_a_mixture_nor_nothing(often):
     """Whoever measures while a set is refreshed must measure one of its versions."""
     assert [(reader.mixtures, reader.errors) for reader in often.readers] == [([], [])] * 2
     assert all(reader.looks > 20 for reader in often.readers)
 
 
-@slow
 def test_the_run_after_many_kills_publishes_and_clears_up(often):
     """Nights of failures must not fill the disk, nor keep the set from being refreshed."""
     assert often.codes == [-signal.SIGKILL] * KILLS
@@ -190,7 +183,6 @@ def test_the_run_after_many_kills_publishes_and_clears_up(often):
     assert often.versions == list(range(1, len(often.versions) + 1))
 
 
-@slow
 def test_readers_of_sets_that_are_refreshed_for_the_first_time_see_no_mixture(publisher, tmp_path):
     """Then every file of the directory makes way for a link."""
     paths = [make_set(tmp_path / f"{number}" / "set").path for number in range(FIRST_TIMES)]
@@ -203,7 +195,6 @@ def test_readers_of_sets_that_are_refreshed_for_the_first_time_see_no_mixture(pu
     assert [(reader.mixtures, reader.errors) for reader in readers] == [([], [])] * 2
 
 
-@slow
 def test_a_lock_ends_with_its_process(publisher, tmp_path):
     """A machine that went down must not leave a set that nobody can refresh."""
     path = tmp_path / "set"

@@ -11,7 +11,6 @@ from faults.refreshing import AT_ONCE, FLAGS, Billed, Looks, Refreshing, There
 from nights import SIX, Night, make_night
 from versioned_sets import mixture
 
-slow = pytest.mark.slow_faults
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 
 FIGURES = Path("/tmp/faults/kill_refreshing.txt")
@@ -119,14 +118,12 @@ def killed(tmp_path_factory, begin, calm):
     return Killed(run.night, codes, in_flight, torn, looks, last, run.billed)
 
 
-@slow
 def test_readers_never_see_a_mixture(killed):
     """Who measures while a refresh is killed must measure one version of the set."""
     assert (killed.looks.mixtures, killed.looks.errors, killed.torn) == ([], [], [])
     assert killed.looks.looks > len(MOMENTS)
 
 
-@slow
 def test_a_refresh_that_was_killed_ends_with_the_bytes_of_a_calm_one(killed, calm):
     """The version must not tell what the machine went through."""
     assert killed.codes.count(-signal.SIGKILL) >= 10
@@ -135,7 +132,6 @@ def test_a_refresh_that_was_killed_ends_with_the_bytes_of_a_calm_one(killed, cal
     assert killed.night.version(2) == calm[0].version(2)
 
 
-@slow
 def test_kills_cost_at_most_what_was_in_flight(killed, calm):
     """Checks and grades that were bought are not asked for again."""
     kills = killed.codes.count(-signal.SIGKILL)
@@ -143,7 +139,6 @@ def test_kills_cost_at_most_what_was_in_flight(killed, calm):
     assert calm[1] <= killed.billed <= calm[1] + kills * AT_ONCE
 
 
-@slow
 def test_kills_leave_nothing_behind_for_good(killed, calm):
     """A bad week must not fill the disk."""
     assert set(killed.night.state()) == set(calm[0].state())
@@ -162,7 +157,6 @@ def interrupted(tmp_path_factory, begin):
     return run, code, version, told, run.run()
 
 
-@slow
 def test_an_interrupt_publishes_nothing(interrupted):
     """Whoever stops it wants the set as it was."""
     _, code, version, told, _ = interrupted
@@ -171,7 +165,6 @@ def test_an_interrupt_publishes_nothing(interrupted):
     assert "ragforge refresh" in told
 
 
-@slow
 def test_the_refresh_after_an_interrupt_buys_nothing_twice(interrupted, calm):
     """Calls in flight at Ctrl-C are waited for."""
     run, *_, again = interrupted
@@ -181,7 +174,6 @@ def test_the_refresh_after_an_interrupt_buys_nothing_twice(interrupted, calm):
     assert run.night.version(2) == calm[0].version(2)
 
 
-@slow
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
 @pytest.mark.parametrize("name", ["judgments.jsonl", "diff.json", "symlink"])
 def test_a_full_disk_ends_with_3_and_the_next_run_publishes(tmp_path, begin, calm, name):
@@ -197,7 +189,6 @@ def test_a_full_disk_ends_with_3_and_the_next_run_publishes(tmp_path, begin, cal
     assert set(run.night.state()) == set(calm[0].state())
 
 
-@slow
 def test_of_two_refreshes_at_once_one_is_turned_away(tmp_path, begin):
     """Two versions of one number would be one too many."""
     run = begin(tmp_path / "night")

@@ -13,10 +13,7 @@ from ragforge.llm.chat import ChatReply, Usage
 from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.sqlite_file import Row, reply_json, row_sha256
 
-pytestmark = [
-    pytest.mark.slow_faults,
-    pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9"),
-]
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 
 EARLY, MIDDLE, LATE = 1000.0, 2000.0, 3000.0
 FILLING = "All that was bought is kept, and nothing of it is bought twice. " * 2

@@ -11,8 +11,6 @@ import threading
 import pytest
 from faults.harness import finish, until
 
-pytestmark = pytest.mark.slow_faults
-
 LATENCY = "lognorm:100,0.4"
 RPM = 2400
 

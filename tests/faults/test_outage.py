@@ -9,7 +9,6 @@ import signal
 import time
 from contextlib import AsyncExitStack
 
-import pytest
 from fakes import request
 from faults.harness import LATENCY, Told, finish, until
 
@@ -17,10 +16,7 @@ from ragforge.errors import RagforgeError
 from ragforge.llm.connect import connect
 from ragforge.observe import silent
 
-slow = pytest.mark.slow_faults
 
-
-@slow
 def test_an_outage_costs_no_pair_and_few_probes(start, product):
     """Row 17: endpoints restart; a run of hours must neither die of it nor hammer (1 probe/s)."""
     down = product(start(latency="fixed:100", down_from_s=2.5, down_to_s=6.5), 600)
@@ -43,7 +39,6 @@ def test_an_outage_costs_no_pair_and_few_probes(start, product):
     assert first_s < 6.5 + 3
 
 
-@slow
 def test_an_outage_is_told(start, product):
     """Row 17: who watches must know that the run waits, and for what."""
     down = product(start(latency="fixed:50", down_from_s=1.5, down_to_s=3.0), 800)
@@ -61,7 +56,6 @@ def test_an_outage_is_told(start, product):
     assert any("answers again" in message for message in messages)
 
 
-@slow
 def test_an_outage_that_lasts_ends_the_run(start, product):
     """Row 17: behind --max-wait-s somebody has to look."""
     down = product(start(latency="fixed:50", down_from_s=1, down_to_s=600), 400)
@@ -77,7 +71,6 @@ def most_within(sends, span_s):
     return max(bisect.bisect(sends, at + span_s) - n for n, at in enumerate(sends))
 
 
-@slow
 def test_a_machine_that_was_suspended_sends_no_burst(start, product):
     """Row 31: a bucket that fills for an hour of sleep would be spent at once."""
     asleep = product(start(latency=LATENCY), 160)
@@ -94,7 +87,6 @@ def test_a_machine_that_was_suspended_sends_no_burst(start, product):
     assert most_within(asleep.endpoint.sends, 1.0) <= 40 + 40 + 1
 
 
-@slow
 def test_attempts_that_ran_out_of_time_during_a_suspension_are_repeated(start, product):
     """Row 31: a closed lid is no failure of any pair."""
     asleep = product(start(latency="fixed:300"), 60)
@@ -109,7 +101,6 @@ def test_attempts_that_ran_out_of_time_during_a_suspension_are_repeated(start, p
     assert asleep.grades == asleep.expected
 
 
-@slow
 def test_a_stalled_event_loop_makes_no_false_failures(start, product):
     """Row 32: 6 s of work in a callback; the usual limit of 5 s for connecting would strike."""
     stalled = product(start(latency="fixed:200"), 700)

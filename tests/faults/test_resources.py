@@ -20,8 +20,6 @@ from ragforge.api.progress import Progress
 from ragforge.llm.connect import connect
 from ragforge.observe import Event, silent
 
-slow = pytest.mark.slow_faults
-
 
 @pytest.mark.parametrize("step_s", [3600.0, -3600.0], ids=["forward", "back"])
 def test_a_step_of_the_clock_changes_no_pace(start, product, monkeypatch, step_s):
@@ -107,7 +105,6 @@ asyncio.run(judge())
 """
 
 
-@slow
 def test_memory_does_not_grow_with_the_calls(start, tmp_path):
     """Row 35: a set of 200,000 pairs must fit (here 2,000 and 5,000 calls, 10 %, 150 MB)."""
     running = start()

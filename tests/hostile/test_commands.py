@@ -10,8 +10,6 @@ from hostile_corpus import make_hostile_set, numbered, write_documents
 
 from ragforge.mock import Script, serving
 
-pytestmark = pytest.mark.slow_faults
-
 MIN = ("--min", "nDCG@10=0.99", "--allow-baseline-judge", "--allow-holes")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 

@@ -51,7 +51,6 @@ def test_links_are_followed_for_who_wants_it(tmp_path, linked):
     assert SECRET in (tmp_path / "chunks.jsonl").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow_faults
 @pytest.mark.parametrize(
     ("name", "write"),
     [
@@ -74,7 +73,6 @@ def test_a_bomb_is_passed_over_and_the_rest_is_read(tmp_path, name, write):
     assert (tmp_path / "chunks.jsonl").read_text(encoding="utf-8").count("jar of wax") == 1
 
 
-@pytest.mark.slow_faults
 def test_a_packed_file_of_one_endless_line_is_refused(tmp_path):
     """Judgments, runs and golden sets come packed, too: 100 kB of Zstandard are a gigabyte."""
     write_line_bomb(tmp_path / "golden.jsonl.zst")

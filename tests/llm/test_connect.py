@@ -13,6 +13,9 @@ from ragforge.errors import BudgetError, CallError, ConfigError, EndpointError
 from ragforge.llm.connect import connect
 from ragforge.observe import silent
 
+pytestmark = pytest.mark.slow
+
+
 KEY = "sk-test-0123456789"
 FINE = completion("fine")
 

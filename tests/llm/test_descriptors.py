@@ -7,6 +7,9 @@ from fakes import Recorder
 from ragforge.config import ModelSettings
 from ragforge.llm.connect import within_file_limit
 
+pytestmark = pytest.mark.slow
+
+
 SCRIPT = """
 import resource, sys
 from ragforge.config import ModelSettings

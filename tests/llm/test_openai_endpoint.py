@@ -476,6 +476,7 @@ def test_a_reply_without_end_is_read_up_to_a_limit(serve, without_end, transport
     assert (caught.value.fault, caught.value.maybe_billed) == ("invalid_reply", True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is read")
 @pytest.mark.parametrize(("transport", "name"), [("httpx2", "bomb"), ("aiohttp", "endless")])
 def test_calls_at_once_hold_few_large_replies(serve, without_end, transport, name):

@@ -204,6 +204,7 @@ def reached(grades, a, b, chunks, measure):
     return min(found), max(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", EXACT)
 @given(case=cases())
 def test_bounds_are_the_extremes_over_every_joint_grade(measure, case):
@@ -213,6 +214,7 @@ def test_bounds_are_the_extremes_over_every_joint_grade(measure, case):
     assert found == pytest.approx(reached(*case, measure), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", BOUNDED)
 @given(case=cases())
 def test_other_measures_stay_within_their_bounds(measure, case):

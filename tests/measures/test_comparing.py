@@ -169,6 +169,7 @@ def test_percent_of_nothing_is_none():
     assert compared([0.0, 0.0], [0.5, 0.5]).percent is None
 
 
+@pytest.mark.slow
 def test_many_comparisons_can_still_find_a_difference():
     """With 10,000 sign flips p stops at 0.0001, which 600 comparisons would never let pass."""
     rng = np.random.default_rng(0)
@@ -221,6 +222,7 @@ def columns(draw):
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
+@pytest.mark.slow
 @given(columns())
 def test_swapping_the_runs_mirrors_everything(values):
     """Who is called A must not decide who wins."""
@@ -239,6 +241,7 @@ def test_swapping_the_runs_mirrors_everything(values):
     assert back.winner == {"A": "B", "B": "A", "TIE": "TIE"}[there.winner]
 
 
+@pytest.mark.slow
 @given(columns(), st.randoms(use_true_random=False))
 def test_order_of_the_queries_makes_no_difference(values, rng):
     """A file sorted otherwise is the same run."""

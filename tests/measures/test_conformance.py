@@ -71,6 +71,7 @@ def test_values_equal_trec_eval(name):
     assert computed(name, wanted) == pytest.approx(wanted, rel=0, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_VALUES)
 def test_values_equal_the_reference_where_trec_eval_has_none(name):
     """F1, ERR, RBP, Judged and the exponential gain are checked as strictly."""

@@ -130,6 +130,7 @@ def test_large_samples_become_normal():
         assert (found.low, found.high) == pytest.approx(expected, abs=reach / 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_hold_the_true_mean_as_often_as_they_say(method):
     """Of 400 samples of 60 queries 380 should; the bounds are four standard deviations wide."""

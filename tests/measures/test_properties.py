@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ragforge.measures import evaluate
 
-pytestmark = pytest.mark.usefixtures("columns_as")
+pytestmark = [pytest.mark.usefixtures("columns_as"), pytest.mark.slow]
 
 CHUNKS = [f"c{n}" for n in range(9)]
 NORMALISED = [

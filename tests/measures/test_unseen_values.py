@@ -80,6 +80,7 @@ def test_a_share_of_one_in_twenty_is_held_by_the_low_end():
     assert np.mean([ends[k] > 0.95 for k in rights]) <= 0.025
 
 
+@pytest.mark.slow
 def test_rare_middling_values_are_held_by_the_low_end():
     """Nine in ten have 1, the others 0.5 or 0: BCa is above their mean 7 times in 100."""
     generator = np.random.default_rng(3)
@@ -89,6 +90,7 @@ def test_rare_middling_values_are_held_by_the_low_end():
     assert np.mean([low > 0.925 for low in lows]) <= 0.025
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]) | st.floats(0, 1), min_size=2))
 def test_it_holds_the_mean_and_stays_within_the_bounds(values):
     """Whatever the values, an interval that leaves their mean out is none."""

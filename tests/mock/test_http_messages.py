@@ -72,6 +72,7 @@ def test_the_client_says_whether_more_comes(version, wish, keep):
     assert request.keep_alive is keep
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "status"),
     [

@@ -182,6 +182,7 @@ def test_an_answer_gets_the_verdict_of_its_facts(
     assert (found.verdict, found.has_hallucination) == (verdict, has_hallucination)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expected", TEXTS)
 @pytest.mark.parametrize("answer", TEXTS)
 def test_facts_of_any_text_pass_the_checks(by_facts, expected, answer):

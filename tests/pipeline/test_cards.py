@@ -45,6 +45,7 @@ def test_review_renews_the_card(made, tmp_path):
     assert "drawn at random: 1 of 2 right as they were" in card(made)
 
 
+@pytest.mark.slow
 def test_import_renews_the_card(made, tmp_path):
     """What people brought counts, too."""
     quote = made.queries()[0].evidence[0]
@@ -56,6 +57,7 @@ def test_import_renews_the_card(made, tmp_path):
     assert "11 queries (1 by people, 10 generated) over" in card(made)
 
 
+@pytest.mark.slow
 def test_card_that_a_person_edited_is_left_alone(made):
     """Nobody writes a description twice."""
     (made.path / "README.md").write_text("# Mine\n")
@@ -64,6 +66,7 @@ def test_card_that_a_person_edited_is_left_alone(made):
     assert card(made) == "# Mine\n"
 
 
+@pytest.mark.slow
 def test_set_that_was_not_generated_has_no_card(tmp_path, made):
     """There is no funnel to tell of."""
     (made.path / "generation.json").unlink()

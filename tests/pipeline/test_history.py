@@ -13,6 +13,9 @@ from ragforge.files.set.history import read_history
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.history import keep_evaluations, last_alike, last_other, run_histories
 
+pytestmark = pytest.mark.slow
+
+
 RR = EvaluateSettings(measures=("RR",))
 
 

@@ -20,6 +20,9 @@ from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.worst import find_worst
 from ragforge.records import Hit, Judgment, Provenance, Ranking
 
+pytestmark = pytest.mark.slow
+
+
 ROWS = [
     {
         "id": "q1",

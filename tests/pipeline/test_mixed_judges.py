@@ -14,6 +14,9 @@ from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pipeline.history import keep_evaluations, run_histories
 from ragforge.records import Judgment, Provenance
 
+pytestmark = pytest.mark.slow
+
+
 LENIENT = Provenance(kind="llm", model="lenient", prompt="judge", prompt_sha256="ab" * 32)
 STRICT = LENIENT.model_copy(update={"model": "strict"})
 SETTINGS = EvaluateSettings(measures=("nDCG@10", "RR"), rel_threshold=2)

@@ -14,6 +14,9 @@ from ragforge.pipeline.rederiving import rederive_dataset
 from ragforge.pipeline.validating import validate
 from ragforge.records import Judgment, Pin
 
+pytestmark = pytest.mark.slow
+
+
 DOCUMENTS = shipped("datasets") / "helpcentre" / "documents"
 
 

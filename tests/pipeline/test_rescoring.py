@@ -15,6 +15,9 @@ from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pipeline.history import keep_evaluations, run_histories
 from ragforge.records import Chunk, Evidence, Hit, Judgment, Query, Ranking
 
+pytestmark = pytest.mark.slow
+
+
 N = 40
 N_WRONG = 12
 """Queries for which the new run returns other chunks, all of them of no use."""

@@ -113,6 +113,7 @@ def test_another_corpus_or_seed_takes_the_place_of_the_old_survey(sample, tmp_pa
     assert not old.exists()
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_nothing_that_is_taken_for_a_survey(sample, tmp_path):
     """Half an index would find half of the relevant chunks, and nobody would know."""
     own = tmp_path / "own"
@@ -166,6 +167,7 @@ def test_progress_counts_every_chunk(sample, tmp_path):
     assert (sum(counted), events[-1].name) == (219, "stage.end")
 
 
+@pytest.mark.slow
 def test_ten_thousand_equal_documents_are_one_group(survey):
     """The first stands for all, and asking for the others does not take a scan of each."""
     text = "Wax the table twice a year with a soft cloth and let it dry for a whole day."
@@ -230,6 +232,7 @@ def outcome(chunks, own):
     return "read"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

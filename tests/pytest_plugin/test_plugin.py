@@ -18,6 +18,9 @@ from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pytest_plugin import asserting, retrieved
 from ragforge.records import Chunk
 
+pytestmark = pytest.mark.slow
+
+
 # What an inner suite imports first is forgotten after it, and numpy cannot be imported twice.
 PRELOADED = (asserting, retrieved, bm25s)
 

@@ -17,6 +17,9 @@ from ragforge.pipeline.generation.generated_queries import is_own
 from ragforge.stages.generate.gates.repeated_questions import normal_question
 from ragforge.stages.generate.quotas import make_cells
 
+pytestmark = pytest.mark.slow
+
+
 NEW = ("returns-2025", "shipping-2025")
 
 

@@ -16,6 +16,9 @@ from ragforge.refresh.delta_pools import judge_new_chunks
 from ragforge.refresh.grades.carrying import carry_judgments
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 
+pytestmark = pytest.mark.slow
+
+
 THINGS = ("beeswax", "polish", "tables", "varnish", "cloth", "brush", "drying", "hours", "sanding")
 BEFORE = {
     f"d{n:02}": (f"Page {n} tells of {THINGS[n % 9]} and of {THINGS[(n * 5 + 2) % 9]}.",)

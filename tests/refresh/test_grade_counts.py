@@ -30,6 +30,7 @@ def nights(tmp_path_factory):
     return night
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 3])
 def test_the_parts_add_up_to_the_rows(nights, number):
     """A figure that nobody can recompute is not believed."""

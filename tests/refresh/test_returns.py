@@ -9,6 +9,9 @@ from pipeline.generation.making import run
 from ragforge.mock import Script, serving
 from ragforge.records import Review
 
+pytestmark = pytest.mark.slow
+
+
 MANY = ("--unanswerable-most", "1", "--max-new", "0")
 LIMIT = "The upload limit of the free plan is 25 megabytes per file."
 NOTE = "# A note\n\n{}\n"

@@ -41,6 +41,7 @@ def clashes(dataset: Dataset):
     return found
 
 
+@pytest.mark.slow
 def test_no_version_asks_anything_twice(versions):
     """What was retired, came back or was replaced stays one query over all versions."""
     assert [clashes(version) for version in versions] == [[], [], [], []]

@@ -41,6 +41,7 @@ def both(sample, tmp_path_factory):
     return index(tmp_path_factory.mktemp("x") / "bm25", sample, 50), BM25Retriever(sample)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_words", [1, 3, 10, 1000])
 def test_hits_are_those_of_the_index_in_memory_to_the_last_bit(both, sample, ask, n_words):
     """A pool must not depend on the size of the corpus, nor on which of the two made a run."""
@@ -51,6 +52,7 @@ def test_hits_are_those_of_the_index_in_memory_to_the_last_bit(both, sample, ask
     assert found == [ask(both[1], query, 20) for query in queries]
 
 
+@pytest.mark.slow
 @given(
     texts=st.lists(st.text("ab 北京 é", max_size=12), max_size=9),
     query=st.text("ab 北京 é", max_size=9),

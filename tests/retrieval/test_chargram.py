@@ -81,6 +81,7 @@ def _output(seed):
     return subprocess.run(command, env=environment, check=True, capture_output=True).stdout
 
 
+@pytest.mark.slow
 def test_scores_are_the_same_in_every_process():
     """Same inputs, same bytes: `hash()` of a string differs from process to process."""
     assert _output("1") == _output("2")

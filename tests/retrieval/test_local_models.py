@@ -23,6 +23,7 @@ SENTENCES = (
 )
 
 
+@pytest.mark.slow
 @needs_minilm
 def test_minilm_is_the_published_model() -> None:
     """The cosines that its authors show for these sentences, to the digits they show."""
@@ -47,6 +48,7 @@ def test_static_vectors_tell_topics_apart() -> None:
     assert near > far + 0.2
 
 
+@pytest.mark.slow
 @needs_minilm
 @needs_static
 @pytest.mark.parametrize("name", LOCAL_MODELS)
@@ -96,6 +98,7 @@ def test_damaged_weights_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         open_model("minilm")
 
 
+@pytest.mark.slow
 @needs_minilm
 @needs_static
 @pytest.mark.parametrize("name", LOCAL_MODELS)

@@ -90,6 +90,7 @@ def test_words_of_all_languages_begin_with_english_and_come_once():
     assert len(words) == len(set(words))
 
 
+@pytest.mark.slow
 def test_imports_read_no_language():
     """Every command would pay for lists that few need."""
     code = (

@@ -7,6 +7,9 @@ from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.evaluated import with_content_id
 from ragforge.viewer.server import serving
 
+pytestmark = pytest.mark.slow
+
+
 HOSTILE = "<script>alert(1)</script>\u202e"
 
 

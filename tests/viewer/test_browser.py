@@ -29,6 +29,7 @@ def go(page, address):
     )
 
 
+@pytest.mark.slow
 def test_a_new_line_of_the_history_appears_by_itself(page, site, dataset, add, make_evaluation):
     """One leaves the page open while a nightly run works."""
     go(page, site.access.address)
@@ -40,6 +41,7 @@ def test_a_new_line_of_the_history_appears_by_itself(page, site, dataset, add, m
     assert page.complaints() == []
 
 
+@pytest.mark.slow
 def test_a_link_of_the_list_leads_to_the_history(page, site):
     """All is reached by clicking, under the strict policy."""
     go(page, site.access.address)

@@ -7,6 +7,9 @@ import pytest
 
 from ragforge.viewer.server import ImpatientConnection, serving
 
+pytestmark = pytest.mark.slow
+
+
 WAIT_S = 20
 
 

@@ -6,6 +6,8 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import roll_back
 from ragforge.viewer.served import Reports, ServedDatasets, check_roots
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def home(folder):

@@ -149,6 +149,7 @@ def killed(folder, texts, step):
     return subprocess.run(words, capture_output=True, check=False).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 @pytest.mark.parametrize("step", range(1, STEPS + 1))
 def test_mirror_that_was_killed_is_right_after_the_next_run(tmp_path, step):

@@ -314,6 +314,7 @@ def postgres():
     shutil.rmtree(place)
 
 
+@pytest.mark.slow
 def test_postgres_is_read_in_a_stream(postgres, read, monkeypatch):
     """With a real server, whose password needs escaping."""
     monkeypatch.setenv("PG_PASSWORD", "p@ss/w:rd")

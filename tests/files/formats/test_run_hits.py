@@ -8,6 +8,9 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.formats.run_hits import LARGE_BYTES, read_located
 from ragforge.files.formats.runs import read_run
 
+pytestmark = pytest.mark.slow
+
+
 MEASURES = ["nDCG@10", "AP", "RR", "Judged@10"]
 
 

@@ -91,6 +91,7 @@ def test_written_records_have_the_hits_of_the_line_reader(tmp_path, hits_in):
     assert (found.hits, found.latencies_s) == (hits_in(file, qrels), {"b": 0.25})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separators", [COMPACT, SPACED])
 @given(data=st.data(), cut=st.sampled_from([16, 200, 1 << 19]), n_threads=st.integers(1, 3))
 @settings(deadline=None)
@@ -104,6 +105,7 @@ def test_any_objects_have_their_hits(tmp_path_factory, data, cut, n_threads, sep
     assert found.hits == hits(run, qrels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separators", [COMPACT, SPACED])
 @given(data=st.data(), cut=st.sampled_from([16, 200, 1 << 19]), n_threads=st.integers(1, 3))
 @settings(deadline=None)
@@ -117,6 +119,7 @@ def test_any_columns_have_their_hits(tmp_path_factory, data, cut, n_threads, sep
     assert found.hits == hits(run, qrels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [objects, columns])
 @pytest.mark.parametrize("separators", [COMPACT, SPACED])
 @given(data=st.data())

@@ -79,6 +79,7 @@ def test_conformance_case_has_the_hits_of_the_line_reader(name, hits_in):
     assert scan_trec_run(run, qrels, n_threads=1) == hits_in(run, qrels)
 
 
+@pytest.mark.slow
 @given(run=runs(), blank=st.sampled_from([" ", "\t", " \t "]), end=st.sampled_from(["\n", "\r\n"]))
 def test_any_run_has_the_hits_of_the_line_reader(tmp_path_factory, run, blank, end, hits):
     """Order, ties, ids and scores of any kind must come out the same."""
@@ -88,6 +89,7 @@ def test_any_run_has_the_hits_of_the_line_reader(tmp_path_factory, run, blank, e
     assert scan_trec_run(file, qrels, n_threads=1) == hits(rankings, qrels)
 
 
+@pytest.mark.slow
 @given(run=runs(), cut=sizes, n_threads=st.integers(1, 3))
 @settings(deadline=None)
 def test_hits_do_not_depend_on_how_the_file_is_cut_up(tmp_path_factory, run, cut, n_threads, hits):

@@ -80,6 +80,7 @@ def test_a_told_limit_is_used_up(storm, seed):
     assert storm(seed, tells_limits=True).ended_at <= 1.15 * STORM_IDEAL_S
 
 
+@pytest.mark.slow
 def test_an_untold_limit_is_found_with_few_refusals(storm):
     """Endpoints that count refusals as abuse lock keys out."""
     assert pooled_refused_share([storm(seed, tells_limits=False) for seed in MANY_SEEDS]) <= 0.05

@@ -7,6 +7,9 @@ import pytest
 
 from ragforge.errors import EndpointError
 
+pytestmark = pytest.mark.slow
+
+
 SEEDS = range(3)
 
 

@@ -106,6 +106,7 @@ store.close()
 """
 
 
+@pytest.mark.slow
 def test_four_processes_that_write_at_once_lose_nothing(path, python):
     """Shards of one run share their store."""
     processes = [python(PUTTING, path, number) for number in range(4)]

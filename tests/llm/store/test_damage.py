@@ -38,6 +38,7 @@ def scratched(content):
     return content[:8192] + b"\xee" * 8192 + content[16384:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [junk, torn, scratched])
 def test_a_damaged_file_is_set_aside_and_a_new_one_begun(path, filled, damage, key):
     """A broken store must neither stop the nightly run nor be thrown away."""
@@ -49,6 +50,7 @@ def test_a_damaged_file_is_set_aside_and_a_new_one_begun(path, filled, damage, k
         assert store.set_aside.read_bytes() == damage(filled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0.0, 0.001, 0.25, 0.5, 0.75, 0.999])
 def test_an_overwritten_page_costs_hardly_a_reply(path, filled, readable, part):
     """Also the first page, and those high in the tree, on which all others hang."""
@@ -73,6 +75,7 @@ def test_of_half_a_file_what_lies_whole_in_it_is_saved(path, filled, readable):
     assert set(found.values()) == {True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(100))
 def test_no_byte_of_the_header_stops_the_run(path, fill, readable, at):
     """SQLite takes some of them for missing rights or a newer format, for good."""
@@ -220,6 +223,7 @@ store.put(sys.argv[2], "e", "m", store.get(sys.argv[3]), None)
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_find_damage_set_it_aside_once(path, filled, python, key, readable):
     """Else the second would set the store aside that the first has just mended and works with."""
     write(path, scratched(filled))

@@ -319,6 +319,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_two_processes_buy_each_of_sixty_replies_once(path, python):
     """What both need is paid by one of them."""
     with serving(Script(latency="uniform:5,40")) as endpoint:

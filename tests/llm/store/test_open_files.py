@@ -41,6 +41,7 @@ def export(path):
     assert [*export_lines(path, ExportCounts())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("touch", [open_again, look, recover, export, is_sqlite, read_ledger])
 def test_another_process_leaves_the_journal_of_an_open_store(path, store, key, python, touch):
     """Replies that are written to a deleted journal are gone, and were paid for."""

@@ -67,6 +67,7 @@ def test_how_likely_each_is_drawn(dataset, draw, how, expected):
     assert one.inclusion == pytest.approx(expected[one.count])
 
 
+@pytest.mark.slow
 def test_weights_give_the_traffic_back(tmp_path, dataset, draw):
     """Over all seeds the weights of the drawn ones come to what was asked: 6 + 3 + 2 + 1 = 12."""
     counts = {"fee": 6, "oak wax": 3, "parcel locker": 2, "return chair": 1}

@@ -188,6 +188,7 @@ def test_log_of_other_documents_is_refused_whole(dataset, bring):
     assert dataset.real_queries() == []
 
 
+@pytest.mark.slow
 def test_ten_thousand_rows_are_taken_in(dataset, bring):
     """Logs are long."""
     rows = [{"query": f"device{number}"} for number in range(10_000)]

@@ -21,6 +21,9 @@ from ragforge.records import (
     Review,
 )
 
+pytestmark = pytest.mark.slow
+
+
 QUOTE = Evidence(doc_id="a.md", chunk_id="c1", quote="so it is")
 
 

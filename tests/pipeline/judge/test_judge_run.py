@@ -68,6 +68,7 @@ def sit(tmp_path):
     return go
 
 
+@pytest.mark.slow
 def test_batches_whose_order_moves_grades_are_given_up(sit):
     """Grades that depend on a shuffle are no property of the chunks."""
     model = replying(lambda at: 2 if at < 4 else 1)
@@ -82,6 +83,7 @@ def test_batches_whose_order_moves_grades_are_given_up(sit):
     assert (result.n_judged, result.n_failed, len(judgments)) == (8 * MANY, 0, 8 * MANY)
 
 
+@pytest.mark.slow
 def test_a_bias_is_found_out_long_before_the_end(sit):
     """What is given up was paid for."""
     model = replying(lambda at: 2 if at < 4 else 1)
@@ -109,6 +111,7 @@ def test_too_few_pairs_to_tell_are_judged_alone(sit):
     assert {one.provenance.protocol for one in judgments} == {"batch 8 x 3, alone"}
 
 
+@pytest.mark.slow
 def test_batches_without_an_effect_stand(sit):
     """They are what the user asked for."""
     result, judgments, notes = sit(replying(lambda at: 2))

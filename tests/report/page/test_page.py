@@ -8,6 +8,9 @@ from ragforge.evaluating.summary import summarise
 from ragforge.records import Judgment, Provenance, Query
 from ragforge.report.page.page import render_html
 
+pytestmark = pytest.mark.slow
+
+
 ALLOWED = set(
     "html head meta title style body a header p h1 h2 h3 h4 div strong nav ul ol li main section "
     "table thead tbody tr th td span bdi svg desc rect line text figure figcaption details summary "

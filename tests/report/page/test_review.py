@@ -109,6 +109,7 @@ def test_script_that_would_end_its_element_is_refused(script):
         document(lang="en", head=[], body=[], css="", script=script)
 
 
+@pytest.mark.slow
 def test_ten_thousand_rows_make_a_page():
     """Nobody should have to guess how many are too many."""
     page = render_review("set", [sheet_row(query_id=f"q{number}") for number in range(10_000)])
