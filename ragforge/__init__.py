@@ -50,6 +50,7 @@ _PUBLIC = {
     "Answered": "ragforge.api.answered",
     "Grounded": "ragforge.api.answered",
     "Refreshed": "ragforge.api.outcomes",
+    "Swept": "ragforge.api.sweeping",
     "Audited": "ragforge.api.judged",
     "VersionDifference": "ragforge.api.outcomes",
     "Rederived": "ragforge.api.outcomes",

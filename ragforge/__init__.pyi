@@ -61,6 +61,7 @@ from ragforge.api.schedules import list_schedules as list_schedules
 from ragforge.api.schedules import schedule as schedule
 from ragforge.api.serving import mock_endpoint as mock_endpoint
 from ragforge.api.serving import view as view
+from ragforge.api.sweeping import Swept as Swept
 from ragforge.errors import BudgetError as BudgetError
 from ragforge.errors import ChurnError as ChurnError
 from ragforge.errors import ConfigError as ConfigError

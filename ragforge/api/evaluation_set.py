@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
 
-from ragforge.api import contents, jobs, measuring, prompts, schedules
+from ragforge.api import contents, jobs, measuring, prompts, schedules, sweeping
 from ragforge.api.cache import Cache
 from ragforge.api.call import CHUNK, GENERATE, Call, Handle, begin, check, dataset_of, every_keyword
 from ragforge.api.keywords import ChunkKeywords, EveryKeyword, GenerateKeywords
@@ -45,6 +45,7 @@ class AsyncEvaluationSet(Handle):
     grade_answers = jobs.grade_answers
     ground = jobs.ground
     refresh = jobs.refresh
+    sweep = sweeping.sweep
     render_prompt = prompts.render_prompt_in
 
     evaluate = awaited(measuring.evaluate)
@@ -96,6 +97,7 @@ class EvaluationSet(Handle):
     grade_answers = plainly(jobs.grade_answers)
     ground = plainly(jobs.ground)
     refresh = plainly(jobs.refresh)
+    sweep = plainly(sweeping.sweep)
     render_prompt = plainly(prompts.render_prompt_in)
 
     evaluate = measuring.evaluate

@@ -229,6 +229,10 @@ class RetrieveKeywords(Common, Retrieving, Model, total=False):
     """Keywords of retrieving."""
 
 
+class SweepKeywords(Common, Model, Budget, total=False):
+    """Keywords of sweeping."""
+
+
 class JudgeKeywords(AskKeywords, Judging, Pool, total=False):
     """Keywords of judging."""
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "chunk": "cut documents into chunks",
     "generate": "make queries with answers and evidence from documents or chunks",
     "retrieve": "run a retriever over the queries",
+    "sweep": "find the chunk size, splitter and retriever that find most evidence",
     "runs": "list the runs of a dataset, remove or rename one",
     "judge": "grade how well retrieved chunks answer the queries, 0-3",
     "answer": "grade the answers of a RAG system",
@@ -44,7 +45,18 @@ COMMANDS = {
 _TWO_WORDS = frozenset({("judge", "audit"), ("config", "trust")})
 """Commands of two words, in the module of the first, which alone is a command too."""
 _KEPT = dict.fromkeys(
-    ("generate", "retrieve", "judge", "answer", "ground", "evaluate", "compare", "demo", "refresh"),
+    (
+        "generate",
+        "retrieve",
+        "judge",
+        "answer",
+        "ground",
+        "evaluate",
+        "compare",
+        "demo",
+        "refresh",
+        "sweep",
+    ),
     "what was done is kept",
 )
 """Commands that keep what an interrupt leaves half done."""

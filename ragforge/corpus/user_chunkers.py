@@ -83,7 +83,11 @@ def chunker_version(spec: str) -> str:
     """
     if spec == BUILT_IN:
         return str(CHUNKING_VERSION)
-    found = find("chunkers", spec, (BUILT_IN,))
+    return source_digest(find("chunkers", spec, (BUILT_IN,)))
+
+
+def source_digest(found: object) -> str:
+    """Return the digest of the file that a user's function, class or object is in, "" if none."""
     named = found if inspect.isroutine(found) or isinstance(found, type) else type(found)
     try:
         file = inspect.getsourcefile(named)

@@ -7,7 +7,7 @@ nowhere else, as it may stand there by chance.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.corpus.text_locations import GRAM, FoldedText, documents_of
 from ragforge.evaluating.formatting import plural
@@ -23,7 +23,7 @@ _UNKNOWN: Final = RetrievedText(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _PlacedQuote:
+class PlacedQuote:
     """A quote with the letters by which it is found elsewhere."""
 
     quote: Quote
@@ -41,7 +41,7 @@ class EvidenceBasis:
         unplaced: Queries with evidence of which some has no place.
     """
 
-    quotes: Mapping[str, tuple[_PlacedQuote, ...]]
+    quotes: Mapping[str, tuple[PlacedQuote, ...]]
     texts: Mapping[str, RetrievedText]
     wordings: Mapping[str, FoldedText]
     unplaced: frozenset[str]
@@ -88,7 +88,7 @@ class EvidenceBasis:
         return sum(lengths) / len(lengths) if lengths else 0.0
 
     def _retrieved(
-        self, quotes: Sequence[_PlacedQuote], ids: Iterable[str]
+        self, quotes: Sequence[PlacedQuote], ids: Iterable[str]
     ) -> Iterator[RetrievedText]:
         for item in ids:
             text = self.texts.get(item, _UNKNOWN)
@@ -137,28 +137,50 @@ def evidence_basis(
     placed = retrieved_places(dataset, {item for of in retrieved.values() for item in of})
     doc_ids = {item.doc_id for query in answerable for item in query.evidence}
     doc_ids |= {place.doc_id for text in placed.values() for place in text.places}
-    documents = _Documents(dataset, doc_ids)
-    quotes, unplaced = {}, set()
-    for query in answerable:
-        if not query.evidence:
-            continue
-        found = _quotes(query.evidence, documents)
-        if found:
-            near = {
-                place.doc_id: None
-                for item in retrieved.get(query.query_id, ())
-                if item in placed
-                for place in placed[item].places
-            }
-            quotes[query.query_id] = tuple(_repeated(item, documents, near) for item in found)
-        else:
-            unplaced.add(query.query_id)
+    chunks = dataset.chunks() if dataset.chunks_path.exists() else ()
+    texts = documents_of(chunk for chunk in chunks if chunk.doc_id in doc_ids)
+    near = {
+        query_id: {place.doc_id for item in ids if item in placed for place in placed[item].places}
+        for query_id, ids in retrieved.items()
+    }
+    quotes, unplaced = placed_quotes(answerable, texts, near)
     return EvidenceBasis(
         quotes,
         {key: _retrieved_text(item) for key, item in placed.items()},
         {key: FoldedText(item.text) for key, item in placed.items() if item.text},
-        frozenset(unplaced),
+        unplaced,
     )
+
+
+class PlacedQuotes(NamedTuple):
+    """Quotes by their places, and the queries of which some quote has none."""
+
+    quotes: dict[str, tuple[PlacedQuote, ...]]
+    unplaced: frozenset[str]
+
+
+def placed_quotes(
+    queries: Iterable[Query], texts: Mapping[str, str], near: Mapping[str, Collection[str]]
+) -> PlacedQuotes:
+    """Return where the quotes of queries stand; those without evidence are left out.
+
+    Args:
+        queries: With their evidence.
+        texts: Documents by id.
+        near: By query, the documents in which other places of its quotes are looked for.
+    """
+    documents = _Documents(texts)
+    quotes, unplaced = {}, set()
+    for query in queries:
+        if not query.evidence:
+            continue
+        found = _quotes(query.evidence, documents)
+        if found:
+            doc_ids = sorted(near.get(query.query_id, ()))
+            quotes[query.query_id] = tuple(_repeated(item, documents, doc_ids) for item in found)
+        else:
+            unplaced.add(query.query_id)
+    return PlacedQuotes(quotes, frozenset(unplaced))
 
 
 def _retrieved_text(placed: PlacedText) -> RetrievedText:
@@ -169,9 +191,8 @@ def _retrieved_text(placed: PlacedText) -> RetrievedText:
 class _Documents:
     """Texts of documents, folded where they are looked into."""
 
-    def __init__(self, dataset: Dataset, doc_ids: Collection[str]) -> None:
-        chunks = dataset.chunks() if dataset.chunks_path.exists() else ()
-        self.texts = documents_of(chunk for chunk in chunks if chunk.doc_id in doc_ids)
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
         self._folded: dict[str, FoldedText] = {}
 
     def places(self, letters: str, doc_id: str) -> Iterator[Stretch]:
@@ -184,10 +205,10 @@ class _Documents:
             yield Stretch(doc_id, start, end)
 
 
-def _quotes(evidence: Sequence[Evidence], documents: _Documents) -> list[_PlacedQuote]:
+def _quotes(evidence: Sequence[Evidence], documents: _Documents) -> list[PlacedQuote]:
     """Return the quotes of a query with their own places; none where one of them has none."""
     own: list[Stretch] = []
-    looked_for: dict[str, _PlacedQuote] = {}
+    looked_for: dict[str, PlacedQuote] = {}
     for item in evidence:
         place = _own_place(item)
         if place is not None:
@@ -197,9 +218,9 @@ def _quotes(evidence: Sequence[Evidence], documents: _Documents) -> list[_Placed
         places = tuple(documents.places(letters, item.doc_id)) if letters else ()
         if not places:
             return []
-        looked_for[letters] = _PlacedQuote(Quote(places), letters)
+        looked_for[letters] = PlacedQuote(Quote(places), letters)
     quotes = [
-        _PlacedQuote(Quote((place,)), _letters_at(place, evidence, documents))
+        PlacedQuote(Quote((place,)), _letters_at(place, evidence, documents))
         for place in _merged(own)
     ]
     return [*quotes, *looked_for.values()]
@@ -237,7 +258,7 @@ def _letters_at(place: Stretch, evidence: Iterable[Evidence], documents: _Docume
     return FoldedText(next(of_it)).letters
 
 
-def _repeated(quote: _PlacedQuote, documents: _Documents, doc_ids: Iterable[str]) -> _PlacedQuote:
+def _repeated(quote: PlacedQuote, documents: _Documents, doc_ids: Iterable[str]) -> PlacedQuote:
     """Return a quote with the other places that it has in some documents."""
     if len(quote.letters) < GRAM:
         return quote

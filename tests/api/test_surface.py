@@ -10,7 +10,7 @@ import pytest
 
 import ragforge as rf
 from ragforge.api import keywords
-from ragforge.api.call import EVALUATE, GENERATE, JUDGE, REFRESH, RETRIEVE, Takes
+from ragforge.api.call import EVALUATE, GENERATE, JUDGE, REFRESH, RETRIEVE, SWEEP, Takes
 from ragforge.api.results import Result
 
 SNAPSHOT = Path(__file__).parents[1] / "data" / "surface.txt"
@@ -61,6 +61,7 @@ def test_the_surface_is_the_one_agreed_on():
         (JUDGE, keywords.JudgeKeywords),
         (EVALUATE, keywords.EvaluateKeywords),
         (REFRESH, keywords.RefreshKeywords),
+        (SWEEP, keywords.SweepKeywords),
         (Takes("import", ("chunk",), paid=False), keywords.ChunkKeywords),
         (Takes("ask", ("model", "budget", "prompts")), keywords.AskKeywords),
     ],

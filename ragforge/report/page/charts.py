@@ -23,6 +23,8 @@ _LEFT: Final = 34
 _RIGHT: Final = 20
 _LINES_TOP: Final = 12
 _LINES_BOTTOM: Final = 26
+CHART_HEIGHT: Final = _LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM
+"""Of a line chart, `WIDTH` wide."""
 _MOST_BANDS: Final = 3
 """Lines up to which bands can be told apart."""
 
@@ -227,8 +229,7 @@ def line_chart(chart: Chart) -> Html:
     with_bands = sum(not line.is_dotted for line in chart.lines) <= _MOST_BANDS
     bands = [_band(line, across, up) for line in chart.lines] if with_bands else []
     lines = [_line(line, across, up, with_dots=chart.has_dots) for line in chart.lines]
-    height = _LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM
-    frame = Frame(chart.key, chart.title, chart.description, height)
+    frame = Frame(chart.key, chart.title, chart.description, CHART_HEIGHT)
     return framed(frame, join(_grid(chart, across, up)), join(bands), join(lines), class_="lines")
 
 

@@ -99,6 +99,34 @@ def document(
     return Html(f'<!DOCTYPE html>\n<html lang="{html.escape(lang)}">{page}</html>\n')
 
 
+def svg_file(drawn: Html, *, title: str, width: int, height: int, css: str) -> Html:
+    """Return a picture that is a file of its own, with its style sheet.
+
+    Args:
+        drawn: Elements of SVG.
+        title: What a screen reader says of it.
+        width: Of the picture, in its own units.
+        height: Likewise.
+        css: The style sheet: part of the program, never data.
+
+    Raises:
+        ValueError: The style sheet would end its element.
+    """
+    if "<" in css or "&" in css:
+        raise ValueError("style sheet: expected no markup")
+    inside = join([element("title", title), Html(f"<style>{css}</style>"), drawn])
+    picture = element(
+        "svg",
+        inside,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        role="img",
+    )
+    return Html(f"{picture.code}\n")
+
+
 def page_head(title: str) -> list[Html]:
     """Return the head of a page that is a file: it fits the window, and tells nobody of itself."""
     return [

@@ -1,0 +1,362 @@
+"""What a sweep found: each configuration by measures that no cutting moves, and the best of them.
+
+The configurations are held against the best one; these comparisons are one family. What is not told
+apart from the best may be the best: any of them is held against the one that is ahead, so the one
+that is truly best is missed with a chance of alpha at most (multiple comparisons with the best: Hsu
+1984, Annals of Statistics 12(3)).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ragforge.corpus.text_locations import FoldedText
+from ragforge.evaluating.evidence import PlacedQuote, placed_quotes
+from ragforge.files.set.query_selection import Chosen
+from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pairs
+from ragforge.measures.evidence_coverage import RetrievedText, RunEvidence, within
+from ragforge.measures.intervals import ConfidenceInterval
+from ragforge.measures.measure_names import Measure
+from ragforge.measures.stratified import sample_interval
+from ragforge.measures.unseen_values import interval_by_measure
+from ragforge.records import Query
+
+_FAMILY: Final = ("EvidenceR", "TokenR", "TokenP", "TokenIoU")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Configuration:
+    """How documents are cut and searched.
+
+    Args:
+        splitter: Its spec.
+        size: Characters of a chunk; None where the splitter takes no size.
+        overlap: Characters that two neighbours share.
+        retriever: Its spec.
+    """
+
+    splitter: str
+    size: int | None
+    overlap: int
+    retriever: str
+
+    @property
+    def name(self) -> str:
+        """In words: `recursive 500+100, bm25`."""
+        return f"{self.cut_name}, {self.retriever}"
+
+    @property
+    def cut_name(self) -> str:
+        """The cutting in words: `recursive 500+100`."""
+        if self.size is None:
+            return self.splitter
+        overlap = f"+{self.overlap}" if self.overlap else ""
+        return f"{self.splitter} {self.size:,}{overlap}"
+
+
+@dataclass(frozen=True, slots=True)
+class RankedConfiguration:
+    """What a configuration retrieved.
+
+    Args:
+        configuration: Which.
+        n_chunks: Chunks of all documents.
+        mean_chars: Their length in the mean.
+        rankings: By query, best first.
+        failed: Queries whose retrieval failed.
+        seconds: It took to cut, index and rank.
+        was_kept: Whether an earlier sweep did it.
+    """
+
+    configuration: Configuration
+    n_chunks: int
+    mean_chars: float
+    rankings: Mapping[str, Sequence[RetrievedText]]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    was_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """How much is taken of a ranking: k texts, or what fits into a budget of tokens.
+
+    Args:
+        cutoff, tokens: One of them.
+    """
+
+    cutoff: int | None = None
+    tokens: int | None = None
+
+    def measure(self, name: str) -> Measure:
+        """Return a measure of it."""
+        return Measure(name, self.cutoff, tokens=self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class TopResult:
+    """What the top of the rankings of a configuration holds.
+
+    Args:
+        top: How much was taken.
+        values: Interval of the mean by the measure's name.
+        prompt_tokens: What it takes of a prompt, in the mean, estimated.
+    """
+
+    top: Top
+    values: Mapping[str, ConfidenceInterval]
+    prompt_tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationResult:
+    """How a configuration did.
+
+    Args:
+        ranked: What it retrieved.
+        value: By the measure that decides.
+        tops: Each budget and cutoff.
+        prompt_tokens: At the top that the measure decides by.
+        comparison: Of it (b) with the best (a); None for the best.
+    """
+
+    ranked: RankedConfiguration
+    value: ConfidenceInterval
+    tops: tuple[TopResult, ...]
+    prompt_tokens: float
+    comparison: Comparison | None = None
+
+    @property
+    def configuration(self) -> Configuration:
+        """Which."""
+        return self.ranked.configuration
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it is told apart from the best."""
+        return self.comparison is not None and self.comparison.winner == "A"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """What a sweep found.
+
+    Args:
+        dataset: Its path.
+        decided_by: The measure, canonical.
+        results: Best first; none where nothing could be ranked.
+        n_queries: Queries measured.
+        n_documents: Documents that were cut.
+        failed: Configurations that could not be ranked, with the reason.
+        calls, cost_usd: Calls of the embedding model that this sweep made, and what they cost;
+            None where a price is not known.
+        warnings: What must be known to read it.
+    """
+
+    dataset: str
+    decided_by: str
+    results: tuple[ConfigurationResult, ...]
+    n_queries: int
+    n_documents: int
+    failed: tuple[tuple[Configuration, str], ...] = ()
+    calls: int = 0
+    cost_usd: float | None = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> ConfigurationResult:
+        """The configuration with the greatest mean; read it with `ties`."""
+        return self.results[0]
+
+    @property
+    def ties(self) -> tuple[ConfigurationResult, ...]:
+        """The configurations that are not told apart from the best, better ones first."""
+        return tuple(item for item in self.results[1:] if not item.is_worse)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepForecast:
+    """What a sweep would do.
+
+    Args:
+        dataset: Its path.
+        decided_by: The measure, canonical.
+        configurations: Each with its chunks.
+        kept: Those that an earlier sweep ranked.
+        failed: Those that cannot be cut, with the reason.
+        n_queries, n_documents: What would be asked and cut.
+        calls, cached: Calls of the embedding model, and those that the store has.
+        prompt_tokens: Of these calls.
+        cost_usd: What they would cost; None where the price is not known.
+    """
+
+    dataset: str
+    decided_by: str
+    configurations: tuple[tuple[Configuration, int], ...]
+    kept: tuple[Configuration, ...]
+    failed: tuple[tuple[Configuration, str], ...]
+    n_queries: int
+    n_documents: int
+    calls: int
+    cached: int
+    prompt_tokens: int
+    cost_usd: float | None
+
+
+def trusted_evidence(queries: Iterable[Query], texts: Mapping[str, str]) -> list[Query]:
+    """Return queries whose evidence has offsets only where the documents have the quote there.
+
+    A quote without offsets is looked for in its document.
+    """
+    return [
+        query.model_copy(
+            update={
+                "evidence": tuple(
+                    item
+                    if item.start is not None
+                    and item.end is not None
+                    and _says(texts.get(item.doc_id, "")[item.start : item.end], item.quote)
+                    else item.model_copy(update={"start": None, "end": None})
+                    for item in query.evidence
+                )
+            }
+        )
+        for query in queries
+    ]
+
+
+def _says(found: str, quote: str) -> bool:
+    return bool(found) and (
+        found == quote or FoldedText(found).letters == FoldedText(quote).letters
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SweptQueries:
+    """What configurations are measured on.
+
+    Args:
+        queries: All that could be drawn, with evidence that is trusted.
+        measured: Ids of those that are measured.
+        chosen: The part that these are; None for all.
+        texts: Documents by id.
+    """
+
+    queries: Sequence[Query]
+    measured: Collection[str]
+    chosen: Chosen | None
+    texts: Mapping[str, str]
+
+
+def measure_sweep(
+    ranked: Sequence[RankedConfiguration],
+    swept: SweptQueries,
+    tops: Sequence[Top],
+    decided_by: Measure,
+) -> list[ConfigurationResult]:
+    """Return how configurations did, best first.
+
+    Args:
+        ranked: One or more.
+        swept: What they are measured on.
+        tops: Budgets and cutoffs.
+        decided_by: The measure that decides.
+    """
+    near: dict[str, set[str]] = {}
+    for each in ranked:
+        for query_id, texts in each.rankings.items():
+            of_query = near.setdefault(query_id, set())
+            of_query.update(place.document for text in texts for place in text.places)
+    quotes = placed_quotes(swept.queries, swept.texts, near).quotes
+    found = [_measured(each, quotes, swept, tops, decided_by) for each in ranked]
+    found.sort(key=lambda pair: _order(pair[0]))
+    return _compared(found, decided_by)
+
+
+def _order(result: ConfigurationResult) -> tuple[float, float, str]:
+    mean = -1.0 if result.value.mean is None else result.value.mean
+    return -mean, result.prompt_tokens, result.configuration.name
+
+
+def _measured(
+    ranked: RankedConfiguration,
+    quotes: Mapping[str, Sequence[PlacedQuote]],
+    swept: SweptQueries,
+    tops: Sequence[Top],
+    decided_by: Measure,
+) -> tuple[ConfigurationResult, RunEvidence]:
+    design = swept.chosen.design if swept.chosen else None
+    evidence = RunEvidence(
+        {
+            key: tuple(item.quote for item in of_query)
+            for key, of_query in quotes.items()
+            if key in swept.measured
+        },
+        ranked.rankings,
+        ranked.failed.keys(),
+        design.within(quotes) if design else None,
+    )
+    results = tuple(
+        TopResult(
+            top,
+            {str(top.measure(name)): _interval(evidence, top.measure(name)) for name in _FAMILY},
+            _prompt_tokens(evidence, ranked, top),
+        )
+        for top in tops
+    )
+    top = Top(decided_by.cutoff, decided_by.tokens)
+    value = _interval(evidence, decided_by)
+    tokens = _prompt_tokens(evidence, ranked, top)
+    return ConfigurationResult(ranked, value, results, tokens), evidence
+
+
+def _interval(evidence: RunEvidence, measure: Measure) -> ConfidenceInterval:
+    values = evidence.values(measure)
+    if evidence.design is None:
+        return interval_by_measure(str(measure), values)
+    drawn = evidence.design.stratified(evidence.query_ids)
+    return sample_interval(str(measure), values, drawn)
+
+
+def _prompt_tokens(evidence: RunEvidence, ranked: RankedConfiguration, top: Top) -> float:
+    taken = {
+        query_id: float(
+            sum(
+                text.n_tokens
+                for text in within(
+                    ranked.rankings.get(query_id, ()), cutoff=top.cutoff, tokens=top.tokens
+                )
+            )
+        )
+        for query_id in evidence.query_ids
+    }
+    return evidence.mean(taken) or 0.0
+
+
+def _compared(
+    found: Sequence[tuple[ConfigurationResult, RunEvidence]], measure: Measure
+) -> list[ConfigurationResult]:
+    """Return results with the comparison of each with the first."""
+    (best, best_evidence), *others = found
+    of_best = dict(zip(best_evidence.query_ids, best_evidence.values(measure), strict=True))
+    pairs = []
+    for result, evidence in others:
+        own = dict(zip(evidence.query_ids, evidence.values(measure), strict=True))
+        shared = sorted(of_best.keys() & own.keys())
+        design = best_evidence.design
+        pairs.append(
+            RunPair(
+                best.configuration.name,
+                result.configuration.name,
+                str(measure),
+                [of_best[key] for key in shared],
+                [own[key] for key in shared],
+                drawn=design.stratified(shared) if design else None,
+            )
+        )
+    comparisons = compare_pairs(pairs, ALPHA)
+    compared = (
+        replace(result, comparison=comparison)
+        for (result, _), comparison in zip(others, comparisons, strict=True)
+    )
+    return [best, *compared]

@@ -1,0 +1,1 @@
+"""Sweeps: which way of cutting and searching documents finds most evidence."""

@@ -1,0 +1,589 @@
+"""Sweeping: each configuration cuts the documents, ranks them for the queries, and is measured.
+
+What is ranked by words is done by several processes; local models and endpoints work in this one,
+as they take all cores, or a budget, by themselves. Each configuration is written when it is done:
+a sweep that was stopped or killed goes on where it was, and a new size adds to the old ones.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from ragforge.config import Settings
+from ragforge.corpus.chunk_files import corpus_documents
+from ragforge.corpus.documents import Document
+from ragforge.corpus.formats import FORMATS, suffix_of
+from ragforge.corpus.origins.fetching import fetch_documents
+from ragforge.corpus.sized_chunkers import splitter_version
+from ragforge.corpus.text_locations import documents_of
+from ragforge.errors import CallError, DataError, RagforgeError, UsageError
+from ragforge.evaluating.evidence import placed_quotes
+from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.sweep import (
+    Configuration,
+    RankedConfiguration,
+    SweepForecast,
+    SweepReport,
+    SweptQueries,
+    measure_sweep,
+    trusted_evidence,
+)
+from ragforge.files.atomic import MIRRORS, make_own_place, write_whole
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.paths import require_own_place
+from ragforge.llm.embedder import EndpointEmbedder
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.backend import count_embeddings, embedder_of
+from ragforge.pipeline.job import Job
+from ragforge.pipeline.retrieving import embed_chunks
+from ragforge.pipeline.sweep.plan import SweepPlan
+from ragforge.pipeline.sweep.rankings import (
+    RankingRecorder,
+    Wanted,
+    cut,
+    digest,
+    kept_rankings,
+)
+from ragforge.plugins import HandedOver, find
+from ragforge.records import Chunk
+from ragforge.report.sweep import sweep_json
+from ragforge.retrieval import Buildable, Retriever
+from ragforge.retrieval.local_models import LOCAL_MODELS, version_of
+from ragforge.retrieval.retrievers import FUSED, GROUP, RERANKED, make_retriever
+
+FOLDER: Final = "sweep"
+"""In the own place of a set: rankings by configuration, and `sweep.json`, the last result."""
+RESULT: Final = "sweep.json"
+_BY_WORDS: Final = frozenset({"bm25", "chargram"})
+_DENSE: Final = "dense"
+_LARGE: Final = 200_000_000
+"""Characters of documents from which on one process is enough for the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What is cut, and what is asked.
+
+    Args:
+        documents: Whole.
+        asked: Text by id of the queries that are measured.
+        swept: The same queries, as measuring takes them.
+        n_left_out: Queries of the part that have no evidence, or some without a place.
+    """
+
+    documents: Sequence[Document]
+    asked: Mapping[str, str]
+    swept: SweptQueries
+    n_left_out: int
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is left to do, and what is done.
+
+    Args:
+        plan: What is tried.
+        wanted: How much of each ranking.
+        paths: Where the rankings of each configuration are kept.
+        ranked: Those that are there.
+        failed: Those that cannot be, with the reason.
+    """
+
+    plan: SweepPlan
+    wanted: Wanted
+    paths: Mapping[Configuration, Path]
+    ranked: dict[Configuration, RankedConfiguration] = field(default_factory=dict)
+    failed: dict[Configuration, str] = field(default_factory=dict)
+
+    @property
+    def left(self) -> list[Configuration]:
+        """Configurations that are neither."""
+        done = self.ranked.keys() | self.failed.keys()
+        return [item for item in self.plan.configurations if item not in done]
+
+
+async def sweep_dataset(
+    dataset: Dataset,
+    plan: SweepPlan,
+    documents: Sequence[str | Path],
+    job: Job,
+    *,
+    n_processes: int = 1,
+) -> SweepReport:
+    """Try all configurations of a plan on the queries of a set, and write `sweep.json`.
+
+    Args:
+        dataset: Has queries with evidence. Where a part of them is chosen, only that is measured.
+        plan: What to try.
+        documents: Files, folders and origins; the documents that the chunks of the set were cut
+            from where empty.
+        job: Models and budget. Its observer is told of two stages, `sweep` and `embed`.
+        n_processes: For what is ranked by words.
+
+    Raises:
+        UsageError, ConfigError: A retriever cannot be made, or no configuration worked.
+        DataError: The documents cannot be read, no query has evidence that stands in them, or the
+            disk is full; what was ranked until then is kept.
+        EndpointError, BudgetError: It was stopped; likewise.
+    """
+    spending = _Spending(job.observer)
+    sources = _sources(dataset, documents, job)
+    work = _begun(dataset, plan, sources, job.settings)
+    n_kept = len(work.ranked)
+    left = work.left
+    if left:
+        job.observer(
+            Event("note", message=f"{len(left)} configurations to rank, {n_kept} are there")
+        )
+        if sum(len(document.text) for document in sources.documents) > _LARGE:
+            n_processes = 1
+        by_words = [item for item in left if _is_for_processes(item)] if n_processes > 1 else []
+        await _rank_in_processes(work, sources, by_words, n_processes, job.observer)
+        counted = Job(job.settings, spending, job.mode, job.account)
+        await _rank_here(work, sources, dataset, counted)
+    report = _report(dataset, work, sources, spending)
+    write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
+    return report
+
+
+async def forecast_sweep(
+    dataset: Dataset, plan: SweepPlan, documents: Sequence[str | Path], job: Job
+) -> SweepForecast:
+    """Cut the documents and count what a sweep would do, without ranking or asking anything.
+
+    Args:
+        dataset: As for `sweep_dataset`.
+        plan: Likewise.
+        documents: Likewise.
+        job: In a dry run.
+
+    Raises:
+        UsageError, DataError: As for `sweep_dataset`.
+    """
+    sources = _sources(dataset, documents, job)
+    work = _begun(dataset, plan, sources, job.settings)
+    n_chunks = {item: each.n_chunks for item, each in work.ranked.items()}
+    texts = list(sources.asked.values())
+    async with embedder_of(job, dataset) as embedder:
+        for chunks, configurations in _cuttings(work, sources, work.left):
+            n_chunks |= dict.fromkeys(configurations, len(chunks))
+            if any(_has_part(item.retriever, _DENSE) for item in configurations):
+                _require_embedder(embedder)
+                assert embedder is not None
+                await count_embeddings(embedder, chunks, texts)
+                texts = []
+        estimate = embedder.estimate() if embedder else {}
+    cost = estimate.get("cost_usd", 0.0)
+    return SweepForecast(
+        dataset=str(dataset.path),
+        decided_by=str(plan.decided_by),
+        configurations=tuple(n_chunks.items()),
+        kept=tuple(work.ranked),
+        failed=tuple(work.failed.items()),
+        n_queries=len(sources.asked),
+        n_documents=len(sources.documents),
+        calls=_int(estimate.get("calls", 0)),
+        cached=_int(estimate.get("cached", 0)),
+        prompt_tokens=_int(estimate.get("prompt_tokens", 0)),
+        cost_usd=float(cost) if isinstance(cost, int | float) else None,
+    )
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _require_embedder(embedder: EndpointEmbedder | None) -> None:
+    if embedder is None:
+        make_retriever(_DENSE, (), None)
+
+
+def _dumped(report: SweepReport) -> str:
+    import json
+
+    return json.dumps(sweep_json(report), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _folder(dataset: Dataset) -> Path:
+    return dataset.own_place / FOLDER
+
+
+class _Spending:
+    """An observer that counts calls and money on the way to another one."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.calls = 0
+        self.cost_usd: float | None = 0.0
+
+    def __call__(self, event: Event) -> None:
+        if event.name == "call" and event.outcome == "done":
+            self.calls += 1
+            cost = event.numbers.get("cost_usd")
+            known = cost is not None and self.cost_usd is not None
+            self.cost_usd = (self.cost_usd or 0.0) + (cost or 0.0) if known else None
+        self._observer(event)
+
+
+def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> _Sources:
+    part = {query.query_id: query.query for query in dataset.require_queries()}
+    read = _read(dataset, documents, job) if documents else _rebuilt(dataset)
+    texts = {document.doc_id: document.text for document in read}
+    queries = trusted_evidence(dataset.require_accepted_queries(), texts)
+    placed = placed_quotes(queries, texts, {}).quotes
+    asked = {query_id: text for query_id, text in part.items() if query_id in placed}
+    if not asked:
+        with_evidence = [query for query in queries if query.evidence]
+        raise DataError(
+            f"{dataset.path}: no query has evidence that stands in the documents"
+            + (
+                "; are they those that the set was made from, under the same names? "
+                f"The set names {with_evidence[0].evidence[0].doc_id!r:.80}"
+                if with_evidence
+                else ": a sweep measures where quotes stand; `ragforge generate` makes queries "
+                "with quotes, and `ragforge import` takes them as {doc_id, quote}"
+            )
+        )
+    swept = SweptQueries(queries, frozenset(asked), dataset.chosen, texts)
+    return _Sources(read, dict(sorted(asked.items())), swept, len(part) - len(asked))
+
+
+def _read(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> list[Document]:
+    settings, mirrors = job.settings.chunk, dataset.own_place / MIRRORS
+    with fetch_documents(documents, mirrors, job.observer, settings) as paths:
+        told = paths.observer_naming_origins(job.observer)
+        return list(corpus_documents(paths, settings, told))
+
+
+def _rebuilt(dataset: Dataset) -> list[Document]:
+    """Return the documents that the chunks of a set were cut from, as far as these hold them."""
+    if not dataset.chunks_path.exists():
+        raise DataError(f"{dataset.path}: has no chunks; name the corpus: --documents DIR")
+    documents = []
+    for doc_id, text in documents_of(dataset.chunks()).items():
+        form = FORMATS.get(suffix_of(doc_id.partition("#")[0]), "text")
+        documents.append(Document(doc_id, "", text, "row" if form == "export" else form))
+    return documents
+
+
+def _begun(dataset: Dataset, plan: SweepPlan, sources: _Sources, settings: Settings) -> _Work:
+    """Return the work with what earlier sweeps did."""
+    folder = _folder(dataset)
+    make_own_place(dataset.own_place)
+    require_own_place(dataset.own_place)
+    corpus = digest(
+        [[item.doc_id, item.title, item.format, item.text] for item in sources.documents]
+    )
+    asked = digest(sources.asked)
+    paths = {
+        item: folder / f"{digest(corpus, asked, *_key(item, settings))}.json"
+        for item in plan.configurations
+    }
+    wanted = Wanted.at_least(plan.most_texts, plan.most_tokens)
+    work = _Work(plan, wanted, paths)
+    least = Wanted(plan.most_texts, plan.most_tokens)
+    for item, path in paths.items():
+        kept = None if _is_held(item) else kept_rankings(path, item, least)
+        if kept is not None:
+            work.ranked[item] = kept
+    return work
+
+
+def _key(item: Configuration, settings: Settings) -> list[object]:
+    versions = [version_of(name) for name in LOCAL_MODELS if _has_part(item.retriever, name)]
+    model = settings.model if _has_part(item.retriever, _DENSE) else None
+    endpoint = [model.embedding_model, model.base_url] if model else []
+    cutting = [str(item.splitter), splitter_version(item.splitter), item.size, item.overlap]
+    return [cutting, str(item.retriever), versions, endpoint, _source_digest(item.retriever)]
+
+
+def _source_digest(retriever: str) -> str:
+    """Return the digest of the file of a user's retriever; "" for a built-in one."""
+    if ":" not in retriever:
+        return ""
+    from ragforge.corpus.user_chunkers import source_digest
+
+    return source_digest(find(GROUP, retriever.partition(RERANKED)[0]))
+
+
+def _parts(retriever: str) -> list[str]:
+    return [part for of in retriever.split(RERANKED) for part in of.split(FUSED)]
+
+
+def _has_part(retriever: str, name: str) -> bool:
+    return name in _parts(retriever)
+
+
+def _is_held(item: Configuration) -> bool:
+    """Whether a splitter or retriever is an object of the caller, of which no digest tells all."""
+    return isinstance(item.splitter, HandedOver) or isinstance(item.retriever, HandedOver)
+
+
+def _is_for_processes(item: Configuration) -> bool:
+    return not _is_held(item) and _BY_WORDS.issuperset(_parts(item.retriever))
+
+
+def _cut_key(item: Configuration) -> tuple[str, int | None, int]:
+    return item.splitter, item.size, item.overlap
+
+
+def _cuttings(
+    work: _Work, sources: _Sources, configurations: Iterable[Configuration]
+) -> Iterator[tuple[list[Chunk], list[Configuration]]]:
+    """Yield the chunks of each cutting with its configurations; those that fail are noted."""
+    for _, of_cutting in groupby(configurations, _cut_key):
+        listed = list(of_cutting)
+        try:
+            chunks = cut(listed[0], sources.documents)
+        except UsageError as error:
+            work.failed |= dict.fromkeys(listed, str(error))
+            continue
+        yield chunks, listed
+
+
+@dataclass(frozen=True, slots=True)
+class _RankTask:
+    """The configurations of a cutting that a process ranks.
+
+    Args:
+        documents: Whole.
+        asked: Text of the queries by id.
+        wanted: How much of each ranking.
+        files: Where the rankings go.
+    """
+
+    documents: Sequence[Document]
+    asked: Mapping[str, str]
+    wanted: Wanted
+    files: Mapping[Configuration, Path]
+
+
+def _rank_cutting(task: _RankTask) -> dict[Configuration, str]:
+    """Rank in a process of its own; return what failed, with the reason."""
+    begun = time.perf_counter()
+    try:
+        chunks = cut(next(iter(task.files)), task.documents)
+    except UsageError as error:
+        return dict.fromkeys(task.files, str(error))
+    cut_s = time.perf_counter() - begun
+    for configuration, path in task.files.items():
+        begun = time.perf_counter()
+        retriever = make_retriever(configuration.retriever, chunks, None)
+        recorder = RankingRecorder(chunks, task.wanted)
+        asyncio.run(_ask(retriever, recorder, task.asked, 1))
+        recorder.write(path, configuration, cut_s + time.perf_counter() - begun)
+    return {}
+
+
+def _begin_process() -> None:
+    """Leave interrupts to the parent, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    from multiprocessing.connection import wait
+
+    wait([sentinel])
+    os._exit(1)
+
+
+@contextmanager
+def _pool(n: int) -> Iterator[ProcessPoolExecutor]:
+    # Forked, a process would copy locks that threads of the caller hold.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(n, mp_context=context, initializer=_begin_process)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+async def _rank_in_processes(
+    work: _Work,
+    sources: _Sources,
+    configurations: Sequence[Configuration],
+    n_processes: int,
+    observer: Observer,
+) -> None:
+    if not configurations:
+        return
+    cuttings = [list(of) for _, of in groupby(configurations, _cut_key)]
+    with ExitStack() as stack:
+        stack.enter_context(_stage(observer, "sweep", len(configurations)))
+        pool = stack.enter_context(_pool(min(n_processes, len(cuttings))))
+        futures: dict[Future[dict[Configuration, str]], list[Configuration]] = {}
+        for listed in cuttings:
+            files = {item: work.paths[item] for item in listed}
+            task = _RankTask(sources.documents, sources.asked, work.wanted, files)
+            futures[pool.submit(_rank_cutting, task)] = listed
+        waiting = {asyncio.wrap_future(future): listed for future, listed in futures.items()}
+        pending = set(waiting)
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for future in done:
+                work.failed |= future.result()
+                for item in waiting[future]:
+                    if item not in work.failed:
+                        _take(work, item)
+                    _tell(observer, "sweep")
+
+
+async def _rank_here(work: _Work, sources: _Sources, dataset: Dataset, job: Job) -> None:
+    left = work.left
+    if not left:
+        return
+    async with embedder_of(job, dataset) as embedder:
+        try:
+            for chunks, configurations in _cuttings(work, sources, left):
+                for item in configurations:
+                    await _rank_one(work, item, chunks, sources, dataset, embedder, job)
+        finally:
+            spent = embedder.spent() if embedder else None
+            if spent is not None:
+                dataset.note(spent=spent)
+
+
+async def _rank_one(
+    work: _Work,
+    item: Configuration,
+    chunks: Sequence[Chunk],
+    sources: _Sources,
+    dataset: Dataset,
+    embedder: EndpointEmbedder | None,
+    job: Job,
+) -> None:
+    begun = time.perf_counter()
+    model = job.settings.model
+    retriever = make_retriever(
+        item.retriever,
+        chunks,
+        embedder,
+        folder=dataset.own_place,
+        note=lambda text: job.observer(Event("note", message=text)),
+        timeout_s=model.timeout_s,
+    )
+    await embed_chunks([retriever], job.observer)
+    recorder = RankingRecorder(chunks, work.wanted)
+    try:
+        await _ask(retriever, recorder, sources.asked, model.concurrency)
+    except (UsageError, DataError) as error:
+        work.failed[item] = str(error)
+        return
+    if len(recorder.failed) == len(sources.asked):
+        work.failed[item] = (
+            f"failed on all queries; the first: {next(iter(recorder.failed.values()))}"
+        )
+        return
+    recorder.write(work.paths[item], item, time.perf_counter() - begun)
+    _take(work, item)
+
+
+def _take(work: _Work, item: Configuration) -> None:
+    ranked = kept_rankings(work.paths[item], item, work.wanted, was_kept=False)
+    if ranked is None:
+        raise DataError(f"{work.paths[item]}: was written and cannot be read again")
+    work.ranked[item] = ranked
+
+
+async def _ask(
+    retriever: Retriever, recorder: RankingRecorder, asked: Mapping[str, str], at_once: int
+) -> None:
+    """Ask a retriever all queries; one that fails is noted."""
+    if isinstance(retriever, Buildable):
+        await retriever.build()
+    places = asyncio.Semaphore(max(1, at_once))
+    stopped: list[RagforgeError] = []
+
+    async def ask(query_id: str, text: str) -> None:
+        async with places:
+            if not stopped:
+                await _ask_one(retriever, recorder, query_id, text, stopped)
+
+    async with asyncio.TaskGroup() as group:
+        for query_id, text in asked.items():
+            group.create_task(ask(query_id, text))
+    if stopped:
+        raise stopped[0]
+
+
+async def _ask_one(
+    retriever: Retriever,
+    recorder: RankingRecorder,
+    query_id: str,
+    text: str,
+    stopped: list[RagforgeError],
+) -> None:
+    """Ask one query; an error that every query would meet is added to the list."""
+    try:
+        recorder.take(query_id, await retriever.retrieve(text, recorder.depth))
+    except CallError as error:
+        recorder.fail(query_id, str(error))
+    except RagforgeError as error:
+        stopped.append(error)
+    except Exception as error:  # noqa: BLE001  # a user's retriever may raise anything
+        recorder.fail(query_id, f"{type(error).__name__}: {error}")
+
+
+@contextmanager
+def _stage(observer: Observer, name: str, total: int) -> Iterator[None]:
+    observer(Event("stage.start", name, numbers={"total": float(total)}))
+    try:
+        yield
+    finally:
+        observer(Event("stage.end", name))
+
+
+def _tell(observer: Observer, stage: str) -> None:
+    observer(Event("unit", stage, "done"))
+    observer(Event("tick", stage))
+
+
+def _report(dataset: Dataset, work: _Work, sources: _Sources, spending: _Spending) -> SweepReport:
+    ranked = [work.ranked[item] for item in work.plan.configurations if item in work.ranked]
+    if not ranked:
+        first = next(iter(work.failed.values()))
+        raise UsageError(
+            f"no configuration of {len(work.failed)} could be ranked; the first: {first}"
+        )
+    results = measure_sweep(ranked, sources.swept, work.plan.tops, work.plan.decided_by)
+    return SweepReport(
+        dataset=str(dataset.path),
+        decided_by=str(work.plan.decided_by),
+        results=tuple(results),
+        n_queries=len(sources.asked),
+        n_documents=len(sources.documents),
+        failed=tuple(work.failed.items()),
+        calls=spending.calls,
+        cost_usd=spending.cost_usd,
+        warnings=tuple(_warnings(ranked, sources)),
+    )
+
+
+def _warnings(ranked: Sequence[RankedConfiguration], sources: _Sources) -> Iterator[str]:
+    if sources.n_left_out:
+        yield (
+            f"{plural(sources.n_left_out, 'query', 'queries')} left out: they have no evidence, or "
+            "some of it has no place in the documents"
+        )
+    if len(sources.asked) == 1:
+        yield "one query tells nothing of others: no interval, and nothing is told apart"
+    for each in ranked:
+        if each.failed:
+            first = next(iter(each.failed.values()))
+            yield (
+                f"{each.configuration.name}: failed on {len(each.failed)} of {len(sources.asked)} "
+                f"queries, which have no value; the first: {first}"
+            )

@@ -1,0 +1,292 @@
+"""A sweep as a document and as JSON: the best, what is not told apart from it, and the table."""
+
+from collections.abc import Iterator, Mapping
+
+from ragforge.evaluating.formatting import (
+    MISSING,
+    Table,
+    number,
+    plural,
+    signed,
+    with_ends,
+)
+from ragforge.evaluating.sweep import (
+    Configuration,
+    ConfigurationResult,
+    SweepForecast,
+    SweepReport,
+    TopResult,
+)
+from ragforge.measures.comparing import Comparison
+from ragforge.measures.intervals import ConfidenceInterval
+from ragforge.measures.measure_names import parse_measure
+from ragforge.report.document import Block, Document, Listing, Notice
+from ragforge.report.text import REPORT_LAYOUT
+
+_NAMED = 5
+"""Configurations named in a sentence; the table has all."""
+
+
+def sweep_document(report: SweepReport) -> Document:
+    """Return what a sweep found, in the order of reading."""
+    return Document(f"Sweep of {report.dataset}", tuple(_lead(report)), tuple(_blocks(report)))
+
+
+def tops_tables(report: SweepReport) -> Iterator[Table]:
+    """Yield a table of all measures for each budget and cutoff."""
+    for at, top in enumerate(report.best.tops):
+        results = [item.tops[at] for item in report.results]
+        rows = tuple(
+            (
+                item.configuration.name,
+                *(_value(value) for value in result.values.values()),
+                f"{result.prompt_tokens:,.0f}",
+            )
+            for item, result in zip(report.results, results, strict=True)
+        )
+        headers = ("configuration", *results[0].values, "tokens in prompt")
+        yield Table(_top_title(top), headers, rows, "")
+
+
+def sweep_text(report: SweepReport) -> str:
+    """Return the document as text for a terminal."""
+    return REPORT_LAYOUT.document(sweep_document(report))
+
+
+def verdict(report: SweepReport) -> str:
+    """Return the best and what is not told apart from it, in a sentence."""
+    best = f"{report.best.configuration.name} ({_value(report.best.value)})"
+    if len(report.results) == 1:
+        return f"The only configuration: {best}."
+    if report.best.value.low is None:
+        return f"First by {report.decided_by}: {best}. Nothing can be told apart by one query."
+    ties = [item.configuration.name for item in report.ties]
+    if not ties:
+        return f"Best by {report.decided_by}: {best}. All others are told apart from it."
+    shown = "; ".join(ties[:_NAMED])
+    more = f"; and {len(ties) - _NAMED} more" if len(ties) > _NAMED else ""
+    return (
+        f"First by {report.decided_by}: {best}. Not told apart from the best ({len(ties)} of "
+        f"{len(report.results) - 1} others): {shown}{more}."
+    )
+
+
+def _lead(report: SweepReport) -> Iterator[str]:
+    n_configurations = plural(len(report.results), "configuration")
+    yield (
+        f"{n_configurations} on {plural(report.n_queries, 'query', 'queries')} and "
+        f"{plural(report.n_documents, 'document')}; no judge is asked: where the quotes stand is "
+        "known"
+    )
+    yield verdict(report)
+
+
+def _blocks(report: SweepReport) -> Iterator[Block]:
+    for warning in report.warnings:
+        yield Notice("Note", warning)
+    yield _decision_table(report)
+    yield _curve_table(report)
+    if report.failed:
+        yield Listing("not ranked", tuple(f"{item.name}: {why}" for item, why in report.failed))
+    yield Listing("", (_cost(report),))
+
+
+def _decision_table(report: SweepReport) -> Table:
+    rows = tuple(
+        (
+            *_cells(item.configuration),
+            f"{item.ranked.n_chunks:,}",
+            _value(item.value),
+            f"{item.prompt_tokens:,.0f}",
+            *_against_best(item.comparison),
+        )
+        for item in report.results
+    )
+    headers = (
+        *_HEADERS,
+        "chunks",
+        f"{report.decided_by} [95 %]",
+        "tokens in prompt",
+        "less than the best by",
+        "p corrected",
+        "",
+    )
+    n_compared = len(report.results) - 1
+    note = (
+        f"Differences are paired, over the same queries; intervals and p are corrected for "
+        f"{plural(n_compared, 'comparison')} with the best (Holm). What is not told apart from it "
+        "may be the best; more queries tell more apart. Tokens in the prompt are means, estimated."
+        if n_compared
+        else ""
+    )
+    return Table("Configurations, best first", headers, rows, note)
+
+
+def _curve_table(report: SweepReport) -> Table:
+    """Return the values of the measure that decides at every budget and cutoff."""
+    name = parse_measure(report.decided_by).name
+    measures = [str(top.top.measure(name)) for top in report.best.tops]
+    rows = tuple(
+        (
+            item.configuration.name,
+            *(
+                _value(top.values[measure])
+                for top, measure in zip(item.tops, measures, strict=True)
+            ),
+        )
+        for item in report.results
+    )
+    title = "The same at every budget and cutoff, with intervals of each mean"
+    return Table(title, ("configuration", *measures), rows, "")
+
+
+def _top_title(top: TopResult) -> str:
+    if top.top.tokens is not None:
+        return f"Within {top.top.tokens:,} tokens of a prompt"
+    return f"In the first {top.top.cutoff}"
+
+
+_HEADERS = ("splitter", "size", "overlap", "retriever")
+
+
+def _cells(item: Configuration) -> tuple[str, ...]:
+    size = MISSING if item.size is None else f"{item.size:,}"
+    return item.splitter, size, str(item.overlap), item.retriever
+
+
+def _against_best(comparison: Comparison | None) -> tuple[str, str, str]:
+    if comparison is None:
+        return MISSING, MISSING, "first"
+    ends = comparison.interval
+    low, high = (ends.low, ends.high) if ends else (None, None)
+    difference = comparison.diff
+    shown = signed(difference)
+    if difference is not None and low is not None and high is not None:
+        shown = f"{shown} [{signed(low)}, {signed(high)}]"
+    told = "worse" if comparison.winner == "A" else "not told apart"
+    return shown, number(comparison.p_corrected), told
+
+
+def _value(value: ConfidenceInterval) -> str:
+    return with_ends(value.mean, value.low, value.high)
+
+
+def _cost(report: SweepReport) -> str:
+    kept = sum(item.ranked.was_kept for item in report.results)
+    cost = "cost unknown" if report.cost_usd is None else f"{report.cost_usd:.4f} USD"
+    return (
+        f"{plural(report.calls, 'call')} of the embedding model, {cost}; "
+        f"{len(report.results) - kept} configurations ranked now, {kept} kept from before"
+    )
+
+
+def sweep_json(report: SweepReport) -> dict[str, object]:
+    """Return what `--json` prints."""
+    return {
+        "dataset": report.dataset,
+        "decided_by": report.decided_by,
+        "n_queries": report.n_queries,
+        "n_documents": report.n_documents,
+        "best": configuration_json(report.best.configuration),
+        "not_told_apart": [configuration_json(item.configuration) for item in report.ties],
+        "verdict": verdict(report),
+        "configurations": [_result_json(item) for item in report.results],
+        "failed": [{**configuration_json(item), "reason": why} for item, why in report.failed],
+        "calls": report.calls,
+        "cost_usd": report.cost_usd,
+        "warnings": list(report.warnings),
+    }
+
+
+def configuration_json(item: Configuration) -> dict[str, object]:
+    """Return a configuration as it was asked for."""
+    return {
+        "splitter": str(item.splitter),
+        "size": item.size,
+        "overlap": item.overlap,
+        "retriever": str(item.retriever),
+    }
+
+
+def _result_json(item: ConfigurationResult) -> dict[str, object]:
+    return {
+        **configuration_json(item.configuration),
+        "chunks": item.ranked.n_chunks,
+        "mean_chars": round(item.ranked.mean_chars, 1),
+        "value": _interval_json(item.value),
+        "prompt_tokens": round(item.prompt_tokens, 1),
+        "against_best": _comparison_json(item.comparison),
+        "tops": [
+            {
+                "tokens": top.top.tokens,
+                "k": top.top.cutoff,
+                "prompt_tokens": round(top.prompt_tokens, 1),
+                "measures": {name: _interval_json(value) for name, value in top.values.items()},
+            }
+            for top in item.tops
+        ],
+        "failed_queries": dict(item.ranked.failed),
+        "seconds": item.ranked.seconds,
+        "kept": item.ranked.was_kept,
+    }
+
+
+def _comparison_json(comparison: Comparison | None) -> dict[str, object] | None:
+    if comparison is None:
+        return None
+    ends = comparison.interval
+    return {
+        "diff": comparison.diff,
+        "low": ends.low if ends else None,
+        "high": ends.high if ends else None,
+        "level": comparison.level,
+        "p": comparison.p,
+        "p_corrected": comparison.p_corrected,
+        "n": comparison.n,
+        "is_worse": comparison.winner == "A",
+    }
+
+
+def _interval_json(value: ConfidenceInterval) -> Mapping[str, object]:
+    return {"mean": value.mean, "low": value.low, "high": value.high, "n": value.n}
+
+
+def forecast_text(forecast: SweepForecast) -> str:
+    """Return what a sweep would do as text."""
+    kept = set(forecast.kept)
+    rows = tuple(
+        (*_cells(item), f"{n_chunks:,}", "there" if item in kept else "to rank")
+        for item, n_chunks in forecast.configurations
+    )
+    table = REPORT_LAYOUT.table(Table("", (*_HEADERS, "chunks", ""), rows, ""))
+    failed = [f"not possible: {item.name}: {why}" for item, why in forecast.failed]
+    cost = "price unknown" if forecast.cost_usd is None else f"{forecast.cost_usd:.4f} USD"
+    n = len(forecast.configurations)
+    lines = [
+        f"{plural(n, 'configuration')} ({len(kept)} of them ranked before) on "
+        f"{plural(forecast.n_queries, 'query', 'queries')} and "
+        f"{plural(forecast.n_documents, 'document')}, decided by {forecast.decided_by}",
+        f"calls of the embedding model: {forecast.calls} (and {forecast.cached} in the call "
+        f"store), {forecast.prompt_tokens:,} tokens, {cost}",
+    ]
+    return "\n".join([table, "", *map(REPORT_LAYOUT.paragraph, [*failed, *lines])])
+
+
+def forecast_json(forecast: SweepForecast) -> dict[str, object]:
+    """Return what `--dry-run --json` prints."""
+    kept = set(forecast.kept)
+    return {
+        "dataset": forecast.dataset,
+        "decided_by": forecast.decided_by,
+        "n_queries": forecast.n_queries,
+        "n_documents": forecast.n_documents,
+        "configurations": [
+            {**configuration_json(item), "chunks": n_chunks, "kept": item in kept}
+            for item, n_chunks in forecast.configurations
+        ],
+        "failed": [{**configuration_json(item), "reason": why} for item, why in forecast.failed],
+        "calls": forecast.calls,
+        "cached": forecast.cached,
+        "prompt_tokens": forecast.prompt_tokens,
+        "cost_usd": forecast.cost_usd,
+    }

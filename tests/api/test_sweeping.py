@@ -1,0 +1,243 @@
+"""Sweeping: what is tried, kept, told apart and refused."""
+
+import json
+
+import pytest
+
+import ragforge as rf
+from ragforge.errors import DataError, UsageError
+
+DOCUMENTS = {
+    f"{name}.md": f"# {name.title()}\n\n"
+    + "\n\n".join(
+        f"## Part {n}\n\nThe {name} of room {n} is a device that moves {n * 7} crates an hour. "
+        f"It was built in {1900 + n} by the yard of pier {n}, and painted twice since then."
+        for n in range(1, 7)
+    )
+    for name in ("crane", "lift", "winch", "ferry")
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a set of some queries with quotes."""
+    return rf.generate(
+        DOCUMENTS, out=tmp_path_factory.mktemp("made") / "set", n=8, allow_shortfall=True
+    )
+
+
+@pytest.fixture
+def ds(made, tmp_path):
+    """Return a copy of it."""
+    import shutil
+
+    shutil.copytree(made.path, tmp_path / "set")
+    return rf.open(tmp_path / "set")
+
+
+def words(text):
+    """Cut at empty lines."""
+    return text.split("\n\n")
+
+
+def sized(text, chunk_size):
+    """Cut every so many characters."""
+    return [text[at : at + chunk_size] for at in range(0, len(text), chunk_size)]
+
+
+def raising(text):
+    """Cut nothing."""
+    raise RuntimeError("out of ink")
+
+
+def inventing(text):
+    """Cut what is not there."""
+    return ["Nobody wrote this sentence into any of the documents."]
+
+
+def test_each_combination_is_measured(ds):
+    """A table with a hole would hide the best."""
+    found = ds.sweep(sizes=[100, 300], overlaps=["0", "20%"], retrievers=["bm25", "chargram"])
+
+    assert len(found.report.results) == 2 * 2 * 2 * 2
+    assert {item.configuration.overlap for item in found.report.results} == {0, 20, 60}
+
+
+def test_the_best_comes_first(ds):
+    """What is read first must be what was asked for."""
+    found = ds.sweep(sizes=[100, 300], tokens=[50, 100])
+
+    means = [item.value.mean for item in found.report.results]
+    assert means == sorted(means, reverse=True)
+    assert found.report.decided_by == "EvidenceR(tokens=100)"
+
+
+def test_what_is_not_told_apart_is_named_beside_the_best(ds):
+    """Few queries show large differences only."""
+    found = ds.sweep(sizes=[200, 300], splitters="recursive")
+
+    assert "Not told apart from the best (1 of 1 others)" in found.verdict
+
+
+def test_a_second_sweep_ranks_only_what_is_new(ds):
+    """Another size must not cost the old ones again."""
+    ds.sweep(sizes=[100], splitters="recursive")
+
+    found = ds.sweep(sizes=[100, 300], splitters="recursive")
+
+    kept = {item.configuration.size: item.ranked.was_kept for item in found.report.results}
+    assert kept == {100: True, 300: False}
+
+
+def test_a_damaged_file_is_ranked_again(ds):
+    """A disk that was full must not decide about chunk sizes."""
+    ds.sweep(sizes=[100], splitters="recursive")
+    [path] = [p for p in (ds.path / ".ragforge" / "sweep").iterdir() if p.name != "sweep.json"]
+    path.write_text(path.read_text()[:-40])
+
+    found = ds.sweep(sizes=[100], splitters="recursive")
+
+    assert [item.ranked.was_kept for item in found.report.results] == [False]
+
+
+def test_more_tokens_than_kept_are_ranked_again(ds):
+    """A ranking that ends too early would make a large budget look small."""
+    ds.sweep(sizes=[100], splitters="recursive")
+
+    found = ds.sweep(sizes=[100], splitters="recursive", tokens=[9000])
+
+    assert [item.ranked.was_kept for item in found.report.results] == [False]
+
+
+def test_processes_rank_what_one_does(ds, tmp_path):
+    """How many cores there are must change no number."""
+    one = ds.sweep(sizes=[100, 300], processes=1).to_dict()
+    for path in (ds.path / ".ragforge" / "sweep").iterdir():
+        path.unlink()
+
+    two = ds.sweep(sizes=[100, 300], processes=2).to_dict()
+
+    for each in (*one["configurations"], *two["configurations"]):
+        each.pop("seconds")
+    assert one == two
+
+
+def test_the_documents_themselves_give_what_the_chunks_give(ds):
+    """Whoever has the documents at hand may name them."""
+    from_chunks = ds.sweep(sizes=[200], splitters="recursive")
+
+    again = ds.sweep(sizes=[200], splitters="recursive", documents=DOCUMENTS)
+
+    assert again.best.value.mean == from_chunks.best.value.mean
+
+
+def test_other_documents_are_refused(ds):
+    """Evidence that stands nowhere would make every configuration look useless."""
+    with pytest.raises(DataError, match="no query has evidence that stands in the documents"):
+        ds.sweep(documents={"other.md": "# Other\n\nNothing of it is here, not a word.\n"})
+
+
+def test_a_function_is_told_the_size(ds):
+    """Splitters of frameworks take one."""
+    found = ds.sweep(sizes=[100, 300], splitters=[sized])
+
+    assert sorted(item.configuration.size for item in found.report.results) == [100, 300]
+
+
+def test_a_function_without_a_size_is_tried_once(ds):
+    """It cuts the same whatever the size."""
+    found = ds.sweep(sizes=[100, 300], splitters=[words])
+
+    assert [item.configuration.size for item in found.report.results] == [None]
+
+
+@pytest.mark.parametrize(
+    ("splitter", "reason"),
+    [(raising, "raised RuntimeError: out of ink"), (inventing, "is not in the document")],
+)
+def test_a_splitter_that_fails_is_named_beside_the_others(ds, splitter, reason):
+    """One broken candidate must not cost the sweep."""
+    found = ds.sweep(sizes=[200], splitters=["recursive", splitter])
+
+    [told] = found.failed.values()
+    assert reason in told
+    assert len(found.report.results) == 1
+
+
+def test_nothing_that_works_is_an_error(ds):
+    """An empty table is no result."""
+    with pytest.raises(UsageError, match="no configuration of 1 could be ranked"):
+        ds.sweep(splitters=[raising])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sizes": [100], "overlaps": [200]}, "more than the overlap"),
+        ({"sizes": ["many"]}, "expected a whole number"),
+        ({"overlaps": ["-3"]}, "expected characters, or a share"),
+        ({"splitters": "headlines"}, "did you mean headings"),
+        ({"retrievers": "http://127.0.0.1:1/search"}, "has an index of its own"),
+        ({"tokens": []}, "expected at least one of them"),
+        ({"decide_by": "nDCG@10"}, "counts chunks"),
+        ({"decide_by": "EvidenceR"}, "how much is taken of a ranking"),
+        ({"out": "sweep.png"}, "expected a name that ends in"),
+        ({"processes": 0}, "expected a number from 1"),
+        ({"sizes": list(range(30, 1100))}, "expected at most 1,000"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_tried_is_refused(ds, given, message):
+    """A slip must show before anything is ranked."""
+    with pytest.raises(UsageError, match=message):
+        ds.sweep(**given)
+
+
+def test_a_dry_run_counts_chunks_and_ranks_nothing(ds):
+    """Embeddings cost money, and chunks say how much."""
+    found = ds.sweep(sizes=[100, 300], splitters="recursive", dry_run=True)
+
+    assert [row["size"] for row in found.rows()] == [100, 300]
+    assert found.rows()[0]["chunks"] > found.rows()[1]["chunks"]
+    assert not (ds.path / ".ragforge" / "sweep").exists()
+
+
+@pytest.mark.parametrize(("name", "start"), [("s.html", "<!DOCTYPE"), ("s.svg", "<svg xmlns=")])
+def test_the_picture_is_written(ds, tmp_path, name, start):
+    """A table of two dozen rows is read by its picture."""
+    ds.sweep(sizes=[100, 300], overlaps=["0", "20%"], out=tmp_path / name)
+
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+
+
+def test_the_values_are_written(ds, tmp_path):
+    """Programs read the result."""
+    found = ds.sweep(sizes=[100, 300], out=tmp_path / "s.json")
+
+    assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8")) == found.to_dict()
+    kept = ds.path / ".ragforge" / "sweep" / "sweep.json"
+    assert json.loads(kept.read_text(encoding="utf-8")) == found.to_dict()
+
+
+def test_a_part_of_the_queries_is_measured(ds):
+    """A sweep over thousands of queries may begin with some."""
+    found = ds.part(4).sweep(sizes=[200], splitters="recursive")
+
+    assert found.report.n_queries == 4
+
+
+def test_one_query_tells_nothing_apart(ds):
+    """A single query has no spread."""
+    found = ds.part(1, by="none").sweep(sizes=[100, 300], splitters="recursive")
+
+    assert "Nothing can be told apart by one query" in found.verdict
+
+
+def test_values_are_those_of_evaluate(ds):
+    """One measure must not have two values."""
+    ds.retrieve("bm25", k=50)
+    expected = ds.evaluate("bm25", ["EvidenceR@3"])["bm25"].mean("EvidenceR@3")
+
+    found = ds.sweep(sizes=[2000], splitters="headings", k=[3], decide_by="EvidenceR@3")
+
+    assert found.best.value.mean == expected
