@@ -1,6 +1,7 @@
 """Making the retriever that a spec names: a built-in one, or one of the user's."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,62 +72,98 @@ def make_retriever(
         ConfigError: `dense` without an embedder, or a local model that is not installed.
         DataError: Two chunks have one id.
     """
+    needs = _Needs(chunks, embedder, folder, note, timeout_s, texts)
     first, model = without_reranking(spec)
     if model:
-        from ragforge.retrieval.combined import RerankedRetriever
-
-        corpus = list(chunks)
-        vectors = _vectors(_local(model, spec), folder)
-        inner_spec = _renamed(spec, first)
-        inner = make_retriever(
-            inner_spec,
-            corpus,
-            embedder,
-            folder=folder,
-            note=note,
-            timeout_s=timeout_s,
-            texts=texts,
-        )
-        return RerankedRetriever(inner, vectors, corpus, texts=texts)
+        return _reranked(_renamed(spec, first), _local(model, spec), needs)
     parts = spec.split(FUSED)
     if len(parts) > 1 and _SINGLE.issuperset(parts):
-        from ragforge.retrieval.combined import FusedRetriever
+        return _fused(parts, needs)
+    return _built_in(spec, needs) or _users(spec, needs)
 
-        corpus = list(chunks)
-        return FusedRetriever(
-            [make_retriever(part, corpus, embedder, folder=folder, note=note) for part in parts]
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What retrievers are made with; see `make_retriever`."""
+
+    chunks: Iterable[Chunk]
+    embedder: Embedder | None
+    folder: Path | None
+    note: Note
+    timeout_s: float
+    texts: "RetrievedTexts | None"
+
+    def made(self, spec: str, corpus: Iterable[Chunk]) -> Retriever:
+        """Return another retriever over the corpus, which was read."""
+        return make_retriever(
+            spec,
+            corpus,
+            self.embedder,
+            folder=self.folder,
+            note=self.note,
+            timeout_s=self.timeout_s,
+            texts=self.texts,
         )
+
+
+def _reranked(first: str, model: "LocalModel", needs: _Needs) -> Retriever:
+    from ragforge.retrieval.combined import RerankedRetriever
+
+    vectors, corpus = _vectors(model, needs.folder), list(needs.chunks)
+    return RerankedRetriever(needs.made(first, corpus), vectors, corpus, texts=needs.texts)
+
+
+def _fused(parts: Iterable[str], needs: _Needs) -> Retriever:
+    from ragforge.retrieval.combined import FusedRetriever
+
+    corpus = list(needs.chunks)
+    return FusedRetriever([needs.made(part, corpus) for part in parts])
+
+
+def _built_in(spec: str, needs: _Needs) -> Retriever | None:
+    """Return the retriever of that name; None where none is built in."""
     match spec:
         case "minilm" | "static":
             from ragforge.retrieval.combined import LocalRetriever
 
-            return LocalRetriever(chunks, _vectors(spec, folder))
+            return LocalRetriever(needs.chunks, _vectors(spec, needs.folder))
         case "bm25":
             from ragforge.retrieval.lexical import BM25Retriever
 
-            return BM25Retriever(chunks)
+            return BM25Retriever(needs.chunks)
         case "chargram":
             from ragforge.retrieval.lexical import ChargramRetriever
 
-            return ChargramRetriever(chunks)
+            return ChargramRetriever(needs.chunks)
         case "dense":
-            return _dense(chunks, embedder)
+            return _dense(needs.chunks, needs.embedder)
+    return None
+
+
+def _users(spec: str, needs: _Needs) -> Retriever:
+    """Return the retriever at an address, or of a user's object."""
     if spec.startswith(("http:", "https:")):
         from ragforge.http_service import parse_address
         from ragforge.retrieval.user_retrievers import HttpRetriever
 
         return HttpRetriever(
             parse_address(spec, "retriever"),
-            chunks,
-            timeout_s=timeout_s,
-            note=note,
-            texts=texts,
+            needs.chunks,
+            timeout_s=needs.timeout_s,
+            note=needs.note,
+            texts=needs.texts,
         )
     from ragforge.plugins import find
     from ragforge.retrieval.user_retrievers import adapt
 
-    target = find(GROUP, spec, BUILT_IN)
-    return adapt(target, spec, chunks, note=note, timeout_s=timeout_s, texts=texts)
+    return adapt(
+        find(GROUP, spec, BUILT_IN),
+        spec,
+        needs.chunks,
+        note=needs.note,
+        timeout_s=needs.timeout_s,
+        texts=needs.texts,
+    )
 
 
 def _renamed(spec: str, name: str) -> str:
