@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ragforge.api.results import Estimate, Result, plain_values
@@ -59,7 +60,7 @@ class Judged(Result):
     @property
     def grades(self) -> Mapping[int, int]:
         """How many pairs got each grade now."""
-        return {grade: self.counts.grades[grade] for grade in range(4)}
+        return MappingProxyType({grade: self.counts.grades[grade] for grade in range(4)})
 
     @property
     def summaries(self) -> tuple[QuerySummary, ...]:

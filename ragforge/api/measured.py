@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Any, Final
 
 from ragforge.api.results import Result, shown_html
@@ -50,7 +51,7 @@ class MeasuredRuns(Result):
     @property
     def runs(self) -> Mapping[str, Scores]:
         """The scores of each run by its name, in the order asked for."""
-        return self.found.scores
+        return MappingProxyType(self.found.scores)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -283,7 +284,7 @@ def evaluation_json(
         runs[name] = {
             **told,
             "depth": scores.depth,
-            "first_relevant_rank": scores.first_relevant_rank,
+            "first_relevant_rank": dict(scores.first_relevant_rank),
             "latency_s": _latency_json(latency, failures.get(name, 0)),
         }
     return {

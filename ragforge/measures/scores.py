@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from heapq import nsmallest
 from math import fsum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.errors import UsageError
@@ -46,13 +47,11 @@ class Summary(NamedTuple):
 
 
 class Scores:
-    """Values of one run; queries are sorted by id, so equal inputs give equal bytes.
+    """Values of one run, frozen; queries are sorted by id, so equal inputs give equal bytes.
 
     Attributes:
         measures: Canonical names, in the order asked for.
         rel_threshold: Lowest grade that counted as relevant where a measure named none.
-        query_ids: Queries with a value; of measures of evidence see `query_ids_of`.
-        columns: Measure to values, aligned with `query_ids_of` it.
         summaries: Measure to its means.
         failed: Judged queries whose retrieval failed: they have no value.
         judgments_failed: Queries of which every judgment failed: they have no value.
@@ -65,6 +64,22 @@ class Scores:
         design: What the queries are a sample of; None where they are all there is.
     """
 
+    measures: tuple[str, ...]
+    rel_threshold: int
+    summaries: Mapping[str, Summary]
+    failed: tuple[str, ...]
+    judgments_failed: tuple[str, ...]
+    without_judgments: tuple[str, ...]
+    missing_from_run: tuple[str, ...]
+    n_not_in_qrels: int
+    warnings: tuple[str, ...]
+    design: "Design | None"
+    _columns: Mapping[str, list[float]]
+    _summaries: Mapping[str, Summary]
+    _evidence: "RunEvidence | None"
+    _judged: Judged
+    _by_list: Judged | None
+
     def __init__(
         self,
         judged: Judged,
@@ -75,24 +90,53 @@ class Scores:
         design: "Design | None" = None,
         evidence: "RunEvidence | None" = None,
     ) -> None:
-        self.measures = tuple(columns)
-        self.rel_threshold = rel_threshold
-        self.query_ids = judged.table.query_ids
-        self.columns = columns
-        self.summaries = summaries
-        self.failed = [ranking.query_id for ranking in judged.failed]
-        self.judgments_failed = [ranking.query_id for ranking in judged.unjudgeable]
-        self.without_judgments = judged.without_judgments
-        self.missing_from_run = judged.missing_from_run
-        self.n_not_in_qrels = judged.n_not_in_qrels
         # What the lists hold is more than what has a grade.
-        self.warnings = judged.warnings if by_list is None else by_list.warnings
-        if evidence is not None:
-            self.warnings = [*self.warnings, *evidence.warnings]
-        self._evidence = evidence
-        self._judged = judged
-        self._by_list = by_list
-        self.design = design
+        warnings = judged.warnings if by_list is None else by_list.warnings
+        self.__dict__.update(
+            measures=tuple(columns),
+            rel_threshold=rel_threshold,
+            summaries=MappingProxyType(summaries),
+            failed=tuple(ranking.query_id for ranking in judged.failed),
+            judgments_failed=tuple(ranking.query_id for ranking in judged.unjudgeable),
+            without_judgments=tuple(judged.without_judgments),
+            missing_from_run=tuple(judged.missing_from_run),
+            n_not_in_qrels=judged.n_not_in_qrels,
+            warnings=(*warnings, *(() if evidence is None else evidence.warnings)),
+            design=design,
+            _columns=columns,
+            _summaries=summaries,
+            _evidence=evidence,
+            _judged=judged,
+            _by_list=by_list,
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Scores are frozen: {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Scores are frozen: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how a copy is made: what is read-only cannot be pickled."""
+        return Scores, (
+            self._judged,
+            self._columns,
+            self._summaries,
+            self.rel_threshold,
+            self._by_list,
+            self.design,
+            self._evidence,
+        )
+
+    @cached_property
+    def query_ids(self) -> tuple[str, ...]:
+        """Queries with a value; of measures of evidence see `query_ids_of`."""
+        return tuple(self._judged.table.query_ids)
+
+    @cached_property
+    def columns(self) -> Mapping[str, tuple[float, ...]]:
+        """Measure to values, aligned with `query_ids_of` it."""
+        return MappingProxyType({name: tuple(values) for name, values in self._columns.items()})
 
     def summary(self, measure: str | Measure) -> Summary:
         """Return mean and bounds of a measure, which may be named by an alias."""
@@ -102,18 +146,18 @@ class Scores:
         """Return the mean over the queries with a value; None where there are none."""
         return self.summary(measure).mean
 
-    def values(self, measure: str | Measure) -> list[float]:
+    def values(self, measure: str | Measure) -> tuple[float, ...]:
         """Return the values of a measure, aligned with `query_ids_of` it."""
         return self.columns[self._computed(measure)]
 
-    def query_ids_of(self, measure: str | Measure) -> list[str]:
+    def query_ids_of(self, measure: str | Measure) -> tuple[str, ...]:
         """Return the queries with a value of a measure, sorted.
 
         They are `query_ids`, but of measures of evidence: those whose evidence has a place in the
         documents, judged or not.
         """
         evidence = self._evidence_of(self._computed(measure))
-        return self.query_ids if evidence is None else evidence.query_ids
+        return self.query_ids if evidence is None else tuple(evidence.query_ids)
 
     def by_query(self, measure: str | Measure) -> dict[str, float]:
         """Return the values of a measure by query id; only of queries that have one."""
@@ -190,7 +234,7 @@ class Scores:
         summaries = {
             name: _sample_summary(
                 summary,
-                dict(zip(self.query_ids, self.columns[name], strict=True)),
+                dict(zip(self.query_ids, self._columns[name], strict=True)),
                 self.possible(name) if summary.n_failed else {},
                 design,
             )
@@ -200,7 +244,7 @@ class Scores:
         }
         return Scores(
             self._judged,
-            self.columns,
+            self._columns,
             summaries,
             self.rel_threshold,
             self._by_list,
@@ -209,8 +253,13 @@ class Scores:
         )
 
     @cached_property
-    def per_query(self) -> dict[str, dict[str, float]]:
+    def per_query(self) -> Mapping[str, Mapping[str, float]]:
         """Query id to measure to value; only measures of which the query has one."""
+        rows = self._rows
+        return MappingProxyType({key: MappingProxyType(values) for key, values in rows.items()})
+
+    @property
+    def _rows(self) -> dict[str, dict[str, float]]:
         if self._evidence is not None:
             by_measure = {name: self.by_query(name) for name in self.measures}
             ids = sorted({*self.query_ids, *self._evidence.query_ids})
@@ -218,37 +267,36 @@ class Scores:
                 key: {name: of[key] for name, of in by_measure.items() if key in of} for key in ids
             }
         names = self.measures
-        rows = zip(*self.columns.values(), strict=True)
+        rows = zip(*self._columns.values(), strict=True)
         return {
             query_id: dict(zip(names, row, strict=True))
             for query_id, row in zip(self.query_ids, rows, strict=True)
         }
 
     @cached_property
-    def first_relevant_rank(self) -> dict[str, int | None]:
+    def first_relevant_rank(self) -> Mapping[str, int | None]:
         """Rank of the first relevant chunk of each query with a value; None where none came."""
         judged, rel = self._relevance
         ranks = judged.columns.listed(judged.columns.first(judged.columns.hits(rel)))
-        return {
-            query_id: rank or None for query_id, rank in zip(self.query_ids, ranks, strict=True)
-        }
+        found = zip(self.query_ids, ranks, strict=True)
+        return MappingProxyType({query_id: rank or None for query_id, rank in found})
 
     @cached_property
-    def without_relevant(self) -> list[str]:
+    def without_relevant(self) -> tuple[str, ...]:
         """Queries that have no relevant chunk in the qrels: they count 0, as in trec_eval."""
         judged, rel = self._relevance
         counts = judged.columns.listed(judged.columns.n_judged(rel))
-        return [q for q, count in zip(self.query_ids, counts, strict=True) if count == 0]
+        return tuple(q for q, count in zip(self.query_ids, counts, strict=True) if count == 0)
 
     @cached_property
-    def without_hit(self) -> list[str]:
+    def without_hit(self) -> tuple[str, ...]:
         """Queries that have a relevant chunk and retrieved none."""
         hopeless = set(self.without_relevant)
         found = self.first_relevant_rank
-        return [q for q in self.query_ids if found[q] is None and q not in hopeless]
+        return tuple(q for q in self.query_ids if found[q] is None and q not in hopeless)
 
     @cached_property
-    def perfect(self) -> list[str]:
+    def perfect(self) -> tuple[str, ...]:
         """Queries whose whole ranking could not be better: nDCG without cutoff is 1.
 
         Where lists decide what is relevant, it is by the lists as well as by the grades.
@@ -257,22 +305,22 @@ class Scores:
         columns = (judged.columns for judged in sides)
         ndcg = (of.listed(FORMULAS["nDCG"].value(of, Measure("nDCG"), 1)) for of in columns)
         rows = zip(*ndcg, strict=True)
-        return [
+        return tuple(
             query_id
             for query_id, values in zip(self.query_ids, rows, strict=True)
             if all(value == 1.0 for value in values)
-        ]
+        )
 
     @cached_property
-    def unjudged(self) -> dict[str, int]:
+    def unjudged(self) -> Mapping[str, int]:
         """Chunks without a grade (or a negative one) in the top 10 of each query with a value."""
         columns = self._relevance[0].columns
         judged = columns.listed(columns.count(columns.hits(0), UNJUDGED_DEPTH))
         lengths = self._judged.table.n_retrieved
-        return {
-            query_id: min(UNJUDGED_DEPTH, length) - known
-            for query_id, length, known in zip(self.query_ids, lengths, judged, strict=True)
-        }
+        found = zip(self.query_ids, lengths, judged, strict=True)
+        return MappingProxyType(
+            {query_id: min(UNJUDGED_DEPTH, length) - known for query_id, length, known in found}
+        )
 
     @property
     def is_by_list(self) -> bool:
@@ -288,7 +336,7 @@ class Scores:
         """Return the values of a measure as an array of shape (queries,), see `query_ids_of`."""
         import numpy as np
 
-        return np.array(self.values(measure), np.float64)
+        return np.array(self._columns[self._computed(measure)], np.float64)
 
     def interval(self, measure: str | Measure, level: float = 0.95) -> "ConfidenceInterval":
         """Return a confidence interval of the mean over queries like these.
@@ -310,8 +358,8 @@ class Scores:
             from ragforge.measures.stratified import sample_interval
 
             drawn = design.stratified(self.query_ids_of(name))
-            return sample_interval(name, self.columns[name], drawn, level)
-        return interval_by_measure(name, self.columns[name], level)
+            return sample_interval(name, self._columns[name], drawn, level)
+        return interval_by_measure(name, self._columns[name], level)
 
     def set_interval(
         self, measure: str | Measure, level: float = 0.95
@@ -336,7 +384,7 @@ class Scores:
         from ragforge.measures.stratified import set_interval
 
         drawn = design.stratified(self.query_ids_of(name))
-        return set_interval(name, self.columns[name], drawn, level)
+        return set_interval(name, self._columns[name], drawn, level)
 
     def possible(self, measure: str | Measure) -> dict[str, "Interval"]:
         """Return the bounds of the value of each query with a failure, those without a value too.
@@ -363,8 +411,8 @@ class Scores:
         import pandas as pd
 
         if self._evidence is not None:
-            return pd.DataFrame(self._table, index=pd.Index(self.per_query, name="query_id"))
-        return pd.DataFrame(dict(self.columns), index=pd.Index(self.query_ids, name="query_id"))
+            return pd.DataFrame(self._table, index=pd.Index(list(self.per_query), name="query_id"))
+        return pd.DataFrame(dict(self._columns), index=pd.Index(self.query_ids, name="query_id"))
 
     def to_polars(self) -> Any:  # noqa: ANN401  # polars is no dependency
         """Return the values as a polars data frame with a column query_id and one a measure.
@@ -376,11 +424,11 @@ class Scores:
 
         if self._evidence is not None:
             return pl.DataFrame({"query_id": list(self.per_query), **self._table})
-        return pl.DataFrame({"query_id": self.query_ids, **self.columns})
+        return pl.DataFrame({"query_id": self.query_ids, **self._columns})
 
     def to_dict(self, per_query: bool = False) -> dict[str, object]:
         """Return the scores as plain mappings for JSON; values per query only when asked for."""
-        values = {"per_query": self.per_query} if per_query else {}
+        values = {"per_query": self._rows} if per_query else {}
         return {
             "measures": {name: self.summaries[name]._asdict() for name in self.measures},
             **values,
@@ -388,20 +436,20 @@ class Scores:
             "n_queries": len(self.query_ids),
             "n_not_in_qrels": self.n_not_in_qrels,
             "n_unjudged_in_top_10": sum(self.unjudged.values()),
-            "failed": self.failed,
-            "judgments_failed": self.judgments_failed,
-            "without_judgments": self.without_judgments,
-            "missing_from_run": self.missing_from_run,
-            "without_relevant": self.without_relevant,
-            "without_hit": self.without_hit,
-            "perfect": self.perfect,
-            "warnings": self.warnings,
+            "failed": list(self.failed),
+            "judgments_failed": list(self.judgments_failed),
+            "without_judgments": list(self.without_judgments),
+            "missing_from_run": list(self.missing_from_run),
+            "without_relevant": list(self.without_relevant),
+            "without_hit": list(self.without_hit),
+            "perfect": list(self.perfect),
+            "warnings": list(self.warnings),
         }
 
     @property
     def _table(self) -> dict[str, list[float | None]]:
         """Return the values by measure, of all queries with any; None where one has none of it."""
-        rows = self.per_query.values()
+        rows = self._rows.values()
         return {name: [values.get(name) for values in rows] for name in self.measures}
 
     @property
@@ -419,7 +467,7 @@ class Scores:
 
     def _computed(self, measure: str | Measure) -> str:
         name = str(parse_measure(str(measure)))
-        if name not in self.columns:
+        if name not in self._columns:
             there = ", ".join(self.measures)
             raise UsageError(f"measure {name!r} was not computed; there are: {there}")
         return name

@@ -107,3 +107,24 @@ def test_grades_that_answers_bring_are_taken(found):
 
     assert graded.to_dict()["graded_by_file"] == "other.jsonl"
     assert graded.to_dict()["judge"] is None
+
+
+def test_what_was_measured_cannot_be_changed_from_outside(measured):
+    """A list that is sorted in place would change frames and every later test without a word."""
+    scores = measured.evaluate("bad", ["RR"], quiet=True)
+    before = scores.rows()
+
+    with pytest.raises(AttributeError, match="sort"):
+        scores["bad"].values("RR").sort()
+    with pytest.raises(TypeError, match="item assignment"):
+        scores.runs["bad"] = None
+    scores.to_dict()["runs"].clear()
+    assert scores.rows() == before
+
+
+def test_counted_grades_cannot_be_changed():
+    """A change that is lost is as bad as one that is kept."""
+    judged = rf.judge_pairs([{"query": "a b", "text": "a b"}], quiet=True)
+
+    with pytest.raises(TypeError, match="item assignment"):
+        judged.grades[3] = 100

@@ -81,14 +81,14 @@ def test_a_failed_query_has_no_value_and_both_ends_as_bounds():
     scores = evaluate(qrels, {"1": ["a"]}, ["RR"], failed=["2"])
 
     assert scores.summary("RR") == Summary(mean=1.0, n=1, n_failed=1, low=0.5, high=1.0)
-    assert (list(scores.per_query), scores.failed) == (["1"], ["2"])
+    assert (list(scores.per_query), scores.failed) == (["1"], ("2",))
 
 
 def test_a_failed_query_gets_no_value_from_a_partial_ranking():
     """What came before the failure is not the retriever's answer."""
     scores = evaluate({"1": {"a": 1}, "2": {"a": 1}}, {"1": ["a"], "2": ["a"]}, failed={"2"})
 
-    assert scores.query_ids == ["1"]
+    assert scores.query_ids == ("1",)
 
 
 def test_a_query_whose_judgments_all_failed_has_no_value():
@@ -96,7 +96,7 @@ def test_a_query_whose_judgments_all_failed_has_no_value():
     scores = evaluate({"1": {"a": 1}, "2": {"a": None}}, {"1": ["a"], "2": ["a"]}, ["P@1"])
 
     assert scores.summary("P@1") == Summary(mean=1.0, n=1, n_failed=1, low=0.5, high=1.0)
-    assert scores.judgments_failed == ["2"]
+    assert scores.judgments_failed == ("2",)
 
 
 def test_the_mean_stays_inside_the_bounds_when_queries_have_no_value():

@@ -169,9 +169,9 @@ def test_queries_without_judgments_are_measured() -> None:
     scores = graded.with_evidence(evidence, ["RR", "TokenP"])
 
     assert scores.per_query == {"q1": {"RR": 1.0}, "q2": {"TokenP": 0.25}}
-    assert scores.query_ids_of("TokenP") == ["q2"]
+    assert scores.query_ids_of("TokenP") == ("q2",)
     assert scores.worst(3, "TokenP") == [("q2", 0.25)]
-    assert scores.warnings == ["told"]
+    assert scores.warnings == ("told",)
 
 
 def test_scores_of_evidence_are_computed_again_without_the_run() -> None:

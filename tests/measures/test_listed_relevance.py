@@ -92,7 +92,7 @@ def test_first_ranks_and_queries_without_hits_go_by_the_list():
     """What is drawn beside the measures must not contradict them."""
     scores = evaluate(CONTRARY, {"q": ["b"]}, ["RR"], relevant={"q": ["a"]})
 
-    assert (scores.first_relevant_rank, scores.without_hit) == ({"q": None}, ["q"])
+    assert (scores.first_relevant_rank, scores.without_hit) == ({"q": None}, ("q",))
 
 
 def test_scores_are_computed_again_with_the_lists():
@@ -192,4 +192,4 @@ def test_a_ranking_is_perfect_by_the_lists_too():
     scores = evaluate(CONTRARY, {"q": ["b", "a"]}, ["RR"], relevant={"q": ["a"]})
     first = evaluate({"q": {"a": 3, "b": 1}}, {"q": ["a", "b"]}, ["RR"], relevant={"q": ["a"]})
 
-    assert (scores.perfect, first.perfect) == ([], ["q"])
+    assert (scores.perfect, first.perfect) == ((), ("q",))

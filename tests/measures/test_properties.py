@@ -95,7 +95,7 @@ def test_the_ideal_ranking_is_perfect(grades):
     scores = evaluate({"q": grades}, {"q": ideal}, ["nDCG", "AP", "RR", "Rprec"], rel_threshold=1)
 
     assert scores.per_query["q"] == {"nDCG": 1.0, "AP": 1.0, "RR": 1.0, "Rprec": 1.0}
-    assert scores.perfect == ["q"]
+    assert scores.perfect == ("q",)
 
 
 @relaxed

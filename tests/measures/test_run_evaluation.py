@@ -13,14 +13,14 @@ def test_a_query_missing_from_the_run_counts_zero():
     """A retriever that returns nothing must not gain from it."""
     scores = evaluate({"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1.0}}, ["RR"])
 
-    assert (scores.mean("RR"), scores.missing_from_run) == (0.5, ["2"])
+    assert (scores.mean("RR"), scores.missing_from_run) == (0.5, ("2",))
 
 
 def test_an_empty_ranking_counts_zero():
     """An empty result is a result."""
     scores = evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {}, "2": {"b": 1.0}}, ["RR"])
 
-    assert (scores.mean("RR"), scores.missing_from_run) == (0.5, [])
+    assert (scores.mean("RR"), scores.missing_from_run) == (0.5, ())
 
 
 def test_a_query_only_in_the_run_is_ignored_and_counted():
@@ -35,7 +35,7 @@ def test_a_query_with_empty_judgments_is_not_counted_but_reported():
     scores = evaluate({"1": {}, "2": {"b": 1}}, {"1": {"a": 1.0}, "2": {"b": 1.0}}, ["RR"])
 
     assert (scores.mean("RR"), scores.summary("RR").n) == (1.0, 1)
-    assert scores.without_judgments == ["1"]
+    assert scores.without_judgments == ("1",)
 
 
 def test_queries_match_by_id_not_by_position():
@@ -120,10 +120,10 @@ def test_disjoint_query_ids_warn_with_examples_of_both_sides():
 
     scores = evaluate(qrels, {"1": ["a"], "2": ["a"], "3": ["a"], "4": ["a"]}, ["RR"])
 
-    assert scores.warnings == [
+    assert scores.warnings == (
         "no query of the run is judged: the qrels hold 'q1', 'q2', "
-        "the run holds '1', '2', '3', …; every value is 0"
-    ]
+        "the run holds '1', '2', '3', …; every value is 0",
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,20 +134,20 @@ def test_disjoint_query_ids_that_leave_no_value_do_not_claim_zeros(grade, option
     scores = evaluate({"q1": {"a": grade}}, {"1": ["a"]}, ["RR"], **options)
 
     assert scores.summary("RR").n == 0
-    assert scores.warnings == [
+    assert scores.warnings == (
         "no query of the run is judged: the qrels hold 'q1', the run holds '1'; "
-        "no query has a value"
-    ]
+        "no query has a value",
+    )
 
 
 def test_disjoint_chunk_ids_warn_with_examples_of_both_sides():
     """A re-chunked corpus has other ids than its old judgments."""
     scores = evaluate({"q": {"a#0": 1}}, {"q": ["a-0", "b-0"]}, ["RR"])
 
-    assert scores.warnings == [
+    assert scores.warnings == (
         "no retrieved chunk is judged: for query 'q' the qrels hold 'a#0', "
-        "the run holds 'a-0', 'b-0'"
-    ]
+        "the run holds 'a-0', 'b-0'",
+    )
 
 
 def test_qrels_without_any_judgment_warn_and_give_no_mean():
@@ -155,26 +155,26 @@ def test_qrels_without_any_judgment_warn_and_give_no_mean():
     scores = evaluate({"q": {}}, {"q": ["a"]}, ["RR"])
 
     assert (scores.mean("RR"), scores.summary("RR").n) == (None, 0)
-    assert scores.warnings == ["no query of the qrels has a judgment"]
+    assert scores.warnings == ("no query of the qrels has a judgment",)
 
 
 def test_disjoint_query_ids_warn_beside_a_failed_query():
     """One timeout must not hide that the other ids are spelled differently."""
     scores = evaluate({"q1": {"a": 1}, "q2": {"a": 1}}, {"1": ["a"]}, failed=["q2"])
 
-    assert scores.warnings == [
-        "no query of the run is judged: the qrels hold 'q1', the run holds '1'; every value is 0"
-    ]
+    assert scores.warnings == (
+        "no query of the run is judged: the qrels hold 'q1', the run holds '1'; every value is 0",
+    )
 
 
 def test_a_run_that_failed_throughout_gives_no_warning_about_ids():
     """Nothing was retrieved, so nothing is spelled differently."""
-    assert evaluate({"q": {"a": 1}}, {}, failed=["q"]).warnings == []
+    assert evaluate({"q": {"a": 1}}, {}, failed=["q"]).warnings == ()
 
 
 def test_matching_ids_give_no_warning():
     """A warning that is always there is not read."""
-    assert evaluate({"q": {"a": 1}}, {"q": ["a"]}).warnings == []
+    assert evaluate({"q": {"a": 1}}, {"q": ["a"]}).warnings == ()
 
 
 def test_measures_named_twice_are_computed_once():

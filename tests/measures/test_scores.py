@@ -1,4 +1,6 @@
 import json
+import pickle
+from copy import deepcopy
 
 import pytest
 
@@ -49,17 +51,17 @@ def test_first_relevant_rank_uses_the_threshold(scores):
 
 def test_queries_without_hit_have_something_to_find(scores):
     """A query without relevant chunks is a fault of the set, not of the retriever."""
-    assert scores.without_hit == ["miss"]
+    assert scores.without_hit == ("miss",)
 
 
 def test_queries_without_relevant_chunk_are_reported(scores):
     """They count 0 for every retriever."""
-    assert scores.without_relevant == ["none"]
+    assert scores.without_relevant == ("none",)
 
 
 def test_perfect_queries_have_the_best_ranking_not_just_a_first_hit(scores):
     """P@1 = 1 leaves the rest of the ranking unseen."""
-    assert scores.perfect == ["hit", "none"]
+    assert scores.perfect == ("hit", "none")
 
 
 def test_unjudged_counts_holes_of_the_top_ten():
@@ -126,3 +128,33 @@ def test_possible_values_are_those_of_queries_with_failures():
 def test_without_failures_every_value_is_certain(scores):
     """There is nothing to bound."""
     assert scores.possible("RR") == {}
+
+
+def test_scores_cannot_be_changed_from_outside():
+    """A sorted or zeroed list would silently corrupt frames, intervals and later tests."""
+    scores = evaluate({"q": {"a": 1}}, {"q": ["b", "a"]}, ["RR"])
+
+    with pytest.raises(AttributeError, match="frozen: 'foo'"):
+        scores.foo = 1
+    with pytest.raises(AttributeError, match="frozen: 'measures'"):
+        scores.measures = ()
+    with pytest.raises(TypeError, match="item assignment"):
+        scores.summaries["RR"] = 1
+    with pytest.raises(TypeError, match="item assignment"):
+        scores.per_query["q"]["RR"] = 1.0
+    scores.array("RR")[0] = 9.0
+    scores.by_query("RR")["q"] = 9.0
+    assert (scores.values("RR"), scores.columns["RR"]) == ((0.5,), (0.5,))
+
+
+def test_scores_are_copied_and_pickled_after_they_were_looked_at():
+    """What is read-only is of a kind that no process can hand to another."""
+    scores = evaluate({"q": {"a": 1}}, {"q": ["b", "a"]}, ["RR"])
+    seen = [scores.per_query, scores.columns, scores.first_relevant_rank, scores.unjudged]
+
+    copies = [pickle.loads(pickle.dumps(scores)), deepcopy(scores)]
+
+    assert [[of.per_query, of.columns, of.first_relevant_rank, of.unjudged] for of in copies] == [
+        seen,
+        seen,
+    ]
