@@ -175,6 +175,9 @@ def _refuse_batches(settings: Settings) -> None:
 
 
 async def _audit(samples: Sequence[Sample], names: Sequence[str], judges: Judges) -> AuditResult:
+    if judges.job.mode.dry_run and not judges.is_dry:
+        # The baseline has no calls to count.
+        return AuditResult(judges.name, estimate=judges.estimate(0))
     judge, settings = judges.judge(), judges.settings
     audited = await audit(
         samples,

@@ -342,3 +342,15 @@ def test_an_evaluation_is_told_as_it_is_kept(measured):
     [item] = kept.found.records
     [row] = measured.history("good", "RR").rows()
     assert item.evaluation.evaluation_id == row["evaluation_id"]
+
+
+def test_an_audit_that_is_only_counted_writes_nothing(measured, place):
+    """The stored audit of a model must not give way to one of the offline baseline."""
+    measured.audit_judge(2, quiet=True)
+    path = measured.path / "judge_audit.json"
+    before = path.read_bytes()
+
+    found = measured.audit_judge(3, dry_run=True, quiet=True)
+
+    assert (found.audit, path.read_bytes()) == (None, before)
+    assert found.estimate.cost_usd == 0.0
