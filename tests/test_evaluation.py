@@ -171,7 +171,7 @@ def test_whole_numbers_are_ids_like_their_digits():
 )
 def test_whole_numbers_are_ids_in_any_query(qrels, run):
     """Merged results are of mixed types, and an id that matches nothing scores 0 in silence."""
-    assert ragforge.evaluate(qrels, run, ["RR"]).values("RR") == [1.0, 1.0]
+    assert ragforge.evaluate(qrels, run, ["RR"]).values("RR") == (1.0, 1.0)
 
 
 def test_numpy_numbers_are_ids_too():
@@ -245,7 +245,7 @@ def test_only_retrieved_leaves_out_what_the_run_lacks():
     """A smoke test of ten queries is not to be measured on a thousand."""
     scores = ragforge.evaluate(QRELS, {"2": ["d"]}, ["RR"], only_retrieved=True)
 
-    assert (scores.query_ids, scores.mean("RR"), scores.missing_from_run) == (["2"], 1.0, ["1"])
+    assert (scores.query_ids, scores.mean("RR"), scores.missing_from_run) == (("2",), 1.0, ("1",))
 
 
 def test_pandas_frames_are_taken_and_given():

@@ -10,6 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final, cast
 
+from ragforge.api.arguments import refuse_other_kind
 from ragforge.api.progress import Progress, in_notebook, say
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
 from ragforge.errors import ConfigError, UsageError
@@ -64,7 +65,24 @@ def part_of(handle: Handle) -> Dataset:
     dataset = dataset_of(handle)
     if handle.wanted is None:
         return dataset
-    return dataset.choosing(choose(dataset.require_accepted_queries(), handle.wanted))
+    with naming_keywords():
+        return dataset.choosing(choose(dataset.require_accepted_queries(), handle.wanted))
+
+
+def whole_of(handle: Handle, call: str) -> Dataset:
+    """Return the files of a set for a call that is about the whole of it.
+
+    Args:
+        handle: The set.
+        call: Its name, for messages.
+
+    Raises:
+        DataError: As `dataset_of`.
+        UsageError: A part of the queries was chosen.
+    """
+    if handle.wanted is not None:
+        raise UsageError(f"{call}: is about the whole set; call it on the set, not on a part()")
+    return dataset_of(handle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +183,8 @@ def begin(
     check(takes.name, given, takes.keywords, takes.arguments)
     known = {name: value for name, value in defaults.items() if name in takes.keywords}
     keywords = {**known, **{name: value for name, value in given.items() if value is not None}}
+    for name, value in keywords.items():
+        _refuse_other_kind(takes, name, value)
     quiet = bool(keywords.get("quiet"))
     flags = {
         setting.key: _value(setting, keywords[name])
@@ -182,6 +202,25 @@ def begin(
         shown = silent if quiet else Progress(notebook=in_notebook())
         observer, named = _observer(keywords.get("observer"), stack, both(_keep(notes), shown))
         yield Call(Job(settings, observer, mode), notes, named)
+
+
+def _refuse_other_kind(takes: Takes, name: str, value: object) -> None:
+    """Refuse what is no truth value where one is meant, and one where it is not.
+
+    All else is held to its setting by `load`.
+
+    Raises:
+        UsageError: It is one of these.
+    """
+    if value is None or name in ("config", "observer"):
+        return
+    setting = takes.settings.get(name)
+    if setting is None or setting.info.annotation is bool:
+        refuse_other_kind(f"{takes.name}: {name}", value, bool)
+        return
+    extra = setting.info.json_schema_extra
+    if isinstance(value, bool) and not (isinstance(extra, dict) and "switch" in extra):
+        raise UsageError(f"{takes.name}: {name}: expected a value, got {value}")
 
 
 def check(
@@ -273,6 +312,8 @@ def _observer(given: Any, stack: ExitStack, first: Observer) -> tuple[Observer, 
     """Return who is told, with the observers that are given; and whether any is."""
     if given is None:
         return first, False
+    if not (callable(given) or isinstance(given, Iterable)):
+        raise UsageError(f"observer: expected a name or something to call, got {given!r:.80}")
     every = [given] if callable(given) or isinstance(given, str) else list(given)
     names = [item for item in every if isinstance(item, str)]
     observer = first

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
+from ragforge.api.arguments import checked
 from ragforge.api.call import CHUNK, Call, begin
 from ragforge.api.keywords import ChunkKeywords
 from ragforge.api.results import Result, plain_values
@@ -112,6 +113,7 @@ class QualityReport(Result):
         return quality_text(self.quality).rstrip()
 
 
+@checked
 def chunk(
     documents: Documents | None = None,
     *,

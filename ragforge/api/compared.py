@@ -1,8 +1,8 @@
 """Runs, or answer systems, that were compared: which is better, and whether that can be told."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from ragforge.api.results import Result, shown_html
 from ragforge.errors import UsageError
@@ -36,14 +36,28 @@ class RunComparison(Result):
 
     @property
     def winner(self) -> str | None:
-        """The run that is shown to be better than each it was held against; None for none."""
+        """The run that is shown to be better than each it was held against; None for none.
+
+        With a base that is the only run that beats it: the others are not held against each other.
+        """
         return self.winner_in(self.report.measures[0])
 
     @property
-    def outcome(self) -> str:
-        """The winner's name, TIE where none is shown to be better, UNKNOWN where none can be.
+    def better(self) -> tuple[str, ...]:
+        """The runs that are shown to be better than the base; without one, the winner alone.
 
-        A TIE does not say that they are equal: few queries show large differences only.
+        Where none beats the base and it beats all others, it is the base.
+        """
+        return self.better_in(self.report.measures[0])
+
+    @property
+    def outcome(self) -> str:
+        """The winner's name, or one of these.
+
+        SEVERAL: several runs beat the base, see `better`; which is the best is not told. MIXED:
+        some are told apart, and none beats all that it was held against. TIE: none are told apart.
+        UNKNOWN: that cannot be told. A TIE does not say that they are equal: few queries show large
+        differences only.
         """
         return self.outcome_in(self.report.measures[0])
 
@@ -69,23 +83,15 @@ class RunComparison(Result):
         Raises:
             UsageError: It was not compared by that measure.
         """
-        items = self._of(measure)
-        for name in self.report.names:
-            mine = [item for item in items if name in (item.comparison.a, item.comparison.b)]
-            if len(mine) == len(items if self.report.baseline else self.report.names[1:]) and all(
-                item.better == name for item in mine
-            ):
-                return name
-        return None
+        return self.report.winner_by(self._compared(measure))
+
+    def better_in(self, measure: str) -> tuple[str, ...]:
+        """Return the better ones by one of the measures; see `better`."""
+        return self.report.better_by(self._compared(measure))
 
     def outcome_in(self, measure: str) -> str:
         """Return the outcome by one of the measures; see `outcome`."""
-        winner = self.winner_in(measure)
-        if winner is not None:
-            return winner
-        unknown = any(item.outcome == "UNKNOWN" for item in self._of(measure))
-        found: Literal["UNKNOWN", "TIE"] = "UNKNOWN" if unknown else "TIE"
-        return found
+        return self.report.outcome_by(self._compared(measure))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `ragforge compare --json` prints."""
@@ -105,12 +111,11 @@ class RunComparison(Result):
         shown = MOVED_SHOWN if len(self.report.names) == 2 else 0
         return render_comparison(self.report, shown if n_moved is None else n_moved)
 
-    def _of(self, measure: str) -> Sequence[Compared]:
-        found = [item for item in self.report.items if item.comparison.measure == measure]
-        if not found:
+    def _compared(self, measure: str) -> str:
+        if measure not in self.report.measures:
             there = ", ".join(self.report.measures)
             raise UsageError(f"measure {measure!r}: was not compared; there are: {there}")
-        return found
+        return measure
 
     def _repr_html_(self) -> str:
         return "".join(self._html())

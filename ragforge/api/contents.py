@@ -1,12 +1,12 @@
 """What is in a set: reading it record by record, adding to it, and taking out of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Protocol, TypeVar, Unpack
 
-from ragforge.api.call import CHUNK, Handle, begin, dataset_of, part_of
+from ragforge.api.call import CHUNK, Handle, begin, dataset_of, part_of, whole_of
 from ragforge.api.imported import logs_taken_in, queries_taken_in
 from ragforge.api.keywords import ChunkKeywords, Common
 from ragforge.api.outcomes import Counted, Exported, Rederived, Reviewed, Validated
@@ -45,7 +45,7 @@ def queries(handle: Handle, *, every: bool = False) -> Iterator[Query]:
 
 def judgments(handle: Handle) -> Iterator[Judgment]:
     """Yield the judgments, sorted by query and chunk, one line of the file at a time."""
-    yield from dataset_of(handle).each_judgment()
+    yield from _of_part(handle, lambda dataset: dataset.each_judgment())
 
 
 def chunks(handle: Handle) -> Iterator[Chunk]:
@@ -55,7 +55,7 @@ def chunks(handle: Handle) -> Iterator[Chunk]:
 
 def failures(handle: Handle) -> Iterator[Failure]:
     """Yield what failed and has no value."""
-    yield from dataset_of(handle).failures()
+    yield from whole_of(handle, "failures").failures()
 
 
 def rankings(handle: Handle, run: str) -> Iterator[Ranking]:
@@ -64,7 +64,7 @@ def rankings(handle: Handle, run: str) -> Iterator[Ranking]:
     Raises:
         DataError: There is no such run.
     """
-    yield from dataset_of(handle).each_ranking(run)
+    yield from _of_part(handle, lambda dataset: dataset.each_ranking(run))
 
 
 def answers(handle: Handle, system: str) -> Iterator[Answer]:
@@ -73,7 +73,7 @@ def answers(handle: Handle, system: str) -> Iterator[Answer]:
     Raises:
         DataError: There is no such system.
     """
-    yield from dataset_of(handle).answers(system)
+    yield from _of_part(handle, lambda dataset: dataset.answers(system))
 
 
 def answer_grades(handle: Handle, system: str) -> Iterator[AnswerGrade]:
@@ -82,7 +82,7 @@ def answer_grades(handle: Handle, system: str) -> Iterator[AnswerGrade]:
     Raises:
         DataError: There is no such system.
     """
-    yield from dataset_of(handle).answer_grades(system)
+    yield from _of_part(handle, lambda dataset: dataset.answer_grades(system))
 
 
 def list_runs(handle: Handle) -> tuple[ListedRun, ...]:
@@ -214,7 +214,7 @@ def rederive(
     """
     if (documents is None) == (chunks is None):
         raise UsageError("name the corpus: either documents or chunks")
-    dataset = dataset_of(handle)
+    dataset = whole_of(handle, "rederive")
     with (
         begin(replace(CHUNK, name="rederive"), settings, handle.keywords) as call,
         as_documents(documents) as named,
@@ -241,7 +241,7 @@ def export(handle: Handle, form: Form, out: str | PathLike[str]) -> Exported:
     """
     if form not in FORMS:
         raise UsageError(f"form {form!r}: there are: {', '.join(FORMS)}")
-    found = export_of(dataset_of(handle), form, Path(out))
+    found = export_of(whole_of(handle, "export"), form, Path(out))
     return Exported(form, found.files, found.lost)
 
 
@@ -280,7 +280,9 @@ def export_review(
         UsageError: The file exists, or has another ending.
         DataError: There is nothing to decide about.
     """
-    rows = export_sheet(dataset_of(handle), Path(out), sample, " ".join(reviewer.split()))
+    rows = export_sheet(
+        whole_of(handle, "export_review"), Path(out), sample, " ".join(reviewer.split())
+    )
     drawn = sum(bool(row.random) for row in rows)
     counts: dict[str, Any] = {"file": str(out), "queries": len(rows), "random": drawn}
     return Counted("to decide about", counts)
@@ -319,6 +321,23 @@ def roll_back(handle: Handle, version: int) -> int:
         DataError: There is no such version.
     """
     return int(roll_back_to(handle.path, version).manifest.version)
+
+
+class _OfQuery(Protocol):
+    @property
+    def query_id(self) -> str: ...
+
+
+_Of = TypeVar("_Of", bound=_OfQuery)
+
+
+def _of_part(handle: Handle, read: Callable[[Dataset], Iterable[_Of]]) -> Iterator[_Of]:
+    """Yield those records that are of the part of the queries that is worked with."""
+    dataset = part_of(handle)
+    chosen = dataset.chosen
+    for record in read(dataset):
+        if chosen is None or record.query_id in chosen.query_ids:
+            yield record
 
 
 def _keep_labels(dataset: Dataset, labels: Reading | None) -> None:

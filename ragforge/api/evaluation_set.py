@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
 
 from ragforge.api import contents, jobs, measuring, prompts, schedules, sweeping
+from ragforge.api.arguments import checked
 from ragforge.api.cache import Cache
 from ragforge.api.call import CHUNK, GENERATE, Call, Handle, begin, check, dataset_of, every_keyword
 from ragforge.api.keywords import ChunkKeywords, EveryKeyword, GenerateKeywords
@@ -110,25 +111,25 @@ class EvaluationSet(Handle):
     history_by_batch = measuring.history_by_batch
     diff = measuring.diff
 
-    queries = contents.queries
-    judgments = contents.judgments
-    chunks = contents.chunks
-    failures = contents.failures
-    rankings = contents.rankings
-    answers = contents.answers
-    answer_grades = contents.answer_grades
-    list_runs = contents.list_runs
-    remove_run = contents.remove_run
-    rename_run = contents.rename_run
-    add_queries = contents.add_queries
-    add_logs = contents.add_logs
-    rederive = contents.rederive
-    export = contents.export
-    validate = contents.validate
-    accept_edits = contents.accept_edits
-    export_review = contents.export_review
-    import_review = contents.import_review
-    roll_back = contents.roll_back
+    queries = checked(contents.queries)
+    judgments = checked(contents.judgments)
+    chunks = checked(contents.chunks)
+    failures = checked(contents.failures)
+    rankings = checked(contents.rankings)
+    answers = checked(contents.answers)
+    answer_grades = checked(contents.answer_grades)
+    list_runs = checked(contents.list_runs)
+    remove_run = checked(contents.remove_run)
+    rename_run = checked(contents.rename_run)
+    add_queries = checked(contents.add_queries)
+    add_logs = checked(contents.add_logs)
+    rederive = checked(contents.rederive)
+    export = checked(contents.export)
+    validate = checked(contents.validate)
+    accept_edits = checked(contents.accept_edits)
+    export_review = checked(contents.export_review)
+    import_review = checked(contents.import_review)
+    roll_back = checked(contents.roll_back)
     schedule = schedules.schedule_of
 
     @property
@@ -166,6 +167,7 @@ class EvaluationSet(Handle):
         given: Mapping[str, Any] = settings
         return replace(self, keywords={**self.keywords, **given})
 
+    @checked
     def part(
         self,
         sample: int | None = None,
@@ -174,9 +176,10 @@ class EvaluationSet(Handle):
         split: Literal["dev", "test"] | None = None,
         seed: int = 0,
     ) -> "EvaluationSet":
-        """Return the set with a part of its queries to be retrieved, answered and measured.
+        """Return the set with a part of its queries to be retrieved, judged, answered and measured.
 
-        What is made for a part carries that. Means of a sample are those of the whole set.
+        What is made for a part carries that. Means of a sample are those of the whole set. Calls
+        that are about the whole set, such as `report` and `history`, refuse a part.
 
         Args:
             sample: So many, drawn from each stratum in proportion; all where None.
@@ -184,7 +187,16 @@ class EvaluationSet(Handle):
                 far as queries have it, where "".
             split: Only those of this split.
             seed: Equal seeds draw alike.
+
+        Raises:
+            UsageError: A value cannot be taken.
         """
+        if sample is not None and sample < 1:
+            raise UsageError(f"part: sample: expected a whole number from 1, got {sample}")
+        if seed < 0:
+            raise UsageError(f"part: seed: expected a whole number from 0, got {seed}")
+        if by and sample is None:
+            raise UsageError(f"part: by {by!r}: goes with a sample, whose strata it makes")
         return replace(self, wanted=Wanted(split, sample, seed, by))
 
     def _repr_html_(self) -> str:
@@ -289,6 +301,7 @@ def open_set(path: Place) -> EvaluationSet:
     return EvaluationSet(Path(path))
 
 
+@checked
 def from_queries(
     queries: Records,
     documents: Documents | None = None,
@@ -330,6 +343,7 @@ def from_queries(
     return EvaluationSet(Path(out))
 
 
+@checked
 def from_csv(
     queries: Place,
     documents: Documents | None = None,
@@ -369,6 +383,7 @@ def from_csv(
     )
 
 
+@checked
 def from_beir(
     folder: Place,
     *,

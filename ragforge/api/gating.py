@@ -100,10 +100,12 @@ def given_rules(rules: "GateKeywords") -> GivenRules:
     Raises:
         TypeError: There is no such rule.
     """
-    from ragforge.api.call import check  # No command needs these two.
+    from ragforge.api.arguments import refuse_other_kind  # No command needs these three.
+    from ragforge.api.call import check
     from ragforge.api.keywords import GateKeywords
 
     check("gate", rules, get_type_hints(GateKeywords))
+    refuse_other_kind("gate: point", rules.get("point", False), bool)
     failures, queries, holes = (
         rules.get("max_failures"),
         rules.get("min_queries"),
@@ -154,7 +156,12 @@ def allowances(given: Allowance | Collection[Allowance]) -> list[Allowance]:
 
 
 def _texts(given: Mapping[str, float] | None) -> list[str]:
-    return [f"{name}={value!r}" for name, value in (given or {}).items()]
+    # numpy's numbers show their type.
+    plain = {
+        name: value if isinstance(value, int) else float(value)
+        for name, value in (given or {}).items()
+    }
+    return [f"{name}={value!r}" for name, value in plain.items()]
 
 
 def _thresholds(given: GivenRules) -> list[tuple[Threshold, ...]]:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias, Unpack
 
 from ragforge.api.answered import Answered, Grounded, ask_and_grade, grade
+from ragforge.api.arguments import checked
 from ragforge.api.call import (
     ASK,
     JUDGE,
@@ -21,8 +22,8 @@ from ragforge.api.call import (
     Call,
     Handle,
     begin,
-    dataset_of,
     part_of,
+    whole_of,
 )
 from ragforge.api.judged import Audited, Completed, Judged
 from ragforge.api.keywords import (
@@ -63,6 +64,7 @@ AnySystem: TypeAlias = Any
 _MAX_FAILURES: Final = 0.05
 
 
+@checked
 async def retrieve(
     handle: Handle,
     retriever: AnyRetriever,
@@ -98,6 +100,7 @@ async def retrieve(
     return made
 
 
+@checked
 async def retrieve_several(
     handle: Handle,
     retrievers: Mapping[str, AnyRetriever] | Iterable[str],
@@ -126,6 +129,7 @@ async def retrieve_several(
     return await _retrieved(handle, specs, max_failures, settings)
 
 
+@checked
 async def judge(
     handle: Handle,
     runs: Runs = (),
@@ -161,7 +165,7 @@ async def judge(
     with begin(JUDGE, settings, handle.keywords, mode=mode) as call:
         _check_batches(settings, call)
         result = await judge_dataset(
-            dataset_of(handle),
+            part_of(handle),
             names_of(runs),
             call.job,
             _earlier(earlier_rankings),
@@ -169,6 +173,7 @@ async def judge(
         return Judged(result, notes=tuple(call.notes))
 
 
+@checked
 async def judge_labels(
     handle: Handle, *, dry_run: bool = False, **settings: Unpack[JudgeKeywords]
 ) -> Judged:
@@ -185,10 +190,11 @@ async def judge_labels(
     """
     with begin(JUDGE, settings, handle.keywords, mode=Mode(dry_run=dry_run)) as call:
         _check_batches(settings, call)
-        result = await judge_labels_of(dataset_of(handle), call.job)
+        result = await judge_labels_of(part_of(handle), call.job)
         return Judged(result, notes=tuple(call.notes))
 
 
+@checked
 async def audit_judge(
     handle: Handle,
     n: int = DEFAULT_N,
@@ -215,10 +221,11 @@ async def audit_judge(
     """
     plan = audit_plan(n, attacks, runs)
     with begin(JUDGE, settings, handle.keywords, mode=Mode(dry_run=dry_run)) as call:
-        found = await audit_dataset(dataset_of(handle), plan, call.job)
+        found = await audit_dataset(part_of(handle), plan, call.job)
         return Audited(found, tuple(call.notes))
 
 
+@checked
 async def complete(
     handle: Handle,
     *,
@@ -244,10 +251,11 @@ async def complete(
         raise UsageError("depth: does not go with complete, whose pool is found by probes")
     mode = Mode(again=again, mix=mix, dry_run=dry_run)
     with begin(JUDGE, settings, handle.keywords, mode=mode) as call:
-        done = await complete_whole(dataset_of(handle), call.job)
+        done = await complete_whole(part_of(handle), call.job)
         return Completed(done, tuple(call.notes))
 
 
+@checked
 async def answer(
     handle: Handle,
     system: AnySystem,
@@ -285,6 +293,7 @@ async def answer(
         return replace(found, notes=tuple(call.notes))
 
 
+@checked
 async def grade_answers(
     handle: Handle,
     answers: Records,
@@ -323,6 +332,7 @@ async def grade_answers(
         return replace(found, notes=tuple(call.notes))
 
 
+@checked
 async def ground(
     handle: Handle,
     answers: Records,
@@ -350,7 +360,7 @@ async def ground(
         _named_or_file(answers) as named,
         grounding_place(out) as place,
     ):
-        dataset = dataset_of(handle)
+        dataset = whole_of(handle, "ground")
         result = await ground_system(dataset, named, place, call.job)
         found = () if out is not None or dry_run else tuple(read_records(place, Grounding))
         return Grounded(
@@ -363,6 +373,7 @@ async def ground(
         )
 
 
+@checked
 async def refresh(
     handle: Handle,
     documents: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
@@ -395,6 +406,7 @@ async def refresh(
     if documents is not None:
         listed = [documents] if isinstance(documents, str | PathLike) else documents
         own["refresh.documents"] = tuple(str(item) for item in listed)
+    whole_of(handle, "refresh")
     with begin(REFRESH, settings, handle.keywords, own=own, mode=Mode(dry_run=dry_run)) as call:
         if (chunks is None) == (not call.settings.refresh.documents):
             raise UsageError("refresh: name the corpus by documents or chunks, and not by both")

@@ -9,7 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, Unpack
 
-from ragforge.api.call import EVALUATE, Call, Handle, begin, dataset_of, part_of
+from ragforge.api.arguments import checked
+from ragforge.api.call import EVALUATE, Call, Handle, begin, part_of, whole_of
 from ragforge.api.compared import RunComparison
 from ragforge.api.gating import (
     GateDecision,
@@ -32,6 +33,7 @@ from ragforge.files.set.history import read_history
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.versions import open_version
 from ragforge.measures.measure_names import canonical
+from ragforge.observe import Event
 from ragforge.pipeline.comparing.answers import compare_answers as compare_answers_of
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import compare_files as compare_files_of
@@ -52,6 +54,7 @@ MOVED: Final = 10
 """Queries that gained, and that lost, of each comparison."""
 
 
+@checked
 def evaluate(
     handle: Handle,
     runs: Runs = (),
@@ -93,6 +96,7 @@ def evaluate(
         return MeasuredRuns(found, tuple(notes))
 
 
+@checked
 def compare(
     handle: Handle,
     *runs: str,
@@ -109,7 +113,7 @@ def compare(
         handle: The set.
         runs: Two or more; all where none is named.
         measures: By which; the first decides. Intervals widen with each, so name those you need.
-        base: Hold each other run against this one only.
+        base: Hold each other run against this one only; it need not be named among the runs.
         alpha: Chance of any false finding among all comparisons.
         moved: Queries that gained most, and that lost most, of each two.
         only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
@@ -121,11 +125,12 @@ def compare(
     """
     options = _options(base, alpha, moved, only_retrieved=only_retrieved)
     with _begin(compare, handle, measures, settings) as call:
-        names = _with_base(runs, base)
+        names = _with_base(runs, base, call)
         report = compare_runs(part_of(handle), names, call.settings.evaluate, options)
         return RunComparison(report, tuple(call.notes))
 
 
+@checked
 def compare_answers(
     handle: Handle,
     *systems: str,
@@ -152,11 +157,12 @@ def compare_answers(
     """
     options = _options(base, alpha, moved, only_retrieved=False)
     with _begin(compare_answers, handle, measures, settings) as call:
-        names = _with_base(systems, base)
+        names = _with_base(systems, base, call)
         report = compare_answers_of(part_of(handle), names, call.settings.evaluate, options)
         return RunComparison(report, tuple(call.notes))
 
 
+@checked
 def evaluate_files(
     qrels: str | PathLike[str],
     runs: str | PathLike[str] | Sequence[str | PathLike[str]],
@@ -187,6 +193,7 @@ def evaluate_files(
         return MeasuredRuns(found, tuple(call.notes))
 
 
+@checked
 def compare_files(
     qrels: str | PathLike[str],
     runs: Sequence[str | PathLike[str]],
@@ -220,6 +227,7 @@ def compare_files(
         return RunComparison(report, tuple(call.notes))
 
 
+@checked
 def gate(
     handle: Handle,
     run: str | None = None,
@@ -295,6 +303,7 @@ def gate(
         return GateDecision(decided.verdict, tuple(call.notes))
 
 
+@checked
 def report(
     handle: Handle,
     out: str | PathLike[str] | None = None,
@@ -322,7 +331,7 @@ def report(
     form = None if path is None else form_of(path)
     options = ReportOptions(tuple(names_of(runs)), base)
     with _begin(report, handle, measures, settings) as call:
-        dataset, wanted = dataset_of(handle), call.settings.evaluate
+        dataset, wanted = whole_of(handle, "report"), call.settings.evaluate
         if path is None or form is None:
             summary = report_summary(dataset, wanted, options)
         else:
@@ -330,6 +339,7 @@ def report(
         return WrittenReport(summary, path, tuple(call.notes))
 
 
+@checked
 def worst(
     handle: Handle,
     runs: Runs = (),
@@ -355,9 +365,15 @@ def worst(
         DataError: There is no (such) run, or nothing is judged.
         UsageError: The measure or the threshold cannot be taken.
     """
+    if n is not None and n < 0:
+        raise UsageError(f"worst: n: expected a whole number from 0, got {n}")
+    if below is not None and not 0 < below < inf:
+        raise UsageError(
+            f"worst: below: expected a number above 0, as no value is less than 0, got {below:g}"
+        )
     with _begin(worst, handle, [measure] if measure else (), settings) as call:
         found = find_worst(
-            dataset_of(handle),
+            part_of(handle),
             names_of(runs),
             call.settings.evaluate,
             n=n,
@@ -367,6 +383,7 @@ def worst(
         return WorstQueries(found, tuple(call.notes))
 
 
+@checked
 def history(handle: Handle, runs: Runs = (), measures: Measures = ()) -> RunHistories:
     """Show how runs did over time: what changed, and where measures go.
 
@@ -379,13 +396,14 @@ def history(handle: Handle, runs: Runs = (), measures: Measures = ()) -> RunHist
         DataError: The history cannot be read.
         UsageError: A measure cannot be taken.
     """
-    dataset = dataset_of(handle)
+    dataset = whole_of(handle, "history")
     past = read_history(dataset.home)
     found = run_histories(dataset, past, names_of(runs), _canonical(measures))
     notes = (*past.notes, *stale_notes(dataset, [item.run for item in found]))
     return RunHistories(handle.path, tuple(found), notes)
 
 
+@checked
 def history_by_batch(
     handle: Handle, runs: Runs = (), measures: Measures = (), *, n: int = 20
 ) -> BatchHistory:
@@ -403,7 +421,7 @@ def history_by_batch(
     """
     if n < 1:
         raise UsageError(f"n {n}: expected at least 1")
-    dataset = dataset_of(handle)
+    dataset = whole_of(handle, "history_by_batch")
     past = read_history(dataset.home)
     wanted = _canonical(measures)
     found = batch_histories(dataset, past, names_of(runs), wanted, newest=n)
@@ -411,6 +429,7 @@ def history_by_batch(
     return BatchHistory(handle.path, tuple(found), notes)
 
 
+@checked
 def diff(handle: Handle, since: int | str | PathLike[str] | Handle) -> VersionDifference:
     """Show how the published version differs from an earlier one, query by query, and why.
 
@@ -421,7 +440,7 @@ def diff(handle: Handle, since: int | str | PathLike[str] | Handle) -> VersionDi
     Raises:
         DataError: There is no such version or set.
     """
-    now = dataset_of(handle)
+    now = whole_of(handle, "diff")
     if isinstance(since, int):
         before = open_version(handle.path, since)
     else:
@@ -451,6 +470,9 @@ def _options(
     )
 
 
-def _with_base(names: Sequence[str], base: str | None) -> list[str]:
-    """Return the names with the base among them, unless all are meant."""
-    return [base, *names] if names and base is not None and base not in names else [*names]
+def _with_base(names: Sequence[str], base: str | None, call: Call) -> list[str]:
+    """Return the names with the base among them, unless all are meant; it is told."""
+    if not names or base is None or base in names:
+        return [*names]
+    call.observer(Event("note", message=f"base {base}: is compared as well, beside those named"))
+    return [base, *names]

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, Unpack
 
 from ragforge.api.answered import Grounded
-from ragforge.api.call import ASK, JUDGE, Call, begin
+from ragforge.api.call import ASK, JUDGE, Call, begin, check
 from ragforge.api.jobs import audit_plan, grounding_place
 from ragforge.api.judged import Audited, Judged, check_place, refuse_same_file
 from ragforge.api.keywords import AskKeywords, JudgeKeywords
@@ -81,7 +81,7 @@ async def judge_pairs(
         return await _one_by_one(pairs, place, call)
 
 
-async def each_judgment(
+def each_judgment(
     pairs: Records, **settings: Unpack[JudgeKeywords]
 ) -> AsyncGenerator[Judgment, None]:
     """Yield the judgments of any number of pairs as they are made, in no particular order.
@@ -100,18 +100,27 @@ async def each_judgment(
     _check(settings)
     if (settings.get("batch") or 1) > 1:
         raise UsageError("batch: each_judgment judges text by text; judge_pairs takes batches")
+    check("each_judgment", settings, JUDGE.keywords)
+    return _judgments(pairs, settings)
+
+
+async def _judgments(pairs: Records, settings: JudgeKeywords) -> AsyncGenerator[Judgment, None]:
+    """Yield judgments as `each_judgment` does."""
     with begin(JUDGE, settings, {}) as call:
         async with open_judges(call.job, _NoFile()) as judges:
             stream = _Stream()
             judge = _Patient(judges.batch_judge(batched=False), stream)
             workers = judges.stage_workers()
-            found = batches(_each_pair(_rows(pairs), judges, HumanLabels()), 1)
+            taken = _UpToAnError(_each_pair(_rows(pairs), judges, HumanLabels()))
+            found = batches(taken, 1)
             job = asyncio.create_task(judge_batches(found, judge, workers, stream, total=None))
             job.add_done_callback(lambda _: stream.end())
             try:
                 async for judgment in stream.each():
                     yield judgment
                 await job
+                if taken.error is not None:
+                    raise taken.error
             finally:
                 job.cancel()
                 await asyncio.wait([job])
@@ -257,6 +266,20 @@ def _each_pair(
         if result is not None:
             result.n_pairs += 1
         yield pair
+
+
+@dataclass(slots=True)
+class _UpToAnError:
+    """Pairs up to the first that cannot be taken: those before it are judged all the same."""
+
+    pairs: Iterator[Pair]
+    error: Exception | None = None
+
+    def __iter__(self) -> Iterator[Pair]:
+        try:
+            yield from self.pairs
+        except Exception as error:  # noqa: BLE001  # raised again after what was judged
+            self.error = error
 
 
 @dataclass(slots=True)

@@ -16,6 +16,8 @@ from functools import partial, wraps
 from itertools import islice
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from ragforge.api.arguments import refuse_other_kinds
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -56,6 +58,7 @@ def plainly(job: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
     @wraps(job)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        refuse_other_kinds(job, args, kwargs)
         return run_now(job(*args, **kwargs))
 
     return call
@@ -66,6 +69,7 @@ def awaited(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
 
     @wraps(call)
     async def job(*args: P.args, **kwargs: P.kwargs) -> T:
+        refuse_other_kinds(call, args, kwargs)
         return await asyncio.to_thread(partial(call, *args, **kwargs))
 
     return job
@@ -76,6 +80,7 @@ def each_awaited(call: Callable[P, Iterator[T]]) -> Callable[P, AsyncIterator[T]
 
     @wraps(call)
     async def each(*args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        refuse_other_kinds(call, args, kwargs)
         items = await asyncio.to_thread(partial(call, *args, **kwargs))
         while found := await asyncio.to_thread(lambda: list(islice(items, _AT_ONCE))):
             for item in found:
@@ -106,8 +111,11 @@ def each_plainly(
 
     @wraps(stream)
     def each(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        # What is wrong with the arguments is told by the call, not by the first item.
+        return items_of(stream(*args, **kwargs))
+
+    def items_of(items: AsyncGenerator[T, None]) -> Iterator[T]:
         with _Loop() as loop:
-            items = stream(*args, **kwargs)
             try:
                 while True:
                     try:

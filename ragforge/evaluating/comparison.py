@@ -109,3 +109,45 @@ class ComparisonReport:
     """By measure and run: queries that its mean is over."""
     part: Part | None = None
     """The part of the queries that was compared on; None where that is all."""
+
+    def of_measure(self, measure: str) -> tuple[Compared, ...]:
+        """Return the comparisons by one measure, pair by pair."""
+        return tuple(item for item in self.items if item.comparison.measure == measure)
+
+    def better_by(self, measure: str) -> tuple[str, ...]:
+        """Return who is shown to be better, by one measure: with a baseline, than it.
+
+        Without one that is who is better than each other; with one, those that beat it are not
+        held against each other.
+        """
+        items = self.of_measure(measure)
+        if self.baseline is not None:
+            beating = {item.better for item in items} - {self.baseline, None}
+            if beating:
+                return tuple(name for name in self.names if name in beating)
+        for name in self.names:
+            mine = [item for item in items if name in (item.comparison.a, item.comparison.b)]
+            if len(mine) == len(self.names) - 1 and all(item.better == name for item in mine):
+                return (name,)
+        return ()
+
+    def winner_by(self, measure: str) -> str | None:
+        """Return who is shown to be better than each it was held against; None for none.
+
+        With a baseline that is the only one that beats it, if no other comparison is UNKNOWN.
+        """
+        better = self.better_by(measure)
+        is_known = all(item.outcome != "UNKNOWN" for item in self.of_measure(measure))
+        return better[0] if len(better) == 1 and is_known else None
+
+    def outcome_by(self, measure: str) -> str:
+        """Return the winner's name, or why there is none: SEVERAL, UNKNOWN, MIXED or TIE."""
+        winner = self.winner_by(measure)
+        if winner is not None:
+            return winner
+        items = self.of_measure(measure)
+        if len(self.better_by(measure)) > 1:
+            return "SEVERAL"
+        if any(item.outcome == "UNKNOWN" for item in items):
+            return "UNKNOWN"
+        return "MIXED" if any(item.better for item in items) else "TIE"

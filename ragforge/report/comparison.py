@@ -1,6 +1,6 @@
 """A comparison as a document and as JSON, and the tables and sentences that others take from it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from math import isfinite
@@ -85,7 +85,17 @@ def means_table(report: ComparisonReport) -> Table:
         note += f" No letters in {', '.join(bare)}: see what is UNKNOWN." if bare else ""
     elif report.baseline is not None:
         note = f"All others are held against {_display_name(report.baseline)} only."
+        note = " ".join([note, *_several_better(report)])
     return Table("Means", (report.of.removesuffix("s"), *report.measures), rows, note)
+
+
+def _several_better(report: ComparisonReport) -> Iterator[str]:
+    """Yield which runs beat the baseline, by measure, where these are several."""
+    for measure in report.measures:
+        names = report.better_by(measure)
+        if len(names) > 1:
+            listed = _enumerated(list(map(_display_name, names)))
+            yield f"{measure}: {listed} beat it; which of them is best is not told."
 
 
 def survivors_table(report: ComparisonReport) -> Table:
@@ -459,13 +469,21 @@ def comparison_json(report: ComparisonReport) -> dict[str, object]:
     """Return what `ragforge compare --json` prints.
 
     `low` and `high` are the ends of the corrected interval; `winner` is A, B, TIE or UNKNOWN, and
-    `why` says what makes it UNKNOWN.
+    `why` says what makes it UNKNOWN. `outcomes` say by measure what follows for all together.
     """
     return {
         "of": report.of,
         "names": list(report.names),
         "measures": list(report.measures),
         "base": report.baseline,
+        "outcomes": {
+            measure: {
+                "outcome": report.outcome_by(measure),
+                "winner": report.winner_by(measure),
+                "better": list(report.better_by(measure)),
+            }
+            for measure in report.measures
+        },
         "comparisons": [_compared(item) for item in report.items],
         "alpha": report.alpha,
         "letters": report.letters,

@@ -171,7 +171,7 @@ def test_a_baseline_is_written_and_held_against(measured, place):
         ({"max": {"hallucination": 0.1}}, "max: of no measure of retrieval"),
         ({"max_drop": {"RR": 0.1}}, "max_drop needs a baseline"),
         ({"min": {"RR": 2}}, "min RR=2: 2 is out of range"),
-        ({"min": {"RR": 0.1}, "allow": "all"}, "allow 'all': there are: few"),
+        ({"min": {"RR": 0.1}, "allow": "all"}, "gate: allow: expected one of: few"),
     ],
 )
 def test_rules_that_cannot_be_are_refused(measured, rules, why):
@@ -354,3 +354,84 @@ def test_an_audit_that_is_only_counted_writes_nothing(measured, place):
 
     assert (found.audit, path.read_bytes()) == (None, before)
     assert found.estimate.cost_usd == 0.0
+
+
+def test_of_several_that_beat_the_base_none_is_named_the_winner(measured, capsys):
+    """A TIE would say that nothing was told apart, and they are not held against each other."""
+    [*found] = measured.rankings("good")
+    held = {f"Where is fact {item.query_id}?": [h.chunk_id for h in item.ranking] for item in found}
+    measured.retrieve(lambda query: held.get(query) or ["cx"], name="again", quiet=True)
+    verdict = measured.compare("bad", "good", "again", measures="RR", base="bad")
+    main(["compare", "--dataset", str(measured.path), "--base", "bad", "good", "again", "-m", "RR"])
+
+    assert (verdict.outcome, verdict.winner) == ("SEVERAL", None)
+    assert verdict.better == ("good", "again")
+    assert verdict.to_dict()["outcomes"]["RR"] == {
+        "outcome": "SEVERAL",
+        "winner": None,
+        "better": ["good", "again"],
+    }
+    assert "RR: good and again beat it; which of them is best is not" in capsys.readouterr().out
+
+
+def test_what_is_told_apart_without_a_winner_is_no_tie(measured):
+    """Nothing but what was told apart nowhere is a TIE."""
+    [*found] = measured.rankings("good")
+    held = {f"Where is fact {item.query_id}?": [h.chunk_id for h in item.ranking] for item in found}
+    measured.retrieve(lambda query: held.get(query) or ["cx"], name="again", quiet=True)
+
+    verdict = measured.compare("bad", "good", "again", measures="RR")
+    assert (verdict.outcome, verdict.winner, verdict.better) == ("MIXED", None, ())
+    alone = measured.compare("good", "bad", "again", measures="RR", base="good")
+    assert (alone.outcome, alone.better) == ("MIXED", ())
+
+
+def test_a_base_that_was_not_named_is_told(measured):
+    """A run that nobody asked for must not join without a word."""
+    verdict = measured.compare("good", base="bad", measures="RR", quiet=True)
+
+    assert (verdict.winner, verdict.report.names) == ("good", ("bad", "good"))
+    assert verdict.notes == ("base bad: is compared as well, beside those named",)
+
+
+def test_records_of_a_part_are_those_of_its_queries(measured):
+    """Half a set that is read whole would be counted whole."""
+    part = measured.part(5, seed=7)
+    chosen = {query.query_id for query in part.queries()}
+
+    assert len(chosen) == 5
+    assert {item.query_id for item in part.rankings("good")} <= chosen
+    assert {item.query_id for item in part.judgments()} <= chosen
+    assert {row["query_id"] for row in part.worst("bad", n=None, quiet=True).rows()} <= chosen
+
+
+def test_of_a_part_no_other_pairs_are_judged(measured):
+    """Calls for queries that nobody chose cost money."""
+    part = measured.part(5, seed=7)
+
+    whole = measured.judge(dry_run=True, quiet=True).to_dict()["pairs"]
+    mine = part.judge(dry_run=True, quiet=True).to_dict()["pairs"]
+    assert mine["in_pool"] < whole["in_pool"]
+    assert {item.query_id for item in part.judge(quiet=True).summaries} <= {
+        query.query_id for query in part.queries()
+    }
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda part: part.report("r.html"),
+        lambda part: part.history(),
+        lambda part: part.export("trec", "out"),
+        lambda part: part.export_review("sheet.csv"),
+        lambda part: part.diff(1),
+        lambda part: list(part.failures()),
+    ],
+    ids=["report", "history", "export", "export_review", "diff", "failures"],
+)
+def test_what_is_about_the_whole_set_refuses_a_part(measured, call, request):
+    """A page about all queries is no answer to who asks about five."""
+    name = request.node.callspec.id
+
+    with pytest.raises(rf.UsageError, match=f"{name}: is about the whole set"):
+        call(measured.part(5))

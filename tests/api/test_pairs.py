@@ -255,3 +255,28 @@ def test_an_audit_does_not_write_over_the_pairs(place):
 
     with pytest.raises(rf.UsageError, match="is the file of pairs itself"):
         rf.audit_judge(path, out=path)
+
+
+def test_all_that_came_before_a_bad_record_is_yielded():
+    """What was judged and paid for is not lost to a record behind it."""
+    pairs = [{"query": f"what is n{i}", "text": f"n{i} is a number"} for i in range(20)]
+    stream = rf.each_judgment([*pairs, {"query": "x"}], quiet=True)
+
+    taken = []
+    with pytest.raises(rf.DataError, match="text"):
+        taken.extend(judgment.query_id for judgment in _noting(stream, taken))
+    assert len(taken) == 20
+
+
+def _noting(stream, taken):
+    for judgment in stream:
+        taken.append(judgment.query_id)
+    return ()
+
+
+def test_a_keyword_that_cannot_be_taken_is_told_by_the_call():
+    """A loop that is never entered would hide it."""
+    with pytest.raises(TypeError, match=r"each_judgment\(\) got an unexpected .* 'model'"):
+        rf.each_judgment([], modle="x")
+    with pytest.raises(TypeError, match="modle"):
+        rf.aio.each_judgment([], modle="x")

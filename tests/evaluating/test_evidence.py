@@ -96,10 +96,10 @@ def test_queries_without_evidence_are_left_out_and_counted(dataset):
     scores = found.scores["own"]
 
     assert scores.summary("EvidenceR@2").n == 1
-    assert scores.warnings == [
+    assert scores.warnings == (
         "measures of evidence leave out 1 of 2 queries: they have no evidence, or some of it has "
-        "no place in the documents"
-    ]
+        "no place in the documents",
+    )
 
 
 def test_unknown_ids_are_told_of(dataset):

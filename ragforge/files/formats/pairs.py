@@ -129,14 +129,19 @@ def _pairs(rows: Iterable[Row], path: Path) -> Iterator[tuple[PairRow, str, bool
             raise unknown_shape(path, SHAPES)
         else:
             # Where ids are given at all, one that is missing was forgotten.
-            query_id = query_name(row) if _is_bare(row) else row.identifier(QUERY_ID_OF_PAIR)
-            yield _pair(row, query_id, row, CHUNK_ID, needs_id=not _is_bare(row))
+            has_ids = not _is_without_ids(row)
+            query_id = row.identifier(QUERY_ID_OF_PAIR) if has_ids else query_name(row)
+            yield _pair(row, query_id, row, CHUNK_ID, needs_id=has_ids)
 
 
 def _is_bare(row: Row) -> bool:
     """Whether a row holds a query and a text, and no id."""
-    has_id = row.has(QUERY_ID_OF_PAIR, CHUNK_ID, ITEM_ID)
-    return not has_id and row.has(QUERY_OF_PAIR) and row.has(TEXT)
+    return _is_without_ids(row) and row.has(TEXT)
+
+
+def _is_without_ids(row: Row) -> bool:
+    """Whether a row holds a query and no id; where it has no text, that is what it lacks."""
+    return row.has(QUERY_OF_PAIR) and not row.has(QUERY_ID_OF_PAIR, CHUNK_ID, ITEM_ID)
 
 
 def _pair(
