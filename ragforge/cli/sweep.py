@@ -102,6 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.api.sweeping import Swept, check_out, n_cores, split_list
+    from ragforge.evaluating.formatting import plural
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
     from ragforge.pipeline.job import Job, Mode
@@ -143,6 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
         tell_chosen(dataset)
     print_result(found, as_json=arguments.json)
     if found.failed:
-        say(f"ragforge: error: {len(found.failed)} configurations could not be ranked; see above")
+        n_failed = plural(len(found.failed), "configuration")
+        say(f"ragforge: error: {n_failed} could not be ranked; see above")
         return UsageError.exit_code
     return 0

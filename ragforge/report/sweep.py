@@ -176,7 +176,7 @@ def _cost(report: SweepReport) -> str:
     cost = "cost unknown" if report.cost_usd is None else f"{report.cost_usd:.4f} USD"
     return (
         f"{plural(report.calls, 'call')} of the embedding model, {cost}; "
-        f"{len(report.results) - kept} configurations ranked now, {kept} kept from before"
+        f"{plural(len(report.results) - kept, 'configuration')} ranked now, {kept} kept from before"
     )
 
 

@@ -9,6 +9,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -142,9 +143,8 @@ async def sweep_dataset(
     n_kept = len(work.ranked)
     left = work.left
     if left:
-        job.observer(
-            Event("note", message=f"{len(left)} configurations to rank, {n_kept} are there")
-        )
+        counts = f"{plural(len(left), 'configuration')} to rank, {n_kept} there from before"
+        job.observer(Event("note", message=counts))
         if sum(len(document.text) for document in sources.documents) > _LARGE:
             n_processes = 1
         by_words = [item for item in left if _is_for_processes(item)] if n_processes > 1 else []
@@ -386,8 +386,9 @@ def _rank_cutting(task: _RankTask) -> dict[Configuration, str]:
 
 
 def _begin_process() -> None:
-    """Leave interrupts to the parent, and end with it."""
+    """Leave interrupts and stdout to the parent, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout = sys.stderr  # What a user's splitter prints is no data.
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()

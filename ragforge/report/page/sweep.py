@@ -4,7 +4,7 @@ A panel a splitter and retriever, a line a size, dotted ones with overlap; all p
 axes, so that lines may be compared across them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -37,9 +37,12 @@ from ragforge.report.sweep import sweep_document, tops_tables, verdict
 
 _COLUMNS: Final = 3
 _GAP: Final = 24
-_HEAD: Final = 62
+_HEAD: Final = 42
 _CAPTION: Final = 22
-_KEY: Final = 150
+_KEY_HEIGHT: Final = 20
+_KEY_PIECE: Final = 50
+_KEY_LETTER: Final = 7
+_KEY_CSS: Final = ".key .drawn.dotted { stroke-width: 1.6; stroke-dasharray: 1.5 4; } "
 _SVG_CSS: Final = (
     ".chart { max-width: none; } "
     "text { font: 13px var(--sans); fill: var(--ink); } "
@@ -52,7 +55,9 @@ def sweep_page(report: SweepReport) -> str:
     """Return the page. All data in it is text."""
     told = sweep_document(report)
     figures = [
-        element("figure", element("figcaption", title), line_chart(chart), legend(chart.lines))
+        element(
+            "figure", element("figcaption", title), line_chart(chart), legend(_named(chart.lines))
+        )
         for title, chart in _panels(report)
     ]
     body = [
@@ -76,7 +81,7 @@ def sweep_page(report: SweepReport) -> str:
             ),
         ),
     ]
-    css = page_file("page.css") + page_file("charts.css")
+    css = page_file("page.css") + page_file("charts.css") + _KEY_CSS
     return document(lang="en", head=page_head(one_line(told.title)), body=body, css=css).code
 
 
@@ -87,15 +92,22 @@ def sweep_svg(report: SweepReport) -> str:
     rows = -(-len(panels) // columns)
     row_height = _CAPTION + CHART_HEIGHT + _GAP
     width = columns * WIDTH + (columns + 1) * _GAP
-    height = _HEAD + rows * row_height + _GAP
+    keys = _keys((chart for _, chart in panels), width)
+    step = _key_width(line for row in keys for line in row)
+    head = _HEAD + _KEY_HEIGHT * len(keys)
+    height = head + rows * row_height + _GAP
     drawn = [
         element("rect", class_="sheet", width=width, height=height),
         element("text", _picture_title(report), class_="head", x=_GAP, y=30),
-        *_keys(panels[0][1].lines, width),
+        *(
+            _key(line, _GAP + at * step, 46 + _KEY_HEIGHT * number)
+            for number, row in enumerate(keys)
+            for at, line in enumerate(row)
+        ),
     ]
     for at, (title, chart) in enumerate(panels):
         left = _GAP + (at % columns) * (WIDTH + _GAP)
-        top = _HEAD + (at // columns) * row_height
+        top = head + (at // columns) * row_height
         drawn += [
             element("text", title, x=left, y=top + 15),
             element(
@@ -108,7 +120,7 @@ def sweep_svg(report: SweepReport) -> str:
                 viewBox=f"0 0 {WIDTH} {CHART_HEIGHT}",
             ),
         ]
-    css = page_file("page.css") + page_file("charts.css") + _SVG_CSS
+    css = page_file("page.css") + page_file("charts.css") + _KEY_CSS + _SVG_CSS
     title = f"{_picture_title(report)}: {verdict(report)}"
     return svg_file(join(drawn), title=title, width=width, height=height, css=css).code
 
@@ -116,7 +128,7 @@ def sweep_svg(report: SweepReport) -> str:
 _READING: Final = (
     "Higher is better, further left is cheaper. Points are the budgets and cutoffs that were "
     "asked for, their lines 95 % intervals of the mean; differences are told by the table, as they "
-    "are paired. Dotted lines have overlap."
+    "are paired. Dotted lines have overlap; which one, where there are several, is in the table."
 )
 
 
@@ -147,11 +159,16 @@ def _panels(report: SweepReport) -> Iterator[tuple[str, Chart]]:
     most = max(point.x for point in listed)
     x_ticks = [(x, f"{x:,.0f}") for x in round_range([0.0, most])]
     sizes = sorted({item.configuration.size or 0 for item in report.results})
+    overlaps: dict[int | None, set[int]] = {}
+    for item in report.results:
+        if item.configuration.overlap:
+            of_size = overlaps.setdefault(item.configuration.size, set())
+            of_size.add(item.configuration.overlap)
     by_panel = sorted(report.results, key=_panel_key)
     for at, ((splitter, retriever), of_panel) in enumerate(groupby(by_panel, _panel_key)):
         lines = [
             Line(
-                _line_name(item),
+                _line_name(item, len(overlaps.get(item.configuration.size, ()))),
                 sizes.index(item.configuration.size or 0),
                 points[id(item)],
                 is_dotted=bool(item.configuration.overlap),
@@ -177,11 +194,12 @@ def _panel_key(item: ConfigurationResult) -> tuple[str, str]:
     return item.configuration.splitter, item.configuration.retriever
 
 
-def _line_name(item: ConfigurationResult) -> str:
+def _line_name(item: ConfigurationResult, n_overlaps: int) -> str:
     size, overlap = item.configuration.size, item.configuration.overlap
     if size is None:
         return "its own size"
-    return f"{size:,} characters" + (f", overlap {overlap}" if overlap else "")
+    told = "with overlap" if n_overlaps > 1 else f"overlap {overlap}"
+    return f"{size:,} characters" + (f", {told}" if overlap else "")
 
 
 def _points(item: ConfigurationResult, name: str) -> list[Point]:
@@ -202,12 +220,27 @@ def _described(lines: Sequence[Line], name: str) -> str:
     return "; ".join(listed)
 
 
-def _keys(lines: Sequence[Line], width: int) -> Iterator[Html]:
-    """Yield the names of lines, each behind a piece of it, as many as there is room for."""
-    for at, line in enumerate(lines[: max(1, (width - 2 * _GAP) // _KEY)]):
-        x = _GAP + at * _KEY
-        dotted = " dotted" if line.is_dotted else ""
-        tone = f"drawn tone-{line.tone % TONES} dash-{line.tone % TONES}{dotted}"
-        piece = element("line", class_=tone, x1=x, x2=x + 26, y1=46, y2=46)
-        yield element("g", piece, class_="key")
-        yield element("text", line.name, class_="axis-name", x=x + 32, y=50)
+def _keys(panels: Iterable[Chart], width: int) -> list[list[Line]]:
+    """Return the lines that have names of their own, in rows that fit."""
+    lines = _named(line for chart in panels for line in chart.lines)
+    lines.sort(key=lambda line: (line.is_dotted, line.tone))
+    n = max(1, (width - 2 * _GAP) // _key_width(lines))
+    return [lines[at : at + n] for at in range(0, len(lines), n)]
+
+
+def _named(lines: Iterable[Line]) -> list[Line]:
+    """Return lines, of those that share a name one."""
+    return list({line.name: line for line in lines}.values())
+
+
+def _key_width(lines: Iterable[Line]) -> int:
+    return _KEY_PIECE + _KEY_LETTER * max(len(line.name) for line in lines)
+
+
+def _key(line: Line, x: int, y: int) -> Html:
+    """Return a piece of a line with its name."""
+    dotted = " dotted" if line.is_dotted else ""
+    tone = f"drawn tone-{line.tone % TONES} dash-{line.tone % TONES}{dotted}"
+    piece = element("line", class_=tone, x1=x, x2=x + 26, y1=y, y2=y)
+    name = element("text", line.name, class_="axis-name", x=x + 32, y=y + 4)
+    return element("g", piece, name, class_="key")
