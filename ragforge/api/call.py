@@ -198,7 +198,7 @@ def begin(
         offline_replay=bool(keywords.get("offline_replay")),
     )
     notes: list[str] = []
-    with ExitStack() as stack:
+    with naming_keywords(), ExitStack() as stack:
         shown = silent if quiet else Progress(notebook=in_notebook())
         observer, named = _observer(keywords.get("observer"), stack, both(_keep(notes), shown))
         yield Call(Job(settings, observer, mode), notes, named)
@@ -261,7 +261,10 @@ def naming_keywords() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise type(error)(as_keywords(str(error))) from error
+        message = str(error)
+        if "--" not in message or "`ragforge " in message:
+            raise  # A command of the shell has flags.
+        raise type(error)(as_keywords(message)) from error
 
 
 def every_keyword() -> tuple[str, ...]:

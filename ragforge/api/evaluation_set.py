@@ -405,6 +405,7 @@ def from_beir(
         UsageError: The directory holds something else.
         DataError: The folder does not hold to the format.
     """
+    _refuse_cutting(settings)
     return from_queries(
         folder,
         out=out,
@@ -413,6 +414,17 @@ def from_beir(
         allow_missing=allow_missing,
         **settings,
     )
+
+
+def _refuse_cutting(settings: ChunkKeywords) -> None:
+    """Refuse keywords of cutting documents where chunks are ready-made.
+
+    Raises:
+        UsageError: One is given.
+    """
+    for name in ("max_chars", "chunker", "include", "exclude", "follow_links"):
+        if settings.get(name) is not None:
+            raise UsageError(f"{name}: goes with documents; chunks are taken as they are")
 
 
 def _check_corpus(documents: object, chunks: object) -> None:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ragforge.api.results import Result, shown_html
+from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import (
     MISSING,
     Table,
@@ -73,7 +74,10 @@ class MeasuredRuns(Result):
 
         Args:
             measure: One that was computed.
-            run: Whose; the first where None.
+            run: Whose; the only one where None.
+
+        Raises:
+            UsageError: It is not named, and there are several; or there is no such run.
         """
         return self._of(run).mean(measure)
 
@@ -111,7 +115,12 @@ class MeasuredRuns(Result):
         write_evaluations(Path(path), self.found.records)
 
     def _of(self, run: str | None) -> Scores:
-        return self.runs[next(iter(self.runs)) if run is None else run]
+        names = tuple(self.runs)
+        if run is None and len(names) == 1:
+            return self.runs[names[0]]
+        if run is None or run not in self.runs:
+            raise UsageError(f"run {run}: expected one of: {', '.join(names)}")
+        return self.runs[run]
 
     def _repr_html_(self) -> str:
         table, notes = _means(self.found, interval=False), _notes(self.found, interval=False)

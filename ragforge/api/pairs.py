@@ -353,6 +353,9 @@ class _NoFile:
 
 
 def _check(settings: JudgeKeywords) -> None:
+    for name in ("depth", "pool_k", "pool_most", "pool_batch", "pool_model", "embedding_model"):
+        if settings.get(name) is not None:
+            raise UsageError(f"{name}: goes with a set, whose pools it makes; pairs have none")
     if settings.get("split") not in (None, "all"):
         raise UsageError("split: goes with a set; pairs have none")
     if settings.get("permutations") is not None and (settings.get("batch") or 1) == 1:

@@ -323,3 +323,20 @@ def test_chunks_are_replaced_as_by_the_command(place, capsys):
     assert json.loads(json.dumps(found.to_dict())) == json.loads(capsys.readouterr().out)
     assert list(made.chunks()) == list(rf.open("copy").chunks())
     assert (found.rows(), found.table().split(" ")[1:3]) == ([], ["of", str(found.found.n_quotes)])
+
+
+def test_a_slip_in_the_name_of_a_quote_labels_no_whole_document(place, capsys):
+    """Else a grade of a passage would silently be one of all that its document holds."""
+    (place / "q.csv").write_text(
+        "question,answer,doc_id,qoute\nWhat is a fee?,ten,returns.md,A restocking fee\n",
+        encoding="utf-8",
+    )
+
+    with pytest.raises(rf.DataError, match="'qoute': is no field that is read; did you mean 'quo"):
+        rf.from_csv("q.csv", TEXTS, out="set", quiet=True)
+
+
+def test_a_beir_folder_is_not_cut(place):
+    """A size that nothing is cut to would be taken for one that was."""
+    with pytest.raises(rf.UsageError, match="max_chars: goes with documents"):
+        rf.from_beir("beir", out="set", max_chars=100, quiet=True)

@@ -435,3 +435,33 @@ def test_what_is_about_the_whole_set_refuses_a_part(measured, call, request):
 
     with pytest.raises(rf.UsageError, match=f"{name}: is about the whole set"):
         call(measured.part(5))
+
+
+def test_the_mean_of_several_runs_names_one(measured):
+    """The first of them would be taken for all."""
+    found = measured.evaluate(["bad", "good"], "RR", quiet=True)
+
+    with pytest.raises(rf.UsageError, match="run None: expected one of: bad, good"):
+        found.mean("RR")
+    assert found.mean("RR", "good") == 1.0
+
+
+def test_refusals_that_are_stored_are_no_new_error(measured):
+    """The same call again asks nothing, and says how to ask."""
+    with rf.mock_endpoint(p_refusal=0.2) as mock:
+        asked = {"model": "mock", "base_url": mock.url, "quiet": True}
+        first = measured.judge(**asked)
+        billed = mock.ledger()["billed"]
+
+        second = measured.judge(**asked)
+        assert mock.ledger()["billed"] == billed
+
+    assert first.n_failed > 0
+    assert (second.n_judged, second.n_failed) == (0, first.n_failed)
+    assert "--retry-failed asks again" in " ".join(second.notes)
+
+
+def test_a_message_names_the_keyword_and_no_flag(measured):
+    """A flag is no help to who writes Python."""
+    with pytest.raises(rf.UsageError, match=r"^run: expected one of: bad, good"):
+        measured.gate(min={"RR": 0.6}, quiet=True)

@@ -280,3 +280,9 @@ def test_a_keyword_that_cannot_be_taken_is_told_by_the_call():
         rf.each_judgment([], modle="x")
     with pytest.raises(TypeError, match="modle"):
         rf.aio.each_judgment([], modle="x")
+
+
+def test_keywords_of_pools_are_refused_for_pairs():
+    """A depth that does nothing would be taken for one that did."""
+    with pytest.raises(rf.UsageError, match="depth: goes with a set"):
+        rf.judge_pairs([{"query": "a", "text": "b"}], depth=5, quiet=True)

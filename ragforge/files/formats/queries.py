@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Final, get_args
@@ -13,12 +14,14 @@ from ragforge.files.field_names import (
     ANSWERABLE,
     CATEGORY,
     DIFFICULTY,
+    DOCUMENT_OF_ROW,
     EXPECTED_ANSWER,
     EXPECTED_BEHAVIOUR,
     LANGUAGE,
     PERSONA,
     QUERY,
     QUERY_ID,
+    QUOTE_OF_ROW,
     TYPE,
     Field,
     normal_name,
@@ -76,6 +79,8 @@ SHAPES: Final = (
     "question belong together)",
 )
 _SHOWN: Final = 5
+_NEAR: Final = 0.8
+"""How like names are of which one is a slip of the other: `qoute` and `quote`."""
 
 
 def _difficulty_of(row: Row) -> str | None:
@@ -235,6 +240,7 @@ def _read(path: Path, make_id: Callable[[str], str]) -> list[_QueryRow]:
     query_rows: dict[str, _QueryRow] = {}
     seen: dict[str, str] = {}
     for row in _rows(path):
+        _refuse_misspelt_quotes(row)
         query_row = _query_row(row, make_id)
         query_id = query_row.imported.query.query_id
         first = seen.setdefault(query_id, row.where)
@@ -244,6 +250,24 @@ def _read(path: Path, make_id: Callable[[str], str]) -> list[_QueryRow]:
     if not query_rows:
         raise none_found(path, "query")
     return list(query_rows.values())
+
+
+def _refuse_misspelt_quotes(row: Row) -> None:
+    """Refuse a row whose document would be labelled whole for a slip in the name of its quote.
+
+    Raises:
+        DataError: It has a document, no quote, and a field that is almost called so.
+    """
+    if row.has(QUOTE_OF_ROW) or not row.has(DOCUMENT_OF_ROW):
+        return
+    names = {normal_name(name): name for name in QUOTE_OF_ROW.accepted}
+    for name, value in row.given.items():
+        near = get_close_matches(normal_name(name), names, n=1, cutoff=_NEAR)
+        if near and value not in (None, "", []):
+            raise DataError(
+                f"{row.where}: {shown(name)}: is no field that is read; did you mean "
+                f"{names[near[0]]!r}? Without one the whole document would be labelled"
+            )
 
 
 def _settled(query_row: _QueryRow, settled: SettledRelevance) -> ImportedQuery:

@@ -9,6 +9,7 @@ from pathlib import Path
 from ragforge.config import JudgeSettings
 from ragforge.errors import DataError
 from ragforge.evaluating.evaluation_data import reading_in_force
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.files.formats.pairs import PairRow, read_pairs
 from ragforge.files.record_files import ExternalSorter
@@ -159,6 +160,7 @@ async def judge_dataset(
                 others = describe_other_judges(dataset, set(pooled).difference(todo), kept_grades)
                 refuse_mixed_judges(others, len(todo), kept_grades, observer)
             result = JudgingResult(judges.name, len(pooled))
+            before = _stored_failures(dataset, todo)
             pairs = partial(_pairs, todo, queries, texts)
             await judge_into(dataset, judges, kept_grades, result, pairs, len(todo))
         if job.mode.dry_run:
@@ -170,7 +172,26 @@ async def judge_dataset(
     result.summaries = _summaries(dataset, set(pooled))
     note_label_reading(dataset, was, observer)
     _note_other_judges(dataset, set(pooled), kept_grades, observer)
+    if todo and len(before) == len(todo) and _stored_failures(dataset, todo) == before:
+        message = (
+            f"the judgments of {plural(len(todo), 'pair')} failed before, and no call was made: "
+            "the replies are stored; --retry-failed asks again"
+        )
+        observer(Event("note", message=message))
+        return result
     return refused_if_all_failed(result, len(todo))
+
+
+def _stored_failures(dataset: Dataset, pairs: Iterable[PairId]) -> dict[str, tuple[str, ...]]:
+    """Return the stored replies of those pairs whose judgment failed for what was replied."""
+    keys = {f"{query_id}/{chunk_id}" for query_id, chunk_id in pairs}
+    if not keys:
+        return {}
+    return {
+        failure.key: failure.call_keys
+        for failure in dataset.failures()
+        if failure.what == "judge" and failure.key in keys and failure.call_keys
+    }
 
 
 def note_label_reading(dataset: Dataset, was: LabelReading, observer: Observer) -> None:
