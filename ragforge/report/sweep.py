@@ -107,7 +107,7 @@ def _decision_table(report: SweepReport) -> Table:
         "chunks",
         f"{report.decided_by} [95 %]",
         "tokens in prompt",
-        "less than the best by",
+        "difference to the best",
         "p corrected",
         "",
     )

@@ -1,0 +1,68 @@
+"""A sweep that is killed goes on where it was, and leaves no process behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ragforge.cli import main
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
+
+SIZES = ",".join(str(size) for size in range(100, 1700, 40))
+
+
+@pytest.fixture
+def words(tmp_path, capsys):
+    """Return a sweep of many sizes on the set of the demonstration."""
+    main(["demo", "--out", str(tmp_path / "set"), "-q"])
+    capsys.readouterr()
+    return ["sweep", "--dataset", str(tmp_path / "set"), "--size", SIZES, "-q", "--json"]
+
+
+def started(words):
+    """Start a sweep in two processes of a session of its own."""
+    command = [sys.executable, "-m", "ragforge", *words, "--processes", "2"]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def wait_until(true, seconds):
+    """Wait until something holds; return whether it does."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
+    return true()
+
+
+def is_empty(group):
+    """Whether no process of a group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("blow", ["SIGKILL", "SIGINT"])
+def test_what_was_ranked_before_a_kill_is_kept(words, tmp_path, capsys, blow):
+    """A night of ranking must not begin anew."""
+    folder = tmp_path / "set" / ".ragforge" / "sweep"
+    sweep = started(words)
+    wait_until(lambda: len(list(folder.glob("*.json"))) > 4, 60)
+    sweep.send_signal(signal.Signals[blow])
+    sweep.communicate(timeout=60)
+
+    ended = wait_until(lambda: is_empty(sweep.pid), 10)
+    n_kept = len(list(folder.glob("*.json")))
+    code = main([*words, "--processes", "1"])
+
+    found = json.loads(capsys.readouterr().out)["configurations"]
+    assert ended
+    assert 4 < n_kept < len(found)
+    assert (code, sum(item["kept"] for item in found)) == (0, n_kept)
