@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ragforge.api.arguments import refuse_other_kind
-from ragforge.api.progress import Progress, in_notebook, say
+from ragforge.api.progress import Progress, hush_notebook_bars, in_notebook, say
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.set.dataset import Dataset
@@ -192,12 +192,16 @@ def begin(
         if name in keywords
     }
     settings = _loaded(keywords.get("config"), {**flags, **own}, quiet=quiet)
+    if given.get("base_url") is not None and takes.paid and _asks_nobody(settings):
+        raise UsageError(f"{takes.name}: base_url: names an endpoint, and no model to ask there")
     mode = replace(
         mode,
         retry_failed=bool(keywords.get("retry_failed")),
         offline_replay=bool(keywords.get("offline_replay")),
     )
     notes: list[str] = []
+    if in_notebook():
+        hush_notebook_bars()
     with naming_keywords(), ExitStack() as stack:
         shown = silent if quiet else Progress(notebook=in_notebook())
         observer, named = _observer(keywords.get("observer"), stack, both(_keep(notes), shown))
@@ -221,6 +225,14 @@ def _refuse_other_kind(takes: Takes, name: str, value: object) -> None:
     extra = setting.info.json_schema_extra
     if isinstance(value, bool) and not (isinstance(extra, dict) and "switch" in extra):
         raise UsageError(f"{takes.name}: {name}: expected a value, got {value}")
+
+
+def _asks_nobody(settings: Settings) -> bool:
+    """Whether neither a model nor an embedding model is named, so that the baseline works."""
+    from ragforge.llm.connect import is_offline  # Few calls name an endpoint.
+
+    named = settings.model.embedding_model or settings.judge.panel
+    return is_offline(settings.model.name) and not named
 
 
 def check(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Literal, TypeAlias, Unpack
 
 from ragforge.api import contents, jobs, measuring, prompts, schedules, sweeping
@@ -263,9 +264,14 @@ async def estimate_generation(
     Arguments and errors are those of `generate`.
     """
     _check_corpus(documents, chunks)
-    with begin(GENERATE, settings, {}, mode=Mode(dry_run=True)) as call:
-        result = await _generated(documents, chunks, Path(out), call)
-        return Estimate(result.estimate or {}, tuple(call.notes))
+    was_there = Path(out).exists()
+    try:
+        with begin(GENERATE, settings, {}, mode=Mode(dry_run=True)) as call:
+            result = await _generated(documents, chunks, Path(out), call)
+            return Estimate(result.estimate or {}, tuple(call.notes))
+    finally:
+        if not was_there and not Path(out, "manifest.json").exists():
+            rmtree(out, ignore_errors=True)
 
 
 async def demo(out: Place = "ragforge-demo", **settings: Unpack[GenerateKeywords]) -> EvaluationSet:

@@ -35,6 +35,13 @@ def in_notebook() -> bool:
     return running is not None and hasattr(running, "kernel")
 
 
+def hush_notebook_bars() -> None:
+    """Keep tqdm, which libraries import in a notebook, from warning of widgets that are missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import tqdm.auto  # noqa: F401
+
+
 def _say(text: str) -> None:
     if "tqdm" in sys.modules:
         from tqdm import tqdm

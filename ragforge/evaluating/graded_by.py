@@ -222,10 +222,15 @@ def graded_line(entries: Iterable[GradedBy]) -> str:
     listed = list(entries)
     if not any(item.origin.kind for item in listed):
         return NOT_RECORDED
-    parts = [f"{_named(item.origin)}: {item.n:,}" for item in listed[:_MOST_NAMED]]
-    others = listed[_MOST_NAMED:]
+    # Prompts of one model are one grader to a reader.
+    counts: Counter[str] = Counter()
+    for item in listed:
+        counts[_named(item.origin)] += item.n
+    named = counts.most_common()
+    parts = [f"{name}: {n:,}" for name, n in named[:_MOST_NAMED]]
+    others = named[_MOST_NAMED:]
     if others:
-        parts.append(f"{len(others):,} others: {sum(item.n for item in others):,}")
+        parts.append(f"{len(others):,} others: {sum(n for _, n in others):,}")
     return f"graded by {'; '.join(parts)}"
 
 

@@ -72,3 +72,9 @@ def test_what_can_be_taken_once_is_not_taken_by_the_check():
         return list(names)
 
     assert listed(name for name in ("a", "b")) == ["a", "b"]
+
+
+def test_an_endpoint_without_a_model_is_refused(measured):
+    """The offline baseline would judge in place of the model that somebody meant."""
+    with pytest.raises(rf.UsageError, match="judge: base_url: names an endpoint, and no model"):
+        measured.judge(base_url="http://127.0.0.1:9/v1", dry_run=True)

@@ -340,3 +340,10 @@ def test_a_beir_folder_is_not_cut(place):
     """A size that nothing is cut to would be taken for one that was."""
     with pytest.raises(rf.UsageError, match="max_chars: goes with documents"):
         rf.from_beir("beir", out="set", max_chars=100, quiet=True)
+
+
+def test_an_estimate_leaves_no_folder_behind(place):
+    """A folder that is there looks like a set that was begun."""
+    rf.estimate_generation(TEXTS, out="set", n=2, quiet=True)
+
+    assert not (place / "set").exists()

@@ -72,3 +72,12 @@ def test_grades_that_say_nothing_are_counted_in_the_past_as_well():
         20,
         "in part (5 of 20 grades) by shared words",
     )
+
+
+def test_prompts_of_one_model_are_one_grader_in_the_line():
+    """The same name twice reads like a mistake; JSON tells the prompts apart."""
+    other = MODEL.model_copy(update={"prompt": "judge_batch"})
+    graded = grades_of(judges([judgment("a", MODEL), judgment("b", other)], {}))
+
+    assert graded_line(graded) == "graded by m (language model): 2"
+    assert [item["n"] for item in graded_json(graded)] == [1, 1]
