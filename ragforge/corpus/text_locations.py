@@ -61,6 +61,8 @@ _WORTH_A_LOOK: Final = 0.25
 _PAIRS: Final = 20_000
 """Pairs of equal k-grams from which on those that a text repeats are left out."""
 
+_LESS_THAN_ALL: Final = 0.9999
+
 Places = npt.NDArray[np.int64]
 _Letters = npt.NDArray[np.uint32]
 _Hashes = npt.NDArray[np.uint64]
@@ -73,7 +75,8 @@ class TextLocation:
     Args:
         spans: Its place; several where the documents hold it in more than one that nothing tells
             apart, `MOST_PLACES` at most, in the order of the documents.
-        likeness: Share of its letters that stand there: 1 for all of it.
+        likeness: Share of the letters of the text, or of its place where that has more, that both
+            have: 1 where they are the same letters, and only there.
     """
 
     spans: tuple[Span, ...]
@@ -200,7 +203,9 @@ class TextLocator:
         beside = _BESIDE_ALL if best.shared == best.end - best.start else _ALMOST_AS_MUCH
         rivals = [each for each in stretches if each.held >= beside * best.held]
         spans = [self._span(each.doc, each.start, each.end, text) for each in rivals[:MOST_PLACES]]
-        likeness = round(best.shared / len(letters), 4)
+        # Of the text and of its place: what was cut out of the middle is missing as well.
+        longer = max(len(letters), best.end - best.start)
+        likeness = min(round(best.shared / longer, 4), _LESS_THAN_ALL)
         return TextLocation(self._told_apart(spans, text, near), likeness)
 
     def _stretches(

@@ -17,7 +17,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.evidence_coverage import Quote, RetrievedText, RunEvidence, Stretch
 from ragforge.measures.measure_names import of_evidence
-from ragforge.records import Evidence, Query
+from ragforge.records import Evidence, Query, Span
 
 _UNKNOWN: Final = RetrievedText(0, 0)
 
@@ -37,7 +37,7 @@ class EvidenceBasis:
     Args:
         quotes: By query, of those whose evidence has places.
         texts: What was retrieved, by id.
-        wordings: Letters of the texts that have no place, by id.
+        wordings: Letters of the texts that have no place or are only like it, by id.
         unplaced: Queries with evidence of which some has no place.
     """
 
@@ -146,7 +146,7 @@ def evidence_basis(
     quotes, unplaced = placed_quotes(answerable, texts, near)
     return EvidenceBasis(
         quotes,
-        {key: _retrieved_text(item) for key, item in placed.items()},
+        {key: _retrieved_text(item, texts) for key, item in placed.items()},
         {key: FoldedText(item.text) for key, item in placed.items() if item.text},
         unplaced,
     )
@@ -183,9 +183,24 @@ def placed_quotes(
     return PlacedQuotes(quotes, frozenset(unplaced))
 
 
-def _retrieved_text(placed: PlacedText) -> RetrievedText:
-    places = tuple(Stretch(span.doc_id, span.start, span.end) for span in placed.places)
+def _retrieved_text(placed: PlacedText, documents: Mapping[str, str]) -> RetrievedText:
+    """Return a text with the places whose letters it has; one that is only like its place has none.
+
+    Splitters strip blanks and marks: two pieces hold a quote together though neither has what
+    stands between them.
+    """
+    spans = () if placed.text else placed.places
+    places = tuple(
+        Stretch(span.doc_id, span.start, span.end, _next_letter(span, documents)) for span in spans
+    )
     return RetrievedText(placed.length, placed.n_tokens, places)
+
+
+def _next_letter(span: Span, documents: Mapping[str, str]) -> int:
+    document, at = documents.get(span.doc_id, ""), span.end
+    while at < len(document) and not document[at].isalnum():
+        at += 1
+    return at
 
 
 class _Documents:

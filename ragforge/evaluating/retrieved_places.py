@@ -1,12 +1,12 @@
 """Lengths and places of what runs retrieved: chunks of the set, and texts that others cut."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragforge.corpus.quality import token_count
 from ragforge.corpus.text_locations import documents_of
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import Chunk, Span
+from ragforge.records import Chunk, RetrievedText, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class PlacedText:
         n_tokens: What it takes of a prompt, estimated.
         places: Where it stands in the documents; none where that is not known, several where they
             repeat it.
-        text: Its wording where it has no place, so that quotes can be looked for in it; else "".
+        text: Its wording where it has no place, or is only like it, so that quotes must be looked
+            for in it; else "".
     """
 
     length: int
@@ -40,9 +41,7 @@ def retrieved_places(dataset: Dataset, ids: Collection[str]) -> dict[str, Placed
         DataError: The chunks or the texts cannot be read.
     """
     placed = {
-        item.chunk_id: _placed(item.text, item.places)
-        for item in dataset.retrieved_texts()
-        if item.chunk_id in ids
+        item.chunk_id: _of_text(item) for item in dataset.retrieved_texts() if item.chunk_id in ids
     }
     if dataset.chunks_path.exists():
         placed |= _of_chunks(dataset.chunks(), ids)
@@ -80,6 +79,11 @@ def _place(chunk: Chunk) -> tuple[Span, ...]:
     if chunk.end <= chunk.start:
         return ()
     return (Span(doc_id=chunk.doc_id, start=chunk.start, end=chunk.end),)
+
+
+def _of_text(item: RetrievedText) -> PlacedText:
+    placed = _placed(item.text, item.places)
+    return placed if item.likeness >= 1 else replace(placed, text=item.text)
 
 
 def _placed(text: str, places: tuple[Span, ...]) -> PlacedText:

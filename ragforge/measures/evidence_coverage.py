@@ -24,6 +24,9 @@ class Stretch(NamedTuple):
     document: str
     start: int
     end: int
+    reach: int = 0
+    """Offset of the next letter behind it, where that is known: what begins there goes on from it,
+    as splitters strip the blanks between two pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +159,17 @@ def _totals(numbers: Iterable[int]) -> Iterator[int]:
 
 
 def _united(stretches: Iterable[Stretch]) -> dict[str, list[tuple[int, int]]]:
-    """Return stretches by document, sorted, those that touch made one."""
+    """Return stretches by document, sorted, those that touch but for blanks made one."""
     united: dict[str, list[tuple[int, int]]] = {}
-    for document, start, end in sorted(stretches):
+    reach = 0
+    for document, start, end, beyond in sorted(stretches):
         of_document = united.setdefault(document, [])
-        if of_document and start <= of_document[-1][1]:
+        if of_document and start <= max(of_document[-1][1], reach):
             of_document[-1] = (of_document[-1][0], max(end, of_document[-1][1]))
+            reach = max(beyond, reach)
         else:
             of_document.append((start, end))
+            reach = beyond
     return united
 
 

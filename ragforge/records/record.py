@@ -75,7 +75,8 @@ class RetrievedText(Record):
     """Where it stands in the documents: several where they repeat it, none where it was not found
     there."""
     likeness: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Share of its letters that stand at its place; 1 for one that stands nowhere."""
+    """Share of its letters, or of its place's, that both have; 1 where they are the same, and for
+    one that stands nowhere."""
     doc_ids: tuple[NonEmpty, ...] = ()
     """Documents of the set that it came with, where nothing of it was found in them."""
 

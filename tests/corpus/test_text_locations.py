@@ -311,3 +311,13 @@ def test_a_stretch_that_repeats_itself_is_no_more_than_like_a_text():
 
     assert found is not None
     assert found.likeness < 1
+
+
+def test_a_text_with_a_hole_is_not_all_of_its_place() -> None:
+    """What was cut out of the middle may be the answer."""
+    page = f"{RETURNS}\n\n{SHIPPING}"
+    sentence = "otherwise the buyer pays it."
+    location = TextLocator({"d": page}).locate(page.replace(sentence, ""))
+
+    assert location is not None
+    assert location.likeness < 1

@@ -9,7 +9,7 @@ from ragforge.pipeline.comparing.basis import COMPARED_MEASURES
 from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.evaluating import evaluate_dataset
-from ragforge.records import Evidence, Failure, Judgment, RetrievedText, text_id
+from ragforge.records import Evidence, Failure, Judgment, RetrievedText, Span, text_id
 from tests.evidence_sets import dataset_of, query, quoted, random_set, stretch, write_run
 
 FEES = "Fees.\n\nA late parcel costs thirty euros a day. Ask the desk.\n"
@@ -79,6 +79,29 @@ def test_a_text_without_a_place_holds_the_quotes_in_its_wording(dataset):
         "EvidenceR@1": 1.0,
         "TokenP@1": LETTERS / len(text),
     }
+
+
+def test_a_text_that_is_only_like_its_place_holds_what_it_says(dataset):
+    """A page with the answer altered or cut out stands where the true one does."""
+    altered = FEES.replace("thirty", "eighty")
+    place = Span(doc_id="fees", start=0, end=len(FEES))
+    dataset.write_retrieved_texts(
+        [RetrievedText(chunk_id=text_id(altered), text=altered, places=(place,), likeness=0.9)]
+    )
+    write_run(dataset, "altered", q=[text_id(altered)])
+    found = values(dataset, "altered", ["EvidenceR@1", "TokenR@1"])
+
+    assert (found["EvidenceR@1"], found["TokenR@1"]) == (0.0, 0.0)
+
+
+def test_pieces_whose_blanks_were_stripped_hold_a_quote_together(dataset):
+    """Nearly all splitters strip; the smaller the pieces, the more blanks are missing."""
+    middle = FEES.index(" thirty")
+    spans = [(START, middle), (middle + 1, START + len(QUOTE))]
+    dataset.write_retrieved_texts([stretch({"fees": FEES}, "fees", *span) for span in spans])
+    write_run(dataset, "pieces", q=[text_id(FEES[start:end]) for start, end in spans])
+
+    assert values(dataset, "pieces", ["EvidenceR@2", "TokenR@2"])["EvidenceR@2"] == 1.0
 
 
 def test_a_budget_of_tokens_ends_a_prompt(dataset):
