@@ -1,4 +1,7 @@
-"""Whole files, folders and links: a reader finds the old one or the new one, never a part."""
+"""Whole files, folders and links: a reader finds the old one or the new one, never a part.
+
+Who reads a file, changes it and writes it is `alone_in` its folder meanwhile.
+"""
 
 import contextlib
 import errno
@@ -10,6 +13,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -31,6 +35,8 @@ MAKING: Final = ".making"
 """What ends the names of folders and links that are not ready yet."""
 _AT_FDCWD: Final = -100
 _EXCHANGE: Final = 2
+_MINE: Final = threading.local()
+"""In which folders this thread is alone already."""
 
 
 def write_whole(path: Path, parts: Iterable[str]) -> None:
@@ -224,6 +230,43 @@ def _remove_stray_folders(place: Path) -> None:
         pid = stray.name.removeprefix(f".{host}-").partition("-")[0]
         if pid.isdigit() and not _is_running(int(pid)):
             shutil.rmtree(stray, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process or thread is alone in a folder, and be so until the end.
+
+    A thread that is alone in it already stays so. The lock is one on the folder itself, and ends
+    with the process that has it. Where the folder is missing, or the system has no such locks, two
+    may be in it at the same moment.
+    """
+    place = os.path.realpath(folder)
+    mine: set[str] = _MINE.__dict__.setdefault("folders", set())
+    if place in mine:
+        yield
+        return
+    descriptor = None
+    with contextlib.suppress(OSError):
+        descriptor = os.open(place, os.O_RDONLY)
+    try:
+        if descriptor is not None:
+            wait_for_lock(descriptor)
+        mine.add(place)
+        yield
+    finally:
+        mine.discard(place)
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def wait_for_lock(descriptor: int) -> None:
+    """Wait for the lock of a file or folder; where the system has none, two may have it at once."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def put_link(link: Path, target: str) -> None:

@@ -204,7 +204,8 @@ async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> lis
             await _at_once(started, queries, job)
         finally:
             if any(each.is_built for each in started):
-                _write(dataset, started, queries, chunks_sha256, _note_to(job.observer))
+                with dataset.alone():
+                    _write(dataset, started, queries, chunks_sha256, _note_to(job.observer))
         spent = embedder.spent() if embedder else None
         if spent is not None:
             dataset.note(spent=spent)
@@ -406,7 +407,10 @@ def _write(
     chunks_sha256: str,
     note: Callable[[str], None],
 ) -> None:
-    """Write what came of each that had a part in it; an interrupt may have come before."""
+    """Write what came of each that had a part in it; an interrupt may have come before.
+
+    The caller is alone in the set: other commands may write runs of theirs.
+    """
     asked = {query.query_id: query.asked for query in queries}
     for each in started:
         if not each.is_built and each.stopped_by is None:

@@ -6,6 +6,7 @@ are replaced by what the stage's next run leaves.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -13,6 +14,7 @@ from typing import Final, Literal, TypeVar
 from pydantic import BaseModel
 
 from ragforge.errors import DataError
+from ragforge.files.atomic import alone_in
 from ragforge.files.manifest import (
     FileEntry,
     Manifest,
@@ -124,6 +126,13 @@ class Dataset:
     def manifest(self) -> Manifest:
         """The manifest as it stands on disk."""
         return self._set.manifest
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Wait for other commands that change the set's files, and keep them out until the end.
+
+        Whoever writes what depends on what is there reads and writes within this.
+        """
+        return alone_in(self.files)
 
     def rel_threshold(self, asked: int | Literal["auto"]) -> int | Literal["auto"]:
         """Return which grades are relevant: as asked for, else as the set's author has it."""
@@ -356,31 +365,34 @@ class Dataset:
     def add_retrieved_texts(self, texts: Iterable[RetrievedText], run: str) -> None:
         """Write the texts of a run, which is written next, beside those that are there.
 
-        A text that another run has as well stands where either found it.
+        A text that another run has as well stands where either found it. The caller is `alone`
+        until the run is written, too: until then, the texts are those of no run.
         """
         new = {text.chunk_id: text for text in texts}
         if not new:
             return
-        others = self._cited_texts(name for name in self.run_names() if name != run)
-        there = {text.chunk_id: text for text in self.retrieved_texts()}
-        joined = {
-            chunk_id: _joined(there[chunk_id], text)
-            for chunk_id, text in new.items()
-            if chunk_id in there and chunk_id in others
-        }
-        self.write_retrieved_texts((there | new | joined).values())
+        with self.alone():
+            others = self._cited_texts(name for name in self.run_names() if name != run)
+            there = {text.chunk_id: text for text in self.retrieved_texts()}
+            joined = {
+                chunk_id: _joined(there[chunk_id], text)
+                for chunk_id, text in new.items()
+                if chunk_id in there and chunk_id in others
+            }
+            self.write_retrieved_texts((there | new | joined).values())
 
     def drop_uncited_texts(self) -> None:
         """Forget the texts that no run has any more."""
-        if not (self.files / _TEXTS).exists():
-            return
-        cited = self._cited_texts(self.run_names())
-        texts = list(self.retrieved_texts())
-        kept = [text for text in texts if text.chunk_id in cited]
-        if not kept:
-            self._set.drop(_TEXTS)
-        elif len(kept) < len(texts):
-            self.write_retrieved_texts(kept)
+        with self.alone():
+            if not (self.files / _TEXTS).exists():
+                return
+            cited = self._cited_texts(self.run_names())
+            texts = list(self.retrieved_texts())
+            kept = [text for text in texts if text.chunk_id in cited]
+            if not kept:
+                self._set.drop(_TEXTS)
+            elif len(kept) < len(texts):
+                self.write_retrieved_texts(kept)
 
     def _cited_texts(self, names: Iterable[str]) -> set[str]:
         """Return what may be ids of texts in some runs; no ranking is parsed."""
@@ -467,11 +479,12 @@ class Dataset:
             DataError: There is neither a file nor a failure of that name.
             UsageError: It is no name of a run.
         """
-        if name not in self.run_names() and not self._has_failures(checked_name(name)):
-            self._set.named("runs", name)
-        self._set.drop(_run_file(name))
-        self.replace_failures("retrieve", (), lambda key: key.startswith(f"{name}/"))
-        self.drop_uncited_texts()
+        with self.alone():
+            if name not in self.run_names() and not self._has_failures(checked_name(name)):
+                self._set.named("runs", name)
+            self._set.drop(_run_file(name))
+            self.replace_failures("retrieve", (), lambda key: key.startswith(f"{name}/"))
+            self.drop_uncited_texts()
 
     def rename_run(self, name: str, to: str) -> None:
         """Give a run another name, and its failures with it; its evaluations keep the old one.
@@ -527,11 +540,12 @@ class Dataset:
             failures: What failed now.
             tried: Whether a key was tried by this run; other failures stay.
         """
-        kept = [old for old in self.failures() if not (old.what == what and tried(old.key))]
-        latest = {(item.what, item.key): item for item in (*kept, *failures)}
-        everything = latest.values()
-        if everything or (self.files / "failures.jsonl").exists():
-            self._set.write("failures.jsonl", everything, lambda item: (item.what, item.key))
+        with self.alone():
+            kept = [old for old in self.failures() if not (old.what == what and tried(old.key))]
+            latest = {(item.what, item.key): item for item in (*kept, *failures)}
+            everything = latest.values()
+            if everything or (self.files / "failures.jsonl").exists():
+                self._set.write("failures.jsonl", everything, lambda item: (item.what, item.key))
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest as given."""
@@ -545,7 +559,8 @@ class Dataset:
         spent: Spent | None = None,
     ) -> None:
         """Add models and prompts to the manifest, and set what was spent in all."""
-        self.write_manifest(self.manifest.noting(models, prompts or {}, spent))
+        with self.alone():
+            self.write_manifest(self.manifest.noting(models, prompts or {}, spent))
 
     @property
     def _selection(self) -> Selection | None:

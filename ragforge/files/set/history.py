@@ -17,6 +17,7 @@ from typing import IO, Final
 from pydantic import ValidationError
 
 from ragforge.errors import DataError, UsageError
+from ragforge.files.atomic import wait_for_lock
 from ragforge.files.record_files import explain
 from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
@@ -206,7 +207,7 @@ def appending(dataset_path: Path) -> Iterator[Ledger]:
         raise _unwritable(path, error) from error
     try:
         _require_own(path, descriptor)
-        _lock(descriptor)
+        wait_for_lock(descriptor)
         yield Ledger(path, descriptor)
     finally:
         os.close(descriptor)
@@ -310,16 +311,6 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes]:
         yield line
         while len(line) > LONGEST_LINE and not line.endswith(b"\n"):
             line = stream.readline(LONGEST_LINE + 1)
-
-
-def _lock(descriptor: int) -> None:
-    """Wait for the lock of a file; where the system has none, two may add at the same moment."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    with contextlib.suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from pydantic import BaseModel
 
 from ragforge.errors import DataError
-from ragforge.files.atomic import move_whole, write_whole, write_whole_bytes
+from ragforge.files.atomic import alone_in, move_whole, write_whole, write_whole_bytes
 from ragforge.files.manifest import FileEntry, Manifest, RunOrigin, digest_file
 from ragforge.files.record_files import read_object, read_records, write_object, write_records
 from ragforge.files.set.paths import (
@@ -198,10 +198,11 @@ class SetFiles:
         Raises:
             DataError: It cannot be removed.
         """
-        old = self.manifest
-        if name in old.files:
-            files = {other: entry for other, entry in old.files.items() if other != name}
-            self.write_manifest(old.model_copy(update={"files": files}))
+        with alone_in(self.folder):
+            old = self.manifest
+            if name in old.files:
+                files = {other: entry for other, entry in old.files.items() if other != name}
+                self.write_manifest(old.model_copy(update={"files": files}))
         path = self.folder / name
         try:
             path.unlink(missing_ok=True)
@@ -216,15 +217,17 @@ class SetFiles:
         selection: Selection | None = None,
     ) -> None:
         """Put a file that was written into the manifest."""
-        digest = digest_file(self.folder / name)
-        self._list(name, FileEntry(sha256=digest, records=count, run=run, selection=selection))
+        with alone_in(self.folder):
+            digest = digest_file(self.folder / name)
+            self._list(name, FileEntry(sha256=digest, records=count, run=run, selection=selection))
 
     def _list(self, name: str, entry: FileEntry) -> None:
-        old = self.manifest
-        if old.files.get(name) != entry:
-            files = dict(sorted({**old.files, name: entry}.items()))
-            self.write_manifest(old.model_copy(update={"files": files}))
-            show_in_home(self.folder, name)
+        with alone_in(self.folder):
+            old = self.manifest
+            if old.files.get(name) != entry:
+                files = dict(sorted({**old.files, name: entry}.items()))
+                self.write_manifest(old.model_copy(update={"files": files}))
+                show_in_home(self.folder, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """Tests of the texts of runs that are no chunks of the set."""
 
+import multiprocessing
+
 import pytest
 from measured_set import ranking
 
 from ragforge.files.set.document_level import DocumentNames
-from ragforge.files.set.opening import create_dataset
+from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.records import Chunk, RetrievedText, Span, text_id
 
@@ -106,3 +108,29 @@ def test_frameworks_name_documents_by_paths_and_addresses(name, expected):
     )
 
     assert names.resolve(name) == expected
+
+
+def write_runs(path, run):
+    """Make a run anew, many times, each with texts of its own."""
+    dataset = open_dataset(path)
+    for number in range(40):
+        with dataset.alone():
+            add(dataset, run, text("both", number), text(f"{run} {number}"))
+        dataset.note(models=[f"{run} {number}"])
+
+
+def test_processes_that_write_runs_at_once_lose_nothing(dataset):
+    """Without a text of it a run would count as stale, and so would one without its record."""
+    spawn = multiprocessing.get_context("spawn")
+    writers = [spawn.Process(target=write_runs, args=(dataset.path, run)) for run in ("a", "b")]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert held(dataset).keys() == {"both", "a 39", "b 39"}
+    assert dataset.manifest.files.keys() >= {"runs/a.jsonl", "runs/b.jsonl", "retrieved.jsonl"}
+    assert len(dataset.manifest.models) == 80
+    assert not any(map(dataset.changed_by_hand, dataset.manifest.files))
+    assert usable_runs(dataset).names == ("a", "b")
