@@ -415,6 +415,7 @@ def _write(
     for each in started:
         if not each.is_built and each.stopped_by is None:
             continue
+        each.collected.results = each.texts.settle(each.collected.results)
         n_ranked = len(each.collected.results)
         is_replaced = n_ranked and (each.is_whole or _is_stale(dataset, each.name))
         earlier = 0 if is_replaced else _n_earlier_queries(dataset, each.name, asked.keys())

@@ -48,13 +48,22 @@ class Span(Record):
     end: Annotated[int, Field(ge=0)]
 
 
-_TEXT_ID: Final = re.compile(r"t_[a-z2-7]{16}")
+_TEXT_ID: Final = re.compile(r"t_[a-z2-7]{16}(_[a-z2-7]{8})?")
 
 
-def text_id(text: str) -> str:
-    """Return the id of a text that is no chunk of a set; blanks alone make no other text."""
-    digest = hashlib.sha256(" ".join(text.split()).encode()).digest()
-    return f"t_{base64.b32encode(digest).decode().lower()[:16]}"
+def text_id(text: str, place: str = "") -> str:
+    """Return the id of a text that is no chunk of a set; blanks alone make no other text.
+
+    Args:
+        text: As it was retrieved.
+        place: Which it is, where the documents hold it several times; "" where nothing tells.
+    """
+    own = f"t_{_digest(' '.join(text.split()))[:16]}"
+    return f"{own}_{_digest(place)[:8]}" if place else own
+
+
+def _digest(text: str) -> str:
+    return base64.b32encode(hashlib.sha256(text.encode()).digest()).decode().lower()
 
 
 def is_text_id(chunk_id: str) -> bool:
@@ -65,8 +74,9 @@ def is_text_id(chunk_id: str) -> bool:
 class RetrievedText(Record):
     """A text that a retriever gave and that is no chunk of the set; one row a text, for all runs.
 
-    A splitter of the user's cut it. It is judged and measured under an id that is made of the text
-    alone, so that its grades are found again whatever id it comes with.
+    A splitter of the user's cut it. It is judged and measured under an id that is made of the text,
+    so that its grades are found again whatever id it comes with; and of its place, where documents
+    hold the text several times and the hit told which.
     """
 
     chunk_id: NonEmpty

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from itertools import pairwise
+from numbers import Integral
 from typing import SupportsFloat
 
 from ragforge.errors import CallError, DataError
@@ -23,13 +24,14 @@ from ragforge.retrieval.object_fields import (
     fold_blanks,
     ids_of,
     ignore_note,
+    nested_mappings,
     offset_of,
     shown,
     texts_of,
     type_name,
     values_of,
 )
-from ragforge.retrieval.retrieved_texts import Origin, RetrievedTexts
+from ragforge.retrieval.retrieved_texts import CorpusDocuments, Origin, RetrievedTexts
 
 _METHODS = (
     *("aretrieve", "retrieve"),
@@ -47,9 +49,8 @@ _ACCEPTED = (
     "expected a chunk id, (id, score), an object or mapping with chunk_id or id, a LangChain "
     "Document, or a LlamaIndex NodeWithScore"
 )
-_WORDS_OF_TEXT = 4
 _LENGTH_OF_TEXT = 100
-"""Words, or characters, from which a bare string that is no id is a text."""
+"""Characters from which a bare string that is no id is a text, without any blank in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +92,11 @@ class ResultReader:
         self._note = note
         self._texts = texts
         self._noted: set[str] = set()
-        self._id_by_text: dict[str, str] = {}
+        self._by_text: dict[str, list[Chunk]] = {}
         self._known: set[str] = set(texts.documents.retrievable) if texts else set()
         for chunk in chunks:
             self._known.add(chunk.chunk_id)
-            self._id_by_text.setdefault(fold_blanks(chunk.text), chunk.chunk_id)
+            self._by_text.setdefault(fold_blanks(chunk.text), []).append(chunk)
 
     def read(self, result: object, query: str, k: int) -> list[Hit]:
         """Return the first k different chunks of a result, best first.
@@ -175,11 +176,11 @@ class ResultReader:
                 return chunk_id
         texts = list(texts_of(item))
         for text in texts:
-            if fold_blanks(text) in self._id_by_text:
-                return self._id_by_text[fold_blanks(text)]
+            if chunk_id := self._chunk_of_text(text, item):
+                return chunk_id
         if self._texts is not None:
             text_id = self._id_of_text(item, texts, self._texts)
-            if text_id or (texts and not ids):
+            if text_id or _is_blank(texts, ids):
                 return text_id
         if ids:
             self._refuse_surrogates(ids[0])
@@ -189,24 +190,55 @@ class ResultReader:
             f"{_ACCEPTED}"
         )
 
+    def _chunk_of_text(self, text: str, item: object) -> str:
+        """Return the id of the chunk that a text is, of the document named; "" for none."""
+        folded = fold_blanks(text)
+        same = self._by_text.get(folded, [])
+        if not same:
+            return ""
+        if self._texts is not None:
+            documents = self._texts.documents
+            doc_ids = documents.named(document_names_of(item))
+            if of_these := [chunk for chunk in same if chunk.doc_id in doc_ids]:
+                return _nearest(of_these, offset_of(item, STARTS)).chunk_id
+            if any(folded in documents.folded(doc_id) for doc_id in doc_ids):
+                return ""
+        return same[0].chunk_id
+
     def _id_of_text(self, item: object, texts: Sequence[str], taken: RetrievedTexts) -> str:
         """Return the id of a text that is no chunk, or of a stretch of a document; "" for none."""
         text = next((text for text in texts if text.strip()), "")
-        if isinstance(item, str) and not _is_wordy(item):
+        if isinstance(item, str) and (item in taken.documents or not _is_wordy(item)):
             return ""
         doc_ids = taken.documents.named(document_names_of(item))
         start = offset_of(item, STARTS)
         if text:
             return taken.add(text, Origin(doc_ids, start))
-        end = offset_of(item, ENDS)
-        if len(doc_ids) != 1 or start is None or end is None:
+        if texts or not _has_offsets(item):
             return ""
-        document = taken.documents.texts[doc_ids[0]]
-        span = Span(doc_id=doc_ids[0], start=start, end=min(end, len(document)))
-        sliced = fold_blanks(document[span.start : span.end])
-        if not sliced:
-            return ""
-        return self._id_by_text.get(sliced) or taken.add_slice(span)
+        first, last = _given(item, STARTS), _given(item, ENDS)
+        span = _span(doc_ids, first, last, taken.documents)
+        sliced = (
+            fold_blanks(taken.documents.texts[span.doc_id][span.start : span.end]) if span else ""
+        )
+        if span is None or not sliced:
+            return self._unusable(item, first, last)
+        if same := [
+            chunk for chunk in self._by_text.get(sliced, ()) if chunk.doc_id == span.doc_id
+        ]:
+            return _nearest(same, span.start).chunk_id
+        return taken.add_slice(span)
+
+    def _unusable(self, item: object, start: object, end: object) -> str:
+        """Return an id for a stretch that no document has; it counts as a hit that is nowhere."""
+        name = next(document_names_of(item), "").encode("utf-8", "replace").decode()
+        chunk_id = f"{name or 'no document'}[{_brief(start)}:{_brief(end)}]"
+        self._note_once(
+            "offsets",
+            f"a hit is the stretch {chunk_id}, which no document, or not one alone, has; such are "
+            "kept as hits that stand nowhere",
+        )
+        return chunk_id
 
     def _refuse_surrogates(self, chunk_id: str) -> None:
         try:
@@ -251,9 +283,43 @@ class ResultReader:
             self._note(f"{self._where}: {sentence} (said once)")
 
 
+def _is_blank(texts: Sequence[str], ids: Sequence[str]) -> bool:
+    """Whether a hit without a text of its own has no id, or one of blanks, to go by."""
+    return bool(texts) and not "".join(ids).strip()
+
+
+def _has_offsets(item: object) -> bool:
+    return _given(item, STARTS) is not None or _given(item, ENDS) is not None
+
+
+def _given(item: object, names: Iterable[str]) -> object:
+    """Return what an object has under the first of some names that it has; None for nothing."""
+    places = (item, *nested_mappings(item))
+    return next((value for place in places for value in values_of(place, names)), None)
+
+
+def _span(
+    doc_ids: Sequence[str], start: object, end: object, documents: CorpusDocuments
+) -> Span | None:
+    """Return the stretch that offsets are of one document; None where they are of none."""
+    if len(doc_ids) != 1 or not isinstance(start, Integral) or not isinstance(end, Integral):
+        return None
+    first, last = int(start), min(int(end), len(documents.texts[doc_ids[0]]))
+    return Span(doc_id=doc_ids[0], start=first, end=last) if 0 <= first < last else None
+
+
+def _brief(value: object) -> str:
+    return "" if value is None else shown(value).strip("'")
+
+
 def _is_wordy(text: str) -> bool:
     """Whether a bare string reads as a text and not as an id."""
-    return len(text) >= _LENGTH_OF_TEXT or len(text.split()) >= _WORDS_OF_TEXT
+    return len(text) >= _LENGTH_OF_TEXT or len(text.split()) > 1
+
+
+def _nearest(chunks: Sequence[Chunk], near: int | None) -> Chunk:
+    """Return the chunk that begins nearest to an offset; the first where there is none."""
+    return chunks[0] if near is None else min(chunks, key=lambda chunk: abs(chunk.start - near))
 
 
 def adapt(

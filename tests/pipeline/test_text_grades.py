@@ -15,7 +15,7 @@ from ragforge.pipeline.retrieving import make_runs
 from ragforge.pipeline.text_grades import grade_by_evidence
 from ragforge.pipeline.validating import validate
 from ragforge.pipeline.worst import find_worst
-from ragforge.records import Chunk, Evidence, Judgment, Query, text_id
+from ragforge.records import Chunk, Evidence, Hit, Judgment, Query, Ranking, text_id
 
 TEXT = "The lamp turns green when the pump is ready. Wait for it, then open the valve slowly."
 QUOTE = "turns green when the pump is ready"
@@ -167,6 +167,21 @@ def test_a_set_with_texts_of_runs_is_valid(dataset):
     make(dataset, mine="lamps:named")
 
     assert validate(dataset).problems == []
+
+
+def test_a_text_under_the_id_of_a_place_is_valid_and_goes_when_no_run_holds_it(dataset):
+    """The documents hold it several times."""
+    make(dataset, mine="lamps:named")
+    [one, other] = dataset.retrieved_texts()
+    placed = one.model_copy(update={"chunk_id": text_id(one.text, "a.md")})
+    dataset.write_retrieved_texts([placed, other])
+
+    assert not any("was it edited" in problem for problem in validate(dataset).problems)
+    dataset.write_run(
+        "mine", [Ranking(query_id="q", ranking=[Hit(chunk_id=placed.chunk_id, score=1)])]
+    )
+    dataset.drop_uncited_texts()
+    assert [text.chunk_id for text in dataset.retrieved_texts()] == [placed.chunk_id]
 
 
 def test_an_edited_text_is_a_problem(dataset):

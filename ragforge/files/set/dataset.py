@@ -61,7 +61,7 @@ from ragforge.records.queries import Selection
 _TEXTS: Final = "retrieved.jsonl"
 _NOWHERE: Final = "(no document of the set)"
 """What stands for the document of a text that is in none."""
-_TEXT_ID: Final = re.compile(rb'"(t_[a-z2-7]{16})"')
+_TEXT_ID: Final = re.compile(rb'"(t_[a-z2-7]{16}(?:_[a-z2-7]{8})?)"')
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import pytest
 
 from ragforge.corpus.text_locations import TextLocator, documents_of
 from ragforge.errors import DataError
-from ragforge.records import Chunk, Span, text_id
+from ragforge.records import Chunk, Ranking, Span, text_id
 from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
 from ragforge.retrieval.user_retrievers import ResultReader
 
@@ -43,6 +43,11 @@ def ids(reader, result):
     return [hit.chunk_id for hit in reader.read(result, "q", 10)]
 
 
+def settled(reader, taken, result):
+    [ranking] = taken.settle([Ranking(query_id="q", ranking=reader.read(result, "q", 10))])
+    return [hit.chunk_id for hit in ranking.ranking]
+
+
 def located(taken):
     [text] = taken.located(taken.ids)
     return [(span.doc_id, span.start, span.end) for span in text.places]
@@ -65,7 +70,7 @@ PART = "picked by hand in autumn. Pears ripen off the tree"
 )
 def test_a_text_that_is_no_chunk_is_that_text(reader, taken, hit):
     """Whoever has an index has chunks of his own, and they can be judged all the same."""
-    assert ids(reader, [hit]) == [text_id(PART)]
+    assert settled(reader, taken, [hit]) == [text_id(PART)]
     assert located(taken) == [("fruit/a.md", 38, 88)]
 
 
@@ -86,7 +91,7 @@ def test_offsets_are_that_stretch_of_the_document(reader, taken):
     """An index may hold nothing but where its pieces stand."""
     hit = {"doc_id": "fruit/b.md", "start": 12, "end": 31}
 
-    assert ids(reader, [hit]) == [text_id(QUINCES[12:31])]
+    assert settled(reader, taken, [hit]) == [text_id(QUINCES[12:31])]
     assert located(taken) == [("fruit/b.md", 12, 31)]
 
 
@@ -95,11 +100,30 @@ def test_offsets_of_a_chunk_are_that_chunk(reader):
     assert ids(reader, [{"doc_id": "b.md", "start": 0, "end": 500}]) == ["c3"]
 
 
-@pytest.mark.parametrize("hit", [{"doc_id": "b.md", "start": 70, "end": 90}, {"doc_id": "b.md"}])
-def test_offsets_that_hold_nothing_are_named(reader, hit):
+def test_a_document_without_offsets_is_no_hit(reader):
     """There is nothing to judge."""
     with pytest.raises(DataError, match="cannot tell which chunk"):
-        reader.read([hit], "q", 10)
+        reader.read([{"doc_id": "b.md"}], "q", 10)
+
+
+@pytest.mark.parametrize(
+    ("hit", "expected"),
+    [
+        ({"doc_id": "b.md", "start": 70, "end": 90}, "b.md[70:90]"),
+        ({"doc_id": "b.md", "start": 10**7, "end": 10**7 + 9}, "b.md[10000000:10000009]"),
+        ({"doc_id": "b.md", "start": 9, "end": 3}, "b.md[9:3]"),
+        ({"doc_id": "b.md", "start": -9, "end": 3}, "b.md[-9:3]"),
+        ({"doc_id": "b.md", "start": 1.0, "end": 9.0}, "b.md[1.0:9.0]"),
+        ({"doc_id": "b.md", "start": "1", "end": "9"}, "b.md[1:9]"),
+        ({"doc_id": "b.md", "start": 1}, "b.md[1:]"),
+        ({"doc_id": "z.md", "start": 1, "end": 9}, "z.md[1:9]"),
+        ({"start": 1, "end": 9}, "no document[1:9]"),
+    ],
+)
+def test_a_hit_with_offsets_that_hold_nothing_keeps_its_rank_alone(reader, notes, hit, expected):
+    """The other hits of the query are as good as before."""
+    assert ids(reader, ["c1", hit, "c3"]) == ["c1", expected, "c3"]
+    assert f"a hit is the stretch {expected}, which no document" in notes[0]
 
 
 def test_an_unknown_id_without_text_is_kept(reader, taken):
@@ -195,3 +219,92 @@ def test_offsets_tell_places_of_one_document_apart():
     [text] = taken.located(taken.ids)
 
     assert text.places == (Span(doc_id="d", start=41, end=81),)
+
+
+@pytest.fixture
+def versions():
+    """Five documents with one sentence, of which the last is a chunk by itself."""
+    chunks = [
+        Chunk(chunk_id=f"c{n}", doc_id=f"v{n}.md", text=f"{n} {BOILERPLATE} {n}", end=SIZE + 4)
+        for n in range(4)
+    ]
+    return [*chunks, Chunk(chunk_id="c4", doc_id="v4.md", text=BOILERPLATE, end=SIZE)]
+
+
+BOILERPLATE = "This page was reviewed by the fruit council of the valley."
+SIZE = len(BOILERPLATE)
+
+
+def hit_of(n):
+    return {"text": BOILERPLATE, "metadata": {"source": f"/srv/v{n}.md"}}
+
+
+def stretch_of(n):
+    return {"doc_id": f"v{n}.md", "start": 2, "end": 2 + SIZE}
+
+
+@pytest.mark.parametrize("make", [hit_of, stretch_of])
+def test_one_text_of_several_documents_is_one_hit_of_each(versions, make):
+    """What an index says of five versions takes five places, and the evidence is behind them."""
+    taken = RetrievedTexts(CorpusDocuments(versions, documents_of, TextLocator))
+    reader = ResultReader("it", versions, texts=taken)
+    found = settled(reader, taken, [make(n) for n in range(4)])
+
+    assert found == [text_id(BOILERPLATE, f"v{n}.md") for n in range(4)]
+    assert {text.chunk_id: text.places for text in taken.located(taken.ids)} == {
+        found[n]: (Span(doc_id=f"v{n}.md", start=2, end=2 + SIZE),) for n in range(4)
+    }
+
+
+def test_a_text_that_is_a_chunk_of_another_document_is_of_the_one_that_is_named(versions):
+    """A copy elsewhere is another hit."""
+    taken = RetrievedTexts(CorpusDocuments(versions, documents_of, TextLocator))
+    reader = ResultReader("it", versions, texts=taken)
+
+    assert settled(reader, taken, [hit_of(4), hit_of(1)]) == ["c4", text_id(BOILERPLATE, "v1.md")]
+
+
+def test_of_equal_chunks_a_text_is_that_of_its_document():
+    """An index that gives the set's own chunks gives the same run, by ids or by texts."""
+    chunks = [
+        Chunk(chunk_id=f"c{n}", doc_id=f"v{n}.md", text=BOILERPLATE, end=SIZE) for n in range(3)
+    ]
+    taken = RetrievedTexts(CorpusDocuments(chunks, documents_of, TextLocator))
+    reader = ResultReader("it", chunks, texts=taken)
+
+    assert settled(reader, taken, [hit_of(2), hit_of(0), hit_of(1)]) == ["c2", "c0", "c1"]
+
+
+def test_one_text_at_several_places_of_a_document_is_told_apart_by_offsets():
+    """Two rows of a log are two hits."""
+    chunk = Chunk(chunk_id="c", doc_id="v1.md", text=f"- {BOILERPLATE}\n" * 3, end=3 * SIZE + 9)
+    taken = RetrievedTexts(CorpusDocuments([chunk], documents_of, TextLocator))
+    reader = ResultReader("it", [chunk], texts=taken)
+    starts = [2, SIZE + 5, SIZE + 5]
+    hits = [hit_of(1) | {"start": start} for start in starts]
+    found = settled(reader, taken, [*hits, hit_of(1)])
+
+    assert found == [
+        *(text_id(BOILERPLATE, f"v1.md\n{start}") for start in starts[:2]),
+        text_id(BOILERPLATE),
+    ]
+
+
+def test_one_text_under_names_that_do_not_tell_counts_once(reader, taken):
+    """It has one place, whatever a retriever calls that."""
+    hits = [{"text": PART}, {"text": PART, "source": "a.md"}, {"text": PART, "source": "b.md"}]
+
+    assert settled(reader, taken, hits) == [text_id(PART)]
+
+
+@pytest.mark.parametrize("text", ["Use port 8443.", "Use\nport"])
+def test_a_bare_string_with_a_blank_is_a_text(reader, taken, text):
+    """Ids have none, unless they are known."""
+    assert ids(reader, [text]) == [text_id(text)]
+    assert taken.text(text_id(text)) == text
+
+
+def test_a_bare_blank_string_is_left_out(reader, notes):
+    """It is neither an id nor a text."""
+    assert ids(reader, [" ", "\n", "c1"]) == ["c1"]
+    assert "neither an id nor any text" in notes[0]
