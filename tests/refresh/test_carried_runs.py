@@ -11,7 +11,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.stale_runs import usable_runs
-from ragforge.records import is_text_id
+from ragforge.records import Hit, Ranking, RetrievedText, Span, is_text_id, text_id
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +131,30 @@ def test_the_history_knows_on_which_chunks_it_was_made(place):
     digests = {item.digests.corpus for item in read_history(now.home).evaluations}
 
     assert len(digests) == 1
+
+
+def test_texts_of_a_retriever_of_its_own_move_with_their_documents(place):
+    """Text put in front moves all offsets, also where the chunks are cut anew at once."""
+    before = open_dataset(place / "set")
+    path = sorted((place / "documents").glob("*.md"))[0]
+    old = path.read_text(encoding="utf-8")
+    found = RetrievedText(
+        chunk_id=text_id(old[10:90]),
+        text=old[10:90],
+        places=(Span(doc_id=path.name, start=10, end=90),),
+    )
+    before.add_retrieved_texts([found], "mine")
+    query_id = before.queries()[0].query_id
+    hit = Hit(chunk_id=found.chunk_id, score=1.0)
+    before.write_run("mine", [Ranking(query_id=query_id, ranking=(hit,))])
+
+    front = "Nobody read this before.\n\n"
+    path.write_text(front + old, encoding="utf-8")
+    for flags in ((), ("--max-chars", "200")):
+        now = refresh(place, *flags)
+        moved = {text.chunk_id: text for text in now.retrieved_texts()}[found.chunk_id]
+
+        shift = len(front)
+        assert moved.places == (Span(doc_id=path.name, start=10 + shift, end=90 + shift),)
+        assert [item.ranking for item in now.run("mine")] == [(hit,)]
+        assert "mine" in usable_runs(now).names

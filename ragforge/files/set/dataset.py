@@ -433,7 +433,8 @@ class Dataset:
 
     def add_judgments(self, new: Iterator[Judgment]) -> None:
         """Write judgments, sorted by query and chunk, beside those that are there; see `merged`."""
-        self._set.write_sorted("judgments.jsonl", merged(self.each_judgment(), new))
+        with self.alone():
+            self._set.write_sorted("judgments.jsonl", merged(self.each_judgment(), new))
 
     def put_judgments(self, judgments: Iterable[Judgment]) -> None:
         """Write all judgments, one at a time; sorted by query and chunk."""
@@ -495,21 +496,22 @@ class Dataset:
             DataError: There is no such run, or one of the new name.
             UsageError: The new name is not fit for a file.
         """
-        self._set.named("runs", name)
-        if checked_name(to) in self.run_names() or self._has_failures(to):
-            raise DataError(
-                f"{self.path}: has a run {to!r}; remove it first with "
-                f"`ragforge runs rm --dataset {self.path} {to}`"
-            )
-        of_run = f"{name}/"
-        renamed = [
-            failure.model_copy(update={"key": f"{to}/{failure.key.removeprefix(of_run)}"})
-            for failure in self.failures()
-            if failure.what == "retrieve" and failure.key.startswith(of_run)
-        ]
-        self.replace_failures("retrieve", renamed, lambda key: key.startswith(f"{to}/"))
-        self._set.copy(_run_file(name), _run_file(to))
-        self.remove_run(name)
+        with self.alone():
+            self._set.named("runs", name)
+            if checked_name(to) in self.run_names() or self._has_failures(to):
+                raise DataError(
+                    f"{self.path}: has a run {to!r}; remove it first with "
+                    f"`ragforge runs rm --dataset {self.path} {to}`"
+                )
+            of_run = f"{name}/"
+            renamed = [
+                failure.model_copy(update={"key": f"{to}/{failure.key.removeprefix(of_run)}"})
+                for failure in self.failures()
+                if failure.what == "retrieve" and failure.key.startswith(of_run)
+            ]
+            self.replace_failures("retrieve", renamed, lambda key: key.startswith(f"{to}/"))
+            self._set.copy(_run_file(name), _run_file(to))
+            self.remove_run(name)
 
     def _has_failures(self, name: str) -> bool:
         """Whether a retriever of that name failed on a query."""

@@ -8,7 +8,7 @@ from measured_set import ranking
 from ragforge.files.set.document_level import DocumentNames
 from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.files.set.stale_runs import usable_runs
-from ragforge.records import Chunk, RetrievedText, Span, text_id
+from ragforge.records import Chunk, Judgment, RetrievedText, Span, text_id
 
 A, B, C = map(text_id, "abc")
 
@@ -134,3 +134,24 @@ def test_processes_that_write_runs_at_once_lose_nothing(dataset):
     assert len(dataset.manifest.models) == 80
     assert not any(map(dataset.changed_by_hand, dataset.manifest.files))
     assert usable_runs(dataset).names == ("a", "b")
+
+
+def add_judgments(path, judge):
+    """Grade many pairs, each on its own."""
+    dataset = open_dataset(path)
+    for number in range(30):
+        new = Judgment(query_id=f"q{number:02}", chunk_id=judge, grade=1, source="human")
+        dataset.add_judgments(iter([new]))
+
+
+def test_processes_that_judge_at_once_lose_nothing(dataset):
+    """A grade may be bought."""
+    spawn = multiprocessing.get_context("spawn")
+    judges = [spawn.Process(target=add_judgments, args=(dataset.path, name)) for name in "ab"]
+    for judge in judges:
+        judge.start()
+    for judge in judges:
+        judge.join()
+
+    assert len(dataset.judgments()) == 60
+    assert not dataset.changed_by_hand("judgments.jsonl")
