@@ -14,7 +14,7 @@ from typing import Final
 from ragforge.errors import DataError
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import Chunk, Span, is_text_id
+from ragforge.records import Chunk, Span, is_text_id, without_place
 
 _ALIKE: Final = 0.9
 """Share of the texts at a common place that are the same, from which two runs are cut alike."""
@@ -135,6 +135,7 @@ class _Texts:
     def __init__(self, ids: frozenset[str], placed: Mapping[str, PlacedText]) -> None:
         self.ids = ids
         self.sample = sorted(ids)[:_LOOKED_AT]
+        self.texts = frozenset(map(without_place, ids))
         self._placed = placed
         self._places: _Places | None = None
 
@@ -153,12 +154,12 @@ class _Texts:
 
 def _are_alike(one: _Texts, other: _Texts) -> bool:
     """Whether two runs have the same texts where they have texts of one place."""
-    if one.ids.isdisjoint(other.ids):
+    if one.texts.isdisjoint(other.texts):
         return False
     n_same = n_others = 0
     for mine, theirs in ((one, other), (other, one)):
         for chunk_id in mine.sample:
-            if chunk_id in theirs.ids:
+            if without_place(chunk_id) in theirs.texts:
                 n_same += 1
             elif any(map(theirs.places.cover, mine.places_of(chunk_id))):
                 n_others += 1

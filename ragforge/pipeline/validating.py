@@ -24,6 +24,7 @@ from ragforge.records import (
     RetrievedText,
     is_text_id,
     text_id,
+    without_place,
 )
 from ragforge.stages.asking import locate_shown
 from ragforge.stages.generate.splits import Connections, names_of, with_names
@@ -177,7 +178,7 @@ def _wrong_texts(texts: Iterable[RetrievedText], chunks: Container[str]) -> Iter
     for text in texts:
         if text.chunk_id in chunks:
             yield f"retrieved.jsonl: {text.chunk_id} is a chunk of the set; expected other ids"
-        elif text_id(text.text) not in {text.chunk_id, text.chunk_id.rpartition("_")[0]}:
+        elif text_id(text.text) != without_place(text.chunk_id):
             yield (
                 f"retrieved.jsonl: {text.chunk_id}: its text has the id {text_id(text.text)}; was "
                 "it edited?"

@@ -73,6 +73,7 @@ from ragforge.records.record import (
     Stage,
     is_text_id,
     text_id,
+    without_place,
 )
 from ragforge.records.refresh import (
     Action,
@@ -170,4 +171,5 @@ __all__ = [
     "Vote",
     "is_text_id",
     "text_id",
+    "without_place",
 ]

@@ -71,6 +71,11 @@ def is_text_id(chunk_id: str) -> bool:
     return _TEXT_ID.fullmatch(chunk_id) is not None
 
 
+def without_place(chunk_id: str) -> str:
+    """Return the id of a text, whichever of its places an id is of; other ids as they are."""
+    return chunk_id[: len("t_") + 16] if is_text_id(chunk_id) else chunk_id
+
+
 class RetrievedText(Record):
     """A text that a retriever gave and that is no chunk of the set; one row a text, for all runs.
 

@@ -64,6 +64,16 @@ def test_runs_of_one_splitter_are_cut_alike(dataset):
     }
 
 
+def test_runs_that_name_the_places_of_repeated_texts_or_not_are_cut_alike(dataset):
+    """The splitter is the same."""
+    texts = [row(*span) for span in SMALL[:6]]
+    told = [text.model_copy(update={"chunk_id": text_id(text.text, "d")}) for text in texts]
+    dataset.add_retrieved_texts(told, "told")
+    dataset.write_run("told", [ranking("q", *(text.chunk_id for text in told))])
+
+    assert cuttings(dataset)["told"].runs == ("small", "small-2", "told")
+
+
 def test_windows_that_slide_by_half_are_cut_alike(dataset):
     """Each stands half in the next, which is no other cutting."""
     windows = [(at, at + 100) for at in range(0, 900, 50)]
