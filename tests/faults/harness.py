@@ -163,7 +163,9 @@ class Product:
     def environment(self, **more: str) -> dict[str, str]:
         """Return the variables that a user has, and further ones."""
         known = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "RAGFORGE_"))}
-        return {**known, "OPENAI_API_KEY": KEY, **more}
+        # What a pool holds must not depend on what is installed.
+        pinned = {"RAGFORGE_POOL_POOL_MODEL": "none", "OPENAI_API_KEY": KEY}
+        return {**known, **pinned, **more}
 
     def begin(self, *flags: str, **unusual: Any) -> subprocess.Popen[str] | CommandProcess:
         """Start the command as a process; where something is unusual, by an interpreter of its own.
