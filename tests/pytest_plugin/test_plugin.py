@@ -510,4 +510,5 @@ def test_a_query_without_placed_evidence_says_so(pytester, run):
         )
     )
 
+    outcome.assert_outcomes(failed=1)
     outcome.stdout.fnmatch_lines(["*query q: no EvidenceR@4: *no evidence with a place*"])

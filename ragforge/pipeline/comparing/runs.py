@@ -1,6 +1,6 @@
 """Comparing runs: which is better, on a dataset or by files."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, starmap
 from math import inf
@@ -24,9 +24,10 @@ from ragforge.evaluating.same_judge import pair_judges
 from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
 from ragforge.files.formats.runs import Ranked, read_run
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.document_level import document_level
+from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.files.set.stale_runs import (
+    UsableRuns,
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
     usable_runs,
@@ -126,15 +127,7 @@ def compare_runs(
     parts = {name: dataset.chosen_of_run(name) for name in wanted}
     wanted = wanted if names else _of_one_part(parts, options, basis)
     basis = basis.on_part(shared(parts[name] for name in wanted))
-    failed = failed_by_name(dataset.failures(), "retrieve")
-    retrieved = []
-    for name in wanted:
-        hopeless = name not in there and failed.get(name, set()) & queries.keys()
-        rankings = [] if hopeless else level.rankings(usable.rankings(name))
-        ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
-        without = failed.get(name, set()) | usable.reworded.get(name, set())
-        lost = (without & basis.qrels.keys()) - ranked.keys()
-        retrieved.append(_Retrieved(name, ranked, lost))
+    retrieved = _retrieved_by(wanted, usable, level, queries.keys(), basis)
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
     basis = _with_texts(basis, cuttings(dataset), replace(task, level=level), wanted)
@@ -144,6 +137,28 @@ def compare_runs(
     runs = _measured_all(retrieved if names else _filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in queries.items()}
     return _decided(basis, runs, options, texts, _of_judgments(judgments, settled))
+
+
+def _retrieved_by(
+    names: Iterable[str],
+    usable: UsableRuns,
+    level: DocumentLevel,
+    query_ids: Set[str],
+    basis: ComparisonBasis,
+) -> list[_Retrieved]:
+    """Return the rankings of runs; a run without a file of which queries failed has none."""
+    dataset = usable.dataset
+    there = dataset.run_names()
+    failed = failed_by_name(dataset.failures(), "retrieve")
+    retrieved = []
+    for name in names:
+        hopeless = name not in there and failed.get(name, set()) & query_ids
+        rankings = [] if hopeless else level.rankings(usable.rankings(name))
+        ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
+        without = failed.get(name, set()) | usable.reworded.get(name, set())
+        lost = (without & basis.qrels.keys()) - ranked.keys()
+        retrieved.append(_Retrieved(name, ranked, lost))
+    return retrieved
 
 
 def compare_gathered(

@@ -173,13 +173,16 @@ async def judge_dataset(
     note_label_reading(dataset, was, observer)
     _note_other_judges(dataset, set(pooled), kept_grades, observer)
     if todo and len(before) == len(todo) and _stored_failures(dataset, todo) == before:
-        message = (
-            f"the judgments of {plural(len(todo), 'pair')} failed before, and no call was made: "
-            "the replies are stored; --retry-failed asks again"
-        )
-        observer(Event("note", message=message))
+        observer(Event("note", message=_failed_before(len(todo))))
         return result
     return refused_if_all_failed(result, len(todo))
+
+
+def _failed_before(n_pairs: int) -> str:
+    return (
+        f"the judgments of {plural(n_pairs, 'pair')} failed before, and no call was made: the "
+        "replies are stored; --retry-failed asks again"
+    )
 
 
 def _stored_failures(dataset: Dataset, pairs: Iterable[PairId]) -> dict[str, tuple[str, ...]]:
