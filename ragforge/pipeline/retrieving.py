@@ -21,7 +21,7 @@ from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import embedder_of
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.text_grades import grade_by_evidence
+from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.records import Chunk, Failure, Query, Ranking, RetrievedText
 from ragforge.retrieval import Buildable, Embedding, Retriever
 from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
@@ -439,7 +439,7 @@ def _write(
         # What failed in the run that is replaced, on queries that were not asked now, goes too.
         is_of_run = partial(_starts, f"{each.name}/")
         dataset.replace_failures("retrieve", each.collected.failures, is_of_run)
-    grade_by_evidence(dataset)
+    grade_retrieved(dataset)
 
 
 def _starts(prefix: str, key: str) -> bool:

@@ -1,8 +1,167 @@
-"""Grades of texts that runs retrieved and that are no chunks: by the evidence that they hold."""
+"""Grades belong to texts: they are found again under any id, and by the evidence that texts hold.
+
+A text goes by many ids: that of a chunk, another one where the documents are cut otherwise, one
+made of its words where a splitter of the user's cut it, and one more for each place where the
+documents repeat it. What was graded once for a query is not asked for again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Final
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import Judgment, is_text_id
+from ragforge.records import Judgment, is_text_id, text_id, without_place
 from ragforge.stages.judge.evidence import TextsInPlace
+from ragforge.stages.judge.pairs import PairId
+
+_RANKS: Final = {"human": 0, "judge": 1, "carried": 2}
+"""Whose word is taken where several ids of one text have a grade. What evidence says is not among
+them: it follows from quotes, whose places are known."""
+
+
+class TwinGrades:
+    """Finds grades by the text of what was graded; blanks are folded.
+
+    Args:
+        id_of_text: Returns the `text_id` of a chunk's text by the id of the chunk; None where that
+            is not known.
+    """
+
+    def __init__(self, id_of_text: Callable[[str], str | None]) -> None:
+        self._id_of_text = id_of_text
+        self._ids: dict[str, str | None] = {}
+
+    def of(
+        self,
+        pairs: Sequence[PairId],
+        judgments: Callable[[], Iterable[Judgment]],
+        stands: Callable[[Judgment], bool],
+    ) -> list[Judgment]:
+        """Return grades for those of some pairs whose text has one under another id.
+
+        Args:
+            pairs: Without a grade.
+            judgments: Reads those that are there; not asked where there is no pair.
+            stands: Whether one counts.
+
+        Returns:
+            As of chunks that were copied, sorted by query and chunk.
+        """
+        wanted: dict[str, dict[str, list[str]]] = {}
+        for query_id, chunk_id in pairs:
+            if key := self._key(chunk_id):
+                wanted.setdefault(query_id, {}).setdefault(key, []).append(chunk_id)
+        by_pair: dict[tuple[str, str], Judgment] = {}
+        for one in judgments() if wanted else ():
+            texts = wanted.get(one.query_id)
+            if texts is None or one.grade is None or one.source not in _RANKS or not stands(one):
+                continue
+            for chunk_id in self._twins(one, texts):
+                pair = one.query_id, chunk_id
+                by_pair[pair] = min(by_pair.get(pair, one), one, key=_rank)
+        return [_copied(by_pair[pair], pair[1]) for pair in sorted(by_pair)]
+
+    def _key(self, chunk_id: str) -> str | None:
+        """Return what all ids of a text have in common; None where the text is not known."""
+        if is_text_id(chunk_id):
+            return without_place(chunk_id)
+        if chunk_id not in self._ids:
+            self._ids[chunk_id] = self._id_of_text(chunk_id)
+        return self._ids[chunk_id]
+
+    def _twins(self, judgment: Judgment, texts: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        key = self._key(judgment.chunk_id)
+        twins = texts.get(key, ()) if key else ()
+        return [chunk_id for chunk_id in twins if chunk_id != judgment.chunk_id]
+
+
+def _rank(judgment: Judgment) -> tuple[int, str]:
+    return _RANKS[judgment.source], judgment.chunk_id
+
+
+def _copied(judgment: Judgment, chunk_id: str) -> Judgment:
+    original = judgment.copied_from or judgment.chunk_id
+    is_persons = judgment.source == "human" and (is_text_id(chunk_id) or is_text_id(original))
+    # A person's word on a text counts beside any judge's, cut as it may be.
+    source = "human" if is_persons else "carried"
+    return judgment.model_copy(
+        update={"chunk_id": chunk_id, "source": source, "copied_from": original}
+    )
+
+
+def add_copies(dataset: Dataset, copies: Sequence[Judgment]) -> None:
+    """Write grades that were found by the text, in the place of failures of their pairs."""
+    if copies:
+        dataset.add_judgments(iter(copies))
+        keys = {f"{one.query_id}/{one.chunk_id}" for one in copies}
+        dataset.replace_failures("judge", (), keys.__contains__)
+
+
+def found_by_text(
+    dataset: Dataset, pairs: Sequence[PairId], stands: Callable[[Judgment], bool]
+) -> list[Judgment]:
+    """Return the grades that some pairs without one have under other ids of their texts.
+
+    Args:
+        dataset: Its chunks are read once.
+        pairs: Sorted or not.
+        stands: Whether a grade counts.
+
+    Raises:
+        DataError: A file of the set cannot be read.
+    """
+    asked = {pair.query_id for pair in pairs}
+    ids = {pair.chunk_id for pair in pairs}
+    ids |= {
+        old.chunk_id
+        for old in dataset.each_judgment()
+        if old.query_id in asked and old.grade is not None
+    }
+    known = _ids_of_texts(dataset, lambda chunk_id, _: chunk_id in ids)
+    return TwinGrades(known.get).of(pairs, dataset.each_judgment, stands)
+
+
+def _ids_of_texts(dataset: Dataset, wanted: Callable[[str, str], bool]) -> dict[str, str]:
+    """Return the `text_id` of chunks that are wanted by their id and by that."""
+    if not dataset.chunks_path.exists():
+        return {}
+    both = ((chunk.chunk_id, text_id(chunk.text)) for chunk in dataset.chunks())
+    return {chunk_id: of_text for chunk_id, of_text in both if wanted(chunk_id, of_text)}
+
+
+def grade_retrieved(dataset: Dataset) -> int:
+    """Grade what runs retrieved as far as no judge is needed, and return how many pairs were.
+
+    A text has the grades of its words under any other id, and those that its evidence gives.
+
+    Raises:
+        DataError: A file of the set cannot be read.
+    """
+    return _grade_by_twins(dataset) + grade_by_evidence(dataset)
+
+
+def _grade_by_twins(dataset: Dataset) -> int:
+    """Give texts, and chunks that were texts before, the grades that their words have."""
+    keys = {without_place(text.chunk_id) for text in dataset.retrieved_texts()}
+    if dataset.has_text_grades():
+        graded = (old.chunk_id for old in dataset.each_judgment() if is_text_id(old.chunk_id))
+        keys |= {without_place(chunk_id) for chunk_id in graded}
+    if not keys:
+        return 0
+    known = _ids_of_texts(dataset, lambda _, of_text: of_text in keys)
+    pairs = {
+        PairId(query_id, chunk_id)
+        for query_id, ids in _retrieved(dataset).items()
+        for chunk_id in ids
+        if is_text_id(chunk_id) or chunk_id in known
+    }
+    pairs -= {(old.query_id, old.chunk_id) for old in dataset.each_judgment() if not old.is_failed}
+    copies = TwinGrades(known.get).of(sorted(pairs), dataset.each_judgment, _any_grade)
+    add_copies(dataset, copies)
+    return len(copies)
+
+
+def _any_grade(judgment: Judgment) -> bool:
+    return judgment.grade is not None
 
 
 def grade_by_evidence(dataset: Dataset) -> int:
@@ -22,7 +181,7 @@ def grade_by_evidence(dataset: Dataset) -> int:
     new: list[Judgment] = [
         judgment
         for query in sorted(queries, key=lambda query: query.query_id)
-        for judgment in texts.judgments(query, retrieved.get(query.query_id, frozenset()))
+        for judgment in texts.judgments(query, _texts_in(retrieved.get(query.query_id, ())))
         if (judgment.query_id, judgment.chunk_id) not in graded
     ]
     if new:
@@ -30,11 +189,20 @@ def grade_by_evidence(dataset: Dataset) -> int:
     return len(new)
 
 
+def _texts_in(ids: Iterable[str]) -> Set[str]:
+    return frozenset(filter(is_text_id, ids))
+
+
 def _retrieved(dataset: Dataset) -> dict[str, set[str]]:
-    """Return by query the texts that any run holds for it."""
+    """Return by query what any run holds for it."""
     found: dict[str, set[str]] = {}
+    for query_id, chunk_id in _hits(dataset):
+        found.setdefault(query_id, set()).add(chunk_id)
+    return found
+
+
+def _hits(dataset: Dataset) -> Iterator[tuple[str, str]]:
     for name in dataset.run_names():
         for item in dataset.each_ranking(name):
-            ids = (hit.chunk_id for hit in item.ranking if is_text_id(hit.chunk_id))
-            found.setdefault(item.query_id, set()).update(ids)
-    return found
+            for hit in item.ranking:
+                yield item.query_id, hit.chunk_id

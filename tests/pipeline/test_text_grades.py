@@ -15,7 +15,7 @@ from ragforge.pipeline.retrieving import make_runs
 from ragforge.pipeline.text_grades import grade_by_evidence
 from ragforge.pipeline.validating import validate
 from ragforge.pipeline.worst import find_worst
-from ragforge.records import Chunk, Evidence, Hit, Judgment, Query, Ranking, text_id
+from ragforge.records import Chunk, Evidence, Hit, Judgment, Provenance, Query, Ranking, text_id
 
 TEXT = "The lamp turns green when the pump is ready. Wait for it, then open the valve slowly."
 QUOTE = "turns green when the pump is ready"
@@ -151,6 +151,75 @@ def test_a_text_is_judged_by_its_own_words(dataset):
         "c1",
         *map(text_id, (HELD, "of another manual altogether", "then open the valve slowly")),
     }
+
+
+def noted(dataset, runs=()):
+    """Judge, and return what was told."""
+    observer = Recorder()
+    asyncio.run(judge_dataset(dataset, runs, Job(Settings(), observer)))
+    return [event.message for event in observer.events if event.name == "note"]
+
+
+def run_of(dataset, *chunk_ids, name="later"):
+    """Write a run, as if another retriever had found these."""
+    hits = [Hit(chunk_id=one, score=1 / at) for at, one in enumerate(chunk_ids, 1)]
+    dataset.write_run(name, [Ranking(query_id="q", ranking=hits)])
+
+
+def test_a_text_has_the_grade_of_its_words_under_the_id_of_a_place(dataset):
+    """The documents hold it several times; what was judged is the text."""
+    make(dataset, mine="lamps:late")
+    judged(dataset)
+    valve = "then open the valve slowly"
+    placed = text_id(valve, "manual.md")
+    [text] = [text for text in dataset.retrieved_texts() if text.text == valve]
+    dataset.add_retrieved_texts([text.model_copy(update={"chunk_id": placed})], "later")
+    run_of(dataset, placed)
+    told = noted(dataset)
+
+    [copy] = [item for item in dataset.judgments() if item.chunk_id == placed]
+    assert (copy.source, copy.copied_from) == ("carried", text_id(valve))
+    assert told[-1] == (
+        "1 pair has the grade that the same words have under another id; no call was made"
+    )
+
+
+def test_a_chunk_has_the_grade_that_its_words_have_as_a_text(dataset):
+    """Somebody's splitter cut the documents as the set does now."""
+    make(dataset, mine="lamps:late")
+    judged(dataset)
+    valve = "then open the valve slowly"
+    dataset.write_chunks(
+        [*dataset.chunks(), Chunk(chunk_id="c2", doc_id="manual.md", text=valve, start=58, end=84)]
+    )
+    run_of(dataset, "c2")
+    noted(dataset, ["later"])
+
+    [copy] = [item for item in dataset.judgments() if item.chunk_id == "c2"]
+    assert copy.copied_from == text_id(valve)
+
+
+def test_retrieving_finds_grades_again(dataset):
+    """What a person said of a text counts, whether or not a rule would say it too."""
+    grade = Judgment(query_id="q", chunk_id=text_id(HELD, "old.md"), grade=1, source="human")
+    dataset.write_judgments([grade])
+    make(dataset, mine="lamps:named")
+
+    assert grades(dataset)[text_id(HELD)] == (1, "human")
+
+
+def test_the_grade_of_another_judge_is_not_taken_for_that_of_this_one(dataset):
+    """Judges differ by more than systems do."""
+    by = Provenance(kind="mock", model="somebody")
+    words = "of another manual altogether"
+    make(dataset, mine="lamps:named")
+    dataset.write_judgments(
+        [Judgment(query_id="q", chunk_id=text_id(words, "x"), grade=3, provenance=by)]
+    )
+    judged(dataset)
+
+    [item] = [item for item in dataset.judgments() if item.chunk_id == text_id(words)]
+    assert (item.grade, item.provenance.kind) == (0, "baseline")
 
 
 def test_bad_queries_show_the_texts_of_a_run(dataset):

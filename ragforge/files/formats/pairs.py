@@ -175,9 +175,12 @@ def _chunks(row: Row) -> Iterator[Row]:
 
 
 def _id_of(text: str) -> str:
-    """Return an id that a text has in every file; blanks are folded."""
+    """Return an id that a text has in every file; blanks are folded.
+
+    It is none that `text_id` gives: what is judged by itself is of no run.
+    """
     digest = hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
-    return f"t_{digest[:_ID_DIGITS]}"
+    return f"text_{digest[:_ID_DIGITS]}"
 
 
 def _human_grade(row: Row) -> int | None:

@@ -250,6 +250,11 @@ class Dataset:
         """Yield the judgments, sorted by query and chunk, one at a time."""
         return self._set.each(lambda files: each_judgment(files / "judgments.jsonl"))
 
+    def has_text_grades(self) -> bool:
+        """Whether texts are graded that are no chunks of the set; no judgment is parsed."""
+        path = self.files / "judgments.jsonl"
+        return path.exists() and any(_TEXT_ID.search(line) for _, _, line in each_line(path))
+
     def label_checks(self) -> list[Judgment]:
         """Return judgments by judges of pairs that people graded, sorted by pair and judge."""
         return self._set.records("label_checks.jsonl", Judgment, pair_and_judge)

@@ -3,13 +3,11 @@
 A text that a query has a grade for is not judged again under the id of another chunk.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Final
 
-from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.survey import Survey
 from ragforge.errors import DataError
 from ragforge.evaluating.completion import RELEVANT
@@ -20,83 +18,13 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult, judge_into
 from ragforge.pipeline.judge.judges import Judges
 from ragforge.pipeline.judge.pooling import KeptGrades, describe_other_judges, refuse_mixed_judges
-from ragforge.records import Judgment, PoolEntry, Query
+from ragforge.pipeline.text_grades import TwinGrades, add_copies
+from ragforge.records import Judgment, PoolEntry, Query, text_id
 from ragforge.stages.complete import Growth, Item, Ranked
 from ragforge.stages.judge.pairs import Pair, PairId
 
-_RANKS: Final = {"human": 0, "judge": 1, "carried": 2}
-"""Whose word is taken where several chunks with one text have a grade. What evidence says is not
-among them: it follows from quotes, whose places are known."""
-
 MOST_SOURCES = 3
 """Chunks that people found relevant which stand for the source of a query that has none."""
-
-
-class TwinGrades:
-    """Finds grades by the text of their chunk; blanks are folded.
-
-    Args:
-        survey: The corpus; of it digests of the chunks that were looked at are held.
-    """
-
-    def __init__(self, survey: Survey) -> None:
-        self._survey = survey
-        self._digests: dict[str, str | None] = {}
-
-    def of(
-        self,
-        pairs: Sequence[PairId],
-        judgments: Callable[[], Iterable[Judgment]],
-        stands: Callable[[Judgment], bool],
-    ) -> list[Judgment]:
-        """Return grades for those of some pairs whose text has one under another chunk id.
-
-        Args:
-            pairs: Without a grade.
-            judgments: Reads those that are there; not asked where there is no pair.
-            stands: Whether one counts.
-
-        Returns:
-            As of chunks that were copied, sorted by query and chunk.
-        """
-        wanted: dict[str, dict[str, list[str]]] = {}
-        for query_id, chunk_id in pairs:
-            if digest := self._digest(chunk_id):
-                wanted.setdefault(query_id, {}).setdefault(digest, []).append(chunk_id)
-        by_pair: dict[tuple[str, str], Judgment] = {}
-        for one in judgments() if wanted else ():
-            texts = wanted.get(one.query_id)
-            if texts is None or one.grade is None or one.source not in _RANKS or not stands(one):
-                continue
-            for chunk_id in self._twins(one, texts):
-                pair = one.query_id, chunk_id
-                by_pair[pair] = min(by_pair.get(pair, one), one, key=_rank)
-        return [_copied(by_pair[pair], pair[1]) for pair in sorted(by_pair)]
-
-    def _twins(self, judgment: Judgment, texts: Mapping[str, Sequence[str]]) -> Sequence[str]:
-        digest = self._digest(judgment.chunk_id)
-        twins = texts.get(digest, ()) if digest else ()
-        return [chunk_id for chunk_id in twins if chunk_id != judgment.chunk_id]
-
-    def _digest(self, chunk_id: str) -> str | None:
-        """Return the digest of a chunk's text; None where it is not in the corpus."""
-        if chunk_id not in self._digests:
-            try:
-                self._digests[chunk_id] = text_sha256(self._survey.chunk(chunk_id).text)
-            except KeyError:
-                self._digests[chunk_id] = None
-        return self._digests[chunk_id]
-
-
-def _rank(judgment: Judgment) -> tuple[int, str]:
-    return _RANKS[judgment.source], judgment.chunk_id
-
-
-def _copied(judgment: Judgment, chunk_id: str) -> Judgment:
-    original = judgment.copied_from or judgment.chunk_id
-    return judgment.model_copy(
-        update={"chunk_id": chunk_id, "source": "carried", "copied_from": original}
-    )
 
 
 def queries_to_complete(
@@ -207,7 +135,7 @@ class PoolWaves:
         self.growth = Growth(pools.pool_k, pools.pool_most)
         self._kept_grades = KeptGrades(self.judges.provenances(), again=self._job.mode.again)
         self.result = JudgingResult(self.judges.name)
-        self._twins = TwinGrades(self.survey)
+        self._twins = TwinGrades(self._id_of_text)
 
     async def judge(self) -> None:
         """Judge the first block of each pool, and further ones while they bring relevant chunks.
@@ -296,14 +224,15 @@ class PoolWaves:
         self._grades |= {(one.query_id, one.chunk_id): one.grade or 0 for one in self._copies}
         return [pair for pair in pairs if pair not in self._grades]
 
-    def _write_copies(self) -> None:
-        if self._copies and not self._job.mode.dry_run:
-            self.dataset.add_judgments(iter(self._copies))
-            keys = {f"{one.query_id}/{one.chunk_id}" for one in self._copies}
-            self.dataset.replace_failures("judge", (), keys.__contains__)
+    def _id_of_text(self, chunk_id: str) -> str | None:
+        try:
+            return text_id(self.survey.chunk(chunk_id).text)
+        except KeyError:
+            return None
 
     async def _wave(self, todo: list[PairId]) -> None:
-        self._write_copies()
+        if not self._job.mode.dry_run:
+            add_copies(self.dataset, self._copies)
         if not todo:
             return
         result = JudgingResult(self.judges.name, len(todo))

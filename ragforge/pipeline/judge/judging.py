@@ -41,6 +41,7 @@ from ragforge.pipeline.judge.pooling import (
     refuse_mixed_judges,
     with_texts,
 )
+from ragforge.pipeline.text_grades import add_copies, found_by_text
 from ragforge.records import Judgment, Provenance
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId, QuerySummary, open_pairs, summarise
@@ -156,10 +157,15 @@ async def judge_dataset(
             else:
                 pooled = sorted({*pooled, *needs.pairs})
             todo = open_pairs(pooled, dataset.each_judgment(), kept_grades.keeps)
+            copies = found_by_text(dataset, todo, kept_grades.is_own) if todo else []
+            todo = _without(todo, copies)
             if not job.mode.mix:
                 others = describe_other_judges(dataset, set(pooled).difference(todo), kept_grades)
                 refuse_mixed_judges(others, len(todo), kept_grades, observer)
             result = JudgingResult(judges.name, len(pooled))
+            if copies and not job.mode.dry_run:
+                add_copies(dataset, copies)
+                observer(Event("note", message=_found_again(len(copies))))
             before = _stored_failures(dataset, todo)
             pairs = partial(_pairs, todo, queries, texts)
             await judge_into(dataset, judges, kept_grades, result, pairs, len(todo))
@@ -176,6 +182,18 @@ async def judge_dataset(
         observer(Event("note", message=_failed_before(len(todo))))
         return result
     return refused_if_all_failed(result, len(todo))
+
+
+def _without(todo: Sequence[PairId], copies: Iterable[Judgment]) -> list[PairId]:
+    found = {_pair_of(one) for one in copies}
+    return [pair for pair in todo if pair not in found]
+
+
+def _found_again(n_pairs: int) -> str:
+    return (
+        f"{plural(n_pairs, 'pair has the grade', 'pairs have the grades')} that the same words "
+        "have under another id; no call was made"
+    )
 
 
 def _failed_before(n_pairs: int) -> str:

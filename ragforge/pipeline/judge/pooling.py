@@ -111,6 +111,11 @@ class KeptGrades:
             return self.is_same(by) and not self.again
         return self.is_same(by) or not self.again
 
+    def is_own(self, old: Judgment) -> bool:
+        """Whether a grade is as good as one of this judge: its own, or a person's."""
+        by = old.provenance
+        return self.keeps(old) and (old.source == "human" or by is None or self.is_same(by))
+
     def failed_before(self, dataset: Dataset) -> Callable[[Pair], bool]:
         """Return a test whether this judge failed on a pair before.
 

@@ -7,6 +7,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files.formats.pairs import MOST_EXAMPLES, Example, PairRow, load_examples, read_pairs
+from ragforge.records import is_text_id
 
 PAIR = PairRow(query_id="1", query="Why?", chunk_id="7", text="So.")
 LINE = '{"query_id": "1", "query": "Why?", "chunk_id": "7", "text": "So.", "note": "x"}\n'
@@ -112,7 +113,7 @@ NESTED = (
 
 def test_a_query_with_its_chunks_is_taken_apart(tmp_path):
     """What one request retrieved is judged as it was logged, a list below its query."""
-    made_id = "t_5068012f3019e53a"
+    made_id = "text_5068012f3019e53a"
 
     pairs = list(read_pairs(write(tmp_path / "p.json", NESTED)))
 
@@ -129,13 +130,22 @@ def test_the_id_of_a_query_stands_beside_its_chunks(tmp_path):
     assert [pair.query_id for pair in read_pairs(write(tmp_path / "p.json", text))] == ["q1"]
 
 
+def test_no_made_id_is_taken_for_that_of_a_retrieved_text(tmp_path):
+    """Measures leave the grades of such texts out where chunks are measured."""
+    # One in a hundred digests has none of the digits 0, 1, 8 and 9, as ids of such texts have none.
+    texts = [f"Text {number}." for number in range(400)]
+    path = write(tmp_path / "p.json", json.dumps([{"query": "Why?", "chunks": texts}]))
+
+    assert not any(is_text_id(pair.chunk_id) for pair in read_pairs(path))
+
+
 def test_pairs_without_any_id_get_ids_from_their_texts(tmp_path):
     """A table of questions and passages is enough to be judged."""
     text = "question,passage\nWhy?,So.\n"
 
     [pair] = read_pairs(write(tmp_path / "p.csv", text))
 
-    assert (pair.query_id, pair.chunk_id) == ("Why?", "t_12984637383b7b9c")
+    assert (pair.query_id, pair.chunk_id) == ("Why?", "text_12984637383b7b9c")
 
 
 @pytest.mark.parametrize(
