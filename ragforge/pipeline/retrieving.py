@@ -11,7 +11,7 @@ from typing import Final
 from ragforge.config import Settings
 from ragforge.corpus.text_locations import TextLocator, documents_of
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
-from ragforge.evaluating.formatting import one_line
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import chunks_of_runs
@@ -436,6 +436,11 @@ def _write(
         each.hits = retrieved_counts(rankings, texts, each.known)
         for sentence in each.hits.sentences(each.name):
             note(sentence)
+        if each.texts.n_repeated:
+            note(
+                f"run {each.name}: {plural(each.texts.n_repeated, 'hit')} left out: each is a text "
+                "that stands in one place of the documents and that its ranking has above"
+            )
         # What failed in the run that is replaced, on queries that were not asked now, goes too.
         is_of_run = partial(_starts, f"{each.name}/")
         dataset.replace_failures("retrieve", each.collected.failures, is_of_run)

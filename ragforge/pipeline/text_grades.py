@@ -5,11 +5,12 @@ made of its words where a splitter of the user's cut it, and one more for each p
 documents repeat it. What was graded once for a query is not asked for again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import Judgment, is_text_id, text_id, without_place
+from ragforge.records import Chunk, Judgment, is_text_id, text_id, without_place
 from ragforge.stages.judge.evidence import TextsInPlace
 from ragforge.stages.judge.pairs import PairId
 
@@ -165,32 +166,31 @@ def _any_grade(judgment: Judgment) -> bool:
 
 
 def grade_by_evidence(dataset: Dataset) -> int:
-    """Grade the retrieved texts that hold evidence, of any query, and return how many were.
+    """Grade what runs retrieved and what holds evidence, and return how many grades are new.
 
-    What has a grade keeps it. A set without such texts, or without evidence, stays as it is.
+    What has a grade keeps it. A set without evidence stays as it is. Chunks are looked at where
+    their labels are not complete: there, what has none is not relevant.
 
     Raises:
         DataError: A file of the set cannot be read.
     """
-    texts = TextsInPlace(dataset.retrieved_texts())
+    queries = [query for query in dataset.accepted_queries() if query.evidence]
+    if not queries:
+        return 0
+    retrieved = _retrieved(dataset)
+    texts = TextsInPlace(dataset.retrieved_texts(), _chunks(dataset, retrieved.values()))
     if not texts:
         return 0
-    queries = [query for query in dataset.accepted_queries() if query.evidence]
     graded = {(old.query_id, old.chunk_id) for old in dataset.each_judgment() if not old.is_failed}
-    retrieved = _retrieved(dataset) if texts.has_unplaced else {}
     new: list[Judgment] = [
         judgment
         for query in sorted(queries, key=lambda query: query.query_id)
-        for judgment in texts.judgments(query, _texts_in(retrieved.get(query.query_id, ())))
+        for judgment in texts.judgments(query, retrieved.get(query.query_id, frozenset()))
         if (judgment.query_id, judgment.chunk_id) not in graded
     ]
     if new:
         dataset.add_judgments(iter(new))
     return len(new)
-
-
-def _texts_in(ids: Iterable[str]) -> Set[str]:
-    return frozenset(filter(is_text_id, ids))
 
 
 def _retrieved(dataset: Dataset) -> dict[str, set[str]]:
@@ -206,3 +206,12 @@ def _hits(dataset: Dataset) -> Iterator[tuple[str, str]]:
         for item in dataset.each_ranking(name):
             for hit in item.ranking:
                 yield item.query_id, hit.chunk_id
+
+
+def _chunks(dataset: Dataset, retrieved: Iterable[set[str]]) -> Iterator[Chunk]:
+    """Yield the chunks of the set that were retrieved, where it may hold more relevant ones."""
+    if reading_in_force(dataset, dataset.each_judgment()) == "complete":
+        return
+    cited = set[str]().union(*retrieved)
+    if dataset.chunks_path.exists():
+        yield from (chunk for chunk in dataset.chunks() if chunk.chunk_id in cited)

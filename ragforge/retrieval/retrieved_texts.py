@@ -2,22 +2,26 @@
 
 A text is kept under an id that is made of it, once however often it comes, and is looked for in the
 documents when all are there: an index is only made where there is something to look for, and no
-query waits for it. Until then texts that are said to be of different places count as different;
-those that the documents do hold several times stay so.
+query waits for it. Until then each hit counts by itself; in the end those of one ranking that are
+known to be one place of the documents are one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from math import inf
 from typing import Final, Protocol
 
 from ragforge.files.set.document_level import DocumentNames
-from ragforge.records import Chunk, Hit, Ranking, RetrievedText, Span, text_id
+from ragforge.records import Chunk, Ranking, RetrievedText, Span, text_id
 from ragforge.retrieval.object_fields import fold_blanks
 
 _MOST_ORIGINS: Final = 32
 """Documents and offsets that are looked at of a text that comes with many."""
+_MOST_PLACES: Final = 32
+"""Places from which on there may be more than a locator tells."""
 _LONGEST_NAME: Final = 1000
 """Characters; what is longer is a text."""
 
@@ -126,6 +130,26 @@ class _Text:
     """An ordered set."""
     spans: set[tuple[str, int, int]] = field(default_factory=set)
     """Places that the retriever gave itself, as offsets."""
+    n_chunks: int = 0
+    """Chunks with this text that the ranking has as hits already."""
+
+    def copy(self) -> "_Text":
+        """Return another one that is the same."""
+        return replace(self, origins=dict(self.origins), spans=set(self.spans))
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """What a text is, now that the documents are there.
+
+    Args:
+        chunk_id: The id that it keeps.
+        n_hits: How many hits of a ranking it may be, each at a place of its own; `inf` where that
+            is not known.
+    """
+
+    chunk_id: str
+    n_hits: float
 
 
 class RetrievedTexts:
@@ -138,6 +162,8 @@ class RetrievedTexts:
     def __init__(self, documents: CorpusDocuments) -> None:
         self.documents = documents
         self._texts: dict[str, _Text] = {}
+        self.n_repeated = 0
+        """Hits that are left out, as they are known to be of a place that a ranking has above."""
 
     @property
     def ids(self) -> Set[str]:
@@ -149,14 +175,34 @@ class RetrievedTexts:
         held = self._texts.get(chunk_id)
         return held.text if held else ""
 
-    def add(self, text: str, origin: Origin) -> str:
-        """Take a text that is not blank, and return its id."""
+    def add(self, text: str, origin: Origin, n_chunks: int = 0) -> str:
+        """Take a text that is not blank, and return its id.
+
+        Args:
+            text: As it was retrieved.
+            origin: Where it is said to be from.
+            n_chunks: Chunks with this text, all of which the ranking holds above it.
+        """
         # A lone surrogate fits into no file.
         encodable = text.encode("utf-8", "replace").decode()
-        told = origin.doc_ids or origin.near is not None
-        chunk_id = text_id(encodable, repr(origin) if told else "")
-        self._take(chunk_id, _Text(encodable, {origin: None}))
+        told = origin.doc_ids or origin.near is not None or n_chunks
+        chunk_id = text_id(encodable, repr((origin, n_chunks)) if told else "")
+        self._take(chunk_id, _Text(encodable, {origin: None}, n_chunks=n_chunks))
         return chunk_id
+
+    def add_again(self, chunk_id: str, number: int) -> str:
+        """Take a text that comes again in a ranking, and return the id of this hit.
+
+        It may be from another place, which `settle` finds out.
+
+        Args:
+            chunk_id: Of the text.
+            number: Which hit of it this is, from 2.
+        """
+        held = self._texts[chunk_id]
+        again = text_id(held.text, f"{chunk_id} {number}")
+        self._take(again, held.copy())
+        return again
 
     def add_slice(self, span: Span) -> str:
         """Take a stretch of a document that is not blank, and return the id of its text."""
@@ -176,34 +222,46 @@ class RetrievedTexts:
         """Give texts the ids that they keep, and return the rankings with these.
 
         One that stands in several places, and was said to be at one of them, has an id of its own
-        for each; whatever else reads the same is one text, and counts once in a ranking.
+        for each. Where nothing tells which place it is, the hits of a ranking that read the same
+        are as many as the documents may hold, each at its rank; else what is behind them would move
+        up. Whatever is known to be one place counts once.
         """
         cited = {hit.chunk_id for ranking in rankings for hit in ranking.ranking}
         texts, self._texts = self._texts, {}
-        now = {}
-        for chunk_id in sorted(cited & texts.keys()):
-            now[chunk_id] = self._settled_id(texts[chunk_id])
-            self._take(now[chunk_id], texts[chunk_id])
-        return [_renamed(ranking, now) for ranking in rankings]
+        settled = {each: self._settled(texts[each]) for each in sorted(cited & texts.keys())}
+        now = [_ids_of_hits(ranking, settled, texts) for ranking in rankings]
+        for of_ranking in now:
+            for before, chunk_id in of_ranking.items():
+                self._take(chunk_id, texts[before].copy())
+        kept = [
+            _renamed(ranking, of_ranking, settled)
+            for ranking, of_ranking in zip(rankings, now, strict=True)
+        ]
+        self.n_repeated = sum(len(ranking.ranking) for ranking in rankings)
+        self.n_repeated -= sum(len(ranking.ranking) for ranking in kept)
+        return kept
 
-    def _settled_id(self, held: _Text) -> str:
+    def _settled(self, held: _Text) -> _Settled:
         locate = self.documents.locator.locate
+        own = text_id(held.text)
         [origin] = held.origins or [None]
         if origin is None:
             [(doc_id, start, _)] = held.spans
-        elif origin.doc_ids or origin.near is not None:
-            told = locate(held.text, doc_ids=origin.doc_ids, near=origin.near)
-            if told is None or len(told.spans) > 1:
-                return text_id(held.text)
-            doc_id, start = told.spans[0].doc_id, told.spans[0].start
         else:
-            return text_id(held.text)
+            told = locate(held.text, doc_ids=origin.doc_ids, near=origin.near)
+            n_places = len(told.spans) if told else 0
+            if told is None or n_places != 1:
+                n_hits = n_places if 0 < n_places < _MOST_PLACES else inf
+                return _Settled(own, n_hits - held.n_chunks)
+            doc_id, start = told.spans[0].doc_id, told.spans[0].start
+        n_hits = 1 - held.n_chunks
         anywhere = locate(held.text)
         if anywhere and [span.doc_id for span in anywhere.spans] == [doc_id]:
-            return text_id(held.text)
+            return _Settled(own, n_hits)
         there = locate(held.text, doc_ids=(doc_id,))
         is_repeated = there is not None and len(there.spans) > 1
-        return text_id(held.text, f"{doc_id}\n{start}" if is_repeated else doc_id)
+        place = f"{doc_id}\n{start}" if is_repeated else doc_id
+        return _Settled(text_id(held.text, place), n_hits)
 
     def located(self, wanted: Set[str]) -> Iterator[RetrievedText]:
         """Yield the texts with their places, those of some ids alone, sorted by id."""
@@ -230,11 +288,31 @@ class RetrievedTexts:
             )
 
 
-def _renamed(ranking: Ranking, now: Mapping[str, str]) -> Ranking:
-    if not any(hit.chunk_id in now for hit in ranking.ranking):
-        return ranking
-    hits: dict[str, Hit] = {}
+def _ids_of_hits(
+    ranking: Ranking, settled: Mapping[str, _Settled], texts: Mapping[str, _Text]
+) -> dict[str, str]:
+    """Return the ids that the texts of a ranking keep; those that are no hit of their own lack."""
+    now: dict[str, str] = {}
+    counts = Counter[str]()
     for hit in ranking.ranking:
-        chunk_id = now.get(hit.chunk_id, hit.chunk_id)
-        hits.setdefault(chunk_id, hit.model_copy(update={"chunk_id": chunk_id}))
-    return ranking.model_copy(update={"ranking": tuple(hits.values())})
+        item = settled.get(hit.chunk_id)
+        if item is None or counts[item.chunk_id] >= item.n_hits:
+            continue
+        counts[item.chunk_id] += 1
+        number = counts[item.chunk_id]
+        again = f"hit {number}"
+        now[hit.chunk_id] = (
+            item.chunk_id if number == 1 else text_id(texts[hit.chunk_id].text, again)
+        )
+    return now
+
+
+def _renamed(ranking: Ranking, now: Mapping[str, str], settled: Mapping[str, _Settled]) -> Ranking:
+    if not any(hit.chunk_id in settled for hit in ranking.ranking):
+        return ranking
+    hits = tuple(
+        hit.model_copy(update={"chunk_id": now.get(hit.chunk_id, hit.chunk_id)})
+        for hit in ranking.ranking
+        if hit.chunk_id in now or hit.chunk_id not in settled
+    )
+    return ranking.model_copy(update={"ranking": hits})

@@ -2,7 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
@@ -111,8 +112,9 @@ class ResultReader:
             DataError: The result, or one of its first items, has none of the shapes accepted.
         """
         scored: dict[str, _ScoredId] = {}
+        again = Counter[str]()
         for item in self._items(result):
-            chunk = self._scored_id(item)
+            chunk = self._scored_id(item, scored.keys())
             if not chunk.chunk_id:
                 self._note_once(
                     "blank",
@@ -120,7 +122,10 @@ class ResultReader:
                     "are left out",
                 )
                 continue
-            if chunk.chunk_id in scored:
+            if chunk.chunk_id in scored and self._is_text(chunk.chunk_id):
+                again[chunk.chunk_id] += 1
+                chunk = self._again(chunk, again[chunk.chunk_id] + 1)
+            elif chunk.chunk_id in scored:
                 self._note_once(
                     "twice",
                     f"chunk {chunk.chunk_id!r} comes twice for the query {query[:_SHOWN]!r}; its "
@@ -130,6 +135,14 @@ class ResultReader:
             if len(scored) == k:
                 break
         return self._hits(list(scored.values()), query)
+
+    def _is_text(self, chunk_id: str) -> bool:
+        return self._texts is not None and chunk_id in self._texts.ids
+
+    def _again(self, chunk: _ScoredId, number: int) -> _ScoredId:
+        """Return a text that comes again as a hit of its own; it may be from another place."""
+        assert self._texts is not None
+        return _ScoredId(self._texts.add_again(chunk.chunk_id, number), chunk.score)
 
     def _items(self, result: object) -> Iterable[object]:
         if isinstance(result, Mapping):
@@ -155,31 +168,36 @@ class ResultReader:
                     f"{self._where}: there is an {name!r} beside the results: {shown(result[name])}"
                 )
 
-    def _scored_id(self, item: object) -> _ScoredId:
+    def _scored_id(self, item: object, above: Set[str]) -> _ScoredId:
+        """Return the id and the score of a hit, below those of some ids."""
         match item:
             case Hit():
                 return _ScoredId(item.chunk_id, item.score)
             case (inner, score):
-                return _ScoredId(self._id(inner), self._number(score))
+                return _ScoredId(self._id(inner, above), self._number(score))
         score = next(values_of(item, ("score", "_score")), None)
         node = next(values_of(item, ("node",)), None)
         return _ScoredId(
-            self._id(item if node is None else node),
+            self._id(item if node is None else node, above),
             None if score is None else self._number(score),
         )
 
-    def _id(self, item: object) -> str:
+    def _id(self, item: object, above: Set[str]) -> str:
         """Return the id of a hit; "" where it has none, and no text either."""
         ids = list(ids_of(item))
         for chunk_id in ids:
             if chunk_id in self._known:
                 return chunk_id
         texts = list(texts_of(item))
+        n_chunks = 0
         for text in texts:
-            if chunk_id := self._chunk_of_text(text, item):
-                return chunk_id
+            chunk_ids = self._chunks_of_text(text, item)
+            free = [chunk_id for chunk_id in chunk_ids if chunk_id not in above]
+            if free or (chunk_ids and self._texts is None):
+                return (free or chunk_ids)[0]
+            n_chunks = n_chunks or len(chunk_ids)
         if self._texts is not None:
-            text_id = self._id_of_text(item, texts, self._texts)
+            text_id = self._id_of_text(item, texts, self._texts, n_chunks)
             if text_id or _is_blank(texts, ids):
                 return text_id
         if ids:
@@ -190,22 +208,28 @@ class ResultReader:
             f"{_ACCEPTED}"
         )
 
-    def _chunk_of_text(self, text: str, item: object) -> str:
-        """Return the id of the chunk that a text is, of the document named; "" for none."""
+    def _chunks_of_text(self, text: str, item: object) -> list[str]:
+        """Return the ids of the chunks that a text may be, of the document named; [] for none.
+
+        Several where they read the same and nothing tells which it is.
+        """
         folded = fold_blanks(text)
         same = self._by_text.get(folded, [])
         if not same:
-            return ""
+            return []
+        near = offset_of(item, STARTS)
         if self._texts is not None:
             documents = self._texts.documents
             doc_ids = documents.named(document_names_of(item))
             if of_these := [chunk for chunk in same if chunk.doc_id in doc_ids]:
-                return _nearest(of_these, offset_of(item, STARTS)).chunk_id
+                return [chunk.chunk_id for chunk in _nearest(of_these, near)]
             if any(folded in documents.folded(doc_id) for doc_id in doc_ids):
-                return ""
-        return same[0].chunk_id
+                return []
+        return [chunk.chunk_id for chunk in _nearest(same, near)]
 
-    def _id_of_text(self, item: object, texts: Sequence[str], taken: RetrievedTexts) -> str:
+    def _id_of_text(
+        self, item: object, texts: Sequence[str], taken: RetrievedTexts, n_chunks: int
+    ) -> str:
         """Return the id of a text that is no chunk, or of a stretch of a document; "" for none."""
         text = next((text for text in texts if text.strip()), "")
         if isinstance(item, str) and (item in taken.documents or not _is_wordy(item)):
@@ -213,7 +237,7 @@ class ResultReader:
         doc_ids = taken.documents.named(document_names_of(item))
         start = offset_of(item, STARTS)
         if text:
-            return taken.add(text, Origin(doc_ids, start))
+            return taken.add(text, Origin(doc_ids, start), n_chunks)
         if texts or not _has_offsets(item):
             return ""
         first, last = _given(item, STARTS), _given(item, ENDS)
@@ -226,7 +250,7 @@ class ResultReader:
         if same := [
             chunk for chunk in self._by_text.get(sliced, ()) if chunk.doc_id == span.doc_id
         ]:
-            return _nearest(same, span.start).chunk_id
+            return _nearest(same, span.start)[0].chunk_id
         return taken.add_slice(span)
 
     def _unusable(self, item: object, start: object, end: object) -> str:
@@ -317,9 +341,12 @@ def _is_wordy(text: str) -> bool:
     return len(text) >= _LENGTH_OF_TEXT or len(text.split()) > 1
 
 
-def _nearest(chunks: Sequence[Chunk], near: int | None) -> Chunk:
-    """Return the chunk that begins nearest to an offset; the first where there is none."""
-    return chunks[0] if near is None else min(chunks, key=lambda chunk: abs(chunk.start - near))
+def _nearest(chunks: Sequence[Chunk], near: int | None) -> Sequence[Chunk]:
+    """Return the chunks that begin nearest to an offset; all where there is none."""
+    if near is None:
+        return chunks
+    least = min(abs(chunk.start - near) for chunk in chunks)
+    return [chunk for chunk in chunks if abs(chunk.start - near) == least]
 
 
 def adapt(

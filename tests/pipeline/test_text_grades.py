@@ -276,3 +276,14 @@ def test_an_export_leaves_grades_of_texts_out_and_says_so(dataset, tmp_path):
         "2 texts of runs that are no chunks of the set (runs keep their ids)",
     ]
     assert (tmp_path / "out" / "qrels.trec").read_text() == ""
+
+
+@pytest.mark.parametrize(("source", "expected"), [("judge", (3, "evidence")), ("human", None)])
+def test_a_retrieved_chunk_with_a_copy_of_the_evidence_is_graded_by_rule(dataset, source, expected):
+    """Unless people labelled all, and called it nothing."""
+    copy = Chunk(chunk_id="c2", doc_id="other.md", text=f"Pumps. {TEXT}", end=len(TEXT) + 7)
+    dataset.write_chunks([*dataset.chunks(), copy])
+    dataset.write_judgments([Judgment(query_id="q", chunk_id="c1", grade=3, source=source)])
+    make(dataset, bm25="bm25")
+
+    assert grades(dataset).get("c2") == expected

@@ -1,15 +1,15 @@
 """Grades of retrieved texts by rule: a text that covers the evidence of a query needs no judge.
 
 As chunks that hold evidence have the grade of the query's own truth, whatever cut them: 3 for all
-of it, 2 for a part.
+of it, 2 for a part. What the documents repeat holds it wherever it stands.
 """
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from ragforge.corpus.quote_locations import fold
-from ragforge.records import Evidence, Judgment, Query, RetrievedText, Span
+from ragforge.corpus.text_locations import GRAM, FoldedText
+from ragforge.records import Chunk, Evidence, Judgment, Query, RetrievedText, Span
 from ragforge.stages.generate.truth import evidence_judgment
 
 
@@ -25,37 +25,34 @@ class TextsInPlace:
 
     Args:
         texts: Of all runs.
+        chunks: Of the set, which hold evidence by their wording alone: their own truth is known.
     """
 
-    def __init__(self, texts: Iterable[RetrievedText]) -> None:
+    def __init__(self, texts: Iterable[RetrievedText], chunks: Iterable[Chunk] = ()) -> None:
         self._by_document: dict[str, list[_Place]] = {}
-        self._by_wording: dict[str, RetrievedText] = {}
-        self._texts = list(texts)
-        for text in self._texts:
+        self._texts = {text.chunk_id: text for text in texts}
+        self._chunks = {chunk.chunk_id: chunk for chunk in chunks}
+        self._folded: dict[str, FoldedText] = {}
+        for text in self._texts.values():
             for span in text.places:
                 place = _Place(span.start, span.end, text)
                 self._by_document.setdefault(span.doc_id, []).append(place)
-            if not text.places or text.likeness < 1:
-                self._by_wording[text.chunk_id] = text
         self._longest: dict[str, int] = {}
         for doc_id, places in self._by_document.items():
             places.sort(key=lambda place: (place.start, place.end, place.text.chunk_id))
             self._longest[doc_id] = max(place.end - place.start for place in places)
 
-    @property
-    def has_unplaced(self) -> bool:
-        """Whether some are looked at by their wording."""
-        return bool(self._by_wording)
-
     def __len__(self) -> int:
-        """Return how many texts there are."""
-        return len(self._texts)
+        """Return how many texts and chunks there are."""
+        return len(self._texts) + len(self._chunks)
 
     def judgments(self, query: Query, retrieved: Collection[str]) -> Iterator[Judgment]:
         """Yield the judgments of the texts that hold evidence of a query, sorted by text.
 
-        What covers at least half of a quote holds a part of it, as of chunks. A text without a
-        place, or that stands there in part, holds a quote where it has all of its words.
+        What covers at least half of a quote holds a part of it, as of chunks; so does what reads
+        the same elsewhere. A text without a place, or that is only like it, holds a quote where it
+        has all of its words. A quote of fewer than `GRAM` letters is looked for in these alone: it
+        may stand anywhere by chance.
 
         Args:
             query: With evidence or without.
@@ -81,11 +78,26 @@ class TextsInPlace:
                 is_whole = place.start <= first and behind <= place.end
                 if is_whole or 2 * shared >= span.end - span.start:
                     yield place.text.chunk_id, is_whole
-        quote = fold(item.quote)
-        for chunk_id in retrieved:
-            text = self._by_wording.get(chunk_id)
-            if text is not None and quote in fold(text.text):
-                yield chunk_id, True
+        letters = FoldedText(item.quote).letters
+        for chunk_id in retrieved if letters else ():
+            share = self._share(chunk_id, item, letters)
+            if 2 * share >= 1:
+                yield chunk_id, share >= 1
+
+    def _share(self, chunk_id: str, item: Evidence, letters: str) -> float:
+        """Return how much of a quote a text or chunk has by its wording."""
+        text, chunk = self._texts.get(chunk_id), self._chunks.get(chunk_id)
+        if text is not None and (not text.places or text.likeness < 1):
+            return float(any(self._letters(chunk_id, text.text).places(letters)))
+        copy = text or (chunk if chunk and not _is_at(chunk, item) else None)
+        if copy is None or len(letters) < GRAM:
+            return 0.0
+        return _shared(letters, self._letters(chunk_id, copy.text).letters) / len(letters)
+
+    def _letters(self, chunk_id: str, text: str) -> FoldedText:
+        if chunk_id not in self._folded:
+            self._folded[chunk_id] = FoldedText(text)
+        return self._folded[chunk_id]
 
     def _near(self, span: Span) -> Iterator[_Place]:
         """Yield the places that share something with a stretch of a document."""
@@ -95,6 +107,30 @@ class TextsInPlace:
         for place in places[first : bisect_left(places, span.end, key=_start)]:
             if place.end > span.start:
                 yield place
+
+
+def _is_at(chunk: Chunk, item: Evidence) -> bool:
+    """Whether a chunk stands where a quote does."""
+    if item.start is None or item.end is None:
+        return item.chunk_id == chunk.chunk_id
+    is_apart = chunk.end <= item.start or item.end <= chunk.start
+    return item.doc_id == chunk.doc_id and not is_apart
+
+
+def _shared(quote: str, text: str) -> int:
+    """Return how many letters of a quote a text has that holds it, ends in it, or is in it.
+
+    0 where that is less than half: what two texts begin or end with alike may be chance.
+    """
+    if quote in text:
+        return len(quote)
+    least = max(GRAM, (len(quote) + 1) // 2)
+    if text in quote:
+        return len(text) if len(text) >= least else 0
+    if quote[:least] not in text and quote[-least:] not in text:
+        return 0
+    sizes = range(min(len(quote), len(text)) - 1, least - 1, -1)
+    return next((n for n in sizes if text.endswith(quote[:n]) or text.startswith(quote[-n:])), 0)
 
 
 def _start(place: _Place) -> int:

@@ -140,10 +140,13 @@ def test_hits_without_any_text_are_left_out_and_told(reader, notes):
     ]
 
 
-def test_a_text_that_comes_twice_counts_once(reader, notes):
+@pytest.mark.parametrize(("text", "expected"), [(PART, text_id(PART)), (QUINCES, "c3")])
+def test_a_text_of_one_place_that_comes_twice_counts_once(reader, taken, text, expected):
     """An index that holds a document twice retrieves its pieces twice."""
-    assert ids(reader, [{"id": "1", "text": PART}, {"id": "2", "text": PART}]) == [text_id(PART)]
-    assert "comes twice" in notes[0]
+    assert settled(reader, taken, [{"id": "1", "text": text}, {"id": "2", "text": text}]) == [
+        expected
+    ]
+    assert taken.n_repeated == 1
 
 
 def test_a_text_of_several_documents_is_told_apart_by_the_one_that_is_named(corpus):
@@ -308,3 +311,44 @@ def test_a_bare_blank_string_is_left_out(reader, notes):
     """It is neither an id nor a text."""
     assert ids(reader, [" ", "\n", "c1"]) == ["c1"]
     assert "neither an id nor any text" in notes[0]
+
+
+@pytest.mark.parametrize("near", [{}, {"start": 2}])
+@pytest.mark.parametrize("n_hits", [1, 3, 5, 7])
+def test_hits_of_one_text_without_names_are_as_many_as_the_documents_hold(versions, near, n_hits):
+    """Whether or not an index names documents, what it returns first is in the way of the rest."""
+    taken = RetrievedTexts(CorpusDocuments(versions, documents_of, TextLocator))
+    reader = ResultReader("it", versions, texts=taken)
+    ranking = reader.read([{"text": BOILERPLATE} | near] * n_hits + ["c0"], "q", 10)
+    [kept] = taken.settle([Ranking(query_id="q", ranking=ranking)])
+    found = [hit.chunk_id for hit in kept.ranking]
+
+    again = [text_id(BOILERPLATE, f"hit {number}") for number in (2, 3, 4)]
+    assert found == [*["c4", text_id(BOILERPLATE), *again][:n_hits], "c0"]
+    assert {len(text.places) for text in taken.located(set(found))} <= {5}
+
+
+def test_equal_chunks_are_a_hit_each_where_no_document_is_named():
+    """An index without names gives as many hits as one that gives ids."""
+    chunks = [
+        Chunk(chunk_id=f"c{n}", doc_id=f"v{n}.md", text=BOILERPLATE, end=SIZE) for n in range(3)
+    ]
+    taken = RetrievedTexts(CorpusDocuments(chunks, documents_of, TextLocator))
+    reader = ResultReader("it", chunks, texts=taken)
+
+    assert settled(reader, taken, [BOILERPLATE] * 5) == ["c0", "c1", "c2"]
+
+
+@pytest.mark.parametrize("text", ["Yes.", "A summary that nobody wrote into the documents."])
+def test_a_text_that_is_not_found_keeps_its_ranks(reader, taken, text):
+    """It may be of two documents: what follows must not move up for that."""
+    hits = [
+        {"text": text},
+        {"text": text, "source": "a.md"},
+        {"text": text, "source": "b.md"},
+        "c1",
+    ]
+    expected = [text_id(text), *(text_id(text, f"hit {number}") for number in (2, 3)), "c1"]
+
+    assert settled(reader, taken, hits) == expected
+    assert settled(reader, taken, [{"text": text}] * 3 + ["c1"]) == expected

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragforge.records import Evidence, Query, RetrievedText, Span
+from ragforge.records import Chunk, Evidence, Query, RetrievedText, Span
 from ragforge.stages.judge.evidence import TextsInPlace
 
 QUOTE = "The timeout is five seconds."
@@ -75,3 +75,39 @@ def test_a_text_that_stands_there_in_part_is_judged_by_its_wording():
 def test_a_query_without_evidence_grades_nothing():
     """There is nothing to hold."""
     assert grades([text("t", (0, 500))], query()) == {}
+
+
+@pytest.mark.parametrize(
+    ("wording", "expected"),
+    [
+        (f"Elsewhere. {QUOTE} So it is.", 3),
+        ("the  timeout\nis FIVE seconds", 3),
+        ("Elsewhere. The timeout is five", 2),
+        ("timeout is five seconds. And so on.", 2),
+        ("timeout is five", 2),
+        ("The timeout is five minutes.", None),
+        ("Elsewhere. The timeout", None),
+    ],
+)
+def test_a_copy_of_the_evidence_is_graded_as_the_evidence_is(wording, expected):
+    """The same words answer the same question, in whichever document they stand."""
+    asked = query(evidence(100))
+    chunk = Chunk(chunk_id="c9", doc_id="other", text=wording, start=0, end=len(wording))
+    texts = TextsInPlace([text("t", (700, 760), wording=wording)], [chunk])
+    found = {item.chunk_id: item.grade for item in texts.judgments(asked, {"t", "c9"})}
+
+    assert found == ({"t": expected, "c9": expected} if expected else {})
+
+
+def test_a_chunk_at_the_evidence_has_no_second_grade():
+    """Its own truth is known since the query was made."""
+    chunk = Chunk(chunk_id="c", doc_id="d", text=QUOTE, start=100, end=128)
+
+    assert list(TextsInPlace([], [chunk]).judgments(query(evidence(100)), {"c"})) == []
+
+
+def test_a_short_quote_is_looked_for_at_its_place_alone():
+    """Elsewhere it may stand by chance."""
+    asked = query(evidence(100, "port 8443"))
+
+    assert grades([text("t", (700, 760), wording="Use port 8443.")], asked, {"t"}) == {}
