@@ -3,6 +3,7 @@
 Messages have three parts: where, what was found, what is allowed.
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -81,3 +82,12 @@ class CallError(Exception):
         self.kind = kind
         self.raw = raw
         self.call_keys = call_keys
+
+
+def did_you_mean(given: str, there: Iterable[str]) -> str:
+    """Return `; did you mean NAME?` where one of some names is near to a given one, else ""."""
+    from difflib import get_close_matches  # Its regular expressions are for mistakes alone.
+
+    by_folded = {name.lower(): name for name in there}
+    near = get_close_matches(given.lower(), by_folded, n=1)
+    return f"; did you mean {by_folded[near[0]]}?" if near else ""

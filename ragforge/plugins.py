@@ -19,7 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Self, TypeVar, cast
 
-from ragforge.errors import UsageError
+from ragforge.errors import UsageError, did_you_mean
 
 T = TypeVar("T")
 
@@ -62,8 +62,7 @@ def find(group: str, name: str, built_in: Collection[str] = ()) -> object:
     if name in plugins:
         return _loaded(plugins[name], group)
     there = sorted({*built_in, *plugins})
-    near = difflib.get_close_matches(name.lower(), there, n=1)
-    meant = f"; did you mean {near[0]}?" if near else ""
+    meant = did_you_mean(name, there)
     listed = ", ".join([*there, "module:attribute"])
     raise UsageError(f"{group}: no {name!r}{meant}; there are: {listed}")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragforge.errors import ConfigError, DataError, UsageError
+from ragforge.errors import ConfigError, DataError, UsageError, did_you_mean
 from ragforge.files.shipped_folders import shipped
 from ragforge.files.text import read_text
 
@@ -178,9 +178,8 @@ def _folder_of(name: str, folder: str) -> Path:
             for prompt_folder in _prompt_folders(folder)
             if (prompt_folder / f"{name}.toml").is_file()
         )
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigError(f"no prompt {name!r}; there are: {', '.join(names)}{hint}")
+    hint = did_you_mean(name, names)
+    raise ConfigError(f"no prompt {name!r}{hint}; there are: {', '.join(names)}")
 
 
 def _source(name: str, folder: str) -> str:

@@ -155,7 +155,7 @@ def test_two_dollars_are_one(folder):
 
 def test_an_unknown_prompt_names_the_nearest():
     """A misspelt name is mended fastest by the right one."""
-    with pytest.raises(ConfigError, match="did you mean 'judge_relevance'"):
+    with pytest.raises(ConfigError, match="did you mean judge_relevance"):
         load_prompt("jugde_relevance")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from ragforge.api.results import Result, plain_values
 from ragforge.config import Settings, each_setting
 from ragforge.corpus.origins.origin import shown_host
-from ragforge.errors import UsageError
+from ragforge.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -84,7 +84,8 @@ def schema(record: str) -> dict[str, Any]:
     """
     kinds = _kinds()
     if record not in kinds:
-        raise UsageError(f"no record {record!r}; there are: {', '.join(sorted(kinds))}")
+        near = did_you_mean(record, kinds) or f"; there are: {', '.join(sorted(kinds))}"
+        raise UsageError(f"no record {record!r}{near}")
     return kinds[record].model_json_schema()
 
 

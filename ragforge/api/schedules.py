@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ragforge.api.results import Result
 from ragforge.config import load
-from ragforge.errors import UsageError
+from ragforge.errors import UsageError, did_you_mean
 from ragforge.evaluating.formatting import render_table
 from ragforge.files.shipped_folders import shipped
 from ragforge.files.text import checked_name
@@ -265,7 +265,8 @@ def fill_schedule(name: str, given: Mapping[str, str | None], check_gate: CheckG
     """
     found = SCHEDULES.get(name)
     if found is None:
-        raise UsageError(f"no schedule {name!r}; there are: {', '.join(SCHEDULES)}")
+        near = did_you_mean(name, SCHEDULES)
+        raise UsageError(f"no schedule {name!r}{near}; there are: {', '.join(SCHEDULES)}")
     holes = _Holes((shipped("configs") / found.file).read_text(encoding="utf-8"))
     wanted = set(holes.get_identifiers())
     text = holes.substitute(_values_of(given, wanted, name, check_gate))

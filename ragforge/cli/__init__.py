@@ -126,14 +126,10 @@ def _help() -> str:
 
 
 def _unknown(name: str) -> int:
-    import difflib
+    from ragforge.errors import did_you_mean
 
-    near = difflib.get_close_matches(name, COMMANDS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    print(
-        f"ragforge: error: no command {name!r}{hint} (there are: {', '.join(COMMANDS)})",
-        file=sys.stderr,
-    )
+    near = did_you_mean(name, COMMANDS) or "; `ragforge --help` lists them"
+    print(f"ragforge: error: no command {name!r}{near}", file=sys.stderr)
     return 2
 
 

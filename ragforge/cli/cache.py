@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _add(
     actions: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str
 ) -> argparse.ArgumentParser:
-    parser = actions.add_parser(name, help=what, description=what, allow_abbrev=False)
+    parser = actions.add_parser(name, help=what, description=what)
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--dataset", type=Path, metavar="DIR", help="the dataset that was made")
     place.add_argument("--store", type=Path, metavar="FILE", help="a call store, wherever it is")

@@ -5,7 +5,7 @@ import gc
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from ragforge.api.progress import Progress, say
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
@@ -265,9 +265,8 @@ def _add(group: "argparse._ArgumentGroup", setting: Setting, *, at_once: bool) -
 
 def _metavar(setting: Setting) -> str:
     annotation = str(setting.info.annotation)
-    words = [word for word in get_args(setting.info.annotation) if isinstance(word, str)]
-    if words:
-        return "|".join(words)
+    if setting.words:
+        return "|".join(setting.words)
     if "Literal" in annotation:
         return "auto|N"
     if "tuple" in annotation or "str" in annotation:

@@ -3,7 +3,6 @@
 Where it can be gone on with, the command is shown without what may be secret in its addresses.
 """
 
-import argparse
 import os
 import re
 import shlex
@@ -22,6 +21,7 @@ from ragforge import __version__
 from ragforge.api.progress import say
 from ragforge.cli import COMMANDS
 from ragforge.cli.output import dumps
+from ragforge.cli.parser import Parser
 from ragforge.errors import BudgetError, DataError, EndpointError, RagforgeError, UsageError
 
 BUG: Final = 70
@@ -42,11 +42,9 @@ def invoke(command: ModuleType, words: Sequence[str], second: str = "") -> int:
     """
     n_names, ending = (2, f"_{second}") if second else (1, "")
     text = getattr(command, f"{second.upper()}_HELP") if second else command.__doc__
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"ragforge {' '.join(words[:n_names])}",
         description=text or COMMANDS[words[0]],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     if threading.current_thread() is threading.main_thread():
         # A scheduler's stop is to lose no more than Ctrl-C does.

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _add(
     actions: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str
 ) -> argparse.ArgumentParser:
-    parser = actions.add_parser(name, help=what, description=what, allow_abbrev=False)
+    parser = actions.add_parser(name, help=what, description=what)
     parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
     add_json(parser)
     return parser

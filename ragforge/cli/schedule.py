@@ -16,7 +16,7 @@ Examples:
 
 import argparse
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from ragforge.api.progress import say
 from ragforge.api.schedules import (
@@ -28,6 +28,7 @@ from ragforge.api.schedules import (
 )
 from ragforge.cli.flags import add_json
 from ragforge.cli.output import dumps
+from ragforge.cli.parser import Parser
 from ragforge.errors import UsageError
 
 _FLAGS: Final = {
@@ -80,7 +81,7 @@ def _check_gate(text: str, words: list[str]) -> None:
     """Refuse flags that the parser of `ragforge gate` does not take."""
     from ragforge.cli import gate
 
-    parser = _Refusing(prog="ragforge gate", add_help=False, allow_abbrev=False)
+    parser = Parser(prog="ragforge gate", add_help=False)
     gate.configure(parser)
     try:
         read = parser.parse_args(["--dataset", "DIR", "--run", "NAME", *words])
@@ -91,11 +92,3 @@ def _check_gate(text: str, words: list[str]) -> None:
         raise UsageError(
             f"--gate {text!r}: holds --dataset or --run; give those to `ragforge schedule` itself"
         )
-
-
-class _Refusing(argparse.ArgumentParser):
-    """One that raises where others print and end the program."""
-
-    def error(self, message: str) -> NoReturn:
-        """Refuse the words."""
-        raise UsageError(message)

@@ -7,14 +7,14 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, get_args
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from ragforge.config.sections import AnyFileMaySet, Section, Settings
 from ragforge.config.trust import digest_of, find_trust
-from ragforge.errors import ConfigError
+from ragforge.errors import ConfigError, did_you_mean
 
 DEFAULT_FILE: Final = "ragforge.toml"
 """Read from the working directory when no file is named."""
@@ -126,6 +126,11 @@ class Setting:
     def key(self) -> str:
         """The TOML key, `section.field`."""
         return f"{self.section}.{self.field}"
+
+    @property
+    def words(self) -> list[str]:
+        """The words of which it takes one; none where it takes other values."""
+        return [word for word in get_args(self.info.annotation) if isinstance(word, str)]
 
     @property
     def dest(self) -> str:
@@ -284,7 +289,14 @@ def _validated(given: Mapping[str, _Given]) -> Settings:
         message = explained[0].lower() + explained[1:]
         source = given[key].source if key in given else "settings"
         shown = _CREDENTIALS.sub("//…@", repr(first["input"]))[:_LONGEST_VALUE]
-        raise ConfigError(f"{source}: {key}: {message}, got {shown}") from error
+        raise ConfigError(f"{source}: {key}: {message}, got {shown}{_near(key, first)}") from error
+
+
+def _near(key: str, error: Mapping[str, Any]) -> str:
+    """Return the nearest of the words that a setting takes, as a question."""
+    setting = next((setting for setting in each_setting() if setting.key == key), None)
+    words = [] if setting is None else [word for word in setting.words if len(word) > 1]
+    return did_you_mean(str(error["input"]), words)
 
 
 def _check(key: str, value: object, known: set[str], file_name: str) -> None:

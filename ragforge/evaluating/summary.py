@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.quality import ChunkQuality, Inspector
-from ragforge.errors import DataError
+from ragforge.errors import DataError, did_you_mean
 from ragforge.evaluating.answers.rates import AnswerSummary, summarise_answers
 from ragforge.evaluating.answers.records import (
     Relevance,
@@ -305,8 +305,11 @@ def summarise_system(
     systems = read_systems(dataset, dataset.failures(), queries)
     records = next((item for item in systems if item.system == system), None)
     if records is None:
-        names = ", ".join(item.system for item in systems) or "none"
-        raise DataError(f"{dataset.path}: no answers of system {system!r}; there are: {names}")
+        names = [item.system for item in systems]
+        raise DataError(
+            f"{dataset.path}: no answers of system {system!r}{did_you_mean(system, names)}; "
+            f"there are: {', '.join(names) or 'none'}"
+        )
     rankings = {} if records.names_contexts else _rankings(dataset, level, task)
     grades = _grades(settled)
     named = source_chunks(queries.values()) | context_names([records], grades)

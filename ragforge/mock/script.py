@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal, get_args
 
-from ragforge.errors import UsageError
+from ragforge.errors import UsageError, did_you_mean
 
 _FORM = re.compile(r"(fixed|lognorm|uniform):([0-9.]+)(?:,([0-9.]+))?")
 _NORMAL = NormalDist()
@@ -223,7 +223,8 @@ def _check_choices(script: Script) -> None:
     ]
     for name, value, allowed in given:
         if value not in allowed:
-            raise UsageError(f"{flag(name)}: no {value!r}; there are: {', '.join(allowed)}")
+            near = did_you_mean(value, allowed)
+            raise UsageError(f"{flag(name)}: no {value!r}{near}; there are: {', '.join(allowed)}")
 
 
 def _check_ranges(script: Script) -> None:

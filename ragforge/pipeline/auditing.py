@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.config import Settings
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.files.formats.pairs import read_pairs
 from ragforge.files.record_files import write_object, write_records
 from ragforge.files.set.dataset import Dataset
@@ -49,7 +49,8 @@ class AuditPlan:
         """
         unknown = [name for name in self.attacks if name not in ATTACKS]
         if unknown:
-            raise UsageError(f"no attack {unknown[0]!r}; there are: {', '.join(ATTACKS)}")
+            near = did_you_mean(unknown[0], ATTACKS)
+            raise UsageError(f"no attack {unknown[0]!r}{near}; there are: {', '.join(ATTACKS)}")
         return [name for name in ATTACKS if not self.attacks or name in self.attacks]
 
 

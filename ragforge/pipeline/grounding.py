@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ragforge.corpus.quote_locations import ChunkIndex
-from ragforge.errors import DataError
+from ragforge.errors import DataError, did_you_mean
 from ragforge.files.formats.answers import AnswerRow, TrafficRow, read_answers, read_traffic
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
@@ -126,8 +126,9 @@ def _rows(dataset: Dataset, answers: Path | str, observer: Observer) -> list[Ans
         return with_query_ids(read_answers(answers), dataset.all_queries(), observer)
     names = dataset.answer_names()
     if answers not in names:
+        near = did_you_mean(answers, names)
         there = f"there are: {', '.join(names)}" if names else "there are none"
-        raise DataError(f"{dataset.path}: has no answers of a system {answers!r}; {there}")
+        raise DataError(f"{dataset.path}: has no answers of a system {answers!r}{near}; {there}")
     return [
         AnswerRow(
             answer.query_id,

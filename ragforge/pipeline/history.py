@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.history.batches import BatchRun, BatchSeries, batch_series
 from ragforge.evaluating.history.changes import is_of_same_part, stands_for_same
 from ragforge.evaluating.history.common_items import RescoringBasis
@@ -307,7 +307,10 @@ def _evaluated(dataset: Dataset, history: History, run_names: Iterable[str]) -> 
     for name in names:
         if name not in history.runs:
             there = ", ".join(history.runs) or "none yet"
-            raise UsageError(f"{dataset.path}: no evaluation of run {name!r}; there are: {there}")
+            raise UsageError(
+                f"{dataset.path}: no evaluation of run {name!r}{did_you_mean(name, history.runs)}; "
+                f"there are: {there}"
+            )
     return names
 
 

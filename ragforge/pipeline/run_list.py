@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.evaluation_data import is_complete
 from ragforge.evaluating.judgments import failed_by_name
 from ragforge.files.set.dataset import Dataset
@@ -159,7 +159,9 @@ def remove_runs(dataset: Dataset, names: Iterable[str]) -> None:
     for name in wanted:
         if name not in there:
             listed = ", ".join(sorted(there)) or "none yet"
-            raise DataError(f"{dataset.path}: no run {name!r}; there are: {listed}")
+            raise DataError(
+                f"{dataset.path}: no run {name!r}{did_you_mean(name, there)}; there are: {listed}"
+            )
     for name in wanted:
         dataset.remove_run(name)
 

@@ -49,7 +49,9 @@ def test_schemas_are_those_of_the_command(capsys):
     assert rf.schema("Judgment") == json.loads(capsys.readouterr().out)
 
 
-def test_an_unknown_record_names_those_there_are():
-    """Nobody guesses twice."""
-    with pytest.raises(rf.UsageError, match="no record 'Judgement'; there are: Answer"):
+def test_an_unknown_record_names_the_nearest_else_those_there_are():
+    """Nobody guesses twice, or reads sixty names for one letter too many."""
+    with pytest.raises(rf.UsageError, match=r"no record 'Judgement'; did you mean Judgment\?$"):
         rf.schema("Judgement")
+    with pytest.raises(rf.UsageError, match="no record 'xyz'; there are: Answer"):
+        rf.schema("xyz")

@@ -21,7 +21,7 @@ def said(capsys):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["jugde"], 2, "did you mean 'judge'?"),
+        (["jugde"], 2, "did you mean judge?"),
         (["generate", "--out", "x"], 2, "--documents --chunks is required"),
         (["generate", "--documents", "nowhere", "--out", "x"], 3, "nowhere"),
         (["generate", "--chunks", "nowhere.jsonl", "--out", "x"], 3, "nowhere.jsonl"),
@@ -34,7 +34,7 @@ def said(capsys):
         (["report", "--dataset", "nowhere"], 3, "no such directory"),
         (["config", "--config", "nowhere.toml"], 2, "nowhere.toml: cannot be read"),
         (["schema", "Judgement"], 2, "Judgment"),
-        (["prompts", "show", "jugde_relevance"], 2, "did you mean 'judge_relevance'?"),
+        (["prompts", "show", "jugde_relevance"], 2, "did you mean judge_relevance?"),
     ],
 )
 def test_a_wrong_word_or_path_is_named(tmp_path, monkeypatch, capsys, words, code, message):

@@ -109,7 +109,7 @@ def test_a_dataset_without_a_store_is_told_so(dataset, capsys):
         (["export", "{path}", "--store", "{path}"], "is the call store itself"),
         (["export", "rows.jsonl.gz", "--store", "{path}"], "is written plain"),
         (["export", "-", "--store", "{path}", "--json"], "cannot both go to stdout"),
-        (["shrink"], "invalid choice"),
+        (["shrink"], "expected stats, export, import or prune, got 'shrink'"),
         ([], "required"),
     ],
 )

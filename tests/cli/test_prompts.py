@@ -123,7 +123,7 @@ def test_diff_of_two_prompts(run):
     [
         (["diff", "judge_relevance"], "diff needs --prompts-dir DIR"),
         (["diff", "judge_relevance", "nobody"], "no prompt 'nobody'; there are:"),
-        (["show", "jugde_relevance"], "did you mean 'judge_relevance'?"),
+        (["show", "jugde_relevance"], "did you mean judge_relevance?"),
         (["copy", "nobody", "--to", "x"], "no prompt 'nobody'"),
         (["list", "--prompts-dir", "nowhere"], "--prompts-dir nowhere: no such folder"),
     ],

@@ -295,7 +295,7 @@ def test_no_run_is_removed_where_one_is_not_there(dataset, called):
     code, _, err = called("runs", "rm", "--dataset", dataset, "bm25", "mb25")
 
     assert code == 3
-    assert "no run 'mb25'; there are: bm25" in err
+    assert "no run 'mb25'; did you mean bm25?; there are: bm25" in err
     assert (dataset / "runs" / "bm25.jsonl").exists()
 
 

@@ -130,7 +130,7 @@ def test_a_corpus_that_is_not_there_is_told(small, capsys):
         (["-m", "nope"], 2, "no measure 'nope'"),
         (["-m", "P@5", "-m", "R@5"], 2, "expected one measure"),
         (["--run", "zz"], 3, "no 'zz'; there are: bm25"),
-        (["--cause", "bad"], 2, "invalid choice: 'bad'"),
+        (["--cause", "bad"], 2, "got 'bad'"),
         (["-n", "-1"], 2, "expected a whole number from 0, got '-1'"),
         (["--rel-threshold", "0"], 2, "rel_threshold"),
     ],

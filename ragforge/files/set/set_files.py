@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
-from ragforge.errors import DataError
+from ragforge.errors import DataError, did_you_mean
 from ragforge.files.atomic import alone_in, move_whole, write_whole, write_whole_bytes
 from ragforge.files.manifest import FileEntry, Manifest, RunOrigin, digest_file
 from ragforge.files.record_files import read_object, read_records, write_object, write_records
@@ -114,8 +114,8 @@ class SetFiles:
         """
         named = self._named(folder)
         if as_unicode(name) not in named:
-            there = ", ".join(sorted(named)) or "none yet"
-            raise DataError(f"{self.folder / folder}: no {name!r}; there are: {there}")
+            near, there = did_you_mean(name, named), ", ".join(sorted(named)) or "none yet"
+            raise DataError(f"{self.folder / folder}: no {name!r}{near}; there are: {there}")
         return named[as_unicode(name)]
 
     def _named(self, folder: str) -> dict[str, Path]:

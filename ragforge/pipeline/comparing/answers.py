@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.answers.rates import strict_score
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
 from ragforge.evaluating.comparison import ComparisonReport
@@ -112,8 +112,8 @@ def _part(
 
 def _known(name: str, systems: Mapping[str, SystemRecords], dataset: Dataset) -> SystemRecords:
     if name not in systems:
-        there = ", ".join(systems) or "none"
-        raise DataError(f"{dataset.path}: no answers of system {name!r}; there are: {there}")
+        near, there = did_you_mean(name, systems), ", ".join(systems) or "none"
+        raise DataError(f"{dataset.path}: no answers of system {name!r}{near}; there are: {there}")
     if not systems[name].grades and not systems[name].failed:
         raise DataError(
             f"{dataset.path}: no answer of system {name!r} is graded; grade them with "

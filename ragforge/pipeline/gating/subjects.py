@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ragforge import __version__
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.answers.rates import RATES
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
 from ragforge.evaluating.judgments import Judge, judges
@@ -151,8 +151,10 @@ def answers_subject(dataset: Dataset, system: str) -> Subject:
     queries = {query.query_id: query for query in dataset.require_accepted_queries()}
     found = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
     if system not in found:
-        there = ", ".join(found) or "none"
-        raise DataError(f"{dataset.path}: no answers of system {system!r}; there are: {there}")
+        near, there = did_you_mean(system, found), ", ".join(found) or "none"
+        raise DataError(
+            f"{dataset.path}: no answers of system {system!r}{near}; there are: {there}"
+        )
     records = found[system]
     if not records.graded:
         raise DataError(

@@ -1,0 +1,72 @@
+"""What is said of a command line that cannot be taken."""
+
+import pytest
+
+from ragforge.cli import COMMANDS, main
+
+MISSPELT = [
+    (["evaluate", "--datset", "x"], "evaluate: no option --datset; did you mean --dataset?"),
+    (["judge", "--datset", "x"], "judge: no option --datset; did you mean --dataset?"),
+    (["judge", "--datset=x"], "judge: no option --datset; did you mean --dataset?"),
+    (["judge", "-dataset", "x"], "judge: no option -dataset; did you mean --dataset?"),
+    (["judge", "--data", "x"], "judge: no option --data"),
+    (["judge", "--Dataset", "x"], "judge: no option --Dataset; did you mean --dataset?"),
+    (["cache", "prune", "--store", "x", "--older", "3"], "cache prune: no option --older"),
+    (["cache", "prun"], "got 'prun'; did you mean prune?"),
+    (["evaluate", "stray"], "evaluate: unexpected argument 'stray'"),
+    (["evaluate", "--dataset"], "evaluate: --dataset: expected one argument"),
+    (["judge"], "judge: one of the arguments --dataset --pairs is required"),
+    (
+        ["import", "q.csv", "--chunks", "c", "--clicks", "relevnt"],
+        "import: --clicks: expected ignore or relevant, got 'relevnt'; did you mean relevant?",
+    ),
+    (
+        ["judge", "--dataset", "x", "--transport", "aiohtp"],
+        "input should be 'auto', 'httpx2' or 'aiohttp', got 'aiohtp'; did you mean aiohttp?",
+    ),
+    (["judge", "audit", "--datset", "x"], "judge audit: no option --datset; did you mean"),
+    (["evalute"], "no command 'evalute'; did you mean evaluate?"),
+    (["nonsense"], "no command 'nonsense'; `ragforge --help` lists them"),
+    (["schema", "Qurey"], "no record 'Qurey'; did you mean Query?"),
+    (["prompts", "show", "jugde_relevance"], "did you mean judge_relevance?"),
+    (["schedule", "systemd-timr"], "did you mean systemd-timer?"),
+]
+
+
+@pytest.mark.parametrize(("words", "expected"), MISSPELT, ids=[" ".join(w) for w, _ in MISSPELT])
+def test_a_word_that_is_not_known_is_told_in_one_line(words, expected, capsys):
+    """Of 26 lines of usage nobody reads the last, which says what is wrong."""
+    code = main(words)
+
+    told = capsys.readouterr()
+    assert (code, told.out, told.err.count("\n")) == (2, "", 1)
+    assert expected in told.err
+
+
+def test_a_usage_error_is_json_where_that_was_asked_for(capsys):
+    """A program that reads stdout must not find it empty."""
+    main(["evaluate", "--datset", "x", "--json"])
+
+    assert '"exit_code": 2' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_may_be_shortened(name, capsys):
+    """What a script abbreviates would mean another option once one is added."""
+    assert main([name, "--hel"]) == 2
+    assert "no option --hel" in capsys.readouterr().err
+
+
+def test_a_value_may_begin_with_a_dash_and_be_a_number(capsys, tmp_path):
+    """A threshold below zero is a value, not an option."""
+    code = main(["gate", "--dataset", str(tmp_path / "none"), "--min", "-0.5"])
+
+    assert code in (2, 3)
+    assert "no option" not in capsys.readouterr().err
+
+
+def test_words_behind_two_dashes_are_no_options(capsys):
+    """A file may be called as an option is."""
+    code = main(["import", "--chunks", "c.jsonl", "--out", "set", "--", "--odd.json"])
+
+    assert code != 2 or "no option" not in capsys.readouterr().err
