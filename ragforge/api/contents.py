@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, Unpack
 
 from ragforge.api.call import CHUNK, Handle, begin, dataset_of, part_of, whole_of
-from ragforge.api.imported import logs_taken_in, queries_taken_in
+from ragforge.api.imported import Taken, logs_taken_in, queries_taken_in
 from ragforge.api.keywords import ChunkKeywords, Common
 from ragforge.api.outcomes import Counted, Exported, Rederived, Reviewed, Validated
 from ragforge.api.sources import Documents, Records, as_documents, as_file, as_optional_file
@@ -21,6 +21,7 @@ from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.intake.log_samples import LogSample
 from ragforge.pipeline.intake.logs import Clicks, import_logs
 from ragforge.pipeline.intake.reviewing import export_sheet, review_dataset
+from ragforge.pipeline.intake.runs_and_qrels import import_qrels, import_run
 from ragforge.pipeline.rederiving import rederive_dataset
 from ragforge.pipeline.run_list import ListedRun, remove_runs
 from ragforge.pipeline.run_list import list_runs as list_runs_of
@@ -143,6 +144,55 @@ def add_queries(
         )
         _keep_labels(dataset, labels)
         return queries_taken_in(result, tuple(call.notes))
+
+
+def add_qrels(
+    handle: Handle,
+    qrels: Records,
+    *,
+    made_by: str = "",
+    allow_missing: bool = False,
+    **settings: Unpack[Common],
+) -> Counted:
+    """Add the grades of qrels to the queries of the set; grades that people gave before stand.
+
+    Args:
+        handle: The set.
+        qrels: A path, records or a data frame, in any shape that `rf.evaluate_files` takes.
+        made_by: Who graded, for the records.
+        allow_missing: Keep relevant ids that the corpus does not have.
+        settings: quiet and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: They do not hold to the format, are of other queries, or relevant chunks are
+            missing.
+    """
+    with begin(CHUNK, settings, handle.keywords) as call, as_file(qrels, "qrels") as path:
+        taken = import_qrels(
+            path, dataset_of(handle), call.observer, made_by=made_by, allow_missing=allow_missing
+        )
+        found = Taken()
+        found.add_qrels(path, taken)
+        return replace(found.counted(), notes=tuple(call.notes))
+
+
+def add_run(handle: Handle, run: Records, *, name: str = "", **settings: Unpack[Common]) -> Counted:
+    """Add a run that something else made; ids that the set does not know are counted.
+
+    Args:
+        handle: The set.
+        run: A path, records or a data frame, in any shape that `rf.evaluate_files` takes.
+        name: Of the run; that of the file where "".
+        settings: quiet and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: It does not hold to the format, or is of other queries or chunks.
+        UsageError: A retriever made the run of that name.
+    """
+    with begin(CHUNK, settings, handle.keywords) as call, as_file(run, name or "run") as path:
+        found = Taken()
+        found.add_run(import_run(path, dataset_of(handle), call.observer, name))
+        return replace(found.counted(), notes=tuple(call.notes))
 
 
 def add_logs(

@@ -26,7 +26,12 @@ from ragforge.files.set.query_selection import Wanted
 from ragforge.pipeline.demo import run_demo
 from ragforge.pipeline.generation.generating import GenerationResult, generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
-from ragforge.pipeline.intake.importing import dataset_for, import_queries, undone_if_failed
+from ragforge.pipeline.intake.importing import (
+    dataset_for,
+    dataset_without_chunks,
+    import_queries,
+    undone_if_failed,
+)
 from ragforge.pipeline.job import Mode
 from ragforge.report.generation import shortfall
 
@@ -71,6 +76,8 @@ class AsyncEvaluationSet(Handle):
     remove_run = awaited(contents.remove_run)
     rename_run = awaited(contents.rename_run)
     add_queries = awaited(contents.add_queries)
+    add_qrels = awaited(contents.add_qrels)
+    add_run = awaited(contents.add_run)
     add_logs = awaited(contents.add_logs)
     rederive = awaited(contents.rederive)
     export = awaited(contents.export)
@@ -123,6 +130,8 @@ class EvaluationSet(Handle):
     remove_run = checked(contents.remove_run)
     rename_run = checked(contents.rename_run)
     add_queries = checked(contents.add_queries)
+    add_qrels = checked(contents.add_qrels)
+    add_run = checked(contents.add_run)
     add_logs = checked(contents.add_logs)
     rederive = checked(contents.rederive)
     export = checked(contents.export)
@@ -318,7 +327,9 @@ def from_queries(
     allow_missing: bool = False,
     **settings: Unpack[ChunkKeywords],
 ) -> EvaluationSet:
-    """Make a set of hand-made queries with their relevant passages.
+    """Make a set of hand-made queries with their relevant passages, if they name some.
+
+    Without documents and chunks, runs of the set hold the texts that a retriever returns.
 
     Args:
         queries: A path, records or a data frame, in any shape that `ragforge import` takes, such as
@@ -332,10 +343,12 @@ def from_queries(
         settings: max_chars, chunker and others; see `ragforge.api.keywords`.
 
     Raises:
-        UsageError: The directory holds something else, or there is no corpus, or two.
+        UsageError: The directory holds something else, or there are two corpora.
         DataError: The queries or the corpus do not hold to the format, or passages are missing.
     """
-    _check_corpus(documents, chunks)
+    has_corpus = documents is not None or chunks is not None
+    if has_corpus:
+        _check_corpus(documents, chunks)
     with (
         undone_if_failed(Path(out)),
         begin(CHUNK, settings, {}) as call,
@@ -344,7 +357,8 @@ def from_queries(
         as_optional_file(chunks) as chunk_file,
     ):
         source = ChunkSource(named, chunk_file, call.settings.chunk, call.observer)
-        dataset = dataset_for(Path(out), source)
+        place = Path(out)
+        dataset = dataset_for(place, source) if has_corpus else dataset_without_chunks(place)
         import_queries(path, dataset, call.observer, made_by=made_by, allow_missing=allow_missing)
     return EvaluationSet(Path(out))
 

@@ -1,6 +1,7 @@
 """Queries and logs that were taken into a set, as counts and text."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ragforge.api.outcomes import Counted
@@ -8,6 +9,7 @@ from ragforge.evaluating.formatting import one_line, plural, render_table
 from ragforge.pipeline.intake.importing import ImportResult
 from ragforge.pipeline.intake.log_samples import Drawing
 from ragforge.pipeline.intake.logs import LogResult
+from ragforge.pipeline.intake.runs_and_qrels import QrelsTaken, RunTaken
 
 
 def queries_taken_in(result: ImportResult, notes: tuple[str, ...] = ()) -> Counted:
@@ -28,6 +30,55 @@ def queries_taken_in(result: ImportResult, notes: tuple[str, ...] = ()) -> Count
     queries = plural(result.n_queries, "query", "queries")
     text = f"{queries}, {plural(result.n_judgments, 'judgment')}{whole} taken in{kept}"
     return Counted("taken in", counts, notes, text)
+
+
+@dataclass(slots=True)
+class Taken:
+    """Everything that one import took in.
+
+    Args:
+        queries: What became of queries or logs; None where neither was named.
+    """
+
+    queries: Counted | None = None
+    _counts: dict[str, Any] = field(default_factory=dict)
+    _lines: list[str] = field(default_factory=list)
+
+    def add_qrels(self, path: Path, taken: QrelsTaken) -> None:
+        """Add what became of a file of qrels."""
+        result = taken.result
+        self._counts["qrels"] = {
+            "judgments": result.n_judgments,
+            "unknown_queries": len(taken.unknown_queries),
+            "missing": result.n_missing,
+            "disagreeing": result.n_disagreeing,
+            "queries_by_id": taken.n_by_id,
+        }
+        by_id = (
+            f"; {plural(taken.n_by_id, 'query', 'queries')} called by id" if taken.n_by_id else ""
+        )
+        line = f"{path.name}: {plural(result.n_judgments, 'judgment')} taken in{by_id}"
+        self._lines.append(line)
+
+    def add_run(self, taken: RunTaken) -> None:
+        """Add what became of a file of a run."""
+        self._counts.setdefault("runs", {})[taken.name] = {
+            "queries": taken.n_queries,
+            "hits": taken.n_hits,
+            "unknown_hits": taken.n_unknown_hits,
+            "unknown_ids": len(taken.unknown_ids),
+            "unknown_queries": len(taken.unknown_queries),
+            "queries_without": taken.n_without,
+        }
+        queries = plural(taken.n_queries, "query", "queries")
+        self._lines.append(f"run {taken.name}: {plural(taken.n_hits, 'hit')} of {queries} taken in")
+
+    def counted(self) -> Counted:
+        """Return it all as counts and text."""
+        counts = dict(self.queries.counts) if self.queries else {}
+        notes = self.queries.notes if self.queries else ()
+        lines = [*([self.queries.table()] if self.queries else []), *self._lines]
+        return Counted("taken in", counts | self._counts, notes, "\n".join(lines))
 
 
 def logs_taken_in(result: LogResult, *, as_queries: bool, notes: tuple[str, ...] = ()) -> Counted:

@@ -29,7 +29,7 @@ COMMANDS = {
     "view": "serve live pages about datasets on loopback",
     "refresh": "follow a corpus that changed: the next version of a set, night by night",
     "schedule": "print a schedule for every night: systemd, cron, GitHub, Kubernetes, Airflow",
-    "import": "bring a hand-made set of queries with relevant passages into a dataset",
+    "import": "bring queries, labels, runs and logs of others into a dataset",
     "export": "write a dataset in the form of other tools: TREC, BEIR, JSON",
     "review": "have people approve, edit, reject or pin queries: a sheet out, decisions in",
     "validate": "check a dataset: formats, ids, digests",

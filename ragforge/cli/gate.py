@@ -1,4 +1,4 @@
-"""Decide whether a run may ship: thresholds and a baseline in, an exit code out (0 pass, 1 fail).
+r"""Decide whether a run may ship: thresholds and a baseline in, an exit code out (0 pass, 1 fail).
 
 A threshold is held where the low end of the mean's 95 % interval is at or above it, so that a pass
 does not hang on this choice of queries (--point decides on the mean itself). --max-drop looks at
@@ -17,6 +17,8 @@ Examples:
   ragforge gate --dataset set/ --run bm25 --min nDCG@10=0.60 --max-failures 1%
   ragforge gate --dataset set/ --run bm25 --write-baseline set/baseline.json
   ragforge gate --dataset set/ --run new --max-drop RR=0.02 --baseline main --github --junit g.xml
+  ragforge gate --qrels qrels.trec --run new.trec --min nDCG@10=0.60 --max-drop RR=0.02 \
+      --baseline baseline.json
   ragforge gate --dataset set/ --answers mine --min correct=0.8 --max hallucination=0.05
 """
 
@@ -33,8 +35,10 @@ from ragforge.cli.flags import (
     add_seed,
     add_selection,
     choose_queries,
+    refuse_selection,
     settings_of,
 )
+from ragforge.cli.measured_files import add_measured, measured
 from ragforge.cli.output import print_result
 from ragforge.errors import DataError, UsageError
 
@@ -55,8 +59,10 @@ _ALLOW: "Final[dict[Allowance, str]]" = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
-    parser.add_argument("--run", metavar="NAME", help="which run (default: the only one)")
+    add_measured(parser)
+    parser.add_argument(
+        "--run", metavar="NAME", help="which run (default: the only one); with --qrels its file"
+    )
     parser.add_argument(
         "--answers", metavar="SYSTEM", help="decide on the graded answers of a system instead"
     )
@@ -82,23 +88,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.api.gating import Held, decide
-    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.notifying import notify_gate
 
     rules = rules_of(arguments)
     _check_outputs(arguments)
     settings = settings_of(arguments)
-    dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
-    held = Held(arguments.baseline, arguments.baseline_file, _allowed(arguments))
-    subject, verdict = decide(
-        dataset, arguments.run, arguments.answers, rules, held, settings.evaluate
-    )
+    observer = Progress(arguments.quiet)
+    if arguments.qrels is not None:
+        _check_files(arguments)
+    with measured(arguments, observer) as (opened, names):
+        dataset = choose_queries(arguments, opened, settings.model.seed)
+        held = Held(arguments.baseline, arguments.baseline_file, _allowed(arguments))
+        name = next(iter(names), None)
+        subject, verdict = decide(dataset, name, arguments.answers, rules, held, settings.evaluate)
     _write(arguments, verdict)
     if arguments.write_baseline is not None:
         _write_baseline(arguments.write_baseline, subject, verdict)
     if not verdict.passed:
-        notify_gate(verdict, settings.refresh, Progress(arguments.quiet))
+        notify_gate(verdict, settings.refresh, observer)
     return 0 if verdict.passed else 1
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Refuse what only a dataset has.
+
+    Raises:
+        UsageError: It is asked for.
+    """
+    refuse_selection(arguments)
+    if arguments.answers is not None:
+        raise UsageError("--answers goes with --dataset DIR, which has the answers")
+    if arguments.baseline == "last":
+        raise UsageError(
+            "--baseline last: goes with --dataset DIR, which has a history; name a file"
+        )
+    if arguments.baseline == "main" and arguments.baseline_file is None:
+        raise UsageError("--baseline main: with --qrels, name the file with --baseline-file")
 
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:

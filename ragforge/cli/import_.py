@@ -1,4 +1,4 @@
-"""Bring a hand-made set of queries with relevant passages into a dataset.
+"""Bring queries, labels, runs and logs of others into a dataset.
 
 Queries come in many shapes, such as {"queries": [{id, query, relevant_doc_ids}]}, BEIR folders,
 CSV, or JSON Lines with quotes: {query_id, query, expected_answer, relevant: [{doc_id, quote,
@@ -12,6 +12,12 @@ does not have, or a quote that stands nowhere, is an error: without it recall wo
 A label may name a whole document, by its id or the end of its path: store.md is help/store.md
 where no other document is called so. Its query is then measured by documents: what a run retrieved
 counts as the documents of the chunks, each at its best rank. Other queries are measured by chunks.
+
+--qrels adds the grades of TREC qrels, CSV or JSON to the queries of the set, --run the ranking of
+a TREC run, CSV or JSON Lines under the name of its file. Queries go by id, else by their words;
+chunks and documents by id or end of path. What the set does not know is counted and told. With
+--out alone the set has no documents: questions to retrieve for and judge, whose answers stand in
+the texts that a service returns.
 
 A log of what users asked is brought in with --logs: questions that people labelled become queries,
 the others are added to real_queries.jsonl, whose length and style generated queries are to have. Of
@@ -28,12 +34,15 @@ keeps how often it was asked and with which probability it was drawn (`drawn`), 
 
 Examples:
   ragforge import golden.jsonl --documents docs/ --out set/
+  ragforge import questions.csv --out set/
+  ragforge import --qrels qrels.trec --run bm25.trec --run dense.csv --dataset set/
   ragforge import --logs log.jsonl --dataset set/ --as-queries
   ragforge import --logs week47.jsonl --sample 200 --batch 2026-W47 --dataset set/
   ragforge import --logs logs.json --labels labels.json --chunks chunks.json --out set/
 """
 
 import argparse
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
     from ragforge.api.outcomes import Counted
     from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.intake.log_samples import LogSample
+    from ragforge.pipeline.intake.runs_and_qrels import QrelsTaken
 
 
 _READINGS = ("complete", "pooled", "partial")
@@ -73,12 +83,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_sample(parser)
     parser.add_argument(
+        "--qrels", type=Path, metavar="FILE", help="grades by the ids of queries and chunks"
+    )
+    parser.add_argument(
+        "--run",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="a ranking for each query, several may be given",
+    )
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name of the run of each --run, in the same order (default: that of the file)",
+    )
+    parser.add_argument(
         "--clicks",
         choices=("ignore", "relevant"),
         default="ignore",
         help="with --logs: whether what was clicked counts as labelled relevant (default: ignore)",
     )
-    source = parser.add_mutually_exclusive_group(required=True)
+    source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--documents",
         nargs="+",
@@ -123,34 +151,87 @@ def _add_sample(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.errors import UsageError
-
-    if (arguments.queries is None) == (arguments.logs is None):
-        raise UsageError("name either a hand-made set, or logs with --logs")
-    if arguments.logs is None:
-        if arguments.as_queries or arguments.clicks != "ignore":
-            raise UsageError("--as-queries and --clicks go with --logs")
-        if arguments.labels not in (None, *_READINGS):
-            raise UsageError(
-                f"--labels {arguments.labels}: expected {', '.join(_READINGS)}; a file of labels "
-                "goes with --logs"
-            )
+    _check(arguments)
     _check_sample(arguments)
     observer = Progress(arguments.quiet)
+    from ragforge.api.imported import Taken
     from ragforge.pipeline.intake.importing import undone_if_failed
 
     with undone_if_failed(arguments.out):
         dataset = _dataset(arguments, observer)
-        found = (_logs if arguments.logs else _set)(arguments, dataset, observer)
+        taken = Taken(_queries(arguments, dataset, observer))
+        if arguments.qrels is not None:
+            taken.add_qrels(arguments.qrels, _qrels(arguments, dataset, observer))
+        for path, name in zip_longest(arguments.run, arguments.name, fillvalue=""):
+            from ragforge.pipeline.intake.runs_and_qrels import import_run
+
+            taken.add_run(import_run(Path(path), dataset, observer, name))
     if arguments.labels in _READINGS:
         manifest = dataset.manifest.model_copy(update={"labels": arguments.labels})
         dataset.write_manifest(manifest)
+    found = taken.counted()
     if arguments.json:
         print(dumps({"dataset": str(dataset.path), **found.to_dict()}))
     else:
         say(found.table())
         print(dataset.path)
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse flags that do not go together."""
+    from ragforge.errors import UsageError
+
+    has_files = arguments.qrels is not None or bool(arguments.run)
+    has_logs, has_queries = arguments.logs is not None, arguments.queries is not None
+    is_for_logs = arguments.as_queries or arguments.clicks != "ignore"
+    has_labels_file = arguments.labels not in (None, *_READINGS)
+    refused = (
+        (has_queries and has_logs, "name either a hand-made set, or logs with --logs"),
+        (
+            not (has_queries or has_logs or has_files),
+            "name a file of queries, --logs LOG, --qrels FILE or --run FILE",
+        ),
+        (
+            has_logs and has_files,
+            "--qrels and --run do not go with --logs; import one after the other",
+        ),
+        (
+            arguments.dataset is None and arguments.out is None,
+            "name the set: --dataset DIR to add to one, --out DIR for a new one",
+        ),
+        (len(arguments.name) > len(arguments.run), "--name: goes with --run FILE, a name each"),
+        (not has_logs and is_for_logs, "--as-queries and --clicks go with --logs"),
+        (
+            not has_logs and has_labels_file,
+            f"--labels {arguments.labels}: expected {', '.join(_READINGS)}; a file of labels "
+            "goes with --logs",
+        ),
+    )
+    for is_wrong, message in refused:
+        if is_wrong:
+            raise UsageError(message)
+
+
+def _queries(
+    arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
+) -> "Counted | None":
+    """Take the queries in, of a hand-made set or of logs; None where only other files are named."""
+    if arguments.logs:
+        return _logs(arguments, dataset, observer)
+    return None if arguments.queries is None else _set(arguments, dataset, observer)
+
+
+def _qrels(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress) -> "QrelsTaken":
+    from ragforge.pipeline.intake.runs_and_qrels import import_qrels
+
+    return import_qrels(
+        arguments.qrels,
+        dataset,
+        observer,
+        made_by=arguments.made_by,
+        allow_missing=arguments.allow_missing,
+    )
 
 
 def _check_sample(arguments: argparse.Namespace) -> None:
@@ -206,10 +287,12 @@ def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
     from ragforge.errors import UsageError
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.generation.source import ChunkSource
-    from ragforge.pipeline.intake.importing import dataset_for
+    from ragforge.pipeline.intake.importing import dataset_for, dataset_without_chunks
 
     if arguments.dataset is not None:
         return open_dataset(arguments.dataset)
+    if arguments.documents is None and arguments.chunks is None:
+        return dataset_without_chunks(arguments.out)
     if arguments.out is None:
         raise UsageError("--documents and --chunks need --out DIR")
     documents = arguments.documents or []

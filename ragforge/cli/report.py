@@ -16,17 +16,22 @@ Examples:
 import argparse
 from pathlib import Path
 
-from ragforge.api.progress import say
+from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.measured_files import add_measured, measured
 from ragforge.cli.output import dumps, show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    add_measured(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="FILE.html, FILE.md or FILE.txt")
     parser.add_argument(
-        "--run", action="append", default=[], metavar="NAME", help="which run (default: all)"
+        "--run",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="which run (default: all); with --qrels its file",
     )
     parser.add_argument(
         "--base", default="", metavar="NAME", help="the run that all others are held against"
@@ -38,20 +43,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.api.reports import form_of
-    from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
     from ragforge.pipeline.reporting import ReportOptions, report_summary, write_report
     from ragforge.report.set_report import render_text
 
     settings = settings_of(arguments).evaluate
-    options = ReportOptions(tuple(arguments.run), arguments.base)
     form = None if arguments.out is None else form_of(arguments.out, "--out")
-    check_outputs({"--out": arguments.out}, {"--config": arguments.config})
-    dataset = open_dataset(arguments.dataset)
-    if form is None:
-        summary = report_summary(dataset, settings, options)
-    else:
-        summary = write_report(dataset, arguments.out, form, settings, options)
+    files = {"--config": arguments.config, "--qrels": arguments.qrels}
+    check_outputs({"--out": arguments.out}, {**files, "--queries": arguments.queries})
+    with measured(arguments, Progress(arguments.quiet)) as (dataset, names):
+        options = ReportOptions(tuple(names), arguments.base)
+        if form is None:
+            summary = report_summary(dataset, settings, options)
+        else:
+            summary = write_report(dataset, arguments.out, form, settings, options)
     for warning in summary.run_warnings:
         say(f"warning: {warning}")
     if arguments.json:

@@ -15,10 +15,10 @@ Examples:
 
 import argparse
 from math import inf
-from pathlib import Path
 
-from ragforge.api.progress import say
+from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.measured_files import add_measured, measured
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 from ragforge.files.row import parse_number
@@ -30,9 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     from ragforge.evaluating.causes.catalogue import CAUSES
 
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    add_measured(parser)
     parser.add_argument(
-        "--run", action="append", default=[], metavar="NAME", help="which run (default: all)"
+        "--run",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="which run (default: all); with --qrels its file",
     )
     parser.add_argument(
         "-n",
@@ -58,20 +62,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.worst import find_worst
     from ragforge.report.worst import render_worst, worst_json
 
     if len(arguments.setting_evaluate_measures or ()) > 1:
         raise UsageError("-m: expected one measure, as queries are sorted by it")
-    report = find_worst(
-        open_dataset(arguments.dataset),
-        arguments.run,
-        settings_of(arguments).evaluate,
-        n=_SHOWN if arguments.n is None and arguments.below is None else arguments.n,
-        below=arguments.below,
-        cause=arguments.cause,
-    )
+    settings = settings_of(arguments).evaluate
+    with measured(arguments, Progress(arguments.quiet)) as (dataset, names):
+        report = find_worst(
+            dataset,
+            names,
+            settings,
+            n=_SHOWN if arguments.n is None and arguments.below is None else arguments.n,
+            below=arguments.below,
+            cause=arguments.cause,
+        )
     for warning in report.warnings:
         say(f"warning: {warning}")
     if arguments.json:

@@ -170,7 +170,8 @@ def missing_relevant(dataset: Dataset, judgments: Iterable[Judgment]) -> int:
     """
     by_people = (item for item in judgments if item.source == "human")
     relevant = [item for item in by_people if item.grade or item.relevant]
-    if not relevant or not dataset.chunks_path.exists():
+    path = dataset.chunks_path
+    if not relevant or not path.exists() or not path.stat().st_size:
         return 0
     wanted = {item.chunk_id for item in relevant}
     there = set[str]()

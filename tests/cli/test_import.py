@@ -74,7 +74,7 @@ def test_unlabelled_questions_can_be_retrieved_for(documents, log, tmp_path, cap
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name either a hand-made set, or logs with --logs"),
+        ([], "name a file of queries, --logs LOG, --qrels FILE or --run FILE"),
         (["golden.csv", "--logs", "log.jsonl"], "name either a hand-made set, or logs"),
         (["golden.csv", "--as-queries"], "--as-queries and --clicks go with --logs"),
         (

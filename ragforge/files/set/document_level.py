@@ -142,7 +142,8 @@ class LabelNames:
     """Finds the chunk or the document that a label of people means.
 
     A document of one chunk is that chunk where all documents are; else it is a document like the
-    others, so that all names of documents are measured alike.
+    others, so that all names of documents are measured alike. Without any chunk, each name is that
+    of a chunk.
 
     Args:
         chunks: Of the corpus.
@@ -160,7 +161,7 @@ class LabelNames:
 
     def find(self, name: str) -> list[Label]:
         """Return the chunk of that id, else the documents that the name may mean."""
-        if name in self._chunks:
+        if name in self._chunks or not self._chunks:
             return [Label(name, "chunk")]
         doc_ids = self._documents.find(name)
         if self._is_apart and len(doc_ids) == 1:

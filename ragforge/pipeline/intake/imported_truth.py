@@ -112,6 +112,7 @@ class ImportedTruth:
         graders: Mapping[tuple[str, str], Graded] = MappingProxyType({}),
     ) -> None:
         chunks = list(dataset.chunks())
+        self._has_chunks = bool(chunks)
         self._index = ChunkIndex(chunks)
         self._labels = LabelNames(chunks)
         self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
@@ -125,6 +126,8 @@ class ImportedTruth:
         """Relevant ids that are of no chunk and no document; they have judgments all the same."""
         self._unfindable: set[tuple[str, str]] = set()
         """Their pairs, and those of quotes that stand nowhere."""
+        self._n_unplaced = 0
+        """Quotes that nothing is known about, as there are no documents."""
         self._renamed: dict[str, str] = {}
         """Names of documents as the file has them, and the ids that they mean."""
         self.queries: list[Query] = []
@@ -156,13 +159,21 @@ class ImportedTruth:
         elif self.lost:
             loss = f"{len(self.lost)} relevant passages are lost: {'; '.join(self.lost[:3])}"
             observer(Event("note", message=loss))
+        for message in self._notes():
+            observer(Event("note", message=message))
+
+    def _notes(self) -> Iterator[str]:
+        """Yield what is to be told of names and quotes that are not lost."""
+        if self._n_unplaced:
+            n = plural(self._n_unplaced, "quote")
+            yield f"{n} not looked up, as the set has no documents; --documents brings some"
         if self._renamed:
             loss = "; ".join(f"{name} is {now}" for name, now in sorted(self._renamed.items())[:3])
             n = plural(len(self._renamed), "document")
-            observer(Event("note", message=f"{n} by the end of the path: {loss}"))
+            yield f"{n} by the end of the path: {loss}"
         if self._repeated:
             loss = f"{len(self._repeated)} quotes stand several times in their document, the first"
-            observer(Event("note", message=f"{loss} is taken: {'; '.join(self._repeated[:3])}"))
+            yield f"{loss} is taken: {'; '.join(self._repeated[:3])}"
 
     def _report_missing(self, where: str, observer: Observer) -> None:
         """Tell of relevant ids and quotes that the corpus lacks, where they are allowed.
@@ -239,6 +250,9 @@ class ImportedTruth:
     def _quoted(self, query_id: str, graded_quotes: Iterable[GradedQuote]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""
         evidence: list[Evidence] = []
+        if not self._has_chunks:
+            self._n_unplaced += sum(1 for _ in graded_quotes)
+            return ()
         for graded_quote in graded_quotes:
             quoted = f"{query_id}: {graded_quote.doc_id}: {graded_quote.quote[:60]!r}"
             passage = find_passage(graded_quote, self._index)

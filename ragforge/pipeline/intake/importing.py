@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ragforge.errors import DataError, RagforgeError
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
-from ragforge.files.formats.export_note import LabelsNote
+from ragforge.files.formats.export_note import Graded, LabelsNote
 from ragforge.files.formats.queries import ImportedQueries, read_queries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import create_dataset, refuse_other_files
@@ -267,6 +268,7 @@ def add_logged(
     made_by: str,
     where: str,
     allow_missing: bool = False,
+    graders: Mapping[tuple[str, str], Graded] = MappingProxyType({}),
 ) -> ImportResult:
     """Add queries to a dataset beside those that are there, which get grades and nothing else.
 
@@ -279,6 +281,7 @@ def add_logged(
         made_by: Who graded.
         where: Which file they are of, for messages.
         allow_missing: As for `import_queries`.
+        graders: Who graded, by query and id of the file, where the file says so; else people did.
 
     Raises:
         DataError: None of the relevant passages is in any chunk, or relevant ids are missing and
@@ -292,9 +295,11 @@ def add_logged(
         binary=_is_binary(imported),
         there=before,
         allow_missing=allow_missing,
+        graders=graders,
     )
     truth.take_all(imported.queries, where, observer)
     differing = 0
+    judged = {old.query_id for old in dataset.judgments()}
     for old in dataset.judgments():
         pair = (old.query_id, old.chunk_id)
         if old.source == "human" and pair in truth.judgments:
@@ -304,7 +309,7 @@ def add_logged(
         observer(Event("note", message=told))
     found = reimported(truth.queries, before)
     _keep_reading(imported, threshold, dataset, observer)
-    _keep_scale(imported, before.keys(), dataset)
+    _keep_scale(imported, judged, dataset)
     return replace(_write(dataset, before, found, truth), n_disagreeing=differing)
 
 
@@ -413,6 +418,21 @@ def dataset_for(out: Path, source: ChunkSource) -> Dataset:
     with source.prepared(out / ".ragforge") as chunks:
         dataset = create_dataset(out, {"chunks": chunks.digest})
         take_corpus(dataset, chunks)
+    return dataset
+
+
+def dataset_without_chunks(out: Path) -> Dataset:
+    """Return the dataset in a directory, made without chunks where there is none.
+
+    Its runs hold texts, which are judged as they are, or ids that only qrels know.
+
+    Raises:
+        UsageError: The directory holds a dataset of chunks, or other files.
+        DataError: It cannot be made or read.
+    """
+    dataset = create_dataset(out, {"chunks": ""})
+    if not dataset.chunks_path.exists():
+        dataset.write_chunks(())
     return dataset
 
 

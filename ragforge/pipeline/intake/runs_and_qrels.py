@@ -1,0 +1,368 @@
+"""Taking runs and qrels of files into a dataset, by the ids of queries and chunks that it knows."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Final, cast
+
+from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.formatting import plural
+from ragforge.files.formats.export_note import Graded, Source
+from ragforge.files.formats.qrels import JudgedQrels, judgments_in, read_judged_qrels
+from ragforge.files.formats.queries import ImportedQueries, ImportedQuery
+from ragforge.files.formats.runs import Ranked, Run, read_run
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import LabelNames
+from ragforge.files.source_files import plain_name
+from ragforge.files.text import shown
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.intake.importing import ImportResult, add_logged
+from ragforge.records import Hit, Provenance, Query, Ranking
+from ragforge.records.judgments import GradeOrigin
+from ragforge.records.record import JudgeKind
+from ragforge.stages.generate.gates.repeated_questions import normal_question
+
+_EXAMPLES: Final = 3
+_NO_NAME: Final = re.compile(r"[^A-Za-z0-9._+-]+")
+_MOST_NAME_CHARS: Final = 100
+
+
+@dataclass(slots=True)
+class RunTaken:
+    """What the import of a run came to.
+
+    Args:
+        name: Of the run in the set.
+        n_queries: Of the set that have a ranking now.
+        n_hits: Retrieved, over these queries.
+    """
+
+    name: str
+    n_queries: int = 0
+    n_hits: int = 0
+    n_unknown_hits: int = 0
+    """Hits of which the set knows no chunk and no document; they keep their ranks."""
+    unknown_ids: dict[str, None] = field(default_factory=dict)
+    """Their ids, in the order of the file."""
+    unknown_queries: tuple[str, ...] = ()
+    """Queries of the file that the set does not have; they are left out."""
+    n_without: int = 0
+    """Queries of the set that the file lacks: they count 0."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Ids of the file that stand for another id of the set."""
+    n_whole_documents: int = 0
+    """Hits that name a document of several chunks, where the labels of the set name chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class QrelsTaken:
+    """What the import of qrels came to."""
+
+    result: ImportResult
+    unknown_queries: tuple[str, ...] = ()
+    """Queries of the file that the set does not have; they are left out."""
+    n_by_id: int = 0
+    """New queries, of which the file tells no more than how they are called."""
+
+
+class _QueryNames:
+    """Finds the query that a file means: by its id, else by its words."""
+
+    def __init__(self, queries: Iterable[Query]) -> None:
+        self._by_id: dict[str, Query] = {}
+        self._by_words: dict[str, list[Query]] = {}
+        for query in queries:
+            self._by_id[query.query_id] = query
+            self._by_words.setdefault(normal_question(query.query), []).append(query)
+
+    def find(self, name: str) -> Query | None:
+        """Return the query of an id, else the only one with these words."""
+        if name in self._by_id:
+            return self._by_id[name]
+        asked = self._by_words.get(normal_question(name), [])
+        return asked[0] if len(asked) == 1 else None
+
+
+def import_run(path: Path, dataset: Dataset, observer: Observer, name: str = "") -> RunTaken:
+    """Take the run of a file into a dataset; an imported one of that name is replaced.
+
+    Hits of unknown chunks keep their ranks, since without them the run would look better than it
+    is. A document stands for its chunk where each has one.
+
+    Args:
+        path: A run in any of the shapes that `read_run` takes.
+        dataset: Has queries; where it has no chunks, ids are taken as they are.
+        observer: Told of ids that are unknown or stand for others.
+        name: Of the run; that of the file where "".
+
+    Raises:
+        DataError: The file does not hold to its format, or the set knows none of its queries, or
+            none of its chunks.
+        UsageError: A retriever made the run of that name.
+    """
+    name = name or run_name_of(path)
+    entry = dataset.manifest.files.get(f"runs/{name}.jsonl")
+    if entry is not None and entry.run is not None and entry.run.retriever:
+        raise UsageError(
+            f"{path}: {dataset.path} has a run {name!r}, made by the retriever "
+            f"{entry.run.retriever}; give the file's another --name"
+        )
+    run = read_run(path)
+    taken = RunTaken(name)
+    rankings = _rankings(run, dataset, taken)
+    _check_run(path, run, dataset, taken)
+    with dataset.alone():
+        dataset.write_run(name, rankings)
+    for message in _run_notes(dataset, taken):
+        observer(Event("note", message=f"run {name}: {message}"))
+    return taken
+
+
+def import_qrels(
+    path: Path,
+    dataset: Dataset,
+    observer: Observer,
+    *,
+    made_by: str = "",
+    allow_missing: bool = False,
+) -> QrelsTaken:
+    """Add the grades of a file of qrels to the queries of a dataset.
+
+    A set without queries gets those of the file, which are called by their ids. Grades below 0
+    are 0. Who graded is kept where the file says it, else people did. Where somebody graded chunks
+    as not relevant, what has no grade was not looked at.
+
+    Args:
+        path: Qrels in any of the shapes that `read_judged_qrels` takes.
+        dataset: Has queries, or none; where it has no chunks, ids are taken as they are.
+        observer: Told of queries that are unknown.
+        made_by: Who graded, for provenance.
+        allow_missing: Keep relevant ids that the corpus does not have.
+
+    Raises:
+        DataError: The file does not hold to its format, a grade is above 3, the set has none of its
+            queries, or relevant ids are missing and not allowed; nothing is written then.
+    """
+    judged = read_judged_qrels(path)
+    there = dataset.all_queries()
+    names = _QueryNames(there or [_called(key) for key in judged.grades])
+    found = {key: names.find(key) for key in judged.grades}
+    unknown = tuple(key for key, query in found.items() if query is None)
+    if len(unknown) == len(found):
+        raise _none_known(path, unknown, dataset)
+    if unknown:
+        told = f"{path}: left out {_listed(unknown, 'query', 'queries')} that the set does not have"
+        observer(Event("note", message=told))
+    known = [(key, query) for key, query in found.items() if query is not None]
+    imported = ImportedQueries(
+        [_graded(judged, key, query) for key, query in known], judged.rel_threshold, judged.reading
+    )
+    graders = _graders(path, judged, dict(known))
+    if not graders and not made_by:
+        told = f"{path}: does not say who graded; the grades are taken for those of people"
+        observer(Event("note", message=told))
+    result = add_logged(
+        imported,
+        dataset,
+        observer,
+        made_by=made_by,
+        where=str(path),
+        allow_missing=allow_missing,
+        graders=graders,
+    )
+    _keep_labels(judged, dataset)
+    return QrelsTaken(result, unknown, n_by_id=0 if there else len(known))
+
+
+def _called(key: str) -> Query:
+    """Return a query of which nothing but its id, or its text, is known."""
+    return Query(query_id=key, query=key, origin="human")
+
+
+def _keep_labels(judged: JudgedQrels, dataset: Dataset) -> None:
+    """Keep what a chunk without a grade is, where the set does not say it yet."""
+    manifest = dataset.manifest
+    grades = (grade for of_query in judged.grades.values() for grade in of_query.values())
+    was_pooled = any(grade is not None and grade <= 0 for grade in grades)
+    labels = judged.labels or ("pooled" if was_pooled else None)
+    if labels is not None and manifest.labels is None:
+        dataset.write_manifest(manifest.model_copy(update={"labels": labels}))
+
+
+def _graded(judged: JudgedQrels, key: str, query: Query) -> ImportedQuery:
+    grades = {
+        name: None if grade is None else max(0, grade) for name, grade in judged.grades[key].items()
+    }
+    listed = judged.relevant.get(key)
+    marks = (
+        {}
+        if listed is None
+        else {name: name in listed for name in {**grades} | dict.fromkeys(listed)}
+    )
+    return ImportedQuery(query, grades, marks=marks)
+
+
+def _graders(
+    path: Path, judged: JudgedQrels, known: Mapping[str, Query]
+) -> dict[tuple[str, str], Graded]:
+    """Return who gave the grades of a file that says so, by query of the set and id of the file."""
+    graders = {pair: _graded_by(origin) for pair, origin in judged.origins.items()}
+    for item in judgments_in(path):
+        graders[item.query_id, item.chunk_id] = Graded(item.source, item.provenance)
+    return {
+        (known[key].query_id, chunk_id): by
+        for (key, chunk_id), by in graders.items()
+        if key in known
+    }
+
+
+def _graded_by(origin: GradeOrigin) -> Graded:
+    if not origin.kind:
+        return Graded(cast("Source", origin.source), None)
+    by = Provenance(kind=cast("JudgeKind", origin.kind), model=origin.model, prompt=origin.prompt)
+    return Graded(cast("Source", origin.source), by)
+
+
+def _rankings(run: Run, dataset: Dataset, taken: RunTaken) -> list[Ranking]:
+    """Return the rankings of the queries that a set has, with its ids."""
+    queries = dataset.all_queries()
+    names = _QueryNames(queries)
+    ids = _HitNames(dataset, taken)
+    rankings: dict[str, Ranking] = {}
+    unknown = []
+    for key, ranked in run.rankings.items():
+        query = names.find(key)
+        if query is None:
+            unknown.append(key)
+            continue
+        ranking = Ranking(
+            query_id=query.query_id, ranking=ids.hits(ranked), latency_s=run.latencies_s.get(key)
+        )
+        rankings[query.query_id] = ranking.for_question(query.asked)
+    taken.unknown_queries = tuple(unknown)
+    taken.n_queries = len(rankings)
+    asked = {query.query_id for query in queries if query.status == "accepted" and query.answerable}
+    judged = {item.query_id for item in dataset.each_judgment()}
+    taken.n_without = len((asked & judged if judged else asked) - rankings.keys())
+    return list(rankings.values())
+
+
+class _HitNames:
+    """Finds the chunks that the ids of a run mean, and counts those that mean none.
+
+    Args:
+        dataset: Has the chunks, or none.
+        taken: Counts.
+    """
+
+    def __init__(self, dataset: Dataset, taken: RunTaken) -> None:
+        chunks = list(dataset.chunks())
+        self._taken = taken
+        self._has_chunks = bool(chunks)
+        self._names = LabelNames(chunks)
+        self._texts = {text.chunk_id for text in dataset.retrieved_texts()}
+        self._are_chunks_labelled = dataset.manifest.level is None
+
+    def hits(self, ranked: Ranked) -> tuple[Hit, ...]:
+        """Return the hits of a ranking, best first, each once."""
+        scores = _in_order(ranked)
+        ids: dict[str, float] = {}
+        for name, score in scores.items():
+            ids.setdefault(self._id_of(name), score)
+        if ids.keys() != scores.keys() or not all(map(isfinite, ids.values())):
+            # Ties were broken by the ids of the file.
+            ids = {name: 1 / rank for rank, name in enumerate(ids, 1)}
+        self._taken.n_hits += len(ids)
+        return tuple(Hit(chunk_id=name, score=score) for name, score in ids.items())
+
+    def _id_of(self, name: str) -> str:
+        if not self._has_chunks or name in self._texts:
+            return name
+        meant = self._names.find(name)
+        if len(meant) != 1:
+            self._taken.n_unknown_hits += 1
+            self._taken.unknown_ids[name] = None
+            return name
+        [label] = meant
+        if label.id != name:
+            self._taken.renamed[name] = label.id
+        if label.level == "document" and self._are_chunks_labelled:
+            self._taken.n_whole_documents += 1
+        return label.id
+
+
+def _in_order(ranked: Ranked) -> dict[str, float]:
+    """Return scores by id, best first, as trec_eval has them: of equal ones the higher id first."""
+    if not isinstance(ranked, Mapping):
+        return {name: 1 / rank for rank, name in enumerate(ranked, 1)}
+    ordered = sorted(ranked.items(), key=lambda item: (item[1], item[0]), reverse=True)
+    return dict(ordered)
+
+
+def _check_run(path: Path, run: Run, dataset: Dataset, taken: RunTaken) -> None:
+    """Refuse a run that has nothing to do with a set.
+
+    Raises:
+        DataError: The set knows none of its queries, or none of its chunks.
+    """
+    if run.rankings and not taken.n_queries:
+        raise _none_known(path, taken.unknown_queries, dataset)
+    if taken.n_hits and taken.n_unknown_hits >= taken.n_hits:
+        there = next(iter(dataset.chunks()))
+        raise DataError(
+            f"{path}: no id is of a chunk or document of {dataset.path}: it holds "
+            f"{_some(taken.unknown_ids)}; the set has {shown(there.chunk_id)} of "
+            f"{shown(there.doc_id)}"
+        )
+
+
+def _run_notes(dataset: Dataset, taken: RunTaken) -> Iterator[str]:
+    """Yield what deserves a line."""
+    if taken.unknown_queries:
+        unknown = _listed(taken.unknown_queries, "query", "queries")
+        yield f"left out {unknown} that the set does not have"
+    if taken.n_without:
+        n = plural(taken.n_without, "query", "queries")
+        yield f"{n} of the set {'is' if taken.n_without == 1 else 'are'} not in it and count 0"
+    if taken.n_unknown_hits:
+        yield (
+            f"{taken.n_unknown_hits:,} of {taken.n_hits:,} hits are of no chunk and no document of "
+            f"the set ({_listed(tuple(taken.unknown_ids), 'id')}); they keep their ranks and "
+            "cannot be relevant"
+        )
+    if taken.renamed:
+        some = "; ".join(f"{a} is {b}" for a, b in list(taken.renamed.items())[:_EXAMPLES])
+        yield f"{plural(len(taken.renamed), 'id')} by document or end of path: {some}"
+    if taken.n_whole_documents:
+        has_grades = next(dataset.each_judgment(), None) is not None
+        yield (
+            f"{taken.n_whole_documents:,} of {taken.n_hits:,} hits name documents of several chunks"
+            + (
+                "; the set's labels name chunks, so that these cannot be relevant"
+                if has_grades
+                else ""
+            )
+        )
+
+
+def _none_known(path: Path, unknown: Sequence[str], dataset: Dataset) -> DataError:
+    there = [query.query_id for query in dataset.all_queries()]
+    has = f"the set has {_some(there)}" if there else "it has none; bring them in first"
+    return DataError(f"{path}: no query is in {dataset.path}: it holds {_some(unknown)}; {has}")
+
+
+def _listed(names: Sequence[str], one: str, several: str = "") -> str:
+    return f"{plural(len(names), one, several or f'{one}s')} ({_some(names)})"
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = ", …" if len(listed) > _EXAMPLES else ""
+    return ", ".join(map(shown, listed[:_EXAMPLES])) + more
+
+
+def run_name_of(path: Path) -> str:
+    """Return the name of a file as one that a run may have."""
+    return _NO_NAME.sub("-", plain_name(path)).lstrip("-._+")[:_MOST_NAME_CHARS] or "run"
