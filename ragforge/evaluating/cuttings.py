@@ -7,8 +7,9 @@ the texts of runs that are cut alike.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 from ragforge.errors import DataError
@@ -16,6 +17,8 @@ from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Chunk, Span, is_text_id, without_place
 
+COMPARED_ON_EVIDENCE: Final = ("EvidenceR@10", "TokenR@10", "TokenP@10", "TokenIoU@10")
+"""What runs of different chunks are compared by where nothing is asked for."""
 _ALIKE: Final = 0.9
 """Share of the texts at a common place that are the same, from which two runs are cut alike."""
 _HALF: Final = 0.5
@@ -95,6 +98,25 @@ def are_cut_alike(cut: Mapping[str, Cutting], a: str, b: str) -> bool:
         return b in cut[a].runs
     other = cut.get(a) or cut.get(b)
     return other is None or other.has_chunks
+
+
+def differ(cut: Mapping[str, Cutting], names: Iterable[str]) -> bool:
+    """Whether some of several runs are of different texts, so that nDCG must not tell them apart.
+
+    Args:
+        cut: What runs are measured on; see `cuttings`.
+        names: Of the runs.
+    """
+    return not all(are_cut_alike(cut, a, b) for a, b in combinations(names, 2))
+
+
+def differ_in_words(measures: Sequence[str]) -> str:
+    """Return a sentence on measures of runs with different texts that go by judgments."""
+    return (
+        f"the runs have different chunks, and {', '.join(measures)} of each go by the grades of "
+        f"its own: a difference may be one of the chunks alone; {', '.join(COMPARED_ON_EVIDENCE)} "
+        "do not depend on them"
+    )
 
 
 def _ids_of(dataset: Dataset, name: str) -> frozenset[str]:

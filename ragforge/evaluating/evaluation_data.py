@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
-from ragforge.evaluating.cuttings import cuttings
+from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, Cutting, cuttings, differ
 from ragforge.evaluating.judgments import (
     LABELS_IN_WORDS,
     LEAST_OF_JUDGES,
@@ -82,7 +82,10 @@ def load_evaluation_data(
     task = task_of(queries.values(), settled, measures, threshold, by_lists=by_lists)
     task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
     usable = usable_runs(dataset, run_names)
-    runs = measure_runs(dataset, failures, task, usable)
+    cut = cuttings(dataset)
+    if not measures:
+        task = beside_evidence(task, cut, usable.names)
+    runs = measure_runs(dataset, failures, task, usable, cut)
     return EvaluationData(
         queries=queries,
         judgments=judgments,
@@ -240,8 +243,25 @@ def _is_by_judges(settled: Settled) -> bool:
     )
 
 
+def beside_evidence(task: Task, cut: Mapping[str, Cutting], names: Sequence[str]) -> Task:
+    """Return a task with measures of evidence beside its own where runs have different texts.
+
+    Args:
+        task: On all queries.
+        cut: What runs are measured on; see `cuttings`.
+        names: Of the runs that are measured.
+    """
+    if not differ(cut, names) or not any(query.evidence for query in task.queries):
+        return task
+    return replace(task, measures=tuple(dict.fromkeys((*task.measures, *COMPARED_ON_EVIDENCE))))
+
+
 def measure_runs(
-    dataset: Dataset, failures: Iterable[Failure], task: Task, usable: UsableRuns
+    dataset: Dataset,
+    failures: Iterable[Failure],
+    task: Task,
+    usable: UsableRuns,
+    cut: Mapping[str, Cutting],
 ) -> list[MeasuredRun]:
     """Measure runs; where none was named, also those without a file, as every query of them failed.
 
@@ -252,13 +272,13 @@ def measure_runs(
         failures: Those of the dataset.
         task: On all of its queries.
         usable: Which runs.
+        cut: What those with texts that are no chunks are measured on; see `cuttings`.
 
     Raises:
         DataError: A run is missing or does not hold to its format, or was not made for the queries
             that were chosen.
     """
     failed = failed_by_name(failures, "retrieve")
-    cut = cuttings(dataset)
     lost = {name for name, query_ids in failed.items() if query_ids & task.qrels.keys()}
     there = set(dataset.run_names())
     wanted = usable.names if usable.were_named else sorted({*usable.names, *(lost - there)})

@@ -1,6 +1,6 @@
 """Measuring one run: means with bounds, spread over queries, slices, holes, latency."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from statistics import fmean, median
@@ -255,40 +255,22 @@ class Task:
         """
         if cutting is None:
             return self
-        folded = self.level.query_ids
+        folded, texts, counts = self.level.query_ids, self.text_grades, cutting.__contains__
         return replace(
             self,
             qrels={
-                key: of if key in folded else self._graded(key, cutting)
+                key: of if key in folded else grades_of_cutting(of, texts.get(key, {}), counts)
                 for key, of in self.qrels.items()
             },
             relevant={
-                key: of if key in folded else self._listed(key, cutting)
+                key: of
+                if key in folded
+                else listed_of_cutting(of, texts.get(key, {}), counts, self.rel_threshold)
                 for key, of in self.relevant.items()
             },
             is_complete=False,
             cutting=cutting,
         )
-
-    def _graded(self, query_id: str, cutting: "Cutting") -> Mapping[str, int | None]:
-        """Return the grades of texts cut alike.
-
-        Where there are none, one that is no hit of any run stands for them, with grade 0: the query
-        has relevant chunks, and a run that found nothing of them must not be measured without it.
-        """
-        both = self._both(query_id)
-        graded = {name: grade for name, grade in both.items() if name in cutting}
-        return graded or dict.fromkeys(list(both)[:1], 0)
-
-    def _both(self, query_id: str) -> Mapping[str, int | None]:
-        """Return the grades of chunks and of other texts."""
-        return {**self.qrels[query_id], **self.text_grades.get(query_id, {})}
-
-    def _listed(self, query_id: str, cutting: "Cutting") -> list[str]:
-        """Return what is listed as relevant, and texts with the grade of it."""
-        texts = self.text_grades.get(query_id, {})
-        relevant = [name for name, grade in texts.items() if (grade or 0) >= self.rel_threshold]
-        return [name for name in (*self.relevant[query_id], *relevant) if name in cutting]
 
     def relevant_in(self, query_id: str) -> Collection[str]:
         """Return the chunks that are known to be relevant to a query."""
@@ -300,6 +282,37 @@ class Task:
             for chunk_id, grade in grades.items()
             if grade is not None and grade >= self.rel_threshold
         }
+
+
+def grades_of_cutting(
+    of_chunks: Mapping[str, int | None],
+    of_texts: Mapping[str, int | None],
+    counts: Callable[[str], bool],
+) -> Mapping[str, int | None]:
+    """Return the grades of a query that a run is measured on: of texts cut as its own.
+
+    Where there are none, one that is no hit of any run stands for them, with grade 0: the query has
+    relevant texts, and a run that found nothing of them must not be measured without it.
+
+    Args:
+        of_chunks: Grades of the chunks of the set.
+        of_texts: Those of other texts.
+        counts: Whether it is measured on a chunk or text.
+    """
+    both = {**of_chunks, **of_texts}
+    graded = {name: grade for name, grade in both.items() if counts(name)}
+    return graded or dict.fromkeys(list(both)[:1], 0)
+
+
+def listed_of_cutting(
+    listed: Iterable[str],
+    of_texts: Mapping[str, int | None],
+    counts: Callable[[str], bool],
+    rel_threshold: int,
+) -> list[str]:
+    """Return what is listed as relevant to a query and texts with the grade of it, cut alike."""
+    relevant = [name for name, grade in of_texts.items() if (grade or 0) >= rel_threshold]
+    return [name for name in (*listed, *relevant) if counts(name)]
 
 
 @dataclass(frozen=True, slots=True)

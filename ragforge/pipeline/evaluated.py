@@ -13,9 +13,10 @@ from typing import Final
 from ragforge import __version__
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
-from ragforge.evaluating.cuttings import Cutting
+from ragforge.evaluating.cuttings import Cutting, cuttings
 from ragforge.evaluating.evaluation_data import (
     EvaluationData,
+    beside_evidence,
     is_complete,
     measure_runs,
     settle_judgments,
@@ -166,7 +167,10 @@ def evaluate_usable(
     task = task_of(queries, settled, settings.measures, threshold, by_lists=by_lists)
     complete = is_complete(dataset, judgments)
     task = replace(task, only_retrieved=only_retrieved, is_complete=complete, level=level)
-    measured = measure_runs(dataset, dataset.failures(), task, usable)
+    cut = cuttings(dataset)
+    if not settings.measures:
+        task = beside_evidence(task, cut, usable.names)
+    measured = measure_runs(dataset, dataset.failures(), task, usable, cut)
     if not measured:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
     found = _recorded(dataset, measured, _Labels(queries, task, settled, judged_by))

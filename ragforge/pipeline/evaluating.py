@@ -1,14 +1,15 @@
 """Evaluating runs: those of a dataset, or files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import EvaluateSettings
+from ragforge.evaluating.cuttings import differ, differ_in_words
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of, judge_name
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
-from ragforge.evaluating.runs import Latency, latency_of
+from ragforge.evaluating.runs import Latency, MeasuredRun, latency_of
 from ragforge.evaluation import evaluate_file
 from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
 from ragforge.files.formats.row_relevance import lists_in_words
@@ -20,7 +21,7 @@ from ragforge.files.set.stale_runs import (
 )
 from ragforge.files.source_files import plain_name
 from ragforge.measures import DEFAULT_MEASURES, Scores
-from ragforge.measures.measure_names import canonical, require_judgments_only
+from ragforge.measures.measure_names import by_judgments, canonical, require_judgments_only
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 
 
@@ -89,12 +90,13 @@ def evaluate_dataset(
         latencies={name: latency for name, latency in latencies.items() if latency is not None},
         rel_threshold=evaluated[0].scores.rel_threshold,
         judged_by=tuple(judge_name(judge) for judge in evaluated[0].judges),
-        measures=_names(settings),
+        measures=tuple(evaluated[0].measured.summary.estimates),
         n_unanswerable=evaluated[0].n_unanswerable,
         records=tuple(evaluated),
         warnings=(
             *usable.warnings,
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
+            *_of_texts(run.measured for run in evaluated),
         ),
         graded_by=grades_of(evaluated[0].judges),
         labels=reading_in_force(dataset, dataset.each_judgment()),
@@ -150,6 +152,16 @@ def evaluate_files(
         reading=labels.reading,
         labels=reading_of_file(qrels_path, judged),
     )
+
+
+def _of_texts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
+    """Yield what runs with texts that are no chunks of the set are measured on."""
+    listed = list(runs)
+    cut = {run.name: run.task.cutting for run in listed if run.task and run.task.cutting}
+    yield from (cutting.describe(name) for name, cutting in cut.items())
+    measures = by_judgments(listed[0].summary.estimates)
+    if measures and differ(cut, [run.name for run in listed]):
+        yield differ_in_words(measures)
 
 
 def _reading(dataset: Dataset, run: EvaluatedRun, settings: EvaluateSettings) -> str:

@@ -3,10 +3,14 @@
 import pytest
 from measured_set import ranking
 
-from ragforge.evaluating.cuttings import cuttings
+from ragforge.config import EvaluateSettings
+from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, cuttings
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.files.set.opening import create_dataset
-from ragforge.records import Chunk, Judgment, Query, RetrievedText, Span, text_id
+from ragforge.measures import DEFAULT_MEASURES
+from ragforge.pipeline.comparing.runs import compare_runs
+from ragforge.pipeline.evaluating import evaluate_dataset
+from ragforge.records import Chunk, Evidence, Judgment, Query, RetrievedText, Span, text_id
 
 
 def piece(start, end):
@@ -158,3 +162,72 @@ def test_a_query_of_which_a_run_found_nothing_counts(dataset):
     assert run.scores is not None
     assert run.scores.per_query["r"]["nDCG@10"] == 0.0
     assert len(run.scores.query_ids) == 2
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_a_comparison_measures_what_an_evaluation_does(dataset, lists):
+    """One run has one value, over the same queries."""
+    texts = [graded("q", piece(*SMALL[0]), 3), graded("q", piece(*LARGE[0]), 2)]
+    marked = [item.model_copy(update={"relevant": True}) for item in dataset.judgments()[:1]]
+    by_hand = marked if lists else dataset.judgments()[:1]
+    dataset.write_judgments([*by_hand, *dataset.judgments()[1:], *texts])
+    names, settings = ["large", "own", "small"], EvaluateSettings(measures=("nDCG@10", "R@10"))
+    scores = evaluate_dataset(dataset, names, settings).scores
+    report = compare_runs(dataset, names, settings)
+
+    assert report.means == {
+        measure: {name: scores[name].mean(measure) for name in names}
+        for measure in settings.measures
+    }
+    assert {name: of.summary("nDCG@10").n for name, of in scores.items()} == report.n_values[
+        "nDCG@10"
+    ]
+
+
+def test_queries_in_which_a_run_has_nothing_graded_are_told(dataset):
+    """Runs are measured over different queries then."""
+    texts = [graded("r", piece(*SMALL[4]), 3)]
+    kept = [item for item in dataset.judgments() if item.query_id == "q"]
+    dataset.write_judgments([*kept, *texts])
+    settings = EvaluateSettings(measures=("nDCG@10",))
+    report = compare_runs(dataset, ["own", "small"], settings)
+
+    assert report.n_values == {"nDCG@10": {"own": 1, "small": 2}}
+    assert (
+        "own: 1 query is left out of what goes by grades, as no text that it is measured on has "
+        "one: 'r'"
+    ) in report.warnings
+
+
+EVIDENCE = Evidence(doc_id="d", chunk_id="c0", quote="x" * 50, start=20, end=70)
+
+
+@pytest.fixture
+def quoted(dataset):
+    """The set, with evidence for its queries."""
+    found = [item.model_copy(update={"evidence": (EVIDENCE,)}) for item in dataset.queries()]
+    dataset.write_queries(found)
+    return dataset
+
+
+def test_runs_of_different_texts_are_measured_by_evidence_too(quoted):
+    """Nobody should decide on nDCG of two cuttings because nothing else stands there."""
+    found = evaluate_dataset(quoted, [], EvaluateSettings())
+
+    assert found.measures == (*DEFAULT_MEASURES, *COMPARED_ON_EVIDENCE)
+    assert found.scores["small"].mean("EvidenceR@10") == 1.0
+    assert "EvidenceR@10, TokenR@10, TokenP@10, TokenIoU@10 do not depend" in found.warnings[-1]
+    assert {*COMPARED_ON_EVIDENCE} <= measured(quoted)["large"].keys()
+
+
+def test_runs_of_one_cutting_and_measures_that_are_asked_for_stay_as_they_are(quoted):
+    """What was asked for is what is printed."""
+    alike = evaluate_dataset(quoted, ["small", "small-2"], EvaluateSettings())
+    asked = evaluate_dataset(quoted, [], EvaluateSettings(measures=("RR",)))
+
+    assert (alike.measures, asked.measures) == (DEFAULT_MEASURES, ("RR",))
+
+
+def test_a_set_without_evidence_has_the_usual_measures(dataset):
+    """There is nothing to find."""
+    assert evaluate_dataset(dataset, [], EvaluateSettings()).measures == DEFAULT_MEASURES

@@ -1,6 +1,6 @@
 """What runs are compared on: labels, measures, a part of the queries; and runs measured on it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
@@ -10,7 +10,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import Cutting, are_cut_alike
 from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.runs import PRIMARY
+from ragforge.evaluating.runs import PRIMARY, grades_of_cutting, listed_of_cutting
 from ragforge.evaluating.same_judge import PairJudges
 from ragforge.evaluating.selection import Part
 from ragforge.files.formats.row_relevance import lists_in_words
@@ -30,11 +30,10 @@ if TYPE_CHECKING:
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
 """What is compared where nothing is asked for. Few, as each measure more makes all others harder
 to win by: the order, the first hit, how much is found, how much of the top is right, any hit."""
-COMPARED_ON_EVIDENCE: Final = ("EvidenceR@10", "TokenR@10", "TokenP@10", "TokenIoU@10")
-"""What runs of different chunks are compared by where nothing is asked for."""
 TELL_NOTHING: Final = ("Judged", "NumRet", "NumRel")
 """Measures by which no run is better than another."""
 _EXAMPLES: Final = 3
+
 
 Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]
 
@@ -102,36 +101,37 @@ class ComparisonBasis:
     def of_run(self, name: str) -> "ComparisonBasis":
         """Return what a run is measured on: the grades of texts that are cut as its own are."""
         cutting = self.texts.cuttings.get(name) if self.texts else None
-        return self._of_cuttings([cutting]) if cutting else self
+        return self._of_texts(cutting.__contains__) if cutting else self
 
     def of_all(self, names: Iterable[str]) -> "ComparisonBasis":
         """Return the grades of all that some runs are measured on."""
         if self.texts is None:
             return self
         cuttings = [self.texts.cuttings[name] for name in names if name in self.texts.cuttings]
-        return self._of_cuttings(cuttings, with_chunks=True) if cuttings else self
-
-    def _of_cuttings(
-        self, cuttings: Collection[Cutting], *, with_chunks: bool = False
-    ) -> "ComparisonBasis":
-        assert self.texts is not None
-        texts = self.texts
+        if not cuttings:
+            return self
 
         def counts(chunk_id: str) -> bool:
-            is_chunk = with_chunks and not is_text_id(chunk_id)
-            return is_chunk or any(chunk_id in cutting for cutting in cuttings)
+            return not is_text_id(chunk_id) or any(chunk_id in cutting for cutting in cuttings)
 
+        return self._of_texts(counts)
+
+    def _of_texts(self, counts: Callable[[str], bool]) -> "ComparisonBasis":
+        """Return the basis for texts that are cut alike, by the rule of `Task.of_cutting`."""
+        assert self.texts is not None
+        folded, texts = self.texts.folded, self.texts.grades
         qrels = {
-            key: of
-            if key in texts.folded
-            else {
-                name: grade
-                for name, grade in {**of, **texts.grades.get(key, {})}.items()
-                if counts(name)
-            }
+            key: of if key in folded else grades_of_cutting(of, texts.get(key, {}), counts)
             for key, of in self.qrels.items()
         }
-        return replace(self, qrels=qrels, is_complete=False)
+        threshold = threshold_of(highest_grade(self.qrels), self.settings.rel_threshold)
+        relevant = self.relevant and {
+            key: of
+            if key in folded
+            else listed_of_cutting(of, texts.get(key, {}), counts, threshold)
+            for key, of in self.relevant.items()
+        }
+        return replace(self, qrels=qrels, relevant=relevant, is_complete=False)
 
     @property
     def by_judgments(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.evaluating.comparison import ComparisonReport
-from ragforge.evaluating.cuttings import Cutting, cuttings
+from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, Cutting, cuttings, differ_in_words
 from ragforge.evaluating.evaluation_data import (
     EvaluationData,
     is_complete,
@@ -17,6 +17,7 @@ from ragforge.evaluating.evaluation_data import (
     settle_judgments,
     task_of,
 )
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of, judge_name
 from ragforge.evaluating.judgments import LABELS_IN_WORDS, Settled, failed_by_name, judges, settle
 from ragforge.evaluating.runs import Task, by_document_text, out_of_reach, rank_order
@@ -38,7 +39,6 @@ from ragforge.measures.locating import falls
 from ragforge.measures.measure_names import canonical, of_evidence, require_judgments_only
 from ragforge.measures.unseen_values import have_same_rankings
 from ragforge.pipeline.comparing.basis import (
-    COMPARED_ON_EVIDENCE,
     ComparisonBasis,
     RankedRun,
     TextBasis,
@@ -270,7 +270,7 @@ def _with_evidence(
         return replace(basis, measures=COMPARED_ON_EVIDENCE, evidence=evidence, warnings=warnings)
     basis = basis.told_of_texts()
     if differ and basis.by_judgments:
-        basis = replace(basis, warnings=[*basis.warnings, _on_own_texts(basis.by_judgments)])
+        basis = replace(basis, warnings=[*basis.warnings, differ_in_words(basis.by_judgments)])
     return replace(basis, evidence=evidence) if of_evidence(basis.measures) else basis
 
 
@@ -285,15 +285,6 @@ def different_chunks_text(sizes: Mapping[str, float]) -> str:
         f"the runs have different chunks (characters in the mean: {listed}) and are compared by "
         "evidence: nDCG counts chunks, so that it alone would flatter large ones, of which each "
         "holds more, or small ones that repeat each other, as each is relevant"
-    )
-
-
-def _on_own_texts(measures: Sequence[str]) -> str:
-    """Return a sentence on measures of runs with different chunks that go by judgments."""
-    return (
-        f"the runs have different chunks, and {', '.join(measures)} of each go by the grades of "
-        f"its own: a difference may be one of the chunks alone; {', '.join(COMPARED_ON_EVIDENCE)} "
-        "do not depend on them"
     )
 
 
@@ -434,9 +425,22 @@ def _warnings(runs: Sequence[RankedRun], basis: ComparisonBasis) -> list[str]:
     names = by_grades(basis.measures, has_lists=basis.relevant is not None)
     unreached = out_of_reach(names, runs[0].scores.rel_threshold, highest)
     warnings = [f"no grade reaches the threshold: {unreached}"] if unreached else []
+    warnings += _without_grades(runs) if basis.by_judgments else ()
     for run in runs:
         warnings += [f"{run.name}: {warning}" for warning in run.scores.warnings]
         missing = len(run.scores.missing_from_run)
         if missing:
             warnings.append(f"{run.name}: lacks {missing} of {n_judged} judged queries: {outcome}")
     return warnings
+
+
+def _without_grades(runs: Sequence[RankedRun]) -> Iterator[str]:
+    """Yield which queries some runs have no value in, as nothing that they go by is graded."""
+    in_all = frozenset.intersection(*(frozenset(run.scores.without_judgments) for run in runs))
+    for run in runs:
+        left_out = sorted(frozenset(run.scores.without_judgments) - in_all)
+        if left_out:
+            yield (
+                f"{run.name}: {plural(len(left_out), 'query is', 'queries are')} left out of what "
+                f"goes by grades, as no text that it is measured on has one: {some_of(left_out)}"
+            )
