@@ -17,10 +17,12 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SHELL = "\n".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL))
 INLINE = re.findall(r"`(ragforge [a-z]+ [^`]*)`", README)
+TOPICS = "\n".join(path.read_text("utf-8") for path in sorted((ROOT / "docs/help").glob("*.md")))
+EXPLAINED = [line.strip().split("    ")[0] for line in re.findall("^    ragforge .*", TOPICS, re.M)]
 SHOWN = sorted(
     {
         part.strip()
-        for line in [*SHELL.splitlines(), *INLINE]
+        for line in [*SHELL.splitlines(), *INLINE, *EXPLAINED]
         for part in line.split("&&")
         if part.strip().startswith("ragforge ") and "COMMAND" not in part and "RECORD" not in part
     }

@@ -13,34 +13,64 @@ COMMANDS = {
     "demo": "the whole pipeline on the shipped sample: dataset, judgments, measures, report",
     "chunk": "cut documents into chunks",
     "generate": "make queries with answers and evidence from documents or chunks",
+    "import": "bring queries, labels, runs and logs of others into a dataset",
+    "review": "have people approve, edit, reject or pin queries: a sheet out, decisions in",
+    "validate": "check a dataset: formats, ids, digests",
+    "export": "write a dataset in the form of other tools: TREC, BEIR, JSON",
     "retrieve": "run a retriever over the queries",
-    "sweep": "find the chunk size, splitter and retriever that find most evidence",
-    "runs": "list the runs of a dataset, remove or rename one",
     "judge": "grade how well retrieved chunks answer the queries, 0-3",
     "answer": "grade the answers of a RAG system",
     "ground": "check that answers say only what their retrieved chunks say",
+    "sweep": "find the chunk size, splitter and retriever that find most evidence",
+    "runs": "list the runs of a dataset, remove or rename one",
     "evaluate": "compute measures from judgments and runs",
     "compare": "tell which of several runs or systems is better, and how surely",
     "gate": "decide whether a run may ship, by thresholds and a baseline: an exit code for CI",
-    "history": "show how runs did over time: what changed, and where measures go",
-    "diff": "show how two versions of a set differ, and why",
-    "report": "write a page about a dataset: measures, worst queries, failures",
     "worst": "show where a run does badly, and the likely cause",
+    "report": "write a page about a dataset: measures, worst queries, failures",
     "view": "serve live pages about datasets on loopback",
+    "history": "show how runs did over time: what changed, and where measures go",
     "refresh": "follow a corpus that changed: the next version of a set, night by night",
+    "diff": "show how two versions of a set differ, and why",
     "schedule": "print a schedule for every night: systemd, cron, GitHub, Kubernetes, Airflow",
-    "import": "bring queries, labels, runs and logs of others into a dataset",
-    "export": "write a dataset in the form of other tools: TREC, BEIR, JSON",
-    "review": "have people approve, edit, reject or pin queries: a sheet out, decisions in",
-    "validate": "check a dataset: formats, ids, digests",
-    "schema": "print the JSON schema of a record",
-    "prompts": "list, show, compare or copy the prompts; render what a model would be asked",
+    "help": "explain a subject: measures, chunks, judges, budgets, files, exit-codes, …",
     "config": "show the settings in force",
+    "prompts": "list, show, compare or copy the prompts; render what a model would be asked",
     "cache": "look into the call store: what was bought, export, import, prune",
-    "help": "explain a subject: measures",
+    "schema": "print the JSON schema of a record",
     "mock": "serve a scriptable OpenAI-compatible endpoint on loopback, to rehearse with",
 }
 """Every command with what it does; the order is that of the help."""
+
+_HEADINGS = {
+    "demo": "make a set",
+    "retrieve": "run and grade",
+    "evaluate": "measure and decide",
+    "refresh": "keep it fresh",
+    "help": "look up, set up",
+}
+"""What stands above a command in the help."""
+_MAIN_PATH = """\
+ragforge makes, judges and measures evaluation sets for retrieval-augmented generation.
+
+try it, without a key and without network:
+  ragforge demo
+
+from your documents and your retriever to "is the change better?":
+  ragforge generate --documents docs/ -n 50 --out my-set    queries, with answers
+  ragforge retrieve --dataset my-set --retriever SPEC       what your retriever finds
+  ragforge judge --dataset my-set --model NAME              grades 0-3 of what was found
+  ragforge evaluate --dataset my-set                        measures
+  ragforge compare --dataset my-set old new                 which is better, and how surely
+  ragforge gate --dataset my-set --run new --min RR=0.6     an exit code for CI
+
+from questions that you have:
+  ragforge import questions.csv --documents docs/ --out my-set
+
+more:
+  ragforge --help            all commands
+  ragforge COMMAND --help    what a command takes
+  ragforge help TOPIC        measures, chunks, judges, budgets, files, exit-codes, settings, …"""
 
 _TWO_WORDS = frozenset({("judge", "audit"), ("config", "trust")})
 """Commands of two words, in the module of the first, which alone is a command too."""
@@ -86,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
-        print(_help(), flush=True)
+        print(_help() if words else _MAIN_PATH, flush=True)
         return 0 if words else 2
     if words[0] in ("-V", "--version"):
         from ragforge import __version__
@@ -104,23 +134,20 @@ def _dispatch(words: list[str]) -> int:
 
 def _help() -> str:
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {what}" for name, what in COMMANDS.items()]
+    lines = []
+    for name, what in COMMANDS.items():
+        if name in _HEADINGS:
+            lines += ["", f"{_HEADINGS[name]}:"]
+        lines.append(f"  {name:<{width}}  {what}")
     return "\n".join(
         [
             "usage: ragforge COMMAND [OPTION…]     (also: python -m ragforge COMMAND …)",
             "",
             "Make, judge and measure evaluation sets for retrieval-augmented generation.",
-            "",
-            "commands:",
             *lines,
             "",
-            "start here:",
-            "  ragforge demo                                         no key, no network",
-            "  ragforge generate --documents DOCS -n 20 --out SET    your own documents, offline",
-            "  ragforge COMMAND --help                               what a command takes",
-            "",
-            "exit codes: 0 done, 1 gate failed, 2 usage, 3 bad data, 4 model endpoint,",
-            "            5 budget or shortfall, 70 bug, 130 interrupted",
+            "`ragforge` alone shows the way from documents to a decision, `ragforge help` which",
+            "subjects are explained, `ragforge COMMAND --help` what a command takes.",
         ]
     )
 

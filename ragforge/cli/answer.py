@@ -52,6 +52,23 @@ if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.job import Job
 
+COMMON = (
+    "--dataset",
+    "--system",
+    "--name",
+    "--answers",
+    "--graded-by",
+    "--sample",
+    "--model",
+    "--base-url",
+    "--dry-run",
+    "--max-cost-usd",
+    "--single-call",
+    "--ask-again",
+    "--answers-only",
+    "--json",
+)
+"""Options of the short help, in its order."""
 _NO_JUDGE: Final = (
     "no judge was asked, as each answer brings a grade; --model NAME asks one (offline is the "
     "baseline), and keeps both"
@@ -60,7 +77,7 @@ _NO_JUDGE: Final = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
     _add_system(parser)
     parser.add_argument(
         "--name", metavar="NAME", help="name of the system (default: that of the file)"

@@ -65,6 +65,21 @@ if TYPE_CHECKING:
     from ragforge.pipeline.comparing.deciding import ComparisonOptions
     from ragforge.pipeline.retrieving import RunResult
 
+COMMON = (
+    "--dataset",
+    "--qrels",
+    "--run",
+    "--answers",
+    "--retriever",
+    "--base",
+    "-m",
+    "--alpha",
+    "--moved",
+    "--sample",
+    "--split",
+    "--json",
+)
+"""Options of the short help, in its order."""
 MOVED = 10
 """Queries that gained, and that lost, in the JSON of each comparison."""
 MOVED_SHOWN = 5

@@ -2,6 +2,11 @@
 
 `ragforge config trust` lets the `ragforge.toml` of this folder choose code, models, addresses and
 the like; `ragforge config trust --help` tells more.
+
+Examples:
+  ragforge config
+  ragforge config --config nightly.toml
+  ragforge config trust
 """
 
 import argparse

@@ -3,6 +3,10 @@
 The sample is the help centre of an imaginary shop, a golden set of queries with graded passages,
 and the answers of two imaginary RAG systems. It makes a dataset, two runs, judgments, measures and
 report.html.
+
+Examples:
+  ragforge demo
+  ragforge demo --out somewhere
 """
 
 import argparse

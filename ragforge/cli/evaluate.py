@@ -61,6 +61,24 @@ from ragforge.observe import Observer
 from ragforge.pipeline.evaluated import EvaluatedRun
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
 
+COMMON = (
+    "--dataset",
+    "--qrels",
+    "--run",
+    "--retriever",
+    "--name",
+    "-m",
+    "-k",
+    "--rel-threshold",
+    "--sample",
+    "--split",
+    "--per-query",
+    "--interval",
+    "--concurrency",
+    "--json",
+)
+"""Options of the short help, in its order."""
+
 
 def add_keeping(parser: argparse.ArgumentParser) -> None:
     """Add `--no-history`."""

@@ -29,7 +29,7 @@ from ragforge.cli.output import print_result
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
     parser.add_argument(
         "--as", required=True, dest="form", choices=("trec", "beir", "json"), help="the form"
     )

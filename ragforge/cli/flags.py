@@ -5,9 +5,10 @@ import gc
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import Progress, say
+from ragforge.cli.parser import add_settings_group
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
 from ragforge.errors import UsageError
 
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
 
 PAID = ("model", "budget", "prompts")
 """Sections of settings that every command takes which may ask a model."""
+_TITLES: Final = {
+    "model": "model and endpoint",
+    "budget": "budget",
+    "chunk": "cutting of documents",
+    "generate": "generation",
+    "pool": "pools",
+    "retrieve": "retrieval",
+    "judge": "judging",
+    "evaluate": "measures",
+}
 
 
 def add_common(
@@ -30,16 +41,18 @@ def add_common(
         sections: Of settings.
         several: Flags, without dashes, that take several values at once beside being repeated.
     """
-    group = parser.add_argument_group("settings")
+    for section in sections:
+        group = add_settings_group(parser, _TITLES.get(section, section))
+        for setting in each_setting(section):
+            _add(group, setting, at_once=setting.flag in several)
+    group = add_settings_group(parser, "settings and talk")
     group.add_argument(
         "--config",
         type=Path,
         metavar="FILE",
         help="TOML file (default: ragforge.toml if there; see `ragforge config trust`)",
     )
-    for setting in each_setting(*sections):
-        _add(group, setting, at_once=setting.flag in several)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

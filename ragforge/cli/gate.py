@@ -55,6 +55,26 @@ _ALLOW: "Final[dict[Allowance, str]]" = {
     "leave out those that cannot be compared any more",
     "grading-change": "hold against a baseline of another judge, prompt or relevance threshold",
 }
+COMMON = (
+    "--dataset",
+    "--qrels",
+    "--run",
+    "--answers",
+    "--min",
+    "--max",
+    "--max-drop",
+    "--baseline",
+    "--max-failures",
+    "--min-queries",
+    "--max-holes",
+    "--point",
+    "--split",
+    "--junit",
+    "--markdown",
+    "--github",
+    "--json",
+)
+"""Options of the short help, in its order."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -29,6 +29,25 @@ from ragforge.errors import BudgetError, EndpointError, ShortfallError, UsageErr
 from ragforge.pipeline.generation.generating import GenerationResult
 from ragforge.pipeline.generation.source import ChunkSource
 
+COMMON = (
+    "--documents",
+    "--chunks",
+    "--out",
+    "-n",
+    "--model",
+    "--base-url",
+    "--checker",
+    "--language",
+    "--types",
+    "--like",
+    "--max-chars",
+    "--dry-run",
+    "--max-cost-usd",
+    "--rederive",
+    "--json",
+)
+"""Options of the short help, in its order."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""

@@ -20,6 +20,17 @@ from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, obs
 from ragforge.cli.output import print_result
 from ragforge.errors import UsageError
 
+COMMON = (
+    "--dataset",
+    "--answers",
+    "--model",
+    "--base-url",
+    "--dry-run",
+    "--max-cost-usd",
+    "--json",
+)
+"""Options of the short help, in its order."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""

@@ -1,15 +1,21 @@
-"""Explain a subject. There is one: `measures`, which measure is for what.
+"""Explain a subject, or show the help of a command; without a name, lists the subjects.
 
 Examples:
+  ragforge help
   ragforge help measures
+  ragforge help budgets
+  ragforge help compare
 """
 
 import argparse
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from ragforge.cli import COMMANDS, main
 from ragforge.cli.flags import add_json
 from ragforge.cli.output import dumps, show
-from ragforge.evaluating.formatting import render_table
+from ragforge.errors import UsageError, did_you_mean
+from ragforge.files.shipped_folders import shipped
 
 _NOTES: Final = (
     "Binary measures (P, R, RR, AP, Success) count a chunk as relevant or not: from grade 2 on, or",
@@ -103,20 +109,53 @@ GUIDE: Final = (
 
 def guide_text() -> str:
     """Return the guide as a terminal shows it."""
-    headers = ("measure", "also called", "answers", "look at it when")
-    return "\n".join([render_table(headers, GUIDE), "", *_NOTES])
+    width = max(len(entry.measure) for entry in GUIDE)
+    lines = []
+    for entry in GUIDE:
+        names = f"({entry.also_called})" if entry.also_called else ""
+        lines.append(f"{entry.measure:<{width}}  {entry.answers}  {names}".rstrip())
+        lines.append(f"{'':<{width}}  {entry.look_when}")
+    return "\n".join([*lines, "", *_NOTES])
+
+
+def subjects() -> dict[str, str]:
+    """Return what can be explained, each with its title."""
+    titles = {"measures": "which measure is for what"}
+    for path in sorted(shipped("docs/help").glob("*.md")):
+        first = path.read_text(encoding="utf-8").partition("\n")[0]
+        titles[path.stem] = first.partition(": ")[2] or first.removeprefix("# ")
+    return titles
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("subject", choices=("measures",), help="what to explain")
+    parser.add_argument("subject", nargs="?", metavar="TOPIC", help="a subject, or a command")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    if arguments.json:
-        print(dumps({"measures": [entry._asdict() for entry in GUIDE]}))
+    subject = arguments.subject
+    titles = subjects()
+    if subject in COMMANDS:
+        return main([subject, "--help"])
+    if subject is None:
+        _list(titles, as_json=arguments.json)
+    elif subject not in titles:
+        near = did_you_mean(subject, [*titles, *COMMANDS])
+        raise UsageError(f"no subject {subject!r}{near}; there are: {', '.join(titles)}")
+    elif subject == "measures":
+        measures = {"measures": [entry._asdict() for entry in GUIDE]}
+        show(dumps(measures) if arguments.json else guide_text())
     else:
-        show(guide_text())
+        text = (shipped("docs/help") / f"{subject}.md").read_text(encoding="utf-8").rstrip()
+        show(dumps({"subject": subject, "text": text}) if arguments.json else text)
     return 0
+
+
+def _list(titles: Mapping[str, str], *, as_json: bool) -> None:
+    if as_json:
+        show(dumps({"subjects": dict(titles)}))
+        return
+    width = max(map(len, titles))
+    show("\n".join(f"ragforge help {name:<{width}}  {title}" for name, title in titles.items()))

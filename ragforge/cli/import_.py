@@ -59,6 +59,20 @@ if TYPE_CHECKING:
     from ragforge.pipeline.intake.runs_and_qrels import QrelsTaken
 
 
+COMMON = (
+    "--documents",
+    "--chunks",
+    "--dataset",
+    "--out",
+    "--logs",
+    "--labels",
+    "--as-queries",
+    "--sample",
+    "--allow-missing",
+    "--made-by",
+    "--json",
+)
+"""Options of the short help, in its order."""
 _READINGS = ("complete", "pooled", "partial")
 
 

@@ -45,6 +45,7 @@ def invoke(command: ModuleType, words: Sequence[str], second: str = "") -> int:
     parser = Parser(
         prog=f"ragforge {' '.join(words[:n_names])}",
         description=text or COMMANDS[words[0]],
+        common=getattr(command, f"{second.upper()}_COMMON" if second else "COMMON", ()),
     )
     if threading.current_thread() is threading.main_thread():
         # A scheduler's stop is to lose no more than Ctrl-C does.

@@ -15,6 +15,7 @@ people with the lexical baseline beside it; it never sees their grades.
 Examples:
   ragforge judge --dataset set/ --run bm25 --depth 10 --model gpt-5-mini
   ragforge judge --dataset set/ --complete --model gpt-5-mini
+  ragforge judge audit --dataset set/ --model gpt-5-mini
   ragforge judge --dataset set/ --earlier-rankings --again --model gpt-5 --dry-run
   ragforge judge --pairs pairs.jsonl --out judged.jsonl --model m --base-url http://127.0.0.1:8080/v1
 """
@@ -36,8 +37,40 @@ if TYPE_CHECKING:
     from ragforge.pipeline.judge.judge_run import JudgingResult
     from ragforge.pipeline.judge.pooling import EarlierRankings
 
+COMMON = (
+    "--dataset",
+    "--pairs",
+    "--run",
+    "--depth",
+    "--model",
+    "--base-url",
+    "--complete",
+    "--on-labels",
+    "--out",
+    "--batch",
+    "--panel",
+    "--dry-run",
+    "--max-cost-usd",
+    "--again",
+    "--mix",
+    "--json",
+)
+"""Options of the short help, in its order."""
 _FEW_QUERIES = 10
 """Of a file of pairs, up to which the summary of each is printed unasked."""
+AUDIT_COMMON = (
+    "--dataset",
+    "--pairs",
+    "-n",
+    "--attack",
+    "--model",
+    "--base-url",
+    "--out",
+    "--dry-run",
+    "--max-cost-usd",
+    "--json",
+)
+"""Options of the short help of the audit."""
 AUDIT_HELP: Final = """\
 Audit a judge: does its grade hold when somebody tampers with the text?
 
@@ -61,7 +94,7 @@ Examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--dataset", type=Path, metavar="DIR")
+    source.add_argument("--dataset", type=Path, metavar="DIR", help="the set")
     source.add_argument("--pairs", type=Path, metavar="FILE", help="judge the pairs of a file")
     parser.add_argument(
         "--run", action="append", default=[], metavar="NAME", help="run to pool (default: all)"
@@ -220,7 +253,7 @@ def _check_pairs(arguments: argparse.Namespace) -> None:
 def configure_audit(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `judge audit`."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--dataset", type=Path, metavar="DIR")
+    source.add_argument("--dataset", type=Path, metavar="DIR", help="the set")
     source.add_argument("--pairs", type=Path, metavar="FILE", help="draw from the pairs of a file")
     parser.add_argument(
         "-n", "--n", type=_count, default=50, metavar="N", help="pairs (default 50)"

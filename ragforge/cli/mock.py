@@ -32,6 +32,20 @@ from ragforge.mock.app import App
 from ragforge.mock.script import Script, descriptions, fault_of, flag
 from ragforge.mock.serving import listening
 
+COMMON = (
+    "--host",
+    "--port",
+    "--latency",
+    "--rpm",
+    "--tpm",
+    "--p-hang",
+    "--p-badjson",
+    "--p500",
+    "--retry-after",
+    "--embeddings",
+    "--seed",
+)
+"""Options of the short help, in its order."""
 _PORT = 8089
 _HIGHEST_PORT = 65535
 _METAVARS = {"auth": "KEY", "redirect_to": "URL", "refuse": "PARAMETER"}

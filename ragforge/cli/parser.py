@@ -1,31 +1,55 @@
-"""The parser of a command: a word that it does not know is told in one line, with the nearest."""
+"""The parser of a command: help that fits a screen, and one line about a word it does not know.
+
+`--help` shows the common options and the first words of each, `--help-all` everything.
+"""
 
 import argparse
+import os
 import re
-from collections.abc import Iterable, Sequence
-from typing import NoReturn
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NoReturn
 
+from ragforge.cli.colour import bold
 from ragforge.errors import UsageError, did_you_mean
 
-_NUMBER = re.compile(r"-\d+|-\d*\.\d+")
+SCREEN_LINES: Final = 40
+"""A help of so many lines is shown whole."""
+_WIDEST: Final = 100
+_NUMBER: Final = re.compile(r"-\d+|-\d*\.\d+")
+_EXAMPLES: Final = "\n\nExamples:\n"
+_SHORT_EXAMPLES: Final = 4
+_NOTES: Final = re.compile(r"( Default: .*?\.)?( \[RAGFORGE_\w+\])?$", re.DOTALL)
+_FIRST_WORDS: Final = re.compile(r"(.{12,}?)(;|\.|:? \(default)(\s|:|$)", re.DOTALL)
+_LONG_DEFAULT: Final = 30
 
 
 class Parser(argparse.ArgumentParser):
     """One that raises a `UsageError` of one line where others print the usage and end the program.
 
     No option may be shortened: one that is added later must not change what a script means.
+
+    Args:
+        prog: The words that call it.
+        description: What it does; the first paragraph and the examples are in the short help.
+        common: Options of the short help, in its order; all but settings where none is named.
+        add_help: Whether it takes `--help` and `--help-all`.
     """
 
     def __init__(
-        self, prog: str | None = None, description: str | None = None, *, add_help: bool = True
+        self,
+        prog: str | None = None,
+        description: str | None = None,
+        *,
+        common: Sequence[str] = (),
+        add_help: bool = True,
     ) -> None:
-        super().__init__(
-            prog=prog,
-            description=description,
-            add_help=add_help,
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        super().__init__(prog=prog, description=description, add_help=False, allow_abbrev=False)
+        self.common = common
+        if add_help:
+            self.add_argument("-h", "--help", action=_Help, help="the common options")
+            self.add_argument("--help-all", action=_Help, help="all options, and how it works")
 
     def parse_known_args(  # type: ignore[override]  # typeshed has overloads
         self,
@@ -55,6 +79,90 @@ class Parser(argparse.ArgumentParser):
         plain = message.removeprefix("argument ")
         raise UsageError(f"{name}: {plain}; see `{self.prog} --help`")
 
+    def format_help(self) -> str:
+        """Return the help that fits a screen."""
+        whole = self.format_help_all()
+        if whole.count("\n") <= SCREEN_LINES:
+            return whole
+        purpose, _, rest = _text_of(self).partition("\n\n")
+        common = self._common()
+        hidden = len(self._options()) - len({id(action) for action in common})
+        more = f"`{self.prog} --help-all` shows"
+        count = f"{hidden} more options" if hidden else ""
+        how = "how it works" if rest else ""
+        parts = [
+            self._usage(),
+            purpose,
+            self._listed("options", common, _Brief),
+            _examples_of(self, _SHORT_EXAMPLES),
+            f"{more} {' and '.join(filter(None, (count, how)))}." if count or how else "",
+        ]
+        return _paragraphs(parts)
+
+    def format_help_all(self) -> str:
+        """Return the help with everything."""
+        common = self._common()
+        is_part = len({id(action) for action in common}) < len(self._options())
+        shown = {id(action) for action in common}
+        groups = [
+            self._listed(
+                _title(group.title),
+                [action for action in group._group_actions if id(action) not in shown],
+                _Whole,
+            )
+            for group in self._action_groups
+        ]
+        parts = [
+            self._usage(),
+            _text_of(self),
+            self._listed("common options" if is_part else "options", common, _Whole),
+            *groups,
+            _examples_of(self),
+        ]
+        return _paragraphs(parts)
+
+    def _usage(self) -> str:
+        operands = [action for action in self._actions if not action.option_strings]
+        shown = _Whole(self.prog).operands(operands)
+        words = ["usage:", self.prog, *shown, *(["[OPTION…]"] if self._options() else [])]
+        return " ".join(words)
+
+    def _options(self) -> list[argparse.Action]:
+        """Return what can be listed: operands, too, but no help."""
+        return [
+            action
+            for action in self._actions
+            if action.help != argparse.SUPPRESS and not isinstance(action, _Help)
+        ]
+
+    def _common(self) -> list[argparse.Action]:
+        if self.common:
+            operands = [action for action in self._options() if not action.option_strings]
+            return [*operands, *(self._option_string_actions[name] for name in self.common)]
+        settings = {
+            id(action)
+            for group in self._action_groups
+            if isinstance(group, SettingsGroup)
+            for action in group._group_actions
+        }
+        return [action for action in self._options() if id(action) not in settings]
+
+    def _listed(
+        self,
+        title: str,
+        actions: Collection[argparse.Action],
+        formatter_class: "type[_Whole]",
+    ) -> str:
+        actions = [action for action in actions if not isinstance(action, _Help)]
+        if not actions:
+            return ""
+        formatter = formatter_class(self.prog)
+        formatter.start_section(None)
+        formatter.add_arguments(actions)
+        formatter.end_section()
+        body = formatter.format_help().strip("\n")
+        return f"{bold(f'{title}:', sys.stdout)}\n{body}"
+
     def _refuse_unknown_options(self, words: Sequence[str]) -> None:
         for word in words:
             # Behind an action stand its own options, which its own parser knows.
@@ -79,3 +187,113 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(
             action, f"expected {', '.join(there[:-1])} or {there[-1]}, got {value!r}{near}"
         )
+
+
+class SettingsGroup(argparse._ArgumentGroup):
+    """Options that are settings, too: not in the short help unless they are named for it."""
+
+
+def add_settings_group(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
+    """Add a group of options that are settings."""
+    group = SettingsGroup(parser, title)
+    parser._action_groups.append(group)
+    return group
+
+
+class _Help(argparse.Action):
+    """Prints a help, and ends the program."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=None, help=help)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Print it."""
+        assert isinstance(parser, Parser)
+        print(
+            parser.format_help_all() if option_string == "--help-all" else parser.format_help(),
+            end="",
+        )
+        parser.exit()
+
+
+class _Whole(argparse.HelpFormatter):
+    """Formats options with all that is said of them."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=24, width=width())
+
+    def operands(self, actions: Iterable[argparse.Action]) -> list[str]:
+        """Return the operands as the usage shows them."""
+        return [self._format_args(action, action.dest) for action in actions]
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return super()._format_action_invocation(action)
+        names = ", ".join(action.option_strings)
+        if action.nargs == 0:
+            return names
+        return f"{names} {self._format_args(action, action.dest.upper())}"
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        metavar = action.metavar
+        if metavar is None and action.choices is not None:
+            metavar = "|".join(str(choice) for choice in action.choices)
+        shown = metavar if isinstance(metavar, str) else default_metavar
+        forms = {"?": f"[{shown}]", "+": f"{shown}…", "*": f"[{shown}…]"}
+        if action.nargs == argparse.PARSER:
+            return f"{shown} …"
+        return forms.get(str(action.nargs), shown)
+
+
+class _Brief(_Whole):
+    """Formats options with the first words of what is said of them."""
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        return brief(super()._expand_help(action))
+
+
+def brief(text: str) -> str:
+    """Return the first words of a help, with a short default, and without the variable's name."""
+    notes = _NOTES.search(text)
+    assert notes is not None
+    said, default = text[: notes.start()], notes[1] or ""
+    first = _FIRST_WORDS.match(said)
+    words = first[1] if first is not None else said.removesuffix(".")
+    if words[1:2].islower():
+        words = words[:1].lower() + words[1:]
+    value = default.removeprefix(" Default: ").removesuffix(".")
+    return f"{words} (default: {value})" if value and len(value) < _LONG_DEFAULT else words
+
+
+def width() -> int:
+    """Return how wide help and tables may be: the terminal, at most 100 columns, 80 without one."""
+    if not os.environ.get("COLUMNS") and not sys.stdout.isatty():
+        return 80
+    return max(40, min(_WIDEST, shutil.get_terminal_size().columns))
+
+
+def _text_of(parser: Parser) -> str:
+    return (parser.description or "").partition(_EXAMPLES)[0].strip()
+
+
+def _examples_of(parser: Parser, most: int = 99) -> str:
+    _, _, examples = (parser.description or "").partition(_EXAMPLES)
+    lines = examples.rstrip().splitlines()[:most]
+    return "\n".join([bold("examples:", sys.stdout), *lines]) if lines else ""
+
+
+def _title(title: str | None) -> str:
+    return {"options": "other options", "positional arguments": "operands"}.get(
+        title or "", title or ""
+    )
+
+
+def _paragraphs(parts: Iterable[str]) -> str:
+    shown = "\n\n".join(part for part in parts if part)
+    return f"{shown}\n"

@@ -34,6 +34,21 @@ from ragforge.cli.output import dumps, show
 from ragforge.config import Settings
 from ragforge.errors import UsageError
 
+COMMON = (
+    "--dataset",
+    "--documents",
+    "--model",
+    "--base-url",
+    "--checker",
+    "--max-new",
+    "--at-least",
+    "--keep",
+    "--dry-run",
+    "--max-cost-usd",
+    "--json",
+)
+"""Options of the short help, in its order."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""

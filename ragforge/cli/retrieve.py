@@ -47,12 +47,28 @@ from ragforge.errors import EndpointError
 if TYPE_CHECKING:
     from ragforge.pipeline.retrieving import RunResult
 
+COMMON = (
+    "--dataset",
+    "--retriever",
+    "--name",
+    "-k",
+    "--rerank",
+    "--sample",
+    "--split",
+    "--trec",
+    "--embedding-model",
+    "--base-url",
+    "--concurrency",
+    "--max-failures",
+    "--json",
+)
+"""Options of the short help, in its order."""
 _MAX_FAILURES = "5%"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
     parser.add_argument(
         "--retriever",
         required=True,

@@ -53,7 +53,7 @@ def _add(
     actions: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, what: str
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=what, description=what)
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
     add_json(parser)
     return parser
 

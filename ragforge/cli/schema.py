@@ -1,4 +1,9 @@
-"""Print the JSON schema of a record, or the names of all records."""
+"""Print the JSON schema of a record, or the names of all records.
+
+Examples:
+  ragforge schema
+  ragforge schema Judgment
+"""
 
 import argparse
 

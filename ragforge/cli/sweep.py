@@ -48,10 +48,25 @@ from ragforge.cli.flags import (
 from ragforge.cli.output import print_result
 from ragforge.errors import UsageError
 
+COMMON = (
+    "--dataset",
+    "--size",
+    "--overlap",
+    "--splitter",
+    "--retriever",
+    "-k",
+    "--decide-by",
+    "--sample",
+    "--split",
+    "--out",
+    "--json",
+)
+"""Options of the short help, in its order."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
     parser.add_argument(
         "--documents",
         nargs="+",

@@ -20,7 +20,7 @@ from ragforge.errors import DataError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
     parser.add_argument(
         "--accept",
         action="store_true",
