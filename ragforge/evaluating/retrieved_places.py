@@ -31,6 +31,8 @@ class PlacedText:
 def retrieved_places(dataset: Dataset, ids: Collection[str]) -> dict[str, PlacedText]:
     """Return what is retrieved under some ids: chunks, texts of retrievers, whole documents.
 
+    A document is found by its id where labels name documents, as it can be relevant there alone.
+
     The chunks are read once, one at a time. An id that the set knows nothing of is left out.
 
     Args:
@@ -44,17 +46,20 @@ def retrieved_places(dataset: Dataset, ids: Collection[str]) -> dict[str, Placed
         item.chunk_id: _of_text(item) for item in dataset.retrieved_texts() if item.chunk_id in ids
     }
     if dataset.chunks_path.exists():
-        placed |= _of_chunks(dataset.chunks(), ids)
+        names_documents = dataset.manifest.level is not None
+        placed |= _of_chunks(dataset.chunks(), ids, names_documents=names_documents)
     return placed
 
 
-def _of_chunks(chunks: Iterable[Chunk], ids: Collection[str]) -> dict[str, PlacedText]:
+def _of_chunks(
+    chunks: Iterable[Chunk], ids: Collection[str], *, names_documents: bool
+) -> dict[str, PlacedText]:
     placed: dict[str, PlacedText] = {}
     of_documents: list[Chunk] = []
     for chunk in chunks:
         if chunk.chunk_id in ids:
             placed[chunk.chunk_id] = _placed(chunk.text, _place(chunk))
-        if chunk.doc_id in ids:
+        if names_documents and chunk.doc_id in ids:
             of_documents.append(chunk)
     return _whole(of_documents) | placed
 

@@ -72,7 +72,7 @@ class ResultReader:
     is, which then counts as a chunk the corpus does not have.
 
     Where texts of others are taken, what is no chunk but has a text is that text, under an id made
-    of it; and a document with offsets is that stretch of it.
+    of it; a document with offsets is that stretch of it, and the id of a document all of it.
 
     Args:
         where: What messages name as the origin of the results.
@@ -198,6 +198,7 @@ class ResultReader:
             n_chunks = n_chunks or len(chunk_ids)
         if self._texts is not None:
             text_id = self._id_of_text(item, texts, self._texts, n_chunks)
+            text_id = text_id or self._id_of_document(texts, ids, self._texts)
             if text_id or _is_blank(texts, ids):
                 return text_id
         if ids:
@@ -247,11 +248,27 @@ class ResultReader:
         )
         if span is None or not sliced:
             return self._unusable(item, first, last)
-        if same := [
-            chunk for chunk in self._by_text.get(sliced, ()) if chunk.doc_id == span.doc_id
-        ]:
-            return _nearest(same, span.start)[0].chunk_id
-        return taken.add_slice(span)
+        return self._id_of_stretch(span, sliced, taken)
+
+    def _id_of_document(
+        self, texts: Sequence[str], ids: Iterable[str], taken: RetrievedTexts
+    ) -> str:
+        """Return the id of the text of a document that was retrieved by its id; "" for none."""
+        doc_id = next((each for each in ids if each in taken.documents), "")
+        if texts or not doc_id:
+            return ""
+        self._note_once(
+            "document",
+            f"a hit is the document {doc_id}; such count as the whole text of the document",
+        )
+        text = taken.documents.texts[doc_id]
+        span = Span(doc_id=doc_id, start=len(text) - len(text.lstrip()), end=len(text.rstrip()))
+        return self._id_of_stretch(span, fold_blanks(text), taken)
+
+    def _id_of_stretch(self, span: Span, folded: str, taken: RetrievedTexts) -> str:
+        """Return the id of a stretch of a document: of the chunk that it is, if it is one."""
+        same = [chunk for chunk in self._by_text.get(folded, ()) if chunk.doc_id == span.doc_id]
+        return _nearest(same, span.start)[0].chunk_id if same else taken.add_slice(span)
 
     def _unusable(self, item: object, start: object, end: object) -> str:
         """Return an id for a stretch that no document has; it counts as a hit that is nowhere."""

@@ -52,7 +52,14 @@ def test_what_has_no_place_has_its_wording(dataset):
 
 def test_a_whole_document_reaches_from_its_first_chunk_to_its_last(dataset):
     """Where labels name documents, retrievers do."""
+    dataset.write_manifest(dataset.manifest.model_copy(update={"level": "document"}))
+
     assert retrieved_places(dataset, {"d"})["d"].places == (span("d", 2, 27),)
+
+
+def test_the_id_of_a_document_is_unknown_where_labels_name_chunks(dataset):
+    """It can be relevant to no query, so that it must not hold evidence either."""
+    assert retrieved_places(dataset, {"d"}) == {}
 
 
 def test_unknown_ids_are_left_out(dataset):

@@ -8,6 +8,7 @@ from fakes import Recorder
 from ragforge.config import EvaluateSettings, Settings
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
+from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.pipeline.exporting import export
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judging import judge_dataset
@@ -27,6 +28,9 @@ def named(query, k):
 
 def other(query, k):
     return [{{"text": "then open the valve slowly"}}, "c1", "gone"]
+
+def documents(query, k):
+    return ["manual.md"]
 
 def late(query, k):
     return [{{"text": "then open the valve slowly"}}, {{"text": {HELD!r}}}]
@@ -276,6 +280,17 @@ def test_an_export_leaves_grades_of_texts_out_and_says_so(dataset, tmp_path):
         "2 texts of runs that are no chunks of the set (runs keep their ids)",
     ]
     assert (tmp_path / "out" / "qrels.trec").read_text() == ""
+
+
+def test_a_document_that_is_retrieved_by_its_id_is_one_hit_for_all_measures(dataset):
+    """It holds the evidence, or is nothing: not the one for some and the other for others."""
+    other = Chunk(chunk_id="c2", doc_id="manual.md", text="Close it.", start=86, end=95)
+    dataset.write_chunks([*dataset.chunks(), other])
+    make(dataset, mine="lamps:documents")
+    measures = EvaluateSettings(measures=("RR", "EvidenceR@1"))
+    scores = evaluate_dataset(dataset, ["mine"], measures).scores["mine"]
+
+    assert (scores.mean("RR"), scores.mean("EvidenceR@1")) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(("source", "expected"), [("judge", (3, "evidence")), ("human", None)])

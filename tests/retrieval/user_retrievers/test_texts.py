@@ -352,3 +352,16 @@ def test_a_text_that_is_not_found_keeps_its_ranks(reader, taken, text):
 
     assert settled(reader, taken, hits) == expected
     assert settled(reader, taken, [{"text": text}] * 3 + ["c1"]) == expected
+
+
+@pytest.mark.parametrize("hit", ["fruit/a.md", ("fruit/a.md", 0.5), {"id": "fruit/a.md"}])
+def test_the_id_of_a_document_is_its_whole_text(reader, taken, notes, hit):
+    """A retriever of documents is measured by what it puts into a prompt."""
+    assert settled(reader, taken, [hit, "c1"]) == [text_id(APPLES + PEARS), "c1"]
+    assert located(taken) == [("fruit/a.md", 0, 130)]
+    assert "count as the whole text" in notes[0]
+
+
+def test_a_document_of_one_chunk_is_that_chunk(reader, taken):
+    """Its grade is there."""
+    assert settled(reader, taken, ["fruit/b.md"]) == ["c3"]
