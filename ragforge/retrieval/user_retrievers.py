@@ -255,7 +255,7 @@ class ResultReader:
     ) -> str:
         """Return the id of the text of a document that was retrieved by its id; "" for none."""
         doc_id = next((each for each in ids if each in taken.documents), "")
-        if texts or not doc_id:
+        if not doc_id or any(text != doc_id for text in texts):
             return ""
         self._note_once(
             "document",
