@@ -274,7 +274,7 @@ def rederive(
         ) as prepared,
     ):
         found = rederive_dataset(dataset, prepared)
-        return Rederived(found, tuple(dataset.run_names()), tuple(call.notes))
+        return Rederived(found, tuple(call.notes))
 
 
 def export(handle: Handle, form: Form, out: str | PathLike[str]) -> Exported:

@@ -221,12 +221,10 @@ class Rederived(Result):
 
     Args:
         found: Quotes, grades and queries, counted.
-        runs: Names of the runs, which are of the chunks before.
         notes: What was told on the way.
     """
 
     found: "Rederivation"
-    runs: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:
@@ -249,15 +247,19 @@ class Rederived(Result):
         yield (
             f"{found.n_found} of {found.n_quotes} quotes found again "
             f"({share(found.n_found, found.n_quotes)}); grades: {found.n_kept} carried, "
-            f"{found.n_dropped} dropped with their chunks"
+            f"{found.n_dropped} of texts that are no chunks now, kept under these"
         )
         for query_id, lost in found.lost:
             yield f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}"
         if found.freed:
             yield f"evidence found again, accepted: {len(found.freed)} quarantined queries"
-        if found.n_dropped and self.runs:
-            names = ", ".join(self.runs)
-            yield f"runs of the chunks before: {names}; `ragforge retrieve` makes them anew"
+        if found.renamed:
+            yield f"documents under another name: {len(found.renamed)}"
+        for run in found.runs.runs if found.runs else ():
+            yield run.sentence
+        if found.runs and found.runs.stale:
+            names = ", ".join(found.runs.stale)
+            yield f"runs of other chunks than those before: {names}; left as they are"
         if found.quarantined:
             yield f"quarantined for a lost quote: {len(found.quarantined)} queries"
 

@@ -130,7 +130,7 @@ def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
     dataset = open_dataset(arguments.out)
     with source.prepared(dataset.store_path.parent) as chunks:
         found = rederive_dataset(dataset, chunks)
-    made = Rederived(found, tuple(dataset.run_names()))
+    made = Rederived(found)
     if arguments.json:
         print(dumps(made.to_dict()))
         return 0

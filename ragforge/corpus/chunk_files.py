@@ -5,9 +5,11 @@ The records are the rows of `documents.jsonl`: which documents a set was cut fro
 
 import hashlib
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Final
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.chunking import MIN_CHARS, text_sha256
@@ -22,6 +24,8 @@ from ragforge.observe import Event, Observer
 from ragforge.records import Chunk, SourceDocument
 from ragforge.records.record import Record
 
+CUT_BY: Final = ", cut by "
+"""Between the digest of a document's text and how it was cut, where others are cut anew."""
 _SHOWN = 3
 
 
@@ -279,6 +283,24 @@ def document_row(document: Document, n_chunks: int) -> SourceDocument:
 def chunks_sha256(chunks: Iterable[Chunk]) -> str:
     """Return a digest of the texts and titles of chunks, whatever their order and ids."""
     return _joined(sorted(map(_content, chunks)))
+
+
+def renames(removed: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """Return which documents are found under another id: the earlier one to the one now.
+
+    Args:
+        removed: Id to digest of documents that are gone.
+        added: Likewise of those that came. Where several have one digest, the first is taken for
+            the first in the order of their ids, and so on.
+    """
+    gone: defaultdict[str, list[str]] = defaultdict(list)
+    for doc_id in sorted(removed, reverse=True):
+        gone[removed[doc_id]].append(doc_id)
+    found: dict[str, str] = {}
+    for doc_id in sorted(added):
+        if gone.get(added[doc_id]):
+            found[gone[added[doc_id]].pop()] = doc_id
+    return dict(sorted(found.items()))
 
 
 def carry_history(

@@ -1,18 +1,31 @@
 """New chunks under an old set: its evidence is looked up again, and no model is asked."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
-from ragforge.corpus.chunking import text_sha256
+from ragforge.corpus.chunk_files import CUT_BY, renames
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import UsageError
 from ragforge.files.record_files import read_records
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import each_document
+from ragforge.files.set.wholeness import corpus_digest
 from ragforge.pipeline.cards import renew_card
+from ragforge.pipeline.carried_runs import CarriedRuns, ChunkChange, carry_runs
 from ragforge.pipeline.generation.generated_queries import settle
 from ragforge.pipeline.generation.source import Prepared, take_corpus
 from ragforge.pipeline.graded_quotes import GradedQuotes, at_chunks, by_rank, moved_pool
-from ragforge.records import Chunk, Evidence, Judgment, Query
+from ragforge.pipeline.text_grades import grade_retrieved
+from ragforge.records import (
+    Chunk,
+    Evidence,
+    Judgment,
+    Query,
+    is_text_id,
+    text_id,
+    without_place,
+)
 from ragforge.stages.generate.truth import derive
 
 
@@ -25,8 +38,11 @@ class Rederivation:
         lost: Those that stand nowhere in their document any more, by query.
         quarantined: Ids of the queries that lost all or part of their evidence.
         freed: Ids of those that had lost some, and have it again.
-        n_kept: Grades of judges and people whose chunk reads the same now.
-        n_dropped: Grades whose chunk is gone; their pairs are holes now.
+        n_kept: Grades of judges and people whose chunk reads the same now, or that are of texts.
+        n_dropped: Grades whose chunk is gone; their pairs are holes now. They wait under the id of
+            its text, and are found again where a run, or another cutting, has that.
+        renamed: Documents that are found under another id: the earlier one to the one now.
+        runs: What became of runs; None where the chunks are those that there were.
     """
 
     n_quotes: int = 0
@@ -35,6 +51,8 @@ class Rederivation:
     freed: list[str] = field(default_factory=list)
     n_kept: int = 0
     n_dropped: int = 0
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    runs: CarriedRuns | None = None
 
     @property
     def n_found(self) -> int:
@@ -51,6 +69,9 @@ class Rederivation:
             "freed": self.freed,
             "grades_carried": self.n_kept,
             "grades_dropped": self.n_dropped,
+            "renamed": dict(self.renamed),
+            "runs": [run.as_json() for run in self.runs.runs] if self.runs else [],
+            "stale_runs": list(self.runs.stale) if self.runs else [],
         }
 
 
@@ -58,9 +79,10 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     """Replace the chunks of a dataset; evidence, relevant chunks and grades follow.
 
     A query that lost a quote is quarantined, but for one that a person pinned. A grade stays
-    where a chunk of the same document reads the same, whatever its id; one of a judge is then
+    where a chunk reads the same, of its document first, whatever its id; one of a judge is then
     marked as carried. A grade that a person gave to a quote follows the quote, and is never
-    raised. Running it again changes nothing.
+    raised. What no chunk reads any more keeps its grade as a text. Runs go along: what they found
+    is a chunk of now, or a text with its place. Running it again changes nothing.
 
     Args:
         dataset: With queries.
@@ -69,9 +91,11 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     Raises:
         UsageError: No quote at all is result: these are other documents.
     """
-    queries = dataset.all_queries()
-    result = Rederivation()
-    graded = GradedQuotes(dataset.each_judgment(), dataset.chunks(), queries)
+    renamed = _renamed(dataset, prepared)
+    queries = [_in_documents_of_now(query, renamed) for query in dataset.all_queries()]
+    result = Rederivation(renamed=renamed)
+    doc_id_now = partial(_doc_id_now, renamed)
+    graded = GradedQuotes(dataset.each_judgment(), dataset.chunks(), queries, doc_id_now)
     index = _index(queries, graded.documents, prepared)
     derived, evidence = _derive_all(queries, index, result)
     if result.n_quotes and not result.n_found:
@@ -79,16 +103,19 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
             f"{dataset.path}: none of its {result.n_quotes} quotes stands in these chunks; they "
             "seem to be of other documents"
         )
-    moves = _NewChunkIds(dataset, prepared)
+    moves = _NewChunkIds(dataset, prepared, renamed)
     followed = graded.place(index)
     carried = _carried(dataset.each_judgment(), moves, followed.pairs, result)
     judgments = [*followed.judgments, *carried, *evidence]
+    if corpus_digest(dataset) != prepared.digest:
+        result.runs = carry_runs(dataset, dataset, chunk_change(dataset, prepared, renamed))
     pool = moved_pool(dataset.pool(), moves)
     if pool or dataset.pool():
         dataset.write_pool(pool)
     dataset.write_judgments({(j.query_id, j.chunk_id): j for j in by_rank(judgments)}.values())
     dataset.write_queries(derived)
     take_corpus(dataset, prepared)
+    grade_retrieved(dataset)
     manifest = dataset.manifest
     if manifest.made_from.get("chunks") == prepared.digest:
         renew_card(dataset)
@@ -133,40 +160,89 @@ def _index(queries: Iterable[Query], graded: Collection[str], prepared: Prepared
     return ChunkIndex(sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id)))
 
 
-class _NewChunkIds:
-    """Which new chunks read like an old one that has a grade, in the same document."""
+def _renamed(dataset: Dataset, prepared: Prepared) -> dict[str, str]:
+    """Return which documents of the set are found under another id; {} where that is not known."""
+    if prepared.rows is None:
+        return {}
+    before = {row.doc_id: row.sha256.partition(CUT_BY)[0] for row in dataset.documents()}
+    now = {row.doc_id: row.sha256 for _, row in each_document(prepared.rows)}
+    removed = {doc_id: digest for doc_id, digest in before.items() if doc_id not in now}
+    added = {doc_id: digest for doc_id, digest in now.items() if doc_id not in before}
+    return renames(removed, added)
 
-    def __init__(self, dataset: Dataset, prepared: Prepared) -> None:
+
+def _doc_id_now(renamed: Mapping[str, str], doc_id: str) -> str:
+    return renamed.get(doc_id, doc_id)
+
+
+def _in_documents_of_now(query: Query, renamed: Mapping[str, str]) -> Query:
+    if not any(item.doc_id in renamed for item in query.evidence):
+        return query
+    evidence = tuple(
+        item.model_copy(update={"doc_id": _doc_id_now(renamed, item.doc_id)})
+        for item in query.evidence
+    )
+    return query.model_copy(update={"evidence": evidence})
+
+
+def chunk_change(dataset: Dataset, prepared: Prepared, renamed: Mapping[str, str]) -> ChunkChange:
+    """Return how the chunks of a set change where these are put under it."""
+
+    def now() -> Iterable[Chunk]:
+        return read_records(prepared.path, Chunk)
+
+    return ChunkChange(dataset.chunks, now, now, prepared.digest, partial(_doc_id_now, renamed))
+
+
+class _NewChunkIds:
+    """Which new chunks read like an old one that has a grade, of the same document first."""
+
+    def __init__(self, dataset: Dataset, prepared: Prepared, renamed: Mapping[str, str]) -> None:
         graded = {judgment.chunk_id for judgment in dataset.each_judgment()}
+        texts = {without_place(chunk_id) for chunk_id in graded if is_text_id(chunk_id)}
         graded |= {entry.chunk_id for entry in dataset.pool()}
         self._old = {
-            chunk.chunk_id: _content(chunk)
+            chunk.chunk_id: (_doc_id_now(renamed, chunk.doc_id), text_id(chunk.text))
             for chunk in dataset.chunks()
             if chunk.chunk_id in graded
         }
-        wanted = set(self._old.values())
-        self._by_text: dict[tuple[str, str], list[str]] = {}
+        wanted = {of_text for _, of_text in self._old.values()} | texts
+        self._by_text: dict[str, dict[str, list[str]]] = {}
         self._documents = set[str]()
+        self._there = set[str]()
+        """Ids that were given already, before this was interrupted."""
         for chunk in read_records(prepared.path, Chunk):
-            content = _content(chunk)
+            of_text = text_id(chunk.text)
             self._documents.add(chunk.doc_id)
-            if content in wanted:
-                self._by_text.setdefault(content, []).append(chunk.chunk_id)
+            if chunk.chunk_id in graded and chunk.chunk_id not in self._old:
+                self._there.add(chunk.chunk_id)
+            if of_text in wanted:
+                places = self._by_text.setdefault(of_text, {})
+                places.setdefault(chunk.doc_id, []).append(chunk.chunk_id)
 
     def of(self, chunk_id: str) -> list[str]:
         """Return the ids that a chunk has now, its own alone where it still reads the same."""
-        found = self._by_text.get(self._old.get(chunk_id, ("", "")), [])
+        if chunk_id in self._there:
+            return [chunk_id]
+        doc_id, of_text = self._old.get(chunk_id, ("", ""))
+        places = self._by_text.get(of_text, {})
+        found = places.get(doc_id) or [each for ids in places.values() for each in ids]
         return [chunk_id] if chunk_id in found else found
 
     def of_judgment(self, judgment: Judgment) -> list[str]:
         """Return the ids a judgment holds for now; a document's own id where it is there."""
-        if judgment.level == "chunk":
+        if judgment.level != "chunk":
+            return [judgment.chunk_id] if judgment.chunk_id in self._documents else []
+        if not is_text_id(judgment.chunk_id):
             return self.of(judgment.chunk_id)
-        return [judgment.chunk_id] if judgment.chunk_id in self._documents else []
+        places = self._by_text.get(without_place(judgment.chunk_id), {})
+        return [each for ids in places.values() for each in ids] or [judgment.chunk_id]
 
-
-def _content(chunk: Chunk) -> tuple[str, str]:
-    return chunk.doc_id, text_sha256(chunk.text)
+    def as_text(self, judgment: Judgment) -> list[str]:
+        """Return the id under which a grade waits whose chunk is gone; [] where that is unknown."""
+        is_known = judgment.level == "chunk" and not judgment.is_failed
+        of_text = self._old.get(judgment.chunk_id, ("", ""))[1]
+        return [of_text] if is_known and of_text else []
 
 
 def _carried(
@@ -179,8 +255,9 @@ def _carried(
         if judgment.source == "evidence":
             continue
         now = moves.of_judgment(judgment)
-        if not now and (judgment.query_id, judgment.chunk_id) not in followed:
-            result.n_dropped += 1
-        else:
+        if now or (judgment.query_id, judgment.chunk_id) in followed:
             result.n_kept += 1
+        else:
+            result.n_dropped += 1
+            now = moves.as_text(judgment)
         yield from at_chunks(judgment, now)

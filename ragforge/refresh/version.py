@@ -27,7 +27,7 @@ from ragforge.records import (
     VersionDiff,
     is_text_id,
 )
-from ragforge.refresh.carried_runs import carry_runs
+from ragforge.refresh.carried_runs import carry_runs_along
 from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.coverage import fill_coverage, plan_coverage
@@ -341,8 +341,8 @@ class Version:
             shortfall=self.shortfall,
             checks=tuple(check_version(self.parent, staged, updated, self.diff, self.settings)),
         )
-        for sentence in carry_runs(staged, self.parent, self.diff):
-            self.job.observer(Event("note", message=sentence))
+        for carried in carry_runs_along(staged, self.parent, self.diff):
+            self.job.observer(Event("note", message=carried.sentence))
         staged.past.write_diff(diff)
         staged.past.write_changelog(with_entry(self.parent.past.changelog(), diff))
         return diff

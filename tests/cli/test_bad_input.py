@@ -190,7 +190,9 @@ def test_a_directory_of_another_dataset_is_left_alone(tmp_path, documents, datas
     before = (dataset / "queries.jsonl").read_bytes()
 
     assert main(["generate", "--documents", str(documents), "--out", str(dataset)]) == 2
-    assert "holds another dataset (made from other chunks)" in said(capsys)
+    told = said(capsys)
+    assert "holds another dataset (made from other chunks)" in told
+    assert "or put these chunks under it with `ragforge generate --rederive`" in told
     assert (dataset / "queries.jsonl").read_bytes() == before
 
 

@@ -1,4 +1,5 @@
 import asyncio
+import shutil
 
 import pytest
 
@@ -77,6 +78,26 @@ def test_grades_follow_a_chunk_that_reads_the_same(made):
     found = rederive(made, 400)
 
     assert (found.n_kept, found.n_dropped) == (1, 1)
+
+
+def test_a_renamed_document_keeps_its_evidence_and_grades(made, tmp_path):
+    """Its text is the same, so that nothing is lost and nothing judged again."""
+    query = made.queries()[0]
+    before = query.evidence[0].doc_id
+    documents = shutil.copytree(DOCUMENTS, tmp_path / "documents")
+    path = next(path for path in documents.rglob("*") if before.endswith(path.name))
+    path.rename(path.with_name(f"other-{path.name}"))
+    chunk = next(chunk for chunk in made.chunks() if chunk.doc_id == before)
+    grade = Judgment(query_id=query.query_id, chunk_id=chunk.chunk_id, grade=1, source="human")
+    made.write_judgments([*made.judgments(), grade])
+
+    found = rederive(made, 2000, documents)
+
+    assert (found.n_found, found.n_kept, found.n_dropped) == (40, 1, 0)
+    assert list(found.renamed) == [before]
+    [now] = [item for item in made.judgments() if item.source == "human"]
+    [text] = [one.text for one in made.chunks() if one.chunk_id == now.chunk_id]
+    assert text == chunk.text
 
 
 def test_a_lost_quote_quarantines_its_query_unless_it_is_pinned(made, tmp_path):

@@ -11,7 +11,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.stale_runs import usable_runs
-from ragforge.records import Hit, Ranking, RetrievedText, Span, is_text_id, text_id
+from ragforge.records import Hit, Judgment, Ranking, RetrievedText, Span, is_text_id, text_id
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +158,34 @@ def test_texts_of_a_retriever_of_its_own_move_with_their_documents(place):
         assert moved.places == (Span(doc_id=path.name, start=10 + shift, end=90 + shift),)
         assert [item.ranking for item in now.run("mine")] == [(hit,)]
         assert "mine" in usable_runs(now).names
+
+
+def test_a_text_of_a_renamed_document_keeps_its_grade(place):
+    """The documents hold it twice, so that its id has the name of the document in it."""
+    documents, out = place / "documents", place / "twins"
+    path = sorted(documents.glob("*.md"))[0]
+    old = path.read_text(encoding="utf-8")
+    (documents / "twin.md").write_text(f"# Twin\n\nOf another one.\n\n{old}", encoding="utf-8")
+    run(["generate", "--documents", str(documents), "-n", "8", "--out", str(out)])
+    before = open_dataset(out)
+    span = Span(doc_id=path.name, start=10, end=90)
+    found = RetrievedText(chunk_id=text_id(old[10:90], path.name), text=old[10:90], places=(span,))
+    before.add_retrieved_texts([found], "mine")
+    query_id = before.queries()[0].query_id
+    hit = Hit(chunk_id=found.chunk_id, score=1.0)
+    before.write_run("mine", [Ranking(query_id=query_id, ranking=(hit,))])
+    grade = Judgment(query_id=query_id, chunk_id=found.chunk_id, grade=1, source="human")
+    before.write_judgments([*before.judgments(), grade])
+
+    path.rename(documents / "other.md")
+    words = ["refresh", "--documents", str(documents), "--dataset", str(out), "--accept-churn"]
+    assert main(words) == 0
+    now = open_dataset(out)
+
+    [text] = now.retrieved_texts()
+    assert text.chunk_id == text_id(found.text, "other.md")
+    assert [place.doc_id for place in text.places] == ["other.md"]
+    assert [hit.chunk_id for hit in now.run("mine")[0].ranking] == [text.chunk_id]
+    graded = {(item.query_id, item.chunk_id): item for item in now.judgments()}
+    again = graded[query_id, text.chunk_id]
+    assert (again.grade, again.source) == (1, "human")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from ragforge import __version__
 from ragforge.errors import DataError, UsageError
@@ -17,6 +18,11 @@ from ragforge.files.set.paths import (
     versions_of,
 )
 from ragforge.files.text import as_unicode
+
+_OTHER_CHUNKS: Final = (
+    ", or put these chunks under it with `ragforge generate --rederive`, which takes its queries, "
+    "grades and runs along"
+)
 
 
 def open_dataset(path: Path) -> Dataset:
@@ -80,7 +86,7 @@ def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:
     if differs:
         raise UsageError(
             f"{path}: holds another dataset (made from other {', '.join(differs)}); "
-            "name another --out"
+            f"name another --out{_OTHER_CHUNKS if 'chunks' in differs else ''}"
         )
     return dataset
 

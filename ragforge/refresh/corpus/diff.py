@@ -2,7 +2,6 @@
 
 import contextlib
 import heapq
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,9 +11,11 @@ from typing import Final
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.chunk_files import (
+    CUT_BY,
     carry_history,
     describe_chunking,
     no_text_error,
+    renames,
     rows_of_chunks,
     write_rows,
 )
@@ -30,8 +31,6 @@ from ragforge.records import Chunk, DocumentsDiff, RenamedDocument, SourceDocume
 from ragforge.refresh.corpus.chunk_merge import ChunkFiles, Merged, merge_chunks
 from ragforge.refresh.corpus.reading import CorpusReading, EarlierDocuments, KnownDocuments
 
-CUT_BY: Final = ", cut by "
-"""Between the digest of a document's text and how it was cut, where others are cut anew."""
 READY_MADE: Final = "ready-made chunks"
 """In the place of what tells how documents are cut, where they are not."""
 _CHUNKS, _DOCUMENTS = "chunks.jsonl", "documents.jsonl"
@@ -141,24 +140,6 @@ class Moves(Mapping[str, DocumentMove]):
 
 def _chunks(path: Path, count: int) -> Iterator[Chunk]:
     return (chunk for _, chunk in each_chunk(path)) if count else iter(())
-
-
-def renames(removed: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
-    """Return which documents are found under another id: the earlier one to the one now.
-
-    Args:
-        removed: Id to digest of documents that are gone.
-        added: Likewise of those that came. Where several have one digest, the first is taken for
-            the first in the order of their ids, and so on.
-    """
-    gone: defaultdict[str, list[str]] = defaultdict(list)
-    for doc_id in sorted(removed, reverse=True):
-        gone[removed[doc_id]].append(doc_id)
-    found: dict[str, str] = {}
-    for doc_id in sorted(added):
-        if gone.get(added[doc_id]):
-            found[gone[added[doc_id]].pop()] = doc_id
-    return dict(sorted(found.items()))
 
 
 class DocumentRows:

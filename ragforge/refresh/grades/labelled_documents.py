@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from ragforge.corpus.chunk_files import CUT_BY
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment
-from ragforge.refresh.corpus.diff import CUT_BY, CorpusDiff
+from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.grades.moved_chunks import MovedChunks
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.quotes.locations import is_rejected

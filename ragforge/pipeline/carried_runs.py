@@ -1,0 +1,296 @@
+"""Runs of other chunks on the chunks of now: what is gone goes along as text.
+
+A retriever found texts. Most of them are chunks still, some under another id; the others are kept
+as texts that are no chunks of the set, with their places in the documents of now, so that the run
+can be measured until it is made again.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from ragforge.corpus.text_locations import TextLocator, documents_of
+from ragforge.files.manifest import RunOrigin
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs
+from ragforge.files.set.wholeness import corpus_digest
+from ragforge.records import Chunk, Hit, Ranking, RetrievedText, text_id
+from ragforge.retrieval.object_fields import fold_blanks
+from ragforge.retrieval.retrieved_texts import CorpusDocuments, Origin, RetrievedTexts
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkChange:
+    """The chunks that a set had, and those that it has now.
+
+    Args:
+        before: Yields those of before; such as stayed may be left out.
+        added: Yields those of now; such as stayed may be left out.
+        now: Yields all of now.
+        digest: Of the file of these.
+        doc_id_now: Returns the id that a document of before has now; its own where it is gone.
+    """
+
+    before: Callable[[], Iterable[Chunk]]
+    added: Callable[[], Iterable[Chunk]]
+    now: Callable[[], Iterable[Chunk]]
+    digest: str
+    doc_id_now: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedRun:
+    """What the hits of a run are, on the chunks of now.
+
+    Args:
+        run: Its name.
+        n_chunks: Chunks of now.
+        n_texts: Texts that the documents hold cut otherwise.
+        n_gone: Texts that they do not hold any more.
+        n_unknown: Ids that the set knows nothing of.
+        way_out: The command that makes the run again; "" for one that was made on the chunks of
+            now.
+    """
+
+    run: str
+    n_chunks: int
+    n_texts: int
+    n_gone: int
+    n_unknown: int
+    way_out: str
+
+    @property
+    def sentence(self) -> str:
+        """What became of the run."""
+        n_hits = self.n_chunks + self.n_texts + self.n_gone + self.n_unknown
+        unknown = f", {self.n_unknown:,} ids that the set knows nothing of"
+        way_out = f"`{self.way_out}` makes it again" if self.way_out else "it was made on these"
+        return (
+            f"run {self.run}: of {n_hits:,} hits {self.n_chunks:,} are chunks of now, "
+            f"{self.n_texts:,} texts that the documents have cut otherwise, {self.n_gone:,} texts "
+            f"that are gone{unknown if self.n_unknown else ''}; {way_out}"
+        )
+
+    def as_json(self) -> dict[str, object]:
+        """Return the counts."""
+        return {
+            "run": self.run,
+            "chunks": self.n_chunks,
+            "texts": self.n_texts,
+            "gone": self.n_gone,
+            "unknown": self.n_unknown,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedRuns:
+    """Runs that were brought along.
+
+    Args:
+        runs: Each, in the order of their names.
+        stale: Those that were stale before, and were left as they are.
+        texts: Chunks that are gone, to the ids of their texts.
+    """
+
+    runs: tuple[CarriedRun, ...]
+    stale: tuple[str, ...]
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """A text that is looked for in the documents of now.
+
+    Args:
+        text: As it was retrieved.
+        doc_ids: Documents that had it, by the ids of now.
+        start: Where it stood in the one of them; None where that is not known.
+    """
+
+    text: str
+    doc_ids: tuple[str, ...]
+    start: int | None
+
+
+def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> CarriedRuns:
+    """Write runs under the ids of the chunks of now, with the texts that are no chunks any more.
+
+    Runs that were stale stay as they are. Killed on the way and done again, it comes out the same.
+
+    Args:
+        target: Gets them; `source` itself where its chunks are replaced next.
+        source: Has the runs, and the chunks that they were made on.
+        change: How the chunks changed.
+
+    Raises:
+        DataError: A file cannot be read or written.
+    """
+    statuses = chunks_of_runs(source, source.run_names())
+    stale = tuple(name for name, status in statuses.items() if status.is_stale)
+    if len(stale) == len(statuses):
+        return CarriedRuns((), stale, {})
+    names = [name for name, status in statuses.items() if not status.is_stale]
+    cited = {
+        hit.chunk_id for name in names for item in source.each_ranking(name) for hit in item.ranking
+    }
+    gone = _gone(cited, change)
+    sought = {chunk.chunk_id: _of_chunk(chunk, change) for chunk in gone}
+    sought |= {
+        text.chunk_id: _of_text(text, change)
+        for text in source.retrieved_texts()
+        if text.chunk_id in cited
+    }
+    placed = _placed(sought, change)
+    texts = {text.chunk_id: text for text in placed.texts}
+    known = _known(change, {placed.now.get(one, one) for one in cited})
+    if texts:
+        there = {text.chunk_id: text for text in target.retrieved_texts()}
+        target.write_retrieved_texts((there | texts).values())
+    ways_out = {name: _way_out(source, statuses[name], change.digest) for name in names}
+    for name in names:
+        _write(target, source, statuses[name], placed.now, change.digest)
+    target.drop_uncited_texts()
+    return CarriedRuns(
+        runs=tuple(_counted(target, name, texts, known, ways_out[name]) for name in names),
+        stale=stale,
+        texts={
+            chunk.chunk_id: placed.now[chunk.chunk_id]
+            for chunk in gone
+            if placed.now[chunk.chunk_id] in texts
+        },
+    )
+
+
+def _gone(cited: Set[str], change: ChunkChange) -> list[Chunk]:
+    """Return the retrieved chunks of before that are none of now, or have other words."""
+    gone = {chunk.chunk_id: chunk for chunk in change.before() if chunk.chunk_id in cited}
+    for chunk in change.added() if gone else ():
+        before = gone.get(chunk.chunk_id)
+        if before is not None and fold_blanks(before.text) == fold_blanks(chunk.text):
+            del gone[chunk.chunk_id]
+    return [gone[chunk_id] for chunk_id in sorted(gone)]
+
+
+def _of_chunk(chunk: Chunk, change: ChunkChange) -> _Sought:
+    start = chunk.start if chunk.end else None
+    return _Sought(chunk.text, (change.doc_id_now(chunk.doc_id),), start)
+
+
+def _of_text(text: RetrievedText, change: ChunkChange) -> _Sought:
+    named = [*(place.doc_id for place in text.places), *text.doc_ids]
+    doc_ids = tuple(dict.fromkeys(map(change.doc_id_now, named)))
+    return _Sought(text.text, doc_ids, text.places[0].start if len(text.places) == 1 else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    now: Mapping[str, str]
+    texts: Sequence[RetrievedText]
+
+
+def _placed(sought: Mapping[str, _Sought], change: ChunkChange) -> _Placed:
+    """Return under which ids texts go now: of chunks where they are such, else their own."""
+    if not sought:
+        return _Placed({}, ())
+    same = _chunks_by_text({text_id(each.text) for each in sought.values()}, change)
+    documents = CorpusDocuments(list(change.now()), documents_of, TextLocator)
+    taken = RetrievedTexts(documents)
+    now: dict[str, str] = {}
+    open_: list[Ranking] = []
+    for chunk_id, each in sorted(sought.items()):
+        chunk = _chunk_of(each, same.get(text_id(each.text), ()), documents)
+        if chunk is not None:
+            now[chunk_id] = chunk.chunk_id
+        else:
+            hit = Hit(chunk_id=taken.add(each.text, Origin(each.doc_ids, each.start)), score=0)
+            open_.append(Ranking(query_id=chunk_id, ranking=(hit,)))
+    # A ranking of its own for each, so that the id of each is known.
+    now |= {item.query_id: item.ranking[0].chunk_id for item in taken.settle(open_)}
+    return _Placed(now, tuple(taken.located(frozenset(now.values()))))
+
+
+def _chunks_by_text(wanted: Set[str], change: ChunkChange) -> dict[str, list[Chunk]]:
+    found: dict[str, list[Chunk]] = {}
+    for chunk in change.added():
+        if (of_text := text_id(chunk.text)) in wanted:
+            found.setdefault(of_text, []).append(chunk)
+    return found
+
+
+def _chunk_of(sought: _Sought, same: Sequence[Chunk], documents: CorpusDocuments) -> Chunk | None:
+    """Return the chunk of now that a text is: of its document, if that still has the text."""
+    if here := [chunk for chunk in same if chunk.doc_id in sought.doc_ids]:
+        start = sought.start
+        return here[0] if start is None else min(here, key=lambda one: abs(one.start - start))
+    folded = fold_blanks(sought.text) if same else ""
+    if any(folded in documents.folded(one) for one in sought.doc_ids if same and one in documents):
+        return None
+    return next(iter(same), None)
+
+
+def _known(change: ChunkChange, wanted: Set[str]) -> frozenset[str]:
+    """Return which of some ids are chunks of now, or documents, which labels may name."""
+    both = (one for chunk in change.now() for one in (chunk.chunk_id, chunk.doc_id))
+    return frozenset(one for one in both if one in wanted)
+
+
+def _write(
+    target: Dataset, source: Dataset, status: RunStatus, now: Mapping[str, str], digest: str
+) -> None:
+    """Write a run under the ids of now, for the part of the queries that it was made for."""
+    name = status.run
+    made_for = source.made_for(f"runs/{name}.jsonl")
+    made_on = _made_on(source, name)
+    origin = RunOrigin(
+        chunks_sha256=digest,
+        retriever=status.retriever,
+        mapped_from="" if made_on == digest else made_on,
+    )
+    rankings = [_ranking(item, now) for item in source.each_ranking(name)]
+    target.choosing(made_for).write_run(name, rankings, origin)
+
+
+def _made_on(source: Dataset, name: str) -> str:
+    """Return the digest of the chunks that a run was made on; those of the set where unknown."""
+    entry = source.manifest.files.get(f"runs/{name}.jsonl")
+    if entry is None or entry.run is None:
+        return corpus_digest(source)
+    return entry.run.mapped_from or entry.run.chunks_sha256
+
+
+def _way_out(source: Dataset, status: RunStatus, digest: str) -> str:
+    return "" if _made_on(source, status.run) == digest else status.way_out(source)
+
+
+def _ranking(item: Ranking, now: Mapping[str, str]) -> Ranking:
+    hits: dict[str, Hit] = {}
+    for hit in item.ranking:
+        chunk_id = now.get(hit.chunk_id, hit.chunk_id)
+        hits.setdefault(chunk_id, Hit(chunk_id=chunk_id, score=hit.score))
+    return item.model_copy(update={"ranking": tuple(hits.values())})
+
+
+def _counted(
+    target: Dataset, run: str, texts: Mapping[str, RetrievedText], known: Set[str], way_out: str
+) -> CarriedRun:
+    counts = Counter(_kinds(target, run, texts, known))
+    return CarriedRun(
+        run=run,
+        n_chunks=counts["chunk"],
+        n_texts=counts["placed"],
+        n_gone=counts["gone"],
+        n_unknown=counts["unknown"],
+        way_out=way_out,
+    )
+
+
+def _kinds(
+    target: Dataset, run: str, texts: Mapping[str, RetrievedText], known: Set[str]
+) -> Iterator[str]:
+    for item in target.each_ranking(run):
+        for hit in item.ranking:
+            text = texts.get(hit.chunk_id)
+            if text is not None:
+                yield "placed" if text.places else "gone"
+            else:
+                yield "chunk" if hit.chunk_id in known else "unknown"

@@ -1,0 +1,178 @@
+"""Runs whose set is cut otherwise: what they found stays measured, under the ids of now."""
+
+import asyncio
+
+import pytest
+
+from ragforge.config import ChunkSettings, Settings
+from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.files.record_files import write_records
+from ragforge.files.set.opening import create_dataset
+from ragforge.files.set.stale_runs import usable_runs
+from ragforge.observe import silent
+from ragforge.pipeline.carried_runs import carry_runs
+from ragforge.pipeline.generation.source import ChunkSource, take_corpus
+from ragforge.pipeline.job import Job
+from ragforge.pipeline.judge.judging import judge_dataset
+from ragforge.pipeline.rederiving import chunk_change, rederive_dataset
+from ragforge.pipeline.retrieving import make_runs
+from ragforge.pipeline.validating import validate
+from ragforge.records import Chunk, Evidence, Judgment, Query, is_text_id, text_id
+
+SHARED = "Every order over fifty euros is shipped for free, on any day of the week."
+QUOTE = "over fifty euros is shipped for free"
+END = "The shop at the harbour is closed on Sundays and open on all other days."
+PARTS = {
+    "a.md": ("What this shop tells of its prices and offers.", SHARED, END),
+    "b.md": ("What this shop tells of its parcels and letters.", SHARED, "Letters take two days."),
+}
+MODULE = f"""
+def search(query, k):
+    return [
+        {{"text": {SHARED!r}, "source": "b.md"}},
+        {{"text": {END!r}, "source": "a.md"}},
+        {{"text": "This stands nowhere in any of the documents."}},
+        "a",
+        "no-chunk",
+    ]
+"""
+
+
+def whole():
+    """Each document as a chunk."""
+    for doc_id, parts in PARTS.items():
+        text = "\n\n".join(parts)
+        yield Chunk(chunk_id=doc_id[0], doc_id=doc_id, text=text, end=len(text))
+
+
+def cut():
+    """Each paragraph as a chunk."""
+    for doc_id, parts in PARTS.items():
+        at = 0
+        for number, part in enumerate(parts):
+            end = at + len(part)
+            chunk_id = f"{doc_id[0]}{number}"
+            yield Chunk(chunk_id=chunk_id, doc_id=doc_id, text=part, start=at, end=end)
+            at = end + 2
+
+
+@pytest.fixture
+def dataset(tmp_path, monkeypatch):
+    """A set of whole documents, with a judged run of a splitter of paragraphs."""
+    (tmp_path / "shop.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "shop", raising=False)
+    made = create_dataset(tmp_path / "set", made_from={})
+    with prepared(made, whole()) as chunks:
+        take_corpus(made, chunks)
+    start = len(PARTS["a.md"][0]) + 2 + SHARED.index(QUOTE)
+    evidence = Evidence(
+        doc_id="a.md", chunk_id="a", quote=QUOTE, start=start, end=start + len(QUOTE)
+    )
+    made.write_queries([Query(query_id="q", query="What is free?", evidence=(evidence,))])
+    asyncio.run(make_runs(made, {"mine": "shop:search"}, Job(Settings(), silent)))
+    asyncio.run(judge_dataset(made, (), Job(Settings(), silent)))
+    return made
+
+
+def prepared(dataset, chunks):
+    path = dataset.path.parent / "given.jsonl"
+    write_records(path, chunks, key=lambda chunk: chunk.chunk_id)
+    return ChunkSource([], path, ChunkSettings(), silent).prepared(dataset.store_path.parent)
+
+
+def rederive(dataset, chunks):
+    with prepared(dataset, chunks) as these:
+        return rederive_dataset(dataset, these)
+
+
+def ids(dataset):
+    return [hit.chunk_id for hit in dataset.run("mine")[0].ranking]
+
+
+def grades(dataset):
+    return {item.chunk_id: item.grade for item in dataset.judgments()}
+
+
+def test_a_run_of_chunks_before_stays_usable(dataset):
+    """Another size of chunks is the most common change; what was found is still text."""
+    [run] = rederive(dataset, cut()).runs.runs
+
+    assert usable_runs(dataset).names == ("mine",)
+    assert not any("retrieved.jsonl" in problem for problem in validate(dataset).problems)
+    assert (run.n_chunks, run.n_texts, run.n_gone, run.n_unknown) == (2, 1, 1, 1)
+    assert run.sentence == (
+        "run mine: of 5 hits 2 are chunks of now, 1 texts that the documents have cut otherwise, 1 "
+        "texts that are gone, 1 ids that the set knows nothing of; `ragforge retrieve --dataset "
+        f"{dataset.path} --retriever shop:search --name mine` makes it again"
+    )
+
+
+def test_a_text_of_a_place_becomes_the_chunk_of_that_place(dataset):
+    """Two documents hold it; the hit was of one."""
+    assert ids(dataset)[0] == text_id(SHARED, "b.md")
+    rederive(dataset, cut())
+
+    assert ids(dataset)[:2] == ["b1", "a2"]
+    assert is_text_id(ids(dataset)[3])
+
+
+def test_grades_go_along_without_a_call(dataset):
+    """What was judged is the text."""
+    before = grades(dataset)
+    rederive(dataset, cut())
+    after = grades(dataset)
+    [whole_document] = [one for one in ids(dataset) if is_text_id(one) and one not in before]
+
+    assert after["a2"] == before[text_id(END)]
+    assert after[whole_document] == before["a"]
+    result = asyncio.run(judge_dataset(dataset, ("mine",), Job(Settings(), silent)))
+    assert result.n_judged == 0
+
+
+def test_cut_as_before_the_run_is_what_it_was(dataset):
+    """Nothing is lost on the way."""
+    rankings, graded = dataset.run("mine"), grades(dataset)
+    texts = list(dataset.retrieved_texts())
+    rederive(dataset, cut())
+    [run] = rederive(dataset, whole()).runs.runs
+
+    assert dataset.run("mine") == rankings
+    assert grades(dataset).items() >= graded.items()
+    assert list(dataset.retrieved_texts()) == texts
+    assert run.sentence.endswith("; it was made on these")
+
+
+def test_measures_of_evidence_are_as_before(dataset):
+    """They are of text, which is the same."""
+    names = ["EvidenceR@5", "TokenP@2"]
+    before = values(dataset, names)
+    rederive(dataset, cut())
+
+    assert values(dataset, names) == before
+
+
+def values(dataset, names):
+    [run] = load_evaluation_data(dataset, measures=names).runs
+    return [list(run.scores.values(name)) for name in names]
+
+
+def test_a_run_that_was_written_before_a_kill_is_not_mapped_again(dataset):
+    """Runs go first; the chunks are replaced at the end."""
+    with prepared(dataset, cut()) as chunks:
+        carry_runs(dataset, dataset, chunk_change(dataset, chunks, {}))
+    rankings = dataset.run("mine")
+    rederive(dataset, cut())
+
+    assert dataset.run("mine") == rankings
+    assert usable_runs(dataset).names == ("mine",)
+
+
+def test_grades_of_chunks_without_a_run_wait_as_texts(dataset):
+    """They come back with their words, whatever was retrieved meanwhile."""
+    grade = Judgment(query_id="q", chunk_id="b", grade=1, source="human")
+    dataset.write_judgments([*(one for one in dataset.judgments() if one.chunk_id != "b"), grade])
+    rederive(dataset, cut())
+    rederive(dataset, whole())
+
+    assert [one for one in dataset.judgments() if one.chunk_id == "b"] == [grade]
