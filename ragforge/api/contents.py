@@ -1,6 +1,6 @@
 """What is in a set: reading it record by record, adding to it, and taking out of it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ from ragforge.api.keywords import ChunkKeywords, Common
 from ragforge.api.outcomes import Counted, Exported, Rederived, Reviewed, Validated
 from ragforge.api.sources import Documents, Records, as_documents, as_file, as_optional_file
 from ragforge.errors import UsageError
+from ragforge.files.formats.row_columns import parse_columns
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import roll_back as roll_back_to
 from ragforge.pipeline.exporting import FORMS, Form
@@ -120,6 +121,7 @@ def add_queries(
     labels: Reading | None = None,
     made_by: str = "",
     allow_missing: bool = False,
+    map: Mapping[str, str] | None = None,
     **settings: Unpack[Common],
 ) -> Counted:
     """Add hand-made queries with their relevant passages; those that are there are replaced.
@@ -132,6 +134,7 @@ def add_queries(
         labels: What a chunk without a label is; as it was where None.
         made_by: Who graded, for the records.
         allow_missing: Keep relevant ids that the corpus does not have.
+        map: Where fields stand that are called otherwise: `{"question": "inputs.prompt"}`.
         settings: quiet and others; see `ragforge.api.keywords`.
 
     Raises:
@@ -140,7 +143,12 @@ def add_queries(
     with begin(CHUNK, settings, handle.keywords) as call, as_file(queries) as path:
         dataset = dataset_of(handle)
         result = import_queries(
-            path, dataset, call.observer, made_by=made_by, allow_missing=allow_missing
+            path,
+            dataset,
+            call.observer,
+            made_by=made_by,
+            allow_missing=allow_missing,
+            columns=parse_columns(map or {}),
         )
         _keep_labels(dataset, labels)
         return queries_taken_in(result, tuple(call.notes))

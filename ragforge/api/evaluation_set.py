@@ -20,6 +20,7 @@ from ragforge.api.results import Estimate, shown_html
 from ragforge.api.running import awaited, each_awaited, plainly
 from ragforge.api.sources import Documents, Records, as_documents, as_file, as_optional_file
 from ragforge.errors import ShortfallError, UsageError
+from ragforge.files.formats.row_columns import parse_columns
 from ragforge.files.manifest import Manifest
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.query_selection import Wanted
@@ -325,6 +326,7 @@ def from_queries(
     chunks: Records | None = None,
     made_by: str = "",
     allow_missing: bool = False,
+    map: Mapping[str, str] | None = None,
     **settings: Unpack[ChunkKeywords],
 ) -> EvaluationSet:
     """Make a set of hand-made queries with their relevant passages, if they name some.
@@ -340,6 +342,7 @@ def from_queries(
         chunks: Ready-made chunks instead: a file, records or a data frame.
         made_by: Who graded, for the records.
         allow_missing: Keep relevant ids that the corpus does not have, as chunks that no run finds.
+        map: Where fields stand that the file calls otherwise: `{"question": "inputs.prompt"}`.
         settings: max_chars, chunker and others; see `ragforge.api.keywords`.
 
     Raises:
@@ -359,7 +362,14 @@ def from_queries(
         source = ChunkSource(named, chunk_file, call.settings.chunk, call.observer)
         place = Path(out)
         dataset = dataset_for(place, source) if has_corpus else dataset_without_chunks(place)
-        import_queries(path, dataset, call.observer, made_by=made_by, allow_missing=allow_missing)
+        import_queries(
+            path,
+            dataset,
+            call.observer,
+            made_by=made_by,
+            allow_missing=allow_missing,
+            columns=parse_columns(map or {}),
+        )
     return EvaluationSet(Path(out))
 
 
@@ -372,17 +382,19 @@ def from_csv(
     chunks: Records | None = None,
     made_by: str = "",
     allow_missing: bool = False,
+    map: Mapping[str, str] | None = None,
     **settings: Unpack[ChunkKeywords],
 ) -> EvaluationSet:
     """Make a set of a table of queries, such as question,answer,doc_id,quote; see `from_queries`.
 
     Args:
-        queries: A table with a header, .csv or .tsv, also packed.
+        queries: A table with a header, .csv or .tsv, also packed, or .xlsx.
         documents: As for `from_queries`, like the rest.
         out: The directory of the new set.
         chunks: Ready-made chunks instead.
         made_by: Who graded.
         allow_missing: Keep relevant ids that the corpus does not have.
+        map: Where fields stand that the table calls otherwise.
         settings: As for `from_queries`.
 
     Raises:
@@ -390,8 +402,10 @@ def from_csv(
         DataError: As `from_queries`.
     """
     name = Path(queries).name.lower()
-    if not any(ending in name for ending in (".csv", ".tsv")):
-        raise UsageError(f"from_csv {queries}: expected a .csv or .tsv; from_queries takes others")
+    if not any(ending in name for ending in (".csv", ".tsv", ".xlsx")):
+        raise UsageError(
+            f"from_csv {queries}: expected a .csv, .tsv or .xlsx; from_queries takes others"
+        )
     return from_queries(
         queries,
         documents,
@@ -399,6 +413,7 @@ def from_csv(
         chunks=chunks,
         made_by=made_by,
         allow_missing=allow_missing,
+        map=map,
         **settings,
     )
 

@@ -9,6 +9,10 @@ review stays as it is when a file is imported again, with its grades. A relevant
 does not have, or a quote that stands nowhere, is an error: without it recall would rise.
 --allow-missing keeps it, as a relevant chunk that no run can find.
 
+Names of columns that ragas, deepeval, promptfoo, LangSmith and MLflow use are known; --map says
+where the question, the answer and others stand in a file with other names. A table may be .xlsx
+(first sheet; extra `xlsx`). A row that repeats another is taken once, and told.
+
 A label may name a whole document, by its id or the end of its path: store.md is help/store.md
 where no other document is called so. Its query is then measured by documents: what a run retrieved
 counts as the documents of the chunks, each at its best rank. Other queries are measured by chunks.
@@ -34,7 +38,7 @@ keeps how often it was asked and with which probability it was drawn (`drawn`), 
 
 Examples:
   ragforge import golden.jsonl --documents docs/ --out set/
-  ragforge import questions.csv --out set/
+  ragforge import questions.csv --out set/ --map question=frage,answer=antwort
   ragforge import --qrels qrels.trec --run bm25.trec --run dense.csv --dataset set/
   ragforge import --logs log.jsonl --dataset set/ --as-queries
   ragforge import --logs week47.jsonl --sample 200 --batch 2026-W47 --dataset set/
@@ -135,6 +139,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="keep relevant ids and quotes that the corpus lacks, as chunks that no run can find",
     )
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="NAME=COLUMN",
+        help="where the question, answer and others stand in FILE, between commas: "
+        "question=input,answer=outputs.answer; dots lead into nested objects",
+    )
     parser.add_argument("--made-by", default="", metavar="WHO", help="who graded, for the records")
     add_json(parser)
     add_common(parser, "chunk")
@@ -214,6 +226,7 @@ def _check(arguments: argparse.Namespace) -> None:
             arguments.dataset is None and arguments.out is None,
             "name the set: --dataset DIR to add to one, --out DIR for a new one",
         ),
+        (not has_queries and bool(arguments.map), "--map goes with a FILE of queries"),
         (len(arguments.name) > len(arguments.run), "--name: goes with --run FILE, a name each"),
         (not has_logs and is_for_logs, "--as-queries and --clicks go with --logs"),
         (
@@ -318,6 +331,7 @@ def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
 
 def _set(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress) -> "Counted":
     from ragforge.api.imported import queries_taken_in
+    from ragforge.files.formats.row_columns import parse_columns
     from ragforge.pipeline.intake.importing import import_queries
 
     result = import_queries(
@@ -326,6 +340,7 @@ def _set(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress) 
         observer,
         made_by=arguments.made_by,
         allow_missing=arguments.allow_missing,
+        columns=parse_columns(arguments.map),
     )
     return queries_taken_in(result)
 

@@ -18,7 +18,7 @@ class Field(NamedTuple):
 
 QUERY_ID_OF_PAIR = Field("query_id", ("query_id", "qid", "topic_id", "question_id", "topic"))
 QUERY_ID = Field("query_id", (*QUERY_ID_OF_PAIR.accepted, "id", "_id"))
-QUERY = Field("query", ("query", "question", "query_text", "user_input", "text"))
+QUERY = Field("query", ("query", "question", "query_text", "user_input", "input", "text"))
 QUERY_OF_PAIR = Field("query", ("query", "question", "query_text"))
 CHUNK_ID = Field(
     "chunk_id",
@@ -102,15 +102,14 @@ LATENCY_MS = Field("latency_ms", ("latency_ms", "latency_milliseconds"))
 EXPECTED_ANSWER = Field(
     "expected_answer",
     (
-        "expected_answer",
-        "answer",
-        "ground_truth",
-        "correct_answer",
-        "reference_answer",
-        "reference",
-        "expected_output",
+        *("expected_answer", "ground_truth", "correct_answer", "reference_answer"),
+        *("expected_output", "expected_response", "reference_output"),
+        *("answer", "reference"),
     ),
 )
+"""Where there is one of the first names, `answer` is what a system said."""
+REFERENCE_TEXTS = Field("reference_contexts", ("reference_contexts", "context"))
+"""Texts that hold the answer, as ragas and deepeval keep them."""
 DIFFICULTY = Field("difficulty", ("difficulty", "difficulty_level", "complexity"))
 TYPE = Field("type", ("type", "query_type"))
 CATEGORY = Field("category", ("category",))
@@ -183,3 +182,10 @@ def normal_name(name: str) -> str:
 def goes_by(name: str, field: Field) -> bool:
     """Whether a field is known by a name."""
     return normal_name(name) in {normal_name(accepted) for accepted in field.accepted}
+
+
+@lru_cache(maxsize=1)
+def known_names() -> frozenset[str]:
+    """Return all names of fields in the form in which they are compared."""
+    fields = (field for field in globals().values() if isinstance(field, Field))
+    return frozenset(normal_name(name) for field in fields for name in field.accepted)

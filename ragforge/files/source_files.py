@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import IO, Literal, NamedTuple
 
 from ragforge.errors import DataError
-from ragforge.files.field_names import QUERY, QUERY_ID, Field, normal_name
+from ragforge.files.field_names import QUERY, QUERY_ID, Field, known_names, normal_name
+from ragforge.files.spreadsheets import is_spreadsheet, table_lines
 from ragforge.files.text import decode
 
 Line = tuple[int, bytes]
@@ -20,7 +21,7 @@ Group = tuple[int, list[bytes]]
 """Line number of the first, from 1, and lines with their ends."""
 
 _JSON_LINES = (".jsonl", ".ndjson")
-_COLUMNS = (".csv", ".tsv", ".trec", ".qrels", ".run")
+_COLUMNS = (".csv", ".xlsx", ".tsv", ".trec", ".qrels", ".run")
 _FIRST_BYTES = 1 << 12
 """Of the first group: often it is all that is looked at, to tell what kind a file is of."""
 _GROUP_BYTES = 1 << 18
@@ -60,7 +61,11 @@ def open_source(path: Path, holds: str = "data") -> Source:
         DataError: The file cannot be read, is packed in another way than gzip, is binary, or holds
             nothing.
     """
-    groups = read_groups(path)
+    groups: Iterator[Group]
+    if is_spreadsheet(path):
+        groups = ((number, [line]) for number, line in enumerate(table_lines(path), start=1))
+    else:
+        groups = read_groups(path)
     ahead: list[Group] = []
     for group in groups:
         ahead.append(group)
@@ -186,13 +191,13 @@ def _kind(path: Path, first: str) -> Literal["json", "jsonl", "columns"]:
 
 
 def has_header(source: Source, fields: tuple[Field, ...] = (QUERY_ID, QUERY)) -> bool:
-    """Whether the first line names columns: of files without names, `.csv` never are.
+    """Whether the first line names columns: of files without, `.csv` and `.xlsx` never are.
 
     Args:
         source: A table.
         fields: Of which a header has to name one.
     """
-    if unpacked_name(source.path).lower().endswith(".csv"):
+    if unpacked_name(source.path).lower().endswith((".csv", ".xlsx")):
         return True
     cells = [cell.strip().strip('"') for cell in source.first.split(delimiter_of(source.first))]
     known = {normal_name(name) for field in fields for name in field.accepted}
@@ -200,5 +205,12 @@ def has_header(source: Source, fields: tuple[Field, ...] = (QUERY_ID, QUERY)) ->
 
 
 def delimiter_of(header: str) -> str:
-    """Return the character between the columns that a header names."""
-    return max(_DELIMITERS, key=header.count)
+    """Return the character between the columns that a header names: a name may hold another."""
+    return max(_DELIMITERS, key=lambda sign: (_n_known(header, sign), header.count(sign)))
+
+
+def _n_known(header: str, delimiter: str) -> int:
+    if delimiter not in header:
+        return 0
+    cells = (cell.strip().strip('"') for cell in header.split(delimiter))
+    return sum(normal_name(cell) in known_names() for cell in cells)

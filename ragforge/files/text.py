@@ -91,7 +91,8 @@ def decode(raw: bytes, where: str) -> str:
     except UnicodeDecodeError as error:
         raise DataError(
             f"{where}: byte {error.start} (0x{raw[error.start]:02x}) is not UTF-8; "
-            "only UTF-8 is read (convert it with iconv)"
+            "only UTF-8 is read (convert it with iconv; what Windows or Excel wrote with "
+            "`iconv -f WINDOWS-1252 -t UTF-8`)"
         ) from error
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 from pydantic import ValidationError
 
@@ -28,7 +28,13 @@ from ragforge.files.field_names import (
 )
 from ragforge.files.formats.export_note import TREC_QRELS, TREC_QUERIES, LabelsNote, note_of
 from ragforge.files.formats.qrels import beir_files, read_qrels
-from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
+from ragforge.files.formats.row_columns import (
+    NO_COLUMNS,
+    Columns,
+    unknown_columns,
+    with_columns,
+)
+from ragforge.files.formats.row_files import none_found, read_rows_of
 from ragforge.files.formats.row_relevance import (
     GradedQuote,
     Relevance,
@@ -38,8 +44,8 @@ from ragforge.files.formats.row_relevance import (
     settle_relevance,
 )
 from ragforge.files.record_files import explain
-from ragforge.files.row import Row
-from ragforge.files.source_files import open_source
+from ragforge.files.row import Row, examples
+from ragforge.files.source_files import has_header, open_source
 from ragforge.files.text import read_text, shown
 from ragforge.records import Behaviour, Difficulty, Query, QueryType
 
@@ -179,7 +185,9 @@ class ImportedQueries:
     """What of a folder is not taken, in words."""
 
 
-def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
+def read_queries(
+    path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUMNS
+) -> ImportedQueries:
     """Return the queries of a file or folder, in its order.
 
     Rows of a dataset's own `queries.jsonl` (which has `origin` in each) are taken as they are;
@@ -193,10 +201,11 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
         path: A file of one of `SHAPES`, a BEIR folder, or another folder with queries.jsonl.
         make_id: Makes the id of a query without one from its text. It should fold case and blanks
             and hash the rest, so that the same question gets the same id in every file.
+        columns: Where fields stand in rows that call them otherwise; see `parse_columns`.
 
     Raises:
         DataError: The file cannot be read, has none of the shapes, a row lacks its text or holds
-            a value of a wrong type, or an id comes twice.
+            a value of a wrong type, or an id comes twice with something else.
     """
     note = note_of(path)
     if (path / "qrels").is_dir():
@@ -205,7 +214,9 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
         return _trec(path, note)
     if path.is_dir():
         path = path / "queries.jsonl"
-    query_rows = _read(path, make_id)
+    if texts := _numbered_questions(path, columns):
+        return ImportedQueries(texts)
+    query_rows, repeated = _read(path, make_id, columns)
     settled = settle_relevance(
         {query_row.imported.query.query_id: query_row.relevance for query_row in query_rows}
     )
@@ -213,7 +224,30 @@ def read_queries(path: Path, make_id: Callable[[str], str]) -> ImportedQueries:
     threshold, reading = settled.rel_threshold, settled.reading
     if note is not None and not settled.relevant:
         threshold, reading = note.rel_threshold, _as_exported(note)
-    return ImportedQueries(queries, threshold, reading, note, _unread_notes(path, query_rows))
+    notes = (*_unread_notes(path, query_rows), *_repeated_notes(path, repeated))
+    return ImportedQueries(queries, threshold, reading, note, notes)
+
+
+def _numbered_questions(path: Path, columns: Columns) -> list[ImportedQuery]:
+    """Return the queries of a file of ids and questions with a tab between them and no header."""
+    if columns or not path.is_file() or path.suffix.lower() not in (".tsv", ".txt", ".trec"):
+        return []
+    source = open_source(path)
+    if source.kind != "columns" or source.first.count("\t") != 1 or has_header(source):
+        return []
+    return [
+        ImportedQuery(_human_query(path, query_id, text)) for query_id, text in _trec_lines(path)
+    ]
+
+
+def _repeated_notes(path: Path, repeated: list[str]) -> tuple[str, ...]:
+    """Return a note on rows that say again what one before them says."""
+    if not repeated:
+        return ()
+    some = ", ".join(where.rpartition(":")[2].strip() for where in repeated[:_SHOWN])
+    more = ", …" if len(repeated) > _SHOWN else ""
+    n = "1 row repeats a question" if len(repeated) == 1 else f"{len(repeated):,} rows repeat one"
+    return (f"{path}: {n} word for word and is taken once: line {some}{more}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,20 +270,31 @@ def _unread_notes(path: Path, query_rows: list[_QueryRow]) -> tuple[str, ...]:
     )
 
 
-def _read(path: Path, make_id: Callable[[str], str]) -> list[_QueryRow]:
+class _ReadRows(NamedTuple):
+    query_rows: list[_QueryRow]
+    repeated: list[str]
+    """Where rows stand that say again what one before them says."""
+
+
+def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUMNS) -> _ReadRows:
     query_rows: dict[str, _QueryRow] = {}
     seen: dict[str, str] = {}
-    for row in _rows(path):
+    repeated: list[str] = []
+    for row in _rows(path, columns):
         _refuse_misspelt_quotes(row)
         query_row = _query_row(row, make_id)
         query_id = query_row.imported.query.query_id
         first = seen.setdefault(query_id, row.where)
         if query_id in query_rows:
-            query_row = _together(query_rows[query_id], query_row, row.where, first)
+            before = query_rows[query_id]
+            if (before.imported, before.relevance) == (query_row.imported, query_row.relevance):
+                repeated.append(row.where)
+                continue
+            query_row = _together(before, query_row, row.where, first)
         query_rows[query_id] = query_row
     if not query_rows:
         raise none_found(path, "query")
-    return list(query_rows.values())
+    return _ReadRows(list(query_rows.values()), repeated)
 
 
 def _refuse_misspelt_quotes(row: Row) -> None:
@@ -281,19 +326,28 @@ def _together(first: _QueryRow, second: _QueryRow, where: str, first_where: str)
     """Return one query of two rows that name different passages of it."""
     query = second.imported.query
     if query != first.imported.query or first.relevance.is_empty or second.relevance.is_empty:
+        others = [
+            name
+            for name in Query.model_fields
+            if getattr(query, name) != getattr(first.imported.query, name)
+        ]
+        other = f", with another {', '.join(others)}" if others else ""
         raise DataError(
             f"{where}: query {shown(query.query_id)} comes twice, first in {first_where} "
-            f"({shown(query.query)})"
+            f"({shown(query.query)}){other}"
         )
     relevance = joined(first.relevance, second.relevance, where)
     return _QueryRow(ImportedQuery(query, {}, relevance.graded_quotes), relevance)
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(path: Path, columns: Columns) -> Iterator[Row]:
     first = True
-    for row in read_rows_of(open_source(path), SHAPES):
+    for found in read_rows_of(open_source(path), SHAPES):
+        is_own = "origin" in found.given
+        row = found if is_own else with_columns(found, columns)
         if first and not row.has(QUERY):
-            raise unknown_shape(path, SHAPES)
+            hint = f"{unknown_columns(row)}. Otherwise it" if row.given else f"{path}:"
+            raise DataError(f"{hint} has none of the shapes accepted:{examples(SHAPES)}")
         first = False
         yield row
 
@@ -334,7 +388,7 @@ def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) 
     splits = beir_files(folder)
     of_split = {split.stem: read_qrels(split) for split in splits}
     qrels = {query_id: of for judged in of_split.values() for query_id, of in judged.items()}
-    rows = _read(folder / "queries.jsonl", make_id)
+    rows = _read(folder / "queries.jsonl", make_id).query_rows
     queries = {row.imported.query.query_id: row for row in rows}
     for split in splits:
         for query_id in of_split[split.stem]:

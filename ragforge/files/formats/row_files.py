@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 _CELL_CHARS = 2**31 - 1
 """The csv module refuses cells above 128 KiB unless told otherwise, for the whole process."""
 _JSON_SIGN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}\n]')
+_TABLE_FAULTS = {
+    "unexpected end of data": ", as a quote that opens in this row is never closed",
+    "',' expected after '\"'": "; within quotes, a quote is written twice",
+    "';' expected after '\"'": "; within quotes, a quote is written twice",
+    "'\t' expected after '\"'": "; within quotes, a quote is written twice",
+}
+"""What the csv module says, and what it means to who wrote the file."""
 _TOO_DEEP = "is nested too deeply; expected a few levels of lists and objects, got hundreds"
 
 
@@ -215,11 +222,18 @@ def read_table(source: Source, verbatim: tuple[Field, ...] = ()) -> Iterator[Row
         if len(values) != len(header):
             raise DataError(
                 f"{where}: expected {len(header)} cells as in the header, got {len(values)}"
+                f"{_quote_hint(cells)}"
             )
         row = dict(zip(header, values, strict=True))
         if kept:
             row |= {name: cell for name, cell in zip(header, cells, strict=True) if name in kept}
         yield make_row(where, row, is_of_table=True)
+
+
+def _quote_hint(cells: list[str]) -> str:
+    """Return what to look for where a cell runs over several lines; "" where none does."""
+    n_lines = max(cell.count("\n") for cell in cells) + 1
+    return f"; a cell in quotes runs over {n_lines} lines: is a quote missing?" * (n_lines > 1)
 
 
 def unknown_shape(where: Path | str, shapes: Iterable[str]) -> DataError:
@@ -245,7 +259,8 @@ def _numbered_cells(source: Source) -> Iterator[tuple[int, list[str]]]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise DataError(f"{path}:{number}: is no line of a table: {error}") from error
+            hint = _TABLE_FAULTS.get(str(error), "")
+            raise DataError(f"{path}:{number}: is no line of a table: {error}{hint}") from error
         finally:
             csv.field_size_limit(previous)
         if cells is None:

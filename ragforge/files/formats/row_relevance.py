@@ -1,6 +1,7 @@
 """What a hand-made row says is relevant to its query: ids, grades, quotes."""
 
 import re
+from ast import literal_eval
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -15,12 +16,13 @@ from ragforge.files.field_names import (
     ITEM_ID,
     QUOTE,
     QUOTE_OF_ROW,
+    REFERENCE_TEXTS,
     RELEVANT,
     SOURCE_CHUNK,
     Field,
     normal_name,
 )
-from ragforge.files.row import Row, cell_items, make_row
+from ragforge.files.row import Row, cell_items, load_json, make_row
 from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import LabelledQuery, explaining_threshold, labels_of
 
@@ -58,6 +60,8 @@ class GradedQuote:
     """"" where the file does not say in which document the quote stands."""
     quote: str
     grade: int
+    must_stand: bool = True
+    """False where a tool keeps texts that may be put together otherwise than in the documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,8 +330,30 @@ def relevance_of_row(row: Row) -> Relevance:
         graded_quotes = tuple(GradedQuote(doc_id, quote, grade) for quote in quotes)
         return replace(relevance, graded_quotes=(*relevance.graded_quotes, *graded_quotes))
     if has_lists or not (named or row.get(SOURCE_CHUNK)):
-        return relevance
+        return relevance if has_lists else _reference_texts(row)
     return _documents(row) if named else _source_chunks(row)
+
+
+def _reference_texts(row: Row) -> Relevance:
+    """Return texts that hold the answer as quotes: all of it where there is one, else parts."""
+    value = row.get(REFERENCE_TEXTS)
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = _listed_texts(value)
+    items = value if isinstance(value, list) else [value]
+    texts = [item for item in items if isinstance(item, str) and item.strip()]
+    grade = HIGHEST_GRADE if len(texts) == 1 else HIGHEST_GRADE - 1
+    quotes = (GradedQuote("", text, grade, must_stand=False) for text in texts)
+    return Relevance({}, graded_quotes=tuple(quotes))
+
+
+def _listed_texts(cell: str) -> object:
+    """Return the list in a cell, as JSON or as Python writes it; else the cell."""
+    for read in (load_json, literal_eval):
+        try:
+            return read(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return cell
 
 
 def joined(first: Relevance, second: Relevance, where: str) -> Relevance:

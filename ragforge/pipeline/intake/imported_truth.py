@@ -128,6 +128,8 @@ class ImportedTruth:
         """Their pairs, and those of quotes that stand nowhere."""
         self._n_unplaced = 0
         """Quotes that nothing is known about, as there are no documents."""
+        self._passed_over: list[str] = []
+        """Texts of other tools that stand nowhere as they are."""
         self._renamed: dict[str, str] = {}
         """Names of documents as the file has them, and the ids that they mean."""
         self.queries: list[Query] = []
@@ -167,6 +169,9 @@ class ImportedTruth:
         if self._n_unplaced:
             n = plural(self._n_unplaced, "quote")
             yield f"{n} not looked up, as the set has no documents; --documents brings some"
+        if self._passed_over:
+            n = plural(len(self._passed_over), "reference text")
+            yield f"{n} in no document as they are, passed over: {self._passed_over[0]}"
         if self._renamed:
             loss = "; ".join(f"{name} is {now}" for name, now in sorted(self._renamed.items())[:3])
             n = plural(len(self._renamed), "document")
@@ -256,6 +261,9 @@ class ImportedTruth:
         for graded_quote in graded_quotes:
             quoted = f"{query_id}: {graded_quote.doc_id}: {graded_quote.quote[:60]!r}"
             passage = find_passage(graded_quote, self._index)
+            if isinstance(passage, LostQuote) and not graded_quote.must_stand:
+                self._passed_over.append(f"{quoted} {passage.reason}")
+                continue
             if isinstance(passage, LostQuote):
                 self.lost.append(f"{quoted} {passage.reason}")
                 self._judge_lost(query_id, graded_quote)

@@ -16,6 +16,7 @@ from ragforge.errors import DataError, RagforgeError
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
 from ragforge.files.formats.export_note import Graded, LabelsNote
 from ragforge.files.formats.queries import ImportedQueries, read_queries
+from ragforge.files.formats.row_columns import NO_COLUMNS, Columns
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import create_dataset, refuse_other_files
 from ragforge.observe import Event, Observer
@@ -156,6 +157,7 @@ def import_queries(
     *,
     made_by: str = "",
     allow_missing: bool = False,
+    columns: Columns = NO_COLUMNS,
 ) -> ImportResult:
     """Add the queries of a file to a dataset, with the grades of their relevant passages.
 
@@ -173,12 +175,13 @@ def import_queries(
         made_by: Who graded, for provenance.
         allow_missing: Keep relevant ids and quotes that the corpus does not have: no run can find
             them, and all are measured by them.
+        columns: Where fields stand in a file that calls them otherwise.
 
     Raises:
         DataError: The file does not hold to its format, none of its relevant passages is in any
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
-    read = read_queries(path, make_id=lambda text: query_id(text, "en"))
+    read = read_queries(path, make_id=lambda text: query_id(text, "en"), columns=columns)
     imported = read.queries
     threshold = _threshold(read, dataset, str(path))
     truth = ImportedTruth(

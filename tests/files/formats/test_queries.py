@@ -360,7 +360,7 @@ def test_expected_behaviour_is_kept_and_goes_with_answerable(
         ("question,answer,answer\nWhy?,a,b\n", "set.csv:1: column 'answer' comes twice"),
         ("frage,antwort\nWarum?,So.\n", "has none of the shapes accepted"),
         ("question,doc_id,grade\nWhy?,a,2\nWhy?,a,3\n", "set.csv:3: 'a': expected grade 2 as in"),
-        ("question,answer\nWhy?,So.\nWhy?,So.\n", "set.csv:3: query 'made-4' comes twice, first"),
+        ("question,answer\nWhy?,So.\nWhy?,No.\n", "set.csv:3: query 'made-4' comes twice, first"),
         ("question,answer,doc_id\nWhy?,So.,a\nWhy?,No.,b\n", "set.csv:3: query 'made-4' comes tw"),
         ("question,doc_id,quote,grade\nWhy?,a,so,4\n", "grade: expected 0, 1, 2 or 3, got '4'"),
         ("question,answerable,behaviour\nA?,yes,abstain\n", "behaviour: expected another behavio"),

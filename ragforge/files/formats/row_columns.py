@@ -1,0 +1,243 @@
+"""Where the fields of a query stand in a row: as somebody says, or as known tools nest them.
+
+LangSmith, promptfoo and MLflow keep questions and answers under `inputs`, `vars`, `outputs` and
+`expectations`; tables of theirs call a column `inputs.question`, or hold an object in a cell.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from ragforge.errors import DataError, UsageError
+from ragforge.files.field_names import (
+    ANSWERABLE,
+    CATEGORY,
+    DIFFICULTY,
+    DOCUMENT_OF_ROW,
+    EXPECTED_ANSWER,
+    EXPECTED_BEHAVIOUR,
+    GRADE,
+    GRADES,
+    LANGUAGE,
+    PERSONA,
+    QUERY,
+    QUERY_ID,
+    QUOTE_OF_ROW,
+    RELEVANT,
+    TYPE,
+    Field,
+    goes_by,
+    normal_name,
+)
+from ragforge.files.row import Row, load_json, make_row
+from ragforge.files.text import shown
+
+Columns: TypeAlias = Mapping[Field, str]
+"""Where fields stand: the name of a column or key, with dots between nested keys."""
+NO_COLUMNS: Final[Columns] = MappingProxyType({})
+_FIELDS: Final = (
+    *(QUERY, EXPECTED_ANSWER, QUERY_ID, RELEVANT, GRADES, QUOTE_OF_ROW, DOCUMENT_OF_ROW, GRADE),
+    *(DIFFICULTY, TYPE, CATEGORY, PERSONA, LANGUAGE, ANSWERABLE, EXPECTED_BEHAVIOUR),
+)
+_SURELY_QUESTIONS: Final = Field("query", tuple(x for x in QUERY.accepted if x != "text"))
+_HOLDERS: Final[Mapping[Field, tuple[str, ...]]] = {
+    QUERY: ("inputs", "vars", "input"),
+    EXPECTED_ANSWER: ("outputs", "referenceoutputs", "expectations", "expectedoutput", "output"),
+}
+"""Under which objects known tools keep a field, in the normal form of names."""
+_MISSING: Final = object()
+_SHOWN: Final = 12
+
+
+def parse_columns(given: Iterable[str] | Mapping[str, str]) -> dict[Field, str]:
+    """Return where fields stand, of `question=input,answer=outputs.answer` or a mapping.
+
+    Raises:
+        UsageError: A part is no NAME=COLUMN, a field is not known, or comes twice.
+    """
+    columns: dict[Field, str] = {}
+    for name, column in _pairs(given):
+        field = next((field for field in _FIELDS if goes_by(name, field)), None)
+        if field is None:
+            raise UsageError(f"--map {name}={column}: {_unknown(name)}")
+        if field in columns:
+            raise UsageError(f"--map {name}={column}: {columns[field]!r} is {field.name} already")
+        columns[field] = column
+    return columns
+
+
+def _pairs(given: Iterable[str] | Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if isinstance(given, Mapping):
+        yield from given.items()
+        return
+    for text in given:
+        for part in text.split(","):
+            name, sign, column = (piece.strip() for piece in part.partition("="))
+            if not (name and sign and column):
+                raise UsageError(
+                    f"--map {text}: expected NAME=COLUMN, such as question=input,answer=output"
+                )
+            yield name, column
+
+
+def _unknown(name: str) -> str:
+    names = {normal_name(one): one for field in _FIELDS for one in field.accepted}
+    near = get_close_matches(normal_name(name), names, n=1)
+    hint = f"did you mean {names[near[0]]!r}? " if near else ""
+    known = "question, answer, " + ", ".join(field.name for field in _FIELDS[2:])
+    return f"no field is called {name!r}; {hint}there are: {known}"
+
+
+def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
+    """Return a row with its fields under the names that readers know.
+
+    Args:
+        row: Of any file.
+        columns: Where fields stand; others are looked for by the names that known tools use.
+
+    Raises:
+        DataError: A question stands nowhere where `columns` has it, or two columns hold different
+            ones and nothing says which counts.
+    """
+    given = dict(row.given)
+    found = {field: _at(row, given, path) for field, path in columns.items()}
+    if columns and found.get(QUERY) is _MISSING:
+        raise DataError(
+            f"{row.where}: has no {columns[QUERY]!r}, which --map calls the question; there are: "
+            f"{_names(given)}"
+        )
+    for field, holders in _HOLDERS.items():
+        if field not in columns and not _has_text(row, field):
+            found[field] = _held(row, given, field, holders)
+    found = {field: value for field, value in found.items() if value is not _MISSING}
+    if QUERY not in found:
+        _refuse_two_questions(row)
+    if not found:
+        return row
+    taken = {path for field, path in columns.items() if field in found}
+    rest = {
+        name: value
+        for name, value in given.items()
+        if name not in taken and not any(goes_by(name, field) for field in found)
+    }
+    rest |= {_written(field): value for field, value in found.items()}
+    return make_row(row.where, rest, is_of_table=row.is_of_table)
+
+
+def unknown_columns(row: Row) -> str:
+    """Return why no question was found in the first row, and how to say where it stands."""
+    names = list(row.given)
+    example = shown(names[0]).strip("'\"") if names else "NAME"
+    return (
+        f"{row.where}: no column is known to hold questions; there are: {_names(row.given)}; say "
+        f"which with --map question={example}"
+    )
+
+
+def _written(field: Field) -> str:
+    # `query` is what the records say; `doc_id` and the like have one name everywhere.
+    return field.accepted[0]
+
+
+def _has_text(row: Row, field: Field) -> bool:
+    value = row.get(field)
+    if isinstance(value, str) and row.is_of_table and value.lstrip().startswith("{"):
+        return _as_object(value) is None
+    return value is not None and not isinstance(value, Mapping)
+
+
+def _refuse_two_questions(row: Row) -> None:
+    """Refuse a row in which two columns may be the question, and differ.
+
+    Raises:
+        DataError: It is so.
+    """
+    valued = {
+        name: value
+        for name, value in row.given.items()
+        if goes_by(name, _SURELY_QUESTIONS) and isinstance(value, str) and value.strip()
+    }
+    if len(set(valued.values())) > 1:
+        first, second = list(valued)[:2]
+        raise DataError(
+            f"{row.where}: {first!r} and {second!r} may both be the question, and differ; say "
+            f"which is with --map question={first} or --map question={second}"
+        )
+
+
+def _held(row: Row, given: Mapping[str, object], field: Field, holders: Sequence[str]) -> object:
+    """Return what an object of a known tool holds as a field; a missing one where none does."""
+    for holder in holders:
+        inner = _object_called(given, holder)
+        if not inner:
+            continue
+        of_holder = make_row(row.where, inner)
+        value = of_holder.get(field)
+        if isinstance(value, str) and value.strip():
+            return value
+        texts = [one for one in inner.values() if isinstance(one, str) and one.strip()]
+        if len(texts) == 1 == len(inner):
+            return texts[0]
+    return _MISSING
+
+
+def _object_called(given: Mapping[str, object], holder: str) -> dict[str, object]:
+    """Return the object of a name: nested, in a cell, or in columns `NAME.key`."""
+    inner: dict[str, object] = {}
+    for name, value in given.items():
+        head, dot, rest = name.partition(".")
+        if dot and rest and normal_name(head) == holder:
+            inner[rest] = value
+        elif normal_name(name) == holder:
+            inner |= _as_object(value) or {}
+    return inner
+
+
+def _as_object(value: object) -> dict[str, object] | None:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            found = load_json(value)
+        except (json.JSONDecodeError, ValueError, RecursionError):
+            return None
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def _at(row: Row, given: Mapping[str, object], path: str) -> object:
+    """Return what stands at a path: a column of that name, else nested keys and places in lists."""
+    value: object = given
+    rest = path
+    while rest:
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            head, _, rest = rest.partition(".")
+            if not head.isdecimal() or int(head) >= len(value):
+                return _MISSING
+            value = value[int(head)]
+            continue
+        inner = _as_object(value)
+        if inner is None:
+            return _MISSING
+        name = _longest_key(inner, rest)
+        if name is None:
+            return _MISSING
+        value, rest = inner[name], rest[len(name) + 1 :]
+    return value
+
+
+def _longest_key(inner: Mapping[str, object], path: str) -> str | None:
+    """Return the key that a path begins with; the longest, as a key may hold dots."""
+    begun = (key for key in inner if key and (path == key or path.startswith(f"{key}.")))
+    return max(begun, key=len, default=None)
+
+
+def _names(given: Mapping[str, object]) -> str:
+    names = []
+    for name, value in given.items():
+        inner = _as_object(value)
+        names += [f"{name}.{key}" for key in inner] if inner else [name]
+    more = ", …" if len(names) > _SHOWN else ""
+    return (", ".join(map(shown, names[:_SHOWN])) or "none") + more

@@ -1,0 +1,179 @@
+import json
+import re
+
+import pytest
+
+from ragforge.errors import DataError, UsageError
+from ragforge.files.formats.queries import read_queries
+from ragforge.files.formats.row_columns import parse_columns
+
+
+def write(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def asked(path, *given):
+    """Return questions and expected answers of a file."""
+    found = read_queries(path, lambda text: f"id of {text}", parse_columns(given))
+    return [(item.query.query, item.query.expected_answer) for item in found.queries]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"user_input": "Why?", "reference": "So.", "response": "Dunno."},
+        {"question": "Why?", "answer": "Dunno.", "contexts": ["x"], "ground_truth": "So."},
+        {"input": "Why?", "expected_output": "So.", "actual_output": "Dunno."},
+        {"input": "Why?", "expectedOutput": "So.", "retrievalContext": []},
+        {"inputs": {"question": "Why?"}, "outputs": {"answer": "So."}, "metadata": {}},
+        {"inputs": {"prompt": "Why?"}, "outputs": {"text": "So."}},
+        {"inputs": {"input": "Why?"}, "reference_outputs": {"output": "So."}},
+        {"vars": {"question": "Why?"}, "expected_output": "So.", "assert": []},
+        {"inputs": {"question": "Why?"}, "expectations": {"expected_response": "So."}},
+        {"input": {"question": "Why?"}, "expectedOutput": {"answer": "So."}},
+        {"input": "Why?", "expectedOutput": {"answer": "So."}},
+    ],
+    ids=lambda row: "+".join(row),
+)
+def test_names_of_known_tools_need_no_map(tmp_path, row):
+    """A set exported from ragas, deepeval, LangSmith, promptfoo, MLflow or Langfuse."""
+    assert asked(write(tmp_path / "set.jsonl", json.dumps(row))) == [("Why?", "So.")]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "input,expected_output\nWhy?,So.\n",
+        "inputs.question,outputs.answer\nWhy?,So.\n",
+        'inputs,outputs\n"{""question"": ""Why?""}","{""answer"": ""So.""}"\n',
+        "user_input;reference\r\nWhy?;So.\r\n",
+        "question\tground_truth\nWhy?\tSo.\n",
+        b"\xef\xbb\xbfquestion,answer\n\n,\nWhy?,So.\n",
+        'question;"answer, short, or long, or none";answer\nWhy?;;So.\n',
+    ],
+)
+def test_tables_of_known_tools_need_no_map(tmp_path, table):
+    """Semicolons, tabs, a byte order mark, blank rows and objects in cells are what people have."""
+    assert asked(write(tmp_path / "set.csv", table)) == [("Why?", "So.")]
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("frage,antwort\nWhy?,So.\n", ["question=frage,answer=antwort"]),
+        ("frage,antwort\nWhy?,So.\n", ["query=frage", "expected_answer=antwort"]),
+        ("question,query,text\nno,Why?,So.\n", ["question=query,answer=text"]),
+        ("a.b,c\nWhy?,So.\n", ["question=a.b,answer=c"]),
+        ('{"a": {"b.c": [{"d": "Why?"}]}, "e": "So."}', ["question=a.b.c.0.d,answer=e"]),
+        ('{"question": "no", "q": "Why?", "answer": "no", "e": "So."}', ["question=q,answer=e"]),
+    ],
+)
+def test_map_says_where_fields_stand(tmp_path, text, given):
+    """Names are free; nobody should have to rename columns."""
+    path = write(tmp_path / ("set.jsonl" if text.startswith("{") else "set.csv"), text)
+
+    assert asked(path, *given) == [("Why?", "So.")]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("question", "--map question: expected NAME=COLUMN"),
+        ("qestion=a", "no field is called 'qestion'; did you mean 'question'?"),
+        ("question=a,query=b", "--map query=b: 'a' is query already"),
+    ],
+)
+def test_map_that_cannot_be_taken_is_refused(given, message):
+    """A slip must not leave a field empty."""
+    with pytest.raises(UsageError, match=re.escape(message)):
+        parse_columns([given])
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "message"),
+    [
+        (
+            "question,input\nWhy?,So why?\n",
+            (),
+            "set.csv:2: 'question' and 'input' may both be the question, and differ; say which is "
+            "with --map question=question or --map question=input",
+        ),
+        (
+            "frage,antwort\nWhy?,So.\n",
+            (),
+            "set.csv:2: no column is known to hold questions; there are: 'frage', 'antwort'; say "
+            "which with --map question=frage",
+        ),
+        (
+            "frage,antwort\nWhy?,So.\n",
+            ("question=fragen",),
+            "set.csv:2: has no 'fragen', which --map calls the question; there are: 'frage', ",
+        ),
+        ('question,answer\nWhy?,"So.\n', (), "set.csv:2: is no line of a table: unexpected end"),
+        ('question,answer\n"Why" not?,So.\n', (), "within quotes, a quote is written twice"),
+        (
+            'question,answer\n"Why?,So.\nHow?,"Thus.\n',
+            (),
+            "set.csv:2: is no line of a table",
+        ),
+        (
+            'question,answer\n"Why?,So.\nHow?"\n',
+            (),
+            "set.csv:2: expected 2 cells as in the header, got 1; a cell in quotes runs over 2",
+        ),
+        ("question\nGröße?\n".encode("cp1252"), (), "iconv -f WINDOWS-1252 -t UTF-8"),
+        ("question,answer\n,So.\n", (), "set.csv:2: question: expected text, got ''"),
+        (
+            "question,answer\nWhy?,So.\nwhy?,No.\n",
+            (),
+            "comes twice, first in",
+        ),
+    ],
+)
+def test_faulty_tables_say_what_to_do(tmp_path, text, given, message):
+    """Whoever made the table has to mend it, and sees a line and a way out."""
+    path = write(tmp_path / "set.csv", text)
+
+    with pytest.raises(DataError, match=re.escape(message)):
+        read_queries(path, str.casefold, parse_columns(given))
+
+
+def test_question_that_is_repeated_is_taken_once_and_told(tmp_path):
+    """Copied rows would weigh twice in each mean."""
+    path = write(tmp_path / "set.csv", "question,answer\nWhy?,So.\nHow?,Thus.\nWhy?,So.\n")
+
+    found = read_queries(path, lambda text: text)
+
+    assert len(found.queries) == 2
+    assert found.left_out == (
+        f"{path}: 1 row repeats a question word for word and is taken once: line 4",
+    )
+
+
+def test_questions_by_tab_need_no_header(tmp_path):
+    """So MS MARCO and TREC keep their topics."""
+    path = write(tmp_path / "topics.tsv", 'q1\tWhy "so"?\nq2\tHow?\n')
+
+    found = read_queries(path, lambda text: text).queries
+
+    assert [(item.query.query_id, item.query.query) for item in found] == [
+        ("q1", 'Why "so"?'),
+        ("q2", "How?"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "texts", [["The fee is ten."], "['The fee is ten.']", '["The fee is ten."]']
+)
+def test_reference_texts_are_quotes_that_need_not_stand(tmp_path, texts):
+    """Tools keep texts without ids; pandas writes a list as Python does."""
+    path = write(
+        tmp_path / "s.jsonl", json.dumps({"user_input": "Why?", "reference_contexts": texts})
+    )
+
+    [item] = read_queries(path, lambda text: text).queries
+
+    assert [(one.quote, one.grade, one.must_stand) for one in item.graded_quotes] == [
+        ("The fee is ten.", 3, False)
+    ]

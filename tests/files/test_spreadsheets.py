@@ -1,0 +1,97 @@
+import re
+import zipfile
+
+import pytest
+
+from ragforge.errors import ConfigError, DataError
+from ragforge.files import spreadsheets
+from ragforge.files.formats.queries import read_queries
+from ragforge.files.formats.runs import read_run
+
+
+@pytest.fixture
+def sheet(tmp_path):
+    """Writes a sheet, and returns its path."""
+    openpyxl = pytest.importorskip("openpyxl")
+
+    def write(*rows, name="set.xlsx"):
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(tmp_path / name)
+        return tmp_path / name
+
+    return write
+
+
+def test_first_sheet_is_read_as_a_table(sheet):
+    """Experts work in spreadsheets, and leave rows blank."""
+    path = sheet(["Question", "Expected answer", None], ["Why?", 3.0], [None], ["How\nso?", "a, b"])
+
+    found = read_queries(path, lambda text: text).queries
+
+    assert [(item.query.query, item.query.expected_answer) for item in found] == [
+        ("Why?", "3"),
+        ("How\nso?", "a, b"),
+    ]
+
+
+def test_runs_come_in_sheets_too(sheet):
+    """One reader takes every kind of table."""
+    path = sheet(["query_id", "chunk_id", "score"], ["q1", "c1", 2], ["q1", "c2", 1.5])
+
+    assert read_run(path).rankings == {"q1": {"c1": 2.0, "c2": 1.5}}
+
+
+def test_broken_formula_is_refused_with_its_cell(sheet):
+    """An answer must not become #REF!."""
+    openpyxl = pytest.importorskip("openpyxl")
+    path = sheet(["question", "answer"], ["Why?", "so"])
+    book = openpyxl.load_workbook(path)
+    book.active["B2"].value = "#REF!"
+    book.active["B2"].data_type = "e"
+    book.save(path)
+
+    with pytest.raises(DataError, match=re.escape("set.xlsx:2: cell B2 holds the error #REF!")):
+        read_queries(path, str)
+
+
+def test_file_that_is_no_sheet_is_refused(tmp_path):
+    """A page that says "log in first" is often saved under such a name."""
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "set.xlsx"
+    path.write_text("<html>", encoding="utf-8")
+
+    with pytest.raises(DataError, match=r"set\.xlsx: is no whole \.xlsx file"):
+        read_queries(path, str)
+
+
+def test_file_that_unpacks_to_much_is_refused(tmp_path, monkeypatch):
+    """Some megabytes may unpack to any size."""
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "set.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("xl/worksheets/sheet1.xml", b" " * 5000)
+    monkeypatch.setattr(spreadsheets, "_MOST_BYTES", 4000)
+
+    with pytest.raises(DataError, match="unpacks to 5,000 bytes; at most 4,000 are read"):
+        read_queries(path, str)
+
+
+def test_missing_package_says_how_to_install_it(tmp_path, monkeypatch):
+    """The core does without it."""
+    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    path = tmp_path / "set.xlsx"
+    path.write_bytes(b"PK")
+
+    with pytest.raises(ConfigError, match=r"pip install 'ragforge\[xlsx\]'; or save it as CSV"):
+        read_queries(path, str)
+
+
+def test_other_spreadsheets_are_named(tmp_path):
+    """ "That it is binary would not help."""
+    path = tmp_path / "set.ods"
+    path.write_bytes(b"PK")
+
+    with pytest.raises(DataError, match=r"\.ods is not read; save it as \.xlsx or as CSV UTF-8"):
+        read_queries(path, str)
