@@ -13,8 +13,8 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -64,24 +64,123 @@ class Reply:
     location: str
     """Where a redirect points to."""
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By name in lower case."""
+
+
+class NoReplyError(CallError):
+    """A service could not be reached, or closed the connection without a reply."""
+
+
+class NoReplyInTimeError(CallError):
+    """A service took longer than it was given."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class Target:
+    """An address, in the parts that a request needs; see `parse_target`."""
+
     tls: bool
     host: str
     port: int | None
-    path: str
+    path: str = field(repr=False)
     shown: str
     """The address without its query, which may hold a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent to a service."""
+
+    target: Target
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes | None = field(default=None, repr=False)
+
+
+class HttpClient:
+    """Sends requests to services, each over a connection of its own.
+
+    Each request goes straight to its address. Redirects are not followed, and proxies of the
+    environment are not used. Replies are bounded in time and size.
+
+    Args:
+        timeout_s: Seconds to connect and for the whole reply.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._room = threading.BoundedSemaphore(LARGE_AT_ONCE)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+    def send(self, request: Request) -> Reply:
+        """Return the reply, of any status; blocks until it is there.
+
+        Raises:
+            NoReplyError: The service could not be reached, or sent no reply.
+            NoReplyInTimeError: It took too long.
+            CallError: It sent more than is taken, or less than it announced.
+        """
+        target = request.target
+        connection = (
+            http.client.HTTPSConnection(
+                target.host, target.port, timeout=self._timeout_s, context=self._tls
+            )
+            if target.tls
+            else http.client.HTTPConnection(target.host, target.port, timeout=self._timeout_s)
+        )
+        headers = {"Accept-Encoding": ACCEPTED, **request.headers}
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            connection.request(request.method, target.path, request.body, headers)
+            with _cut_at(deadline, connection.sock), connection.getresponse() as response:
+                content = self._read(response, deadline)
+                found = {name.lower(): value for name, value in response.headers.items()}
+                return Reply(response.status, found.get("location", ""), content, found)
+        except BodyError as error:
+            raise CallError("invalid", f"{target.shown}: {error}") from error
+        except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, TimeoutError) or time.monotonic() > deadline:
+                raise NoReplyInTimeError(
+                    "error", f"{target.shown}: no reply in {self._timeout_s} s"
+                ) from error
+            reason = str(error) or type(error).__name__
+            raise NoReplyError("error", f"{target.shown}: no reply: {reason}") from error
+        finally:
+            connection.close()
+
+    def _read(self, response: http.client.HTTPResponse, deadline: float) -> bytes:
+        encoding = response.headers.get("Content-Encoding", "")
+        body = Body(encoding, response.headers.get("Content-Length", ""), _MAX_PASSAGES_BYTES)
+        content = bytearray()
+        inside = False
+        try:
+            while piece := response.read1(_READ_BYTES):
+                for part in body.unpacked(piece):
+                    content += part
+                    if body.is_large and not inside:
+                        inside = self._room.acquire(timeout=max(0.0, deadline - time.monotonic()))
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+        finally:
+            if inside:
+                self._room.release()
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        if response.length:
+            raise BodyError(f"the reply ended {response.length:,} bytes before its end")
+        return bytes(content)
 
 
 class Service:
     """Posts JSON to an address and reads the JSON of the reply.
 
-    Each request goes straight to the address, over a connection of its own. Redirects are refused,
-    so that queries reach no other server, and proxies of the environment are not used. There are no
-    retries and no credentials: a service that needs them is a function of its user.
+    Redirects are refused, so that queries reach no other server. There are no retries and no
+    credentials: a service that needs them is described in the settings, or is a function of its
+    user.
 
     Args:
         url: Address, http or https.
@@ -94,10 +193,8 @@ class Service:
     """
 
     def __init__(self, url: str, *, what: str, function: str, timeout_s: float) -> None:
-        self._target = _target(url, what, function)
-        self._tls = ssl.create_default_context() if self._target.tls else None
-        self._timeout_s = timeout_s
-        self._room = threading.BoundedSemaphore(LARGE_AT_ONCE)
+        self._target = parse_target(url, what, function)
+        self._client = HttpClient(timeout_s)
 
     @property
     def shown(self) -> str:
@@ -139,56 +236,9 @@ class Service:
         Raises:
             CallError: Nothing came back in time, or more than is taken.
         """
-        target = self._target
-        connection = (
-            http.client.HTTPConnection(target.host, target.port, timeout=self._timeout_s)
-            if self._tls is None
-            else http.client.HTTPSConnection(
-                target.host, target.port, timeout=self._timeout_s, context=self._tls
-            )
-        )
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "Accept-Encoding": ACCEPTED,
-        }
-        deadline = time.monotonic() + self._timeout_s
-        try:
-            connection.request("POST", target.path, json.dumps(body), headers)
-            with _cut_at(deadline, connection.sock), connection.getresponse() as response:
-                content = self._read(response, deadline)
-                return Reply(response.status, response.headers.get("Location", ""), content)
-        except BodyError as error:
-            raise CallError("invalid", f"{target.shown}: {error}") from error
-        except (OSError, http.client.HTTPException) as error:
-            if isinstance(error, TimeoutError) or time.monotonic() > deadline:
-                raise CallError(
-                    "error", f"{target.shown}: no reply in {self._timeout_s} s"
-                ) from error
-            reason = str(error) or type(error).__name__
-            raise CallError("error", f"{target.shown}: no reply: {reason}") from error
-        finally:
-            connection.close()
-
-    def _read(self, response: http.client.HTTPResponse, deadline: float) -> bytes:
-        encoding = response.headers.get("Content-Encoding", "")
-        body = Body(encoding, response.headers.get("Content-Length", ""), _MAX_PASSAGES_BYTES)
-        content = bytearray()
-        inside = False
-        try:
-            while piece := response.read1(_READ_BYTES):
-                for part in body.unpacked(piece):
-                    content += part
-                    if body.is_large and not inside:
-                        inside = self._room.acquire(timeout=max(0.0, deadline - time.monotonic()))
-                if time.monotonic() > deadline:
-                    raise TimeoutError
-        finally:
-            if inside:
-                self._room.release()
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        return bytes(content)
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        content = json.dumps(body).encode("ascii")
+        return self._client.send(Request(self._target, "POST", headers, content))
 
 
 @contextmanager
@@ -222,7 +272,17 @@ def parse_address(spec: str, what: str) -> str:
     return url
 
 
-def _target(url: str, what: str, function: str) -> _Target:
+def parse_target(url: str, what: str, function: str = "") -> Target:
+    """Return the parts of an address.
+
+    Args:
+        url: Address, http or https.
+        what: What messages call the service.
+        function: How a function is written that may take its place; "" for none.
+
+    Raises:
+        UsageError: The address cannot be used.
+    """
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode("ascii")
@@ -232,14 +292,17 @@ def _target(url: str, what: str, function: str) -> _Target:
     if parts.scheme not in {"http", "https"} or not host:
         raise UsageError(f"{what} address {url!r}; {_EXPECTED}")
     if parts.username is not None:
-        raise UsageError(
-            f"{what} address of {host}: holds a user name or password; write a "
-            f"function {function} that reads them from the environment, and name it as module:attr"
+        advice = (
+            f"; write a function {function} that reads them from the environment, and name it as "
+            "module:attr, or describe the service in a settings file (docs/services.md)"
+            if function
+            else "; put them into a header, as ${VARIABLE}"
         )
+        raise UsageError(f"{what} address of {host}: holds a user name or password{advice}")
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
     query = quote(parts.query, safe="/%:@!$&'()*+,;=~?")
     address = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    return _Target(
+    return Target(
         tls=parts.scheme == "https",
         host=host,
         port=port,

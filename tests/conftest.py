@@ -15,6 +15,7 @@ from respx.mocks import HTTPCoreMocker, Mocker
 sys.path.append(str(Path(__file__).parent))
 
 from endpoint import answering, serving
+from scripted_service import running_scripted_service
 from service import running_service
 
 from ragforge.config import Settings
@@ -96,6 +97,19 @@ def make_server():
 def server(make_server):
     """One such service."""
     return make_server()
+
+
+@pytest.fixture
+def make_scripted():
+    """Start services on loopback that answer as a test says."""
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(running_scripted_service())
+
+
+@pytest.fixture
+def scripted(make_scripted):
+    """One such service."""
+    return make_scripted()
 
 
 @pytest.fixture

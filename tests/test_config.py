@@ -3,8 +3,10 @@ from pydantic.fields import FieldInfo
 
 from ragforge.api.about import settings_toml
 from ragforge.config import Setting, Settings, each_setting, load
+from ragforge.config.services import BUILT_IN as SERVICE_NAMES_TAKEN
 from ragforge.errors import ConfigError
 from ragforge.files.shipped_folders import shipped
+from ragforge.retrieval.retrievers import BUILT_IN
 
 
 @pytest.fixture(autouse=True)
@@ -285,3 +287,78 @@ def test_printed_settings_do_not_hold_the_key_of_a_hook():
     assert '# notify_url = "https://chat.example/…"' in printed
     assert "# Not shown in full" in printed
     assert "hooks/KEY" not in printed
+
+
+SERVICE = """
+[retrievers.docs]
+url = "https://search.example/v1"
+body = { q = "{query}", deep = { yes = true, list = [1, 2] } }
+headers = { Authorization = "Bearer ${TOKEN}" }
+"""
+
+
+def test_a_service_is_described_in_a_table_of_its_own(file):
+    """Headers and bodies of any shape fit into no single setting."""
+    service = load(file(SERVICE), environment={}).retrievers["docs"]
+
+    assert service.url == "https://search.example/v1"
+    assert service.body == {"q": "{query}", "deep": {"yes": True, "list": [1, 2]}}
+
+
+def test_printed_settings_can_be_read_again_with_their_services(file):
+    """`ragforge config` is how settings are moved elsewhere."""
+    settings = load(file(SERVICE), environment={})
+
+    again = load(
+        file(settings_toml(settings.model_dump(mode="json")), "again.toml"), environment={}
+    )
+
+    assert again == settings
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Bearer ${TOKEN}", "Bearer hunter2", "a secret in Authorization, which does not belong"),
+        ("/v1", "/v1?api_key=hunter2", "a secret in api_key, which does not belong into a file"),
+        ("https://", "https://me:hunter2@", "no user name or password in the address"),
+        ("https://", "ftp://hunter2.", "expected an address such as https://search.example/api"),
+        ("headers =", "hedaers =", r"unknown key retrievers\.docs\.hedaers; did you mean headers"),
+        ("docs]", "bm25]", r"retrievers\.bm25: there is a retriever of that name already"),
+        ("docs]", "'a:b']", r"retrievers\.a:b: expected letters, digits, - and _"),
+        ("url =", 'method = "GET"\nurl =', "a GET has no body; params go with it"),
+        ("url =", 'dialect = "openai-chat"\nurl =', "openai-chat is one of systems"),
+        ("retrievers.docs]", "systems.docs]\ndialect = 'qdrant'", "qdrant is one of retrievers"),
+        ("url =", "# url =", r"retrievers\.docs\.url: field required"),
+        ("url =", "timeout_s = 0\nurl =", r"retrievers\.docs\.timeout_s: .*greater than 0"),
+        ("[retrievers.docs]", "[retrievers]\ndocs = 1\n[x]", r"docs: expected a section"),
+    ],
+)
+def test_a_service_that_cannot_be_taken_is_named_without_its_secrets(file, old, new, message):
+    """A message lands in a log."""
+    with pytest.raises(ConfigError, match=message) as caught:
+        load(file(SERVICE.replace(old, new, 1)), environment={})
+
+    assert "hunter2" not in str(caught.value)
+
+
+def test_names_of_retrievers_that_are_there_are_no_names_of_services():
+    """One of the two could never be asked."""
+    assert {name for name in BUILT_IN if not name.endswith("URL")} == SERVICE_NAMES_TAKEN
+
+
+def test_the_shipped_services_are_a_settings_file():
+    """Users copy one and change a line; each can be asked once its variables are set."""
+    settings = load(shipped("configs") / "services.toml", environment={})
+
+    assert {service.dialect for service in settings.retrievers.values()} == {
+        "ragforge",
+        "elasticsearch",
+        "opensearch",
+        "qdrant",
+        "weaviate",
+    }
+    assert {service.dialect for service in settings.systems.values()} == {
+        "ragforge",
+        "openai-chat",
+    }

@@ -1,7 +1,8 @@
 """Grade what a RAG system answered: verdict, score, and claims that no retrieved chunk supports.
 
 Answers come as JSON Lines {query_id, answer, chunk_ids}, or from the system itself: an HTTP address
-that takes {"query"}, or package.module:attribute. Verdicts are correct, partial, incorrect
+that takes {"query"}, a service of the settings ([systems.NAME], see docs/services.md), or
+package.module:attribute. Verdicts are correct, partial, incorrect
 and not_attempted; to abstain is correct where the question cannot be answered. A model splits each
 expected answer into facts once, and looks for these in the answers; the facts are kept in the
 dataset's queries.jsonl and may be edited there.

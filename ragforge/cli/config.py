@@ -29,6 +29,7 @@ from ragforge.config import (
     revoke,
     trust,
     values_of,
+    variables_in,
 )
 from ragforge.errors import ConfigError, UsageError
 from ragforge.evaluating.formatting import one_line, visible
@@ -162,6 +163,10 @@ def _shown(path: Path) -> str:
 
 def _masked(flag: str, value: object) -> str:
     """Return a value as TOML, without what may be secret in its addresses."""
+    if isinstance(value, dict):
+        address = str(value.get("url", "")).partition("?")[0]
+        sent = ", ".join(variables_in(value)) or "no variable"
+        return one_line(f"asks {json.dumps(address, ensure_ascii=False)}, sends {sent}", 300)
     parts = value if isinstance(value, list) else [value]
     words = [shown_words([f"--{flag}={part}"])[0].partition("=")[2] for part in parts]
     shown = words if isinstance(value, list) else words[0]

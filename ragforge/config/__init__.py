@@ -15,6 +15,7 @@ from ragforge.config.loading import (
     needing_trust,
     values_of,
 )
+from ragforge.config.section import Section
 from ragforge.config.sections import (
     BudgetSettings,
     ChunkSettings,
@@ -26,8 +27,14 @@ from ragforge.config.sections import (
     PromptSettings,
     RefreshSettings,
     RetrieveSettings,
-    Section,
     Settings,
+)
+from ragforge.config.services import (
+    OAuthSettings,
+    RetrieverService,
+    ServiceSettings,
+    SystemService,
+    variables_in,
 )
 from ragforge.config.trust import Trust, find_trust, list_trusted, resolve_folder, revoke, trust
 
@@ -39,14 +46,18 @@ __all__ = [
     "GenerateSettings",
     "JudgeSettings",
     "ModelSettings",
+    "OAuthSettings",
     "PoolSettings",
     "PromptSettings",
     "RefreshSettings",
     "RetrieveSettings",
+    "RetrieverService",
     "Section",
+    "ServiceSettings",
     "Setting",
     "Settings",
     "SettingsFile",
+    "SystemService",
     "Trust",
     "each_setting",
     "find_trust",
@@ -58,4 +69,5 @@ __all__ = [
     "revoke",
     "trust",
     "values_of",
+    "variables_in",
 ]

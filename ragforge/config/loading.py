@@ -12,7 +12,15 @@ from typing import Any, Final, get_args
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from ragforge.config.sections import AnyFileMaySet, Section, Settings
+from ragforge.config.section import Section
+from ragforge.config.sections import AnyFileMaySet, Settings
+from ragforge.config.services import (
+    SERVICE_SECTIONS,
+    RetrieverService,
+    ServiceSettings,
+    SystemService,
+    check_service_name,
+)
 from ragforge.config.trust import digest_of, find_trust
 from ragforge.errors import ConfigError, did_you_mean
 
@@ -154,7 +162,7 @@ def _nothing(_: SettingsFile) -> None:
 def each_setting(*sections: str) -> Iterator[Setting]:
     """Yield the settings of the named sections, of all where none is named."""
     for section, group in Settings.model_fields.items():
-        if sections and section not in sections:
+        if section in SERVICE_SECTIONS or (sections and section not in sections):
             continue
         assert isinstance(group.default, Section)
         for field, info in type(group.default).model_fields.items():
@@ -232,11 +240,22 @@ def needing_trust(values: Mapping[str, object]) -> list[Setting]:
     Args:
         values: By `section.field`.
     """
-    return [
+    named = [
         setting
         for setting in each_setting()
         if setting.key in values and setting.needs_trust(values[setting.key])
     ]
+    return [*named, *map(_service_setting, filter(_is_service, values))]
+
+
+def _is_service(key: str) -> bool:
+    return key.partition(".")[0] in SERVICE_SECTIONS
+
+
+def _service_setting(key: str) -> Setting:
+    """Return a service as a setting; as nobody marked it, a file must be trusted to name one."""
+    section, _, name = key.partition(".")
+    return Setting(section, name, key, "", FieldInfo(annotation=None, default=None))
 
 
 def values_of(file: SettingsFile) -> dict[str, object]:
@@ -258,7 +277,10 @@ def values_of(file: SettingsFile) -> dict[str, object]:
                 f"{file.shown}: {section}: expected a section in brackets, got {repr(group)[:80]}"
             )
         for field, value in group.items():
-            _check(f"{section}.{field}", value, known, file.shown)
+            if section in SERVICE_SECTIONS:
+                _check_service(section, field, value, file.shown)
+            else:
+                _check(f"{section}.{field}", value, known, file.shown)
             values[f"{section}.{field}"] = value
     return values
 
@@ -285,9 +307,11 @@ def _validated(given: Mapping[str, _Given]) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"][:2])
-        explained = first["msg"].removeprefix("Value error, ")
-        message = explained[0].lower() + explained[1:]
+        message = _explained(first["msg"])
         source = given[key].source if key in given else "settings"
+        if _is_service(key):  # Whose texts may be secrets that do not belong there.
+            where = ".".join(str(part) for part in first["loc"])
+            raise ConfigError(f"{source}: {where}: {message}") from None
         shown = _CREDENTIALS.sub("//…@", repr(first["input"]))[:_LONGEST_VALUE]
         raise ConfigError(f"{source}: {key}: {message}, got {shown}{_near(key, first)}") from error
 
@@ -297,6 +321,29 @@ def _near(key: str, error: Mapping[str, Any]) -> str:
     setting = next((setting for setting in each_setting() if setting.key == key), None)
     words = [] if setting is None else [word for word in setting.words if len(word) > 1]
     return did_you_mean(str(error["input"]), words)
+
+
+def _explained(message: str) -> str:
+    text = message.removeprefix("Value error, ")
+    return text[0].lower() + text[1:]
+
+
+def _check_service(section: str, name: str, value: object, file_name: str) -> None:
+    """Refuse a service without a proper name, and keys that it does not have."""
+    key = f"{section}.{_plain(name)}"
+    try:
+        check_service_name(name)
+    except ValueError as error:
+        raise ConfigError(f"{file_name}: {key}: {error}") from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{file_name}: {key}: expected a section in brackets: [{key}]")
+    kind: type[ServiceSettings] = RetrieverService if section == "retrievers" else SystemService
+    for field in value:
+        if field not in kind.model_fields:
+            near = difflib.get_close_matches(field, kind.model_fields, n=1, cutoff=0)
+            raise ConfigError(
+                f"{file_name}: unknown key {key}.{_plain(field)}; did you mean {near[0]}?"
+            )
 
 
 def _check(key: str, value: object, known: set[str], file_name: str) -> None:

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from ragforge.config.section import PositiveFloat, PositiveInt, Section
+from ragforge.config.services import RetrieverService, ServiceName, SystemService
 
 T = TypeVar("T")
 
 _OWN_FIELDS = {"model", "messages", "response_format", "stream", "n"}
 """Of a request's body: those that ragforge fills itself."""
-PositiveInt = Annotated[int, Field(gt=0)]
-PositiveFloat = Annotated[float, Field(gt=0)]
 
 
 def _any(_: object) -> bool:
@@ -119,14 +120,6 @@ def _check_shares(value: tuple[str, ...]) -> tuple[str, ...]:
 Shares = Annotated[
     tuple[str, ...], BeforeValidator(_split_at_commas), AfterValidator(_check_shares)
 ]
-
-
-class Section(BaseModel):
-    """Base of the groups of settings; field docstrings become help and schema."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
-    )
 
 
 def flag(name: str) -> dict[str, str]:
@@ -385,3 +378,7 @@ class Settings(Section):
     evaluate: EvaluateSettings = EvaluateSettings()
     refresh: RefreshSettings = RefreshSettings()
     prompts: PromptSettings = PromptSettings()
+    retrievers: dict[ServiceName, RetrieverService] = Field(default_factory=dict)
+    """Retrievers that are asked over HTTP, by name."""
+    systems: dict[ServiceName, SystemService] = Field(default_factory=dict)
+    """RAG systems that are asked over HTTP, by name."""

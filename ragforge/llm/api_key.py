@@ -1,18 +1,13 @@
 """An API key, and how to keep it out of whatever an endpoint echoes."""
 
-import base64
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ragforge.llm.chat import ChatReply, Numeral
+from ragforge.masking import SHORTEST, Mask
 
-_MASK: Final = "[key]"
 _RAW_SHOWN: Final = 2000
 _MESSAGE_SHOWN: Final = 500
-_SHORTEST: Final = 8
-"""Shorter keys are placeholders that local servers want, such as "none" or "EMPTY"."""
 _PLACEHOLDERS: Final = frozenset(
     {
         "api-key",
@@ -27,38 +22,25 @@ _PLACEHOLDERS: Final = frozenset(
     }
 )
 """Longer ones, by the manuals of servers that check none; texts may well hold such words."""
-_ESCAPES: Final = ("\\", "%", "&#")
-_PACKED_LEAST: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A key, and how to keep it out of whatever an endpoint echoes.
+    """A key, and how to keep it out of whatever an endpoint echoes; see `Mask`.
 
-    It is known as it is, escaped as JSON, addresses and HTML do it, and in base64 at any place of
-    a longer text. An endpoint that wants to hide it in its replies has other ways.
+    Shorter keys than 8 characters are placeholders that local servers want, such as "none".
     """
 
-    key: str
-    _packed: tuple[str, ...] = field(init=False, repr=False)
-    _escaped: re.Pattern[str] | None = field(init=False, repr=False)
+    key: str = field(repr=False)
+    _mask: Mask | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        known = len(self.key) >= _SHORTEST and self.key.lower() not in _PLACEHOLDERS
-        escaped = "".join(map(_any_form, self.key))
-        object.__setattr__(self, "_escaped", re.compile(escaped) if known else None)
-        object.__setattr__(self, "_packed", tuple(_in_base64(self.key)) if known else ())
+        known = len(self.key) >= SHORTEST and self.key.lower() not in _PLACEHOLDERS
+        object.__setattr__(self, "_mask", Mask(self.key) if known else None)
 
     def mask(self, text: str) -> str:
         """Return a text without the key."""
-        if self._escaped is None:
-            return text
-        for form in (self.key, *self._packed):
-            text = text.replace(form, _MASK)
-        # The pattern takes longer than all else, and hardly any text needs it.
-        if any(sign in text for sign in _ESCAPES):
-            return self._escaped.sub(_MASK, text)
-        return text
+        return text if self._mask is None else self._mask.apply(text)
 
     def mask_reply(self, reply: ChatReply) -> ChatReply:
         """Return a reply without the key in any of its fields."""
@@ -86,24 +68,3 @@ class Secret:
     def _of_numeral(self, numeral: Numeral) -> Numeral:
         kept = tuple((self.mask(token), value) for token, value in numeral.logprobs)
         return replace(numeral, logprobs=kept)
-
-
-def _any_form(character: str) -> str:
-    """Return a pattern of what a character may be written as."""
-    code = f"{ord(character):02x}"
-    return (
-        rf"(?:\\{{0,3}}{re.escape(character)}|\\{{1,4}}u00(?i:{code})|%(?i:{code})"
-        rf"|&#(?:0{{0,4}}{ord(character)}|[xX]0{{0,4}}(?i:{code}));)"
-    )
-
-
-def _in_base64(key: str) -> Iterator[str]:
-    """Yield the forms of the key in base64, wherever in a longer text it begins."""
-    for before in range(3):
-        whole = (before + len(key)) // 3 * 3 - before
-        coded = base64.b64encode(b"\0" * before + key[:whole].encode())
-        # The first of them depend on what stands before the key.
-        form = coded[(4 if before else 0) :].decode("ascii")
-        if len(form) >= _PACKED_LEAST:
-            yield form
-            yield form.replace("+", "-").replace("/", "_")

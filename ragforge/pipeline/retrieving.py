@@ -317,6 +317,7 @@ def _started(
             note=note,
             timeout_s=timeout_s,
             texts=texts,
+            services=job.settings.retrievers,
         )
         started.append(_RetrieverAtWork(name, spec, retriever, known, texts))
     return started
@@ -353,6 +354,12 @@ async def _at_once(started: Sequence[_RetrieverAtWork], queries: Sequence[Query]
         observer(Event("stage.end", stage="retrieve", numbers=numbers))
 
 
+def _concurrency(spec: str, settings: Settings) -> int:
+    """Return how many queries a retriever is asked at once."""
+    service = settings.retrievers.get(without_reranking(spec)[0])
+    return (service and service.concurrency) or settings.model.concurrency
+
+
 async def _asked(
     each: _RetrieverAtWork, queries: Sequence[Query], settings: Settings, observer: Observer
 ) -> None:
@@ -369,7 +376,7 @@ async def _asked(
             each.retriever,
             name=each.name,
             k=settings.retrieve.k,
-            workers=Workers(settings.model.concurrency, observer),
+            workers=Workers(_concurrency(each.spec, settings), observer),
             keep=keep,
         )
         each.is_whole = True

@@ -15,7 +15,7 @@ from ragforge.errors import CallError, UsageError
 from ragforge.files.field_names import ANSWER, IN_CONTEXT, normal_name
 from ragforge.files.text import is_unicode
 from ragforge.http_service import Service
-from ragforge.plugins import call, construct, find, method_of, parameters_of
+from ragforge.plugins import call, construct, method_of, parameters_of
 from ragforge.records import Chunk
 from ragforge.retrieval import Answerer, ContextPassage, SystemAnswer
 from ragforge.retrieval.frameworks import answer_of, ask_of
@@ -28,8 +28,6 @@ from ragforge.retrieval.object_fields import (
     values_of,
 )
 
-GROUP = "systems"
-BUILT_IN = ("http:URL",)
 _METHODS = ("aanswer", "answer", "ainvoke", "invoke", "aquery", "query")
 """Names under which systems answer, in order of preference; the query is the argument."""
 _ADVICE = "write a function f(query) in the module and name that"
@@ -43,26 +41,6 @@ _ERRORS = ("error", "errors", "exception")
 _MESSAGES = ("messages",)
 _PARTS = (*TEXTS, "quote", "passage", "snippet")
 _DOCUMENTS = ("doc_id", "document_id", "source", "file_path", "file_name", "document")
-
-
-def make_answerer(spec: str, chunks: Iterable[Chunk] = (), *, timeout_s: float = 120.0) -> Answerer:
-    """Return the RAG system that a spec names.
-
-    Args:
-        spec: An address (`https://…`, also written `http:https://…`), `package.module:attribute`,
-            or the name of an entry point in `ragforge.retrieval`.
-        chunks: The corpus, for a class that wants it.
-        timeout_s: What one answer may take.
-
-    Raises:
-        UsageError: There is no such system, or it cannot be loaded.
-    """
-    if spec.startswith(("http:", "https:")):
-        from ragforge.http_service import parse_address
-
-        return HttpSystem(parse_address(spec, "system"), timeout_s=timeout_s)
-
-    return adapt(find(GROUP, spec, BUILT_IN), spec, chunks, timeout_s=timeout_s)
 
 
 class HttpSystem:

@@ -1,9 +1,10 @@
 """Making the retriever that a spec names: a built-in one, or one of the user's."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from ragforge.errors import ConfigError, UsageError
 from ragforge.records import Chunk
@@ -11,6 +12,7 @@ from ragforge.retrieval import Embedder, Retriever
 from ragforge.retrieval.object_fields import Note, ignore_note
 
 if TYPE_CHECKING:
+    from ragforge.config import RetrieverService
     from ragforge.retrieval.local_models import LocalModel
     from ragforge.retrieval.local_vectors import LocalVectors
     from ragforge.retrieval.retrieved_texts import RetrievedTexts
@@ -21,6 +23,7 @@ FUSED = "+"
 """Between retrievers whose rankings are fused, as in `bm25+minilm`."""
 RERANKED = ">"
 """Between a retriever and the local model that ranks its top anew, as in `bm25>minilm`."""
+_NO_SERVICES: "Final[Mapping[str, RetrieverService]]" = MappingProxyType({})
 _LOCAL = frozenset({"minilm", "static"})
 _SINGLE = frozenset(name for name in BUILT_IN if not name.endswith("URL"))
 
@@ -52,27 +55,29 @@ def make_retriever(
     note: Note = ignore_note,
     timeout_s: float = 30.0,
     texts: "RetrievedTexts | None" = None,
+    services: "Mapping[str, RetrieverService]" = _NO_SERVICES,
 ) -> Retriever:
     """Return the retriever that a spec names.
 
     Args:
         spec: `bm25`, `chargram`, `minilm`, `static`, `dense`, an address (`https://…`, also written
-            `http:https://…`), `package.module:attribute`, or the name of an entry point in
-            `ragforge.retrievers`. Built-in ones with `+` between them are fused; any of these, `>`
-            and a local model has its top ranked anew by that.
+            `http:https://…`), the name of a service, `package.module:attribute`, or the name of
+            an entry point in `ragforge.retrievers`. Built-in ones with `+` between them are fused;
+            any of these, `>` and a local model has its top ranked anew by that.
         chunks: The corpus; read once, not at all if the spec is wrong.
         embedder: For `dense`; None where no embedding model is set.
         folder: Where vectors of local models are kept; None keeps none.
         timeout_s: What one query may take at an address or with a user's object.
         note: Told once of each oddity in the results of somebody else's retriever.
         texts: Takes what such a retriever gives that is no chunk, see `ResultReader`.
+        services: Those of the settings, by name.
 
     Raises:
         UsageError: There is no such retriever, or it cannot be loaded.
         ConfigError: `dense` without an embedder, or a local model that is not installed.
         DataError: Two chunks have one id.
     """
-    needs = _Needs(chunks, embedder, folder, note, timeout_s, texts)
+    needs = _Needs(chunks, embedder, folder, note, timeout_s, texts, services)
     first, model = without_reranking(spec)
     if model:
         return _reranked(_renamed(spec, first), _local(model, spec), needs)
@@ -92,6 +97,7 @@ class _Needs:
     note: Note
     timeout_s: float
     texts: "RetrievedTexts | None"
+    services: "Mapping[str, RetrieverService]"
 
     def made(self, spec: str, corpus: Iterable[Chunk]) -> Retriever:
         """Return another retriever over the corpus, which was read."""
@@ -103,6 +109,7 @@ class _Needs:
             note=self.note,
             timeout_s=self.timeout_s,
             texts=self.texts,
+            services=self.services,
         )
 
 
@@ -153,15 +160,31 @@ def _users(spec: str, needs: _Needs) -> Retriever:
             note=needs.note,
             texts=needs.texts,
         )
-    from ragforge.plugins import find
+    from ragforge.plugins import HandedOver, find
     from ragforge.retrieval.user_retrievers import adapt
 
+    if not isinstance(spec, HandedOver) and spec in needs.services:
+        return _service(spec, needs)
     return adapt(
-        find(GROUP, spec, BUILT_IN),
+        find(GROUP, spec, (*BUILT_IN, *needs.services)),
         spec,
         needs.chunks,
         note=needs.note,
         timeout_s=needs.timeout_s,
+        texts=needs.texts,
+    )
+
+
+def _service(name: str, needs: _Needs) -> Retriever:
+    from ragforge.retrieval.services.retriever import ServiceRetriever
+
+    return ServiceRetriever(
+        name,
+        needs.services[name],
+        needs.chunks,
+        embedder=needs.embedder,
+        timeout_s=needs.timeout_s,
+        note=needs.note,
         texts=needs.texts,
     )
 

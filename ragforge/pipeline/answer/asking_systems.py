@@ -18,8 +18,8 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
 from ragforge.records import Answer, Chunk, Failure, Query
 from ragforge.retrieval import ContextPassage
+from ragforge.retrieval.answerers import make_answerer
 from ragforge.retrieval.object_fields import fold_blanks
-from ragforge.retrieval.rag_systems import make_answerer
 from ragforge.stages.runner import Workers
 from ragforge.stages.systems import AnsweredQuery, ask_system
 
@@ -159,7 +159,9 @@ async def ask_queries(
         return AskingResult(path, len(todo), n_kept, [])
     _refuse_replay(name, len(todo), job.mode)
     chunks = list(dataset.chunks())
-    answerer = make_answerer(spec, chunks, timeout_s=job.settings.model.timeout_s)
+    model, services = job.settings.model, job.settings.systems
+    answerer = make_answerer(spec, chunks, timeout_s=model.timeout_s, services=services)
+    at_once = (spec in services and services[spec].concurrency) or model.concurrency
     keeper = _AnswerSink(dataset, name, known, PassageFinder(chunks), todo, save_every_s)
     try:
         await ask_system(
@@ -167,7 +169,7 @@ async def ask_queries(
             answerer,
             keeper,
             name=name,
-            workers=Workers(job.settings.model.concurrency, job.observer),
+            workers=Workers(at_once, job.observer),
         )
     finally:
         keeper.save()

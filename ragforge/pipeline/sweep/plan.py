@@ -16,6 +16,10 @@ OVERLAPS: Final = ("0",)
 SPLITTERS: Final = ("headings", "recursive")
 RETRIEVERS: Final = ("bm25",)
 TOKENS: Final = ("1000", "2000", "4000")
+OWN_INDEX: Final = (
+    "--retriever {}: has an index of its own, and does not search what is cut here; expected bm25, "
+    "chargram, minilm, static, dense, A+B or pkg.mod:attr"
+)
 _MOST: Final = 1000
 """Configurations of one sweep; beyond it a slip of the keyboard is likelier than patience."""
 _LARGEST: Final = 10_000_000
@@ -79,10 +83,7 @@ def sweep_plan(
             raise UsageError(f"--{name}: expected at least one")
     for retriever in retrievers:
         if retriever.startswith(("http:", "https:")):
-            raise UsageError(
-                f"--retriever {retriever}: has an index of its own, and does not search what is "
-                "cut here; expected bm25, chargram, minilm, static, dense, A+B or pkg.mod:attr"
-            )
+            raise UsageError(OWN_INDEX.format(retriever))
     tops = _tops(tokens, cutoffs)
     cuts = list(dict.fromkeys(_cuts(splitters, sizes, overlaps or OVERLAPS)))
     configurations = tuple(

@@ -47,7 +47,7 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import count_embeddings, embedder_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.retrieving import embed_chunks
-from ragforge.pipeline.sweep.plan import SweepPlan
+from ragforge.pipeline.sweep.plan import OWN_INDEX, SweepPlan
 from ragforge.pipeline.sweep.rankings import (
     RankingRecorder,
     Wanted,
@@ -278,6 +278,7 @@ def _rebuilt(dataset: Dataset) -> list[Document]:
 
 def _begun(dataset: Dataset, plan: SweepPlan, sources: _Sources, settings: Settings) -> _Work:
     """Return the work with what earlier sweeps did."""
+    _refuse_services(plan, settings)
     folder = _folder(dataset)
     make_own_place(dataset.own_place)
     require_own_place(dataset.own_place)
@@ -297,6 +298,18 @@ def _begun(dataset: Dataset, plan: SweepPlan, sources: _Sources, settings: Setti
         if kept is not None:
             work.ranked[item] = kept
     return work
+
+
+def _refuse_services(plan: SweepPlan, settings: Settings) -> None:
+    """Refuse a service of the settings, which does not search what is cut here.
+
+    Raises:
+        UsageError: One is to be tried.
+    """
+    for item in plan.configurations:
+        first = item.retriever.partition(RERANKED)[0]
+        if first in settings.retrievers and not _is_held(item):
+            raise UsageError(OWN_INDEX.format(item.retriever))
 
 
 def _key(item: Configuration, settings: Settings) -> list[object]:

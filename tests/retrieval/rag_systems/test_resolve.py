@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.retrieval.rag_systems import make_answerer
+from ragforge.retrieval.answerers import make_answerer
 
 
 @pytest.mark.parametrize("prefix", ["", "http:"])

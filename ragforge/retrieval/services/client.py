@@ -1,0 +1,503 @@
+"""Asking one service as its settings say: the request, its credentials, its pace and its faults."""
+
+import asyncio
+import email.utils
+import json
+import math
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Protocol
+from urllib.parse import urlencode, urlsplit
+
+from pydantic import JsonValue
+
+from ragforge.config import ServiceSettings
+from ragforge.errors import CallError, ConfigError, EndpointError, UsageError
+from ragforge.http_service import (
+    HttpClient,
+    NoReplyError,
+    Reply,
+    Request,
+    Target,
+    parse_target,
+    read_json,
+)
+from ragforge.masking import SecretValues
+from ragforge.plugins import in_thread
+from ragforge.retrieval.services.dialects import ServicePlan
+from ragforge.retrieval.services.paths import ReplyPath
+from ragforge.retrieval.services.templates import (
+    HOLES,
+    check_holes,
+    escape_in_address,
+    fill,
+    fill_text,
+    holes_of,
+    read_body,
+    variables_of,
+)
+from ragforge.retrieval.services.tokens import TokenSource
+
+_BUSY: Final = frozenset({429, 502, 503, 504})
+_UNAUTHORIZED: Final = 401
+_FIRST_WAIT_S: Final = 1.0
+_SHOWN: Final = 200
+_ADDRESS: Final = re.compile(r"((?i:https?://)[^/?]*|\$\{\w+\})(/[^?]*)?(\?.*)?")
+_LONGEST_STATED_S: Final = 86_400.0
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request with its reply, without anything secret: fit to be shown and recorded.
+
+    Args:
+        method, address, headers, body: Of the request, with `${VARIABLE}` where a secret stood.
+        status: Of the reply.
+        content_type: Of the reply, in lower case and without its parameters.
+        text: The body of the reply.
+        duration_s: Until all of it was there.
+    """
+
+    method: str
+    address: str
+    headers: Mapping[str, str]
+    body: JsonValue
+    status: int
+    content_type: str
+    text: str
+    duration_s: float
+
+    @property
+    def start(self) -> str:
+        """The start of the reply, for failure records."""
+        return self.text[:_SHOWN]
+
+
+class OnExchange(Protocol):
+    """Is told of each request with its reply, whatever its status."""
+
+    def __call__(self, exchange: Exchange, /) -> None:
+        """Take an exchange."""
+
+
+def _pass_over(_: Exchange) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """What is sent, with its holes.
+
+    Args:
+        url: With what its dialect adds.
+        method: GET or POST.
+        headers, params: By name.
+        body: Parsed.
+    """
+
+    url: str
+    method: str
+    headers: Mapping[str, JsonValue]
+    params: Mapping[str, JsonValue]
+    body: JsonValue
+
+    @property
+    def parts(self) -> dict[str, JsonValue]:
+        """All of it, by the name of the setting."""
+        parts: dict[str, JsonValue] = {"url": self.url}
+        parts |= {f"headers.{name}": value for name, value in self.headers.items()}
+        parts |= {f"params.{name}": value for name, value in self.params.items()}
+        return {**parts, "body": self.body}
+
+
+class ServiceClient:
+    """Asks one service.
+
+    Args:
+        where: Its name in messages: the section of the settings.
+        service: Its settings.
+        plan: Its dialect with what the settings change, see `plan_of`.
+        timeout_s: Of one request, where the settings do not say.
+        environment: Variables; those of the process where None.
+        sleep: Waits for so many seconds.
+
+    Raises:
+        ConfigError: A variable is not set or cannot be sent, a hole or a path is none, or nothing
+            asks for the query.
+        UsageError: The address cannot be used.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        service: ServiceSettings,
+        plan: ServicePlan,
+        *,
+        timeout_s: float,
+        environment: Mapping[str, str] | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.where = where
+        self._service = service
+        self._template = _template(where, service, plan)
+        self._variables, self.secrets = _environment(
+            where, self._template, service, os.environ if environment is None else environment
+        )
+        self._http = HttpClient(service.timeout_s or timeout_s)
+        self._pace = _Pace(service.concurrency, service.requests_per_minute, sleep)
+        self._sleep = sleep
+        self._error = ReplyPath(plan.error, f"{where}.error")
+        self._tokens = (
+            TokenSource(service.oauth, f"{where}.oauth", self._variables, self._http, self.secrets)
+            if service.oauth
+            else None
+        )
+        self._target({})  # An address that cannot be used is told before any query.
+
+    def __repr__(self) -> str:
+        return f"ServiceClient({self.where!r}, {self._template.url!r})"
+
+    @property
+    def holes(self) -> set[str]:
+        """The names of the holes that are filled for each query."""
+        return {hole for part in self._template.parts.values() for hole in holes_of(part)}
+
+    async def ask(
+        self, values: Mapping[str, JsonValue], on_exchange: OnExchange = _pass_over
+    ) -> Exchange:
+        """Return a good reply, tried again where the service was busy.
+
+        Args:
+            values: What fills the holes.
+            on_exchange: Told of each attempt.
+
+        Raises:
+            CallError: There was none.
+            EndpointError: The credentials are not taken: every query would fail alike.
+        """
+        refused, attempt = "", 1
+        while True:
+            token = await self._tokens.token(refused) if self._tokens else ""
+            try:
+                async with self._pace.turn():
+                    answered = await self._sent(values, token)
+            except NoReplyError as error:
+                if attempt == self._service.max_attempts:
+                    raise
+                await self._wait(attempt, None, str(error))
+                attempt += 1
+                continue
+            on_exchange(answered.exchange)
+            status = answered.reply.status
+            if status == _UNAUTHORIZED and token and not refused:
+                refused = token
+            elif status in _BUSY and attempt < self._service.max_attempts:
+                asked_s = _retry_after_s(answered.reply.headers)
+                await self._wait(attempt, asked_s, f"status {status}: {answered.exchange.start!r}")
+                attempt += 1
+            else:
+                self._refuse_status(answered.reply, answered.exchange)
+                return answered.exchange
+
+    def json(self, exchange: Exchange) -> object:
+        """Return the JSON of a reply that tells of no error.
+
+        Raises:
+            CallError: It is none, or tells of one.
+        """
+        if _is_html(exchange):
+            raise CallError(
+                "invalid",
+                f"{self.where}: the reply is a page of HTML and not JSON, of a proxy or a login: "
+                f"{exchange.start!r}",
+                exchange.start,
+            )
+        try:
+            value = read_json(exchange.text)
+        except ValueError as error:
+            raise CallError(
+                "invalid",
+                f"{self.where}: the reply is not JSON: {exchange.start!r} ({error})",
+                exchange.start,
+            ) from error
+        self.refuse_error(value, exchange)
+        return value
+
+    def refuse_error(self, value: object, exchange: Exchange) -> None:
+        """Refuse a reply that tells of an error, whatever its status.
+
+        Raises:
+            CallError: It does.
+        """
+        if error := self._error.find(value):
+            told = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+            message = f"{self.where}: the reply tells of an error: {told[:_SHOWN]}"
+            raise CallError("error", message, exchange.start)
+
+    async def _sent(self, values: Mapping[str, JsonValue], token: str) -> "_Answered":
+        request = self._request(values, token)
+        begun = time.monotonic()
+        try:
+            reply = await in_thread(partial(self._http.send, request))
+        except NoReplyError as error:
+            raise NoReplyError(error.kind, self._told(str(error))) from None
+        except CallError as error:
+            raise CallError(error.kind, self._told(str(error))) from None
+        duration_s = time.monotonic() - begun
+        return _Answered(reply, self._exchange(values, reply, duration_s))
+
+    def _request(self, values: Mapping[str, JsonValue], token: str) -> Request:
+        headers = {
+            name: fill_text(str(value), {}, self._variables)
+            for name, value in self._template.headers.items()
+        }
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        body = fill(self._template.body, values, self._variables)
+        content = None if body is None else json.dumps(body).encode("ascii")
+        return Request(self._target(values), self._template.method, headers, content)
+
+    def _target(self, values: Mapping[str, JsonValue]) -> Target:
+        try:
+            target = parse_target(self._address(values, self._variables), self.where)
+        except UsageError:  # Whose message repeats what may be secret.
+            raise ConfigError(
+                f"{self.where}.url = {self._template.url!r}: is no address once it is filled in; "
+                "expected http://HOST[:PORT]/PATH or https://…, without a user or password"
+            ) from None
+        return replace(target, shown=self.where)
+
+    def _address(self, values: Mapping[str, JsonValue], variables: Mapping[str, str]) -> str:
+        url = fill_text(self._template.url, values, variables, escape_in_address)
+        params = {
+            name: _as_parameter(fill(value, values, variables))
+            for name, value in self._template.params.items()
+        }
+        given = {name: value for name, value in params.items() if value is not None}
+        if not given:
+            return url
+        return f"{url}{'&' if urlsplit(url).query else '?'}{urlencode(given)}"
+
+    def _exchange(
+        self, values: Mapping[str, JsonValue], reply: Reply, duration_s: float
+    ) -> Exchange:
+        # The same templates with the names of variables in the place of what they hold.
+        names = {name: f"${{{name}}}" for name in self._variables}
+        headers = {name: str(value) for name, value in self._template.headers.items()}
+        if self._tokens is not None:
+            headers["Authorization"] = "Bearer [token of oauth]"
+        return Exchange(
+            method=self._template.method,
+            address=self._shown_address(values, names),
+            headers=headers,
+            body=fill(self._template.body, values, names),
+            status=reply.status,
+            content_type=reply.headers.get("content-type", "").partition(";")[0].strip().lower(),
+            text=self.secrets.mask(reply.body.decode("utf-8", "replace")),
+            duration_s=duration_s,
+        )
+
+    def _shown_address(self, values: Mapping[str, JsonValue], names: Mapping[str, str]) -> str:
+        text = self._address(values, names)
+        for name in names.values():
+            text = text.replace(escape_in_address(name), name)
+        return text
+
+    async def _wait(self, attempt: int, asked_s: float | None, why: str) -> None:
+        wait_s = asked_s if asked_s is not None else _FIRST_WAIT_S * 2 ** (attempt - 1)
+        if wait_s > self._service.max_wait_s:
+            raise CallError(
+                "error",
+                f"{self._told(why)}; it asks to wait {wait_s:g} s, and max_wait_s is "
+                f"{self._service.max_wait_s:g}",
+            )
+        self._pace.hold(wait_s)
+        await self._sleep(wait_s)
+
+    def _refuse_status(self, reply: Reply, exchange: Exchange) -> None:
+        status = reply.status
+        if 200 <= status < 300:
+            return
+        start = self.secrets.mask_message(exchange.start)
+        if 300 <= status < 400:
+            location = self.secrets.mask_message(reply.location[:_SHOWN])
+            raise CallError(
+                "error",
+                f"{self.where}: status {status}, a redirect to {location!r}; redirects are not "
+                "followed, name the final address",
+                start,
+            )
+        if status == _UNAUTHORIZED:
+            raise EndpointError(
+                f"{self.where}: status 401: the service does not take {self._credentials()}: "
+                f"{start!r}"
+            )
+        advice = "; requests_per_minute and concurrency ask less at once" if status == 429 else ""
+        raise CallError("error", f"{self.where}: status {status}: {start!r}{advice}", start)
+
+    def _credentials(self) -> str:
+        names = ", ".join(f"${{{name}}}" for name in sorted(self._variables))
+        if self._tokens is not None:
+            return "the token of its oauth"
+        return f"what is sent of {names}" if names else "a request without credentials"
+
+    def _told(self, message: str) -> str:
+        text = self.secrets.mask_message(message)
+        return text if text.startswith(self.where) else f"{self.where}: {text}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    reply: Reply
+    exchange: Exchange
+
+
+class _Pace:
+    """Lets so many requests go at once and so many a minute."""
+
+    def __init__(self, at_once: int | None, per_minute: float | None, sleep: Sleep) -> None:
+        self._places = asyncio.Semaphore(at_once) if at_once else None
+        self._between_s = 60 / per_minute if per_minute else 0.0
+        self._sleep = sleep
+        self._next_s = 0.0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a place."""
+        if self._places is None:
+            await self._wait()
+            yield
+            return
+        async with self._places:
+            await self._wait()
+            yield
+
+    def hold(self, wait_s: float) -> None:
+        """Let no other request go for so long."""
+        now_s = asyncio.get_running_loop().time()
+        self._next_s = max(self._next_s, now_s + wait_s)
+
+    async def _wait(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        begins_s = max(now_s, self._next_s)
+        self._next_s = begins_s + self._between_s
+        if begins_s > now_s:
+            await self._sleep(begins_s - now_s)
+
+
+def _template(where: str, service: ServiceSettings, plan: ServicePlan) -> _Template:
+    body = read_body(plan.body, f"{where}.body")
+    template = _Template(
+        url=_completed(service.url, plan.address),
+        method=service.method or ("GET" if body is None else "POST"),
+        headers={**_own_headers(body), **plan.headers},
+        params=plan.params,
+        body=body,
+    )
+    for name, part in template.parts.items():
+        is_header = name.startswith("headers.")
+        check_holes(part, f"{where}.{name}", frozenset() if is_header else frozenset(HOLES))
+    if template.method == "GET" and body is not None:
+        raise ConfigError(f"{where}: a GET has no body; params go with it")
+    holes = {hole for part in template.parts.values() for hole in holes_of(part)}
+    if not holes & {"query", "vector"}:
+        raise ConfigError(
+            f"{where}: nothing asks for {{query}}: expected it in url, params or body; each query "
+            "would be the same request"
+        )
+    return template
+
+
+def _own_headers(body: JsonValue) -> dict[str, JsonValue]:
+    headers: dict[str, JsonValue] = {
+        "Accept": "application/json, text/event-stream",
+        "User-Agent": "ragforge",
+    }
+    return headers if body is None else {"Content-Type": "application/json", **headers}
+
+
+def _completed(url: str, address: str) -> str:
+    """Return an address whose path, if it is the beginning of a dialect's, is all of that."""
+    parts = _ADDRESS.fullmatch(url)
+    if not address or parts is None:
+        return url
+    base, path, query = parts.groups("")
+    return f"{base}{address}{query}" if address.startswith(f"{path.rstrip('/')}/") else url
+
+
+def _environment(
+    where: str, template: _Template, service: ServiceSettings, environment: Mapping[str, str]
+) -> tuple[dict[str, str], SecretValues]:
+    """Return the variables that a service needs, and which of them are secret.
+
+    All are, but for one of the address: texts name hosts.
+    """
+    parts = template.parts
+    if service.oauth is not None:
+        parts |= {f"oauth.{name}": value for name, value in service.oauth.model_dump().items()}
+    variables: dict[str, str] = {}
+    secrets = SecretValues()
+    for part, value in parts.items():
+        for name in sorted(variables_of(value)):
+            variables[name] = _variable(f"{where}.{part}", name, environment)
+            if part not in ("url", "oauth.token_url") or _is_in_query(value, name):
+                secrets.add(variables[name])
+    return variables, secrets
+
+
+def _variable(where: str, name: str, environment: Mapping[str, str]) -> str:
+    """Return a variable; what it holds is in no message."""
+    value = environment.get(name, "")
+    if not value:
+        state = "is empty" if name in environment else "is not set"
+        raise ConfigError(f"{where}: the variable {name} of the environment {state}")
+    if ".headers." in where and not (value.isascii() and value.isprintable()):
+        raise ConfigError(
+            f"{where}: the variable {name} of the environment holds a line break or another "
+            "character that no header can have"
+        )
+    return value
+
+
+def _is_in_query(template: JsonValue, name: str) -> bool:
+    """Whether a variable stands in the query of an address, where keys are, and no host."""
+    return isinstance(template, str) and name in variables_of(template.partition("?")[2])
+
+
+def _as_parameter(value: JsonValue) -> str | None:
+    match value:
+        case None | str():
+            return value
+    return json.dumps(value)
+
+
+def _is_html(exchange: Exchange) -> bool:
+    text = exchange.text[:_SHOWN].lstrip().lower()
+    return exchange.content_type == "text/html" or text.startswith(("<!doctype", "<html"))
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a reply asks to wait; None where it does not say."""
+    value = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(value)
+    except ValueError:
+        then, now = _timestamp(value), _timestamp(headers.get("date", ""))
+        if then is None:
+            return None
+        seconds = then - (time.time() if now is None else now)
+    return min(max(0.0, seconds), _LONGEST_STATED_S) if math.isfinite(seconds) else None
+
+
+def _timestamp(date: str) -> float | None:
+    try:
+        return email.utils.parsedate_to_datetime(date).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,222 @@
+"""A RAG system that settings describe: its answer by paths, or piece by piece out of a stream."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ragforge.config import SystemService
+from ragforge.errors import CallError
+from ragforge.files.text import is_unicode
+from ragforge.http_service import read_json
+from ragforge.retrieval import ContextPassage, SystemAnswer
+from ragforge.retrieval.object_fields import document_names_of
+from ragforge.retrieval.rag_systems import read_answer
+from ragforge.retrieval.services.client import Exchange, OnExchange, ServiceClient
+from ragforge.retrieval.services.dialects import ServicePlan, plan_of
+from ragforge.retrieval.services.paths import ReplyPath, describe
+from ragforge.retrieval.services.retriever import pass_over
+from ragforge.retrieval.services.streams import DONE, MIME, StreamEvent, each_event
+
+_ERROR_EVENT: Final = "error"
+
+
+class ServiceSystem:
+    """Asks a RAG system that settings describe.
+
+    Args:
+        name: Of the service in the settings.
+        service: Its settings.
+        client: Sends the requests; made of the settings where None.
+        timeout_s: Of one request, where the settings do not say.
+
+    Raises:
+        ConfigError: The settings cannot be used, see `ServiceClient`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        service: SystemService,
+        *,
+        client: ServiceClient | None = None,
+        timeout_s: float = 120.0,
+    ) -> None:
+        where = f"systems.{name}"
+        plan = plan_of(service)
+        self.client = client or ServiceClient(where, service, plan, timeout_s=timeout_s)
+        self._reader = _AnswerReader(where, plan, self.client)
+
+    async def answer(self, query: str, on_exchange: OnExchange = pass_over) -> SystemAnswer:
+        """Return the answer of the service.
+
+        Raises:
+            CallError: `error` where no good reply came, `invalid` where it cannot be read.
+            EndpointError: Its credentials are not taken.
+        """
+        exchange = await self.client.ask({"query": query}, on_exchange)
+        try:
+            answer = self._reader.read(exchange, query)
+        except CallError as error:
+            raise CallError(error.kind, str(error), error.raw or exchange.start) from error
+        ids = (name for passage in answer.context for name in passage.ids)
+        if not all(map(is_unicode, (answer.text, *ids))):
+            raise CallError(
+                "invalid",
+                f"{self.client.where}: the answer holds half a surrogate pair",
+                exchange.start,
+            )
+        return answer
+
+
+class _AnswerReader:
+    def __init__(self, where: str, plan: ServicePlan, client: ServiceClient) -> None:
+        self._where = where
+        self._client = client
+        self._answer = ReplyPath(plan.answer, f"{where}.answer")
+        self._contexts = ReplyPath(plan.contexts, f"{where}.contexts")
+        self._delta = ReplyPath(plan.delta, f"{where}.delta")
+        self._echo = ReplyPath(plan.echo, f"{where}.echo")
+        self._id = ReplyPath(plan.id, f"{where}.id")
+        self._text = ReplyPath(plan.text, f"{where}.text")
+        self._document = ReplyPath(plan.document, f"{where}.document")
+
+    def read(self, exchange: Exchange, query: str) -> SystemAnswer:
+        """Return the answer of a reply.
+
+        Raises:
+            CallError: It holds none.
+        """
+        if exchange.content_type == MIME:
+            return self._of_stream(exchange)
+        value = self._client.json(exchange)
+        echoed = self._echo.find(value)
+        if isinstance(echoed, str) and echoed.split() != query.split():
+            raise CallError(
+                "invalid",
+                f"{self._where}: the reply is for another query: {echoed[:80]!r} where "
+                f"{query[:80]!r} was asked",
+            )
+        if not self._answer:
+            answer = read_answer(value, self._where, exchange.start)
+            return SystemAnswer(answer.text, self._passages(value)) if self._contexts else answer
+        text = self._answer.scalar(value)
+        if text is None:
+            raise CallError(
+                "invalid",
+                f"{self._answer.where} = {self._answer.expression!r}: matches nothing in the "
+                f"reply, which is {describe(value)}",
+            )
+        return SystemAnswer(text, self._passages(value))
+
+    def _of_stream(self, exchange: Exchange) -> SystemAnswer:
+        answer = _Streamed()
+        for event in each_event(exchange.text):
+            if event.data == DONE:
+                answer.is_open = False
+                break
+            self._take(answer, self._value(event, exchange))
+        if answer.is_open:
+            raise CallError("invalid", f"{self._where}: the stream broke off before its end")
+        if answer.whole is None and not answer.pieces:
+            raise CallError(
+                "invalid",
+                f"{self._where}: no event of the stream holds a piece of an answer; "
+                f"{self._where}.delta says where in an event it stands",
+            )
+        text = "".join(answer.pieces) if answer.whole is None else answer.whole
+        return SystemAnswer(text, answer.context)
+
+    def _take(self, answer: "_Streamed", value: object) -> None:
+        """Take what one event holds."""
+        if isinstance(value, str):
+            answer.pieces.append(value)
+            return
+        if isinstance(value, Mapping) and "choices" in value:
+            answer.is_open = not _is_finished(value)
+        delta, whole = self._delta.find(value), self._whole(value)
+        if isinstance(delta, str):
+            answer.pieces.append(delta)
+        elif isinstance(whole, str):
+            answer.whole = whole
+        answer.context = self._passages(value) or self._usual_passages(value) or answer.context
+
+    def _whole(self, value: object) -> object:
+        if self._answer:
+            return self._answer.find(value)
+        return value.get("answer") if isinstance(value, Mapping) else None
+
+    def _usual_passages(self, value: object) -> tuple[ContextPassage, ...]:
+        """Return the passages of an event where no path says where they stand."""
+        if self._contexts or self._answer or not isinstance(value, Mapping):
+            return ()
+        return read_answer({**value, "answer": ""}, self._where).context
+
+    def _value(self, event: StreamEvent, exchange: Exchange) -> object:
+        """Return the JSON of an event, or its text where it is none.
+
+        Raises:
+            CallError: It tells of an error, or is half of what it should be.
+        """
+        if event.name == _ERROR_EVENT:
+            raise CallError(
+                "error", f"{self._where}: the stream tells of an error: {event.data[:200]}"
+            )
+        try:
+            value = read_json(event.data)
+        except ValueError as error:
+            if event.data.startswith(("{", "[")):
+                raise CallError(
+                    "invalid", f"{self._where}: the stream broke off within an event"
+                ) from error
+            return event.data
+        self._client.refuse_error(value, exchange)
+        # A plain text may be a number, and is one piece among others.
+        return value if isinstance(value, Mapping | list | str) else event.data
+
+    def _passages(self, value: object) -> tuple[ContextPassage, ...]:
+        if not self._contexts or self._contexts.find(value) is None:
+            return ()
+        return tuple(self._passage(item) for item in self._contexts.listed(value))
+
+    def _passage(self, item: object) -> ContextPassage:
+        if isinstance(item, str):
+            return ContextPassage((item,), (item,), (item,))
+        if not (self._id or self._text or self._document):
+            [passage] = read_answer(("", [item]), self._where).context
+            return passage
+        told = [path.scalar(item) for path in (self._id, self._text, self._document)]
+        ids, texts, names = ((value,) if value else () for value in told)
+        passage = ContextPassage(ids, texts, names or tuple(document_names_of(item)))
+        if not (passage.ids or passage.texts or passage.doc_ids):
+            raise CallError(
+                "invalid",
+                f"{self._where}: the paths id, text and document match nothing in a passage of "
+                f"contexts, which is {describe(item)}",
+            )
+        # Where a passage is known by its document alone, that is the chunk.
+        return passage if ids or texts else ContextPassage(passage.doc_ids[:1], (), passage.doc_ids)
+
+
+@dataclass(slots=True)
+class _Streamed:
+    """An answer while it comes.
+
+    Args:
+        pieces: Of its text.
+        whole: Its text, where an event holds all of it.
+        context: Its passages, as the last event that has any tells them.
+        is_open: Whether more must come.
+    """
+
+    pieces: list[str] = field(default_factory=list)
+    whole: str | None = None
+    context: tuple[ContextPassage, ...] = ()
+    is_open: bool = False
+
+
+def _is_finished(chunk: Mapping[object, object]) -> bool:
+    """Whether a chunk of a chat completion is the last one of its choice."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or not choices:
+        return True
+    return isinstance(choices[0], Mapping) and choices[0].get("finish_reason") is not None

@@ -1,0 +1,236 @@
+"""RAG systems that settings describe: answers with contexts, whole or as a stream of events."""
+
+import json
+
+import pytest
+from scripted_service import Answer
+
+from ragforge.errors import CallError
+from ragforge.retrieval import ContextPassage
+
+
+def stream(*events, ending="\n\n"):
+    """Return server-sent events; what is no text is written as JSON."""
+    lines = [event if isinstance(event, str) else json.dumps(event) for event in events]
+    return Answer(
+        "".join(f"data: {line}{ending}" for line in lines), kind="text/event-stream; charset=utf-8"
+    )
+
+
+def piece(text, finish=None):
+    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}]}
+
+
+def test_an_answer_is_read_by_its_paths(scripted, system, answer):
+    """With what it was written from."""
+    scripted.answer = Answer(
+        {
+            "out": {"text": "Within 30 days."},
+            "refs": [{"cid": "c1", "snip": "thirty days", "src": "returns.md"}],
+        }
+    )
+
+    found = answer(
+        system(answer="out.text", contexts="refs", id="cid", text="snip", document="src")
+    )
+
+    assert found.text == "Within 30 days."
+    assert found.context == (ContextPassage(("c1",), ("thirty days",), ("returns.md",)),)
+    assert scripted.seen[0].json == {"query": "Why?"}
+
+
+def test_without_paths_the_usual_names_are_looked_for(scripted, system, answer):
+    """ragforge's own dialect needs none."""
+    scripted.answer = Answer({"answer": "Yes.", "sources": ["c1"]})
+
+    found = answer(system())
+
+    assert (found.text, found.context[0].ids) == ("Yes.", ("c1",))
+
+
+def test_an_empty_answer_is_an_answer_and_none_is_a_failure(scripted, system, answer):
+    """What a system said is graded; what it did not say is not."""
+    scripted.answers(Answer({"text": ""}), Answer({"text": None}))
+    asked = system(answer="text")
+
+    assert answer(asked).text == ""
+    with pytest.raises(CallError, match="answer = 'text': matches nothing in the reply"):
+        answer(asked)
+
+
+def test_an_answer_to_another_question_is_refused(scripted, system, answer):
+    """It would be graded as this one's."""
+    scripted.answer = Answer({"query": "How?", "answer": "So."})
+
+    with pytest.raises(CallError, match=r"another query: 'How\?' where 'Why\?' was asked"):
+        answer(system())
+
+
+def test_contexts_that_are_no_list_are_refused(scripted, system, answer):
+    """One text would count as so many passages as it has letters."""
+    scripted.answer = Answer({"a": "x", "c": "one text"})
+
+    with pytest.raises(CallError, match="matches the text 'one text' where a list is wanted"):
+        answer(system(answer="a", contexts="c"))
+
+
+def test_a_chat_completion_is_an_answer_with_citations(scripted, system, answer):
+    """As Azure OpenAI On Your Data replies, by its documentation."""
+    scripted.answer = Answer(
+        {
+            "id": "x",
+            "object": "extensions.chat.completion",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {
+                        "role": "assistant",
+                        "content": "Thirty days [doc1].",
+                        "context": {
+                            "citations": [
+                                {
+                                    "content": "Goods go back within thirty days.",
+                                    "title": "Returns",
+                                    "filepath": "returns.md",
+                                    "url": "https://shop.example/returns",
+                                    "chunk_id": "0",
+                                }
+                            ],
+                            "intent": "returns",
+                        },
+                    },
+                }
+            ],
+        }
+    )
+
+    found = answer(system(url=scripted.url, dialect="openai-chat", model="rag-1"))
+
+    [seen] = scripted.seen
+    assert seen.path == "/v1/chat/completions"
+    assert seen.json == {"model": "rag-1", "messages": [{"role": "user", "content": "Why?"}]}
+    assert found.text == "Thirty days [doc1]."
+    assert found.context == (
+        ContextPassage(("0",), ("Goods go back within thirty days.",), ("returns.md",)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("extra", "passage"),
+    [
+        (
+            {"citations": ["https://shop.example/returns"]},
+            ContextPassage(
+                ("https://shop.example/returns",),
+                ("https://shop.example/returns",),
+                ("https://shop.example/returns",),
+            ),
+        ),
+        (
+            {"search_results": [{"title": "Returns", "url": "https://shop.example/returns"}]},
+            ContextPassage(
+                ("https://shop.example/returns",), (), ("https://shop.example/returns",)
+            ),
+        ),
+    ],
+)
+def test_citations_beside_the_choices_are_read(scripted, system, answer, extra, passage):
+    """As Perplexity's API gives them: addresses, or search results."""
+    choices = [{"message": {"content": "Yes."}, "finish_reason": "stop"}]
+    scripted.answer = Answer({"choices": choices, **extra})
+
+    assert answer(system(url=scripted.url, dialect="openai-chat")).context == (passage,)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"error": {"message": "quota"}}, "quota"),
+        (
+            {"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]},
+            "content_filter",
+        ),
+        ({"choices": [{"message": {"content": None}}]}, "matches nothing"),
+    ],
+)
+def test_a_chat_completion_without_an_answer_is_a_failure(scripted, system, answer, body, told):
+    """A filter that blanked it is no answer of the system."""
+    scripted.answer = Answer(body)
+
+    with pytest.raises(CallError, match=told):
+        answer(system(url=scripted.url, dialect="openai-chat"))
+
+
+def test_the_pieces_of_a_stream_are_one_answer(scripted, system, answer):
+    """As OpenAI streams, with the citations in the first chunk."""
+    first = piece("")
+    first["choices"][0]["delta"] = {
+        "role": "assistant",
+        "context": {"citations": [{"content": "thirty days", "filepath": "returns.md"}]},
+    }
+    usage = {"choices": [], "usage": {"total_tokens": 3}}
+    scripted.answer = stream(first, piece("Thirty"), piece(" days.", "stop"), usage, "[DONE]")
+
+    body = {"messages": [{"role": "user", "content": "{query}"}], "stream": True}
+    found = answer(system(url=scripted.url, dialect="openai-chat", body=body))
+
+    assert found.text == "Thirty days."
+    assert found.context[0].doc_ids == ("returns.md",)
+
+
+def test_a_stream_of_plain_texts_is_an_answer(scripted, system, answer):
+    """Small services send nothing but text; a lone number is text too."""
+    scripted.answer = Answer(
+        ": hello\r\n\r\ndata: Thirty \r\n\r\ndata: 30\r\n\r\ndata: first\r\ndata: second\r\n\r\n",
+        kind="text/event-stream",
+    )
+
+    assert answer(system()).text == "Thirty 30first\nsecond"
+
+
+def test_a_stream_of_objects_ends_with_its_sources(scripted, system, answer):
+    """Frameworks stream tokens, and at last what they were made from."""
+    scripted.answer = stream({"token": "Thirty"}, {"token": " days"}, {"sources": ["c1"]})
+
+    found = answer(system())
+
+    assert (found.text, [passage.ids for passage in found.context]) == ("Thirty days", [("c1",)])
+
+
+def test_where_the_pieces_stand_can_be_said(scripted, system, answer):
+    """Names differ."""
+    scripted.answer = stream({"d": {"t": "Thir"}}, {"d": {"t": "ty"}}, {"refs": [{"k": "c1"}]})
+
+    found = answer(system(delta="d.t", contexts="refs", id="k"))
+
+    assert (found.text, found.context[0].ids) == ("Thirty", ("c1",))
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (stream(piece("Thir")), "the stream broke off before its end"),
+        (
+            Answer('data: {"token": "a"}\n\ndata: {"tok', kind="text/event-stream"),
+            "the stream broke off within an event",
+        ),
+        (
+            Answer("event: error\ndata: overloaded\n\n", kind="text/event-stream"),
+            "the stream tells of an error: overloaded",
+        ),
+        (stream({"token": "a"}, {"error": "quota"}), "tells of an error: quota"),
+        (stream({"step": "search"}), "no event of the stream holds a piece of an answer"),
+        (Answer("", kind="text/event-stream"), "no event of the stream holds a piece"),
+        (
+            Answer('data: {"token": "a"}\n\n', kind="text/event-stream", length=900),
+            "the reply ended 878 bytes before its end",
+        ),
+    ],
+)
+def test_a_stream_that_is_not_whole_is_a_failure(scripted, system, answer, reply, told):
+    """Half an answer would be graded as a bad one."""
+    scripted.answer = reply
+
+    with pytest.raises(CallError, match=told):
+        answer(system())
