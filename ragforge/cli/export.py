@@ -8,6 +8,10 @@ Forms:
   beir   a folder: corpus.jsonl, queries.jsonl, qrels/test.tsv (and qrels/dev.tsv), ragforge.json
   json   a file: {"queries": [{id, query, relevant_doc_ids, graded_relevance}]}
 
+Texts of runs that are no chunks of the set are kept apart, as pieces of another splitter: what such
+a run is measured on goes to qrels/NAME.trec, to the folder texts/NAME/ of a BEIR folder, and to
+graded_texts in the json form.
+
 ragforge.json (in the json form the key "ragforge") says what grades alone do not: from which grade
 on a chunk is relevant, what a chunk without a label is, and who graded. `ragforge import` and
 `ragforge evaluate --qrels` read queries, labels and this back; without it, grades count as

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.cuttings import Cutting, cuttings
 from ragforge.evaluating.evaluation_data import reading_in_force, settle_judgments, task_of
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import Settled, grades_in, of_chunks
@@ -28,7 +29,7 @@ from ragforge.files.record_files import write_object
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level, whole_documents
 from ragforge.files.set.output_paths import check_outputs
-from ragforge.records import Judgment, Query
+from ragforge.records import Chunk, Judgment, Query, is_text_id
 
 Form = Literal["trec", "beir", "json"]
 FORMS: Final[tuple[Form, ...]] = get_args(Form)
@@ -63,6 +64,12 @@ class _Contents:
     """What the labels do not say by themselves."""
     n_listed: int
     """Chunks that people list as relevant without a grade."""
+    cut: Mapping[str, Cutting]
+    """What runs with texts that are no chunks are measured on, by name."""
+
+    def grades_of(self, run: str) -> _Grades:
+        """Return the grades that a run with such texts is measured on."""
+        return self.task.of_cutting(self.cut[run]).qrels
 
 
 def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
@@ -70,9 +77,11 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
 
     Args:
         dataset: Has queries.
-        form: `trec`: a folder with qrels.trec, queries.tsv and runs/NAME.trec. `beir`: a folder
-            with corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv. `json`: a file with
-            `{"queries": [{id, query, relevant_doc_ids, graded_relevance, …}]}`.
+        form: `trec`: a folder with qrels.trec, queries.tsv and runs/NAME.trec; qrels/NAME.trec has
+            what a run with texts that are no chunks is measured on. `beir`: a folder with
+            corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv; texts/NAME/ is one of its own for such
+            a run. `json`: a file with `{"queries": [{id, query, relevant_doc_ids,
+            graded_relevance, graded_texts, …}]}`.
         out: The folder or file; files of an earlier export are replaced.
 
     Raises:
@@ -100,8 +109,10 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
         for query_id, of in judged.items()
         for chunk_id, item in of.items()
     )
-    note = _note(dataset, judgments, judged, task)
-    contents = _Contents(dataset, queries, grades, task, level, folded, note, n_listed)
+    counting = {query_id: settled.get(query_id, {}) for query_id in task.qrels}
+    note = _note(dataset, judgments, counting, task)
+    cut = cuttings(dataset) if task.text_grades else {}
+    contents = _Contents(dataset, queries, grades, task, level, folded, note, n_listed, cut)
     write = {"trec": _write_trec, "beir": _write_beir, "json": _write_json}[form]
     _check_place(out, form)
     return ExportResult(tuple(write(contents, out)), tuple(_lost(contents, form)))
@@ -150,26 +161,54 @@ def _write_trec(contents: _Contents, out: Path) -> Iterator[Path]:
         path = _made(out / "runs" / f"{name}.trec")
         write_trec_run(path, rankings, name)
         yield path
+    # Pieces of two splitters in one file would be held against each other.
+    for name in contents.cut:
+        path = _made(out / "qrels" / f"{name}.trec")
+        write_trec_qrels(path, contents.grades_of(name))
+        yield path
 
 
 def _write_beir(contents: _Contents, out: Path) -> Iterator[Path]:
-    yield _json_lines(out / "corpus.jsonl", _corpus(contents))
-    questions = ({"_id": query.query_id, "text": query.asked} for query in contents.queries)
-    yield _json_lines(out / "queries.jsonl", questions)
     of_split: dict[str, list[Query]] = {}
     for query in contents.queries:
         of_split.setdefault(query.split or "test", []).append(query)
-    for split, queries in sorted(of_split.items()):
+    yield from _beir_folder(out, of_split, _corpus(contents), contents.grades)
+    for name, cutting in contents.cut.items():
+        corpus = _texts(contents, cutting)
+        yield from _beir_folder(out / "texts" / name, of_split, corpus, contents.grades_of(name))
+    note = contents.note.model_copy(update={"splits": tuple(sorted(of_split))})
+    yield _written_note(note, out)
+
+
+def _beir_folder(
+    out: Path,
+    of_split: Mapping[str, Sequence[Query]],
+    corpus: Iterable[Mapping[str, object]],
+    grades: _Grades,
+) -> Iterator[Path]:
+    yield _json_lines(out / "corpus.jsonl", corpus)
+    queries = sorted(
+        (query for queries in of_split.values() for query in queries),
+        key=lambda query: query.query_id,
+    )
+    questions = ({"_id": query.query_id, "text": query.asked} for query in queries)
+    yield _json_lines(out / "queries.jsonl", questions)
+    for split, of_this in sorted(of_split.items()):
         rows = (
             [query.query_id, chunk_id, str(grade)]
-            for query in queries
-            for chunk_id, grade in sorted(contents.grades[query.query_id].items())
+            for query in of_this
+            for chunk_id, grade in sorted(grades.get(query.query_id, {}).items())
             if grade is not None
         )
         header = ["query-id", "corpus-id", "score"]
         yield _table(out / "qrels" / f"{split}.tsv", [header, *rows])
-    note = contents.note.model_copy(update={"splits": tuple(sorted(of_split))})
-    yield _written_note(note, out)
+
+
+def _texts(contents: _Contents, cutting: Cutting) -> Iterator[dict[str, object]]:
+    """Yield what runs that are cut alike retrieved, as a corpus."""
+    for chunk in (*contents.dataset.chunks(), *contents.dataset.texts_as_chunks()):
+        if chunk.chunk_id in cutting:
+            yield _document(chunk, "")
 
 
 def _written_note(note: LabelsNote, out: Path) -> Path:
@@ -182,12 +221,7 @@ def _corpus(contents: _Contents) -> Iterator[dict[str, object]]:
     by_document = contents.level.query_ids
     if any(query.query_id not in by_document for query in contents.queries if query.answerable):
         for chunk in contents.dataset.chunks():
-            yield {
-                "_id": chunk.chunk_id,
-                "title": chunk.heading_path[-1] if chunk.heading_path else "",
-                "text": chunk.text,
-                "metadata": {"source": chunk.doc_id},
-            }
+            yield _document(chunk, chunk.heading_path[-1] if chunk.heading_path else "")
     if by_document:
         for document in whole_documents(contents.dataset):
             title = document.heading_path[0] if document.heading_path else ""
@@ -197,6 +231,15 @@ def _corpus(contents: _Contents) -> Iterator[dict[str, object]]:
                 "text": document.text,
                 "metadata": {"source": document.doc_id},
             }
+
+
+def _document(chunk: Chunk, title: str) -> dict[str, object]:
+    return {
+        "_id": chunk.chunk_id,
+        "title": title,
+        "text": chunk.text,
+        "metadata": {"source": chunk.doc_id},
+    }
 
 
 def _write_json(contents: _Contents, out: Path) -> Iterator[Path]:
@@ -212,6 +255,11 @@ def _query_object(query: Query, contents: _Contents) -> dict[str, object]:
         for chunk_id, grade in sorted(contents.grades[query.query_id].items())
         if grade is not None
     }
+    texts = {
+        chunk_id: grade
+        for chunk_id, grade in sorted(contents.task.text_grades.get(query.query_id, {}).items())
+        if grade is not None
+    }
     about = {
         "expected_answer": query.expected_answer,
         "difficulty": query.difficulty,
@@ -225,6 +273,7 @@ def _query_object(query: Query, contents: _Contents) -> dict[str, object]:
         **({} if query.answerable else {"answerable": False}),
         "relevant_doc_ids": sorted(contents.task.relevant_in(query.query_id)),
         "graded_relevance": grades,
+        **({"graded_texts": texts} if texts else {}),
     }
 
 
@@ -251,16 +300,16 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
             ("trec", "beir"),
         ),
         (
-            sum(len(of) for of in contents.task.text_grades.values()),
-            "grade of a text that is no chunk of the set",
-            "grades of texts that are no chunks of the set",
-            FORMS,
+            _n_of_no_run(contents),
+            "grade of a text that no run holds",
+            "grades of texts that no run holds",
+            ("trec", "beir"),
         ),
         (
             sum(1 for _ in dataset.retrieved_texts()),
-            "text of runs that is no chunk of the set (runs keep its id)",
-            "texts of runs that are no chunks of the set (runs keep their ids)",
-            ("trec",),
+            "text of runs that is no chunk of the set (its id is kept)",
+            "texts of runs that are no chunks of the set (their ids are kept)",
+            ("trec", "json"),
         ),
         (failed, "judgment without a grade", "judgments without a grade", FORMS),
         (contents.n_folded, "grade of a chunk by itself", "grades of chunks by themselves", FORMS),
@@ -296,6 +345,19 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
             yield plural(count, one, several)
     if every:
         yield "why it was graded so"
+
+
+def _n_of_no_run(contents: _Contents) -> int:
+    """Return the number of grades of texts that are in the qrels of no run."""
+    held = {
+        (query_id, chunk_id)
+        for name in contents.cut
+        for query_id, of_query in contents.grades_of(name).items()
+        for chunk_id in of_query
+        if is_text_id(chunk_id)
+    }
+    texts = contents.task.text_grades.items()
+    return sum((key, name) not in held for key, of in texts for name in of)
 
 
 def _n_chunks(dataset: Dataset) -> int:

@@ -1,14 +1,17 @@
 """Runs of texts that are no chunks of the set: written, placed, graded by evidence."""
 
 import asyncio
+import json
 
 import pytest
 from fakes import Recorder
 
 from ragforge.config import EvaluateSettings, Settings
+from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.evaluation import evaluate
+from ragforge.files.formats.export_note import note_of
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
-from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.pipeline.exporting import export
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judging import judge_dataset
@@ -270,35 +273,64 @@ def test_an_edited_text_is_a_problem(dataset):
     )
 
 
-def test_an_export_leaves_grades_of_texts_out_and_says_so(dataset, tmp_path):
-    """Other tools have no place for texts that are in no corpus."""
+MEASURES = ("nDCG@10", "P@5", "R@10")
+
+
+def test_exported_grades_of_texts_measure_as_the_set_does(dataset, tmp_path):
+    """trec_eval reads them; pieces of another splitter are in a file of their own."""
+    make(dataset, mine="lamps:named", theirs="lamps:other")
+    judged(dataset)
+    out = tmp_path / "out"
+    made = export(dataset, "trec", out)
+    ours = {run.name: run.scores for run in load_evaluation_data(dataset, measures=MEASURES).runs}
+
+    assert (out / "qrels" / "mine.trec").read_text().count("t_") == 2
+    assert "t_" not in (out / "qrels.trec").read_text()
+    for name in ("mine", "theirs"):
+        theirs = evaluate(out / "qrels" / f"{name}.trec", out / "runs" / f"{name}.trec", MEASURES)
+        assert [theirs.mean(one) for one in MEASURES] == [ours[name].mean(one) for one in MEASURES]
+    assert [line for line in made.lost if "text" in line] == [
+        "3 texts of runs that are no chunks of the set (their ids are kept)",
+        "1 chunk's text",
+    ]
+
+
+def test_an_exported_folder_of_texts_has_corpus_and_grades(dataset, tmp_path):
+    """A run of another splitter can be measured, and searched for, where BEIR folders are read."""
     make(dataset, mine="lamps:named")
+    judged(dataset)
+    export(dataset, "beir", tmp_path / "out")
+    place = tmp_path / "out" / "texts" / "mine"
+    rows = map(json.loads, (place / "corpus.jsonl").read_text().splitlines())
+
+    assert {row["_id"]: row["text"] for row in rows} == {
+        text_id(text): text for text in (HELD, "of another manual altogether")
+    }
+    assert (place / "qrels" / "test.tsv").read_text().splitlines()[1:] == [
+        f"q\t{chunk_id}\t{grade}"
+        for chunk_id, grade in sorted(
+            {text_id(HELD): 3, text_id("of another manual altogether"): 0}.items()
+        )
+    ]
+
+
+def test_an_exported_file_has_grades_of_texts_beside_those_of_chunks(dataset, tmp_path):
+    """What no run holds any more is graded all the same."""
+    make(dataset, mine="lamps:named")
+    dataset.remove_run("mine")
+    export(dataset, "json", tmp_path / "out.json")
+    [row] = json.loads((tmp_path / "out.json").read_text())["queries"]
     made = export(dataset, "trec", tmp_path / "out")
 
-    assert [line for line in made.lost if "of the set" in line] == [
-        "1 grade of a text that is no chunk of the set",
-        "2 texts of runs that are no chunks of the set (runs keep their ids)",
-    ]
-    assert (tmp_path / "out" / "qrels.trec").read_text() == ""
+    assert (row["graded_relevance"], row["graded_texts"]) == ({}, {text_id(HELD): 3})
+    assert "1 grade of a text that no run holds" in made.lost
 
 
-def test_a_document_that_is_retrieved_by_its_id_is_one_hit_for_all_measures(dataset):
-    """It holds the evidence, or is nothing: not the one for some and the other for others."""
-    other = Chunk(chunk_id="c2", doc_id="manual.md", text="Close it.", start=86, end=95)
-    dataset.write_chunks([*dataset.chunks(), other])
-    make(dataset, mine="lamps:documents")
-    measures = EvaluateSettings(measures=("RR", "EvidenceR@1"))
-    scores = evaluate_dataset(dataset, ["mine"], measures).scores["mine"]
+def test_who_graded_exported_texts_is_known_of_their_file(dataset, tmp_path):
+    """Else the grades of a judge pass for people's."""
+    make(dataset, mine="lamps:named")
+    judged(dataset)
+    export(dataset, "trec", tmp_path / "out")
+    graded = note_of(tmp_path / "out" / "qrels" / "mine.trec").graders()
 
-    assert (scores.mean("RR"), scores.mean("EvidenceR@1")) == (1.0, 1.0)
-
-
-@pytest.mark.parametrize(("source", "expected"), [("judge", (3, "evidence")), ("human", None)])
-def test_a_retrieved_chunk_with_a_copy_of_the_evidence_is_graded_by_rule(dataset, source, expected):
-    """Unless people labelled all, and called it nothing."""
-    copy = Chunk(chunk_id="c2", doc_id="other.md", text=f"Pumps. {TEXT}", end=len(TEXT) + 7)
-    dataset.write_chunks([*dataset.chunks(), copy])
-    dataset.write_judgments([Judgment(query_id="q", chunk_id="c1", grade=3, source=source)])
-    make(dataset, bm25="bm25")
-
-    assert grades(dataset).get("c2") == expected
+    assert graded["q", text_id("of another manual altogether")].source == "judge"
