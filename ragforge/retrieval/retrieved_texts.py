@@ -96,6 +96,18 @@ class CorpusDocuments:
         """Whether a document is called so."""
         return doc_id in self._doc_ids
 
+    def called(self, name: str) -> str:
+        """Return the one document of an id, or whose path ends so; "" for none.
+
+        What has neither a suffix nor a folder is no end of a path: chunks may be called so.
+        """
+        if name in self._doc_ids:
+            return name
+        if len(name) > _LONGEST_NAME or not {".", "/"} & {*name}:
+            return ""
+        found = self._names.find(name)
+        return found[0] if len(found) == 1 else ""
+
     def folded(self, doc_id: str) -> str:
         """Return the text of a document with single blanks."""
         if doc_id not in self._folded:

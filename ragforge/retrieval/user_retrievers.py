@@ -233,7 +233,7 @@ class ResultReader:
     ) -> str:
         """Return the id of a text that is no chunk, or of a stretch of a document; "" for none."""
         text = next((text for text in texts if text.strip()), "")
-        if isinstance(item, str) and (item in taken.documents or not _is_wordy(item)):
+        if isinstance(item, str) and (taken.documents.called(item) or not _is_wordy(item)):
             return ""
         doc_ids = taken.documents.named(document_names_of(item))
         start = offset_of(item, STARTS)
@@ -251,11 +251,13 @@ class ResultReader:
         return self._id_of_stretch(span, sliced, taken)
 
     def _id_of_document(
-        self, texts: Sequence[str], ids: Iterable[str], taken: RetrievedTexts
+        self, texts: Sequence[str], ids: Sequence[str], taken: RetrievedTexts
     ) -> str:
         """Return the id of the text of a document that was retrieved by its id; "" for none."""
-        doc_id = next((each for each in ids if each in taken.documents), "")
-        if not doc_id or any(text != doc_id for text in texts):
+        if any(text not in ids for text in texts):
+            return ""
+        doc_id = next(filter(None, map(taken.documents.called, ids)), "")
+        if not doc_id:
             return ""
         self._note_once(
             "document",

@@ -354,12 +354,19 @@ def test_a_text_that_is_not_found_keeps_its_ranks(reader, taken, text):
     assert settled(reader, taken, [{"text": text}] * 3 + ["c1"]) == expected
 
 
-@pytest.mark.parametrize("hit", ["fruit/a.md", ("fruit/a.md", 0.5), {"id": "fruit/a.md"}])
+@pytest.mark.parametrize("hit", ["fruit/a.md", "a.md", ("fruit/a.md", 0.5), {"id": "fruit/a.md"}])
 def test_the_id_of_a_document_is_its_whole_text(reader, taken, notes, hit):
     """A retriever of documents is measured by what it puts into a prompt."""
     assert settled(reader, taken, [hit, "c1"]) == [text_id(APPLES + PEARS), "c1"]
     assert located(taken) == [("fruit/a.md", 0, 130)]
     assert "count as the whole text" in notes[0]
+
+
+@pytest.mark.parametrize("hit", ["md", "z.md", "a", {"id": "a.md", "text": " "}])
+def test_an_id_of_no_document_is_as_it_was(reader, taken, hit):
+    """Chunks of an index that is ahead may be called anything."""
+    assert settled(reader, taken, [hit, "c1"])[-1] == "c1"
+    assert not taken.ids
 
 
 def test_a_document_of_one_chunk_is_that_chunk(reader, taken):
