@@ -1,0 +1,105 @@
+"""Which pairs people should label: a random sample that can grow, with known probabilities.
+
+Pairs are put into strata by what they weigh in the measures and by the judge's grade. Within a
+stratum each pair is as likely as another: they stand in the order of a number that seed, query and
+text give, and the first ones are drawn. Places go to the strata one after the other, so a sample
+of 100 lies within the sample of 200, and adding labels spoils none.
+"""
+
+from heapq import heapify, heapreplace
+from typing import Final
+
+import numpy as np
+
+from ragforge.errors import UsageError
+from ragforge.measures.checked_samples import Floats
+from ragforge.measures.corrected import Integers
+
+N_CLASSES: Final = 3
+"""Of weights; what no run retrieved is one more class."""
+LEAST_OF_STRATUM: Final = 2
+OUTSIDE: Final = (0.08, 0.12, 0.16)
+"""How likely a pair that weighs nothing is drawn beside the heaviest, by the judge's grade: the
+last is for all higher grades. They tell what the ideal ranking is."""
+
+
+def label_sizes(weights: Floats, judged: Integers, n_grades: int, *, ideal: bool) -> Floats:
+    """Return how likely each pair is drawn beside the others; 0 is never.
+
+    Args:
+        weights: What a pair weighs at most in the measures and runs that are compared, from 0 for
+            what none of them retrieved; shape (N,).
+        judged: The judge's grade, `n_grades` where it gave none.
+        n_grades: Of the scale.
+        ideal: Whether a measure needs the ideal ranking, as nDCG does: others are then drawn too.
+    """
+    heaviest = float(weights.max(initial=0.0))
+    inside = weights / heaviest if heaviest else np.zeros(len(weights))
+    if not ideal:
+        return inside
+    by_grade = np.array([*OUTSIDE, *[OUTSIDE[-1]] * n_grades])[: n_grades + 1]
+    by_grade[n_grades] = OUTSIDE[1]
+    return np.where(weights > 0, inside, by_grade[judged])
+
+
+def label_strata(weights: Floats, judged: Integers, n_grades: int) -> Integers:
+    """Return the stratum of each pair, shape (N,): classes of weight, and in each the grades.
+
+    Args:
+        weights: As for `label_sizes`.
+        judged: Likewise.
+        n_grades: Likewise.
+    """
+    inside = weights[weights > 0]
+    ends = np.quantile(inside, np.arange(1, N_CLASSES) / N_CLASSES) if len(inside) else np.zeros(2)
+    classes = np.where(weights > 0, np.searchsorted(ends, weights, side="left"), N_CLASSES)
+    found: Integers = (classes * (n_grades + 1) + judged).astype(np.intp)
+    return found
+
+
+def label_allocation(strata: Integers, sizes: Floats, n: int) -> dict[int, int]:
+    """Return how many pairs of each stratum are drawn: two of each, then by size.
+
+    Args:
+        strata: Shape (N,).
+        sizes: Aligned, from `label_sizes`; strata of size 0 are left out.
+        n: Pairs to draw.
+
+    Raises:
+        UsageError: There are fewer places than the first two of each stratum take.
+    """
+    names, places = np.unique(strata, return_inverse=True)
+    totals, counts = np.bincount(places, weights=sizes), np.bincount(places)
+    wanted = {int(s): float(t) for s, t in zip(names, totals, strict=True) if t > 0}
+    population = {int(s): int(c) for s, c in zip(names, counts, strict=True) if int(s) in wanted}
+    drawn = {s: min(size, LEAST_OF_STRATUM) for s, size in population.items()}
+    left = min(n, sum(population.values())) - sum(drawn.values())
+    if left < 0:
+        raise UsageError(f"a sample of {n}: expected at least {sum(drawn.values())} pairs")
+
+    def priority(stratum: int) -> tuple[float, int]:
+        is_full = drawn[stratum] == population[stratum]
+        return (1.0 if is_full else -wanted[stratum] / (drawn[stratum] + 0.5), stratum)
+
+    waiting = [priority(stratum) for stratum in population]
+    heapify(waiting)
+    for _ in range(left):
+        stratum = waiting[0][1]
+        drawn[stratum] += 1
+        heapreplace(waiting, priority(stratum))
+    return drawn
+
+
+def label_sample(strata: Integers, places: Floats, drawn: dict[int, int]) -> Integers:
+    """Return which pairs are drawn, as ascending indexes.
+
+    Args:
+        strata: Shape (N,).
+        places: Aligned: numbers in [0, 1) from a digest of seed, query and text.
+        drawn: By stratum, from `label_allocation`.
+    """
+    chosen: list[Integers] = []
+    for stratum, count in drawn.items():
+        of_stratum = np.flatnonzero(strata == stratum)
+        chosen.append(of_stratum[np.argsort(places[of_stratum], kind="stable")[:count]])
+    return np.sort(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.intp)
