@@ -28,6 +28,7 @@ pytest_plugins = ["pytester"]
 
 # What tests find must not hang on which weights are installed; those of local models name one.
 os.environ["RAGFORGE_POOL_POOL_MODEL"] = "none"
+os.environ["RAGFORGE_MODEL_OFFLINE_MODEL"] = "none"
 
 # The gate decides the same way each time; `--hypothesis-profile default` looks further.
 # Without deadlines: how long an example takes says how busy the machine is.

@@ -198,6 +198,7 @@ NEED_TRUST = {
 }
 HARMLESS = {
     *(f"model.{name}" for name in ("temperature", "seed", "max_output_tokens", "timeout_s")),
+    "model.offline_model",
     *(f"model.{name}" for name in ("max_attempts", "max_wait_s", "concurrency", "transport")),
     *(f"model.{name}" for name in ("requests_per_minute", "tokens_per_minute")),
     *(f"budget.{name}" for name in ("max_calls", "max_tokens", "max_cost_usd")),

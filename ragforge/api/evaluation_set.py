@@ -287,20 +287,18 @@ async def estimate_generation(
 async def demo(out: Place = "ragforge-demo", **settings: Unpack[GenerateKeywords]) -> EvaluationSet:
     """Run the whole pipeline on the shipped sample, and return the set: no key, no network.
 
-    The set has generated and hand-made queries, two runs, judgments, the graded answers of two
-    systems, and a page report.html.
+    The set has generated and hand-made queries, two runs (three where minilm is installed),
+    judgments, the graded answers of two systems, and a page report.html.
 
     Args:
         out: The directory of the set.
-        settings: n, types and others; see `ragforge.api.keywords`. No model is asked.
+        settings: n, types and others; see `ragforge.api.keywords`. No language model is asked.
 
     Raises:
         UsageError: The directory holds something else.
     """
     with begin(replace(GENERATE, name="demo"), settings, {}) as call:
-        model = call.settings.model
-        offline = call.settings.model_copy(update={"model": type(model)(seed=model.seed)})
-        await run_demo(Path(out), offline, call.observer)
+        await run_demo(Path(out), call.settings, call.observer)
     return EvaluationSet(Path(out))
 
 

@@ -46,7 +46,7 @@ from ragforge.pipeline.job import Mode
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.judge.judging import judge_labels as judge_labels_of
 from ragforge.pipeline.judge.pooling import EarlierRankings
-from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
+from ragforge.pipeline.retrieving import RunResult, make_runs, require_working, usual_retrievers
 from ragforge.pipeline.run_list import describe_holes as holes_in_words
 from ragforge.pipeline.run_list import holes_of, named_specs
 from ragforge.plugins import HandedOver
@@ -103,7 +103,7 @@ async def retrieve(
 @checked
 async def retrieve_several(
     handle: Handle,
-    retrievers: Mapping[str, AnyRetriever] | Iterable[str],
+    retrievers: Mapping[str, AnyRetriever] | Iterable[str] | None = None,
     *,
     max_failures: float | str = _MAX_FAILURES,
     **settings: Unpack[RetrieveKeywords],
@@ -112,7 +112,8 @@ async def retrieve_several(
 
     Args:
         handle: The set.
-        retrievers: As for `retrieve`, by the names of their runs; or names of retrievers.
+        retrievers: As for `retrieve`, by the names of their runs; or names of retrievers. Where
+            None, `bm25`, and `minilm` where it is installed.
         max_failures: As for `retrieve`, of each.
         settings: As for `retrieve`; concurrency is that of each, and 1 has them work in turn.
 
@@ -120,11 +121,13 @@ async def retrieve_several(
         UsageError, ConfigError, DataError: As for `retrieve`.
         EndpointError: One failed on more queries than that; all else is written.
     """
-    if isinstance(retrievers, Mapping):
+    if retrievers is None:
+        specs = {}
+    elif isinstance(retrievers, Mapping):
         specs = {name: spec_of(retriever) for name, retriever in retrievers.items()}
     else:
         specs = named_specs([retrievers] if isinstance(retrievers, str) else [*retrievers])
-    if not specs:
+    if not specs and retrievers is not None:
         raise UsageError("retrievers: expected at least one")
     return await _retrieved(handle, specs, max_failures, settings)
 
@@ -480,6 +483,7 @@ async def _retrieved(
     allowed = parse_share(str(max_failures), "max_failures")
     with begin(RETRIEVE, settings, handle.keywords) as call:
         dataset = part_of(handle)
+        specs = specs or named_specs(usual_retrievers(dataset, call.job))
         made = await make_runs(dataset, specs, call.job)
         for run in made:
             require_working([run])

@@ -41,6 +41,7 @@ class Model(TypedDict, total=False):
     base_url: str | None
     api_key_env: str | None
     embedding_model: str | None
+    offline_model: Literal["auto", "none", "minilm"] | None
     temperature: float | None
     seed: int | None
     max_output_tokens: int | None

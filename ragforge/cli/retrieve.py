@@ -19,7 +19,10 @@ A query on which it fails has no value; where more fail than --max-failures, the
 after all else was written. An earlier run of that name is replaced, but not by one without
 rankings, nor by one that was interrupted and has fewer queries.
 
+Without --retriever there are two runs, bm25 and minilm, where minilm is installed, else bm25.
+
 Examples:
+  ragforge retrieve --dataset set/
   ragforge retrieve --dataset set/ --retriever bm25
   ragforge retrieve --dataset set/ --retriever bm25+minilm
   ragforge retrieve --dataset set/ --retriever my_app.search:retriever --name mine
@@ -42,10 +45,15 @@ from ragforge.cli.flags import (
     settings_of,
     tell_chosen,
 )
-from ragforge.cli.output import print_result
-from ragforge.errors import EndpointError
+from ragforge.cli.output import dumps
+from ragforge.errors import EndpointError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ragforge.api.outcomes import Retrieved
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.pipeline.job import Job
     from ragforge.pipeline.retrieving import RunResult
 
 COMMON = (
@@ -72,9 +80,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
     parser.add_argument(
         "--retriever",
-        required=True,
         metavar="SPEC",
-        help="bm25, chargram, minilm, static, dense, A+B, http:URL or pkg.mod:attr",
+        help="bm25, chargram, minilm, static, dense, A+B, http:URL or pkg.mod:attr "
+        "(default: bm25, and minilm where it is installed, a run each)",
     )
     parser.add_argument(
         "--rerank",
@@ -104,34 +112,63 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.set.output_paths import check_outputs
     from ragforge.pipeline.job import Job
     from ragforge.pipeline.retrieving import make_runs, require_working
-    from ragforge.pipeline.run_list import describe_holes, holes_of, named_specs
-    from ragforge.retrieval.retrievers import reranked
 
     max_failures = parse_share(arguments.max_failures, "--max-failures")
     check_outputs({"--trec": arguments.trec}, {"--config": arguments.config})
     settings = settings_of(arguments)
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
-    names = [] if arguments.name is None else [arguments.name]
-    spec = arguments.retriever
-    specs = named_specs([reranked(spec, arguments.rerank) if arguments.rerank else spec], names)
+    job = Job(settings, Progress(arguments.quiet))
+    specs = _specs(arguments, dataset, job)
     # What the user's retriever prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
-        [made] = asyncio.run(make_runs(dataset, specs, Job(settings, Progress(arguments.quiet))))
-    require_working([made])
-    found = retrieved(made, dataset)
+        made = asyncio.run(make_runs(dataset, specs, job))
+    for each in made:
+        require_working([each])
+    runs = [retrieved(each, dataset) for each in made]
     if arguments.trec:
-        found.write_trec(arguments.trec)
+        runs[0].write_trec(arguments.trec)
+    _tell(runs, dataset, arguments)
+    return max(_code_of(each, max_failures) for each in made)
+
+
+def _specs(arguments: argparse.Namespace, dataset: "Dataset", job: "Job") -> dict[str, str]:
+    """Return the retriever of each run: the one that is named, else the usual ones.
+
+    Raises:
+        UsageError: None is named, and something is asked of one.
+    """
+    from ragforge.pipeline.retrieving import usual_retrievers
+    from ragforge.pipeline.run_list import named_specs
+    from ragforge.retrieval.retrievers import reranked
+
+    spec = arguments.retriever
+    if spec is not None:
+        names = [] if arguments.name is None else [arguments.name]
+        return named_specs([reranked(spec, arguments.rerank) if arguments.rerank else spec], names)
+    for flag in ("name", "rerank", "trec"):
+        if getattr(arguments, flag) is not None:
+            raise UsageError(f"--{flag} goes with --retriever: without it there may be two runs")
+    return named_specs(usual_retrievers(dataset, job))
+
+
+def _tell(runs: "Sequence[Retrieved]", dataset: "Dataset", arguments: argparse.Namespace) -> None:
+    """Print what was made: one object for the retriever that was named, else one with all runs."""
+    from ragforge.pipeline.run_list import describe_holes, holes_of
+
+    is_named = arguments.retriever is not None
     if arguments.json:
-        print_result(found, as_json=True)
-    else:
-        tell_chosen(dataset)
-        say(f"{found.n_queries} queries retrieved, {len(found.failures)} failed")
+        made = [each.to_dict() for each in runs]
+        print(dumps(made[0] if is_named else {"runs": made}))
+        return
+    tell_chosen(dataset)
+    for found in runs:
+        name = "" if is_named else f"run {found.run}: "
+        say(f"{name}{found.n_queries} queries retrieved, {len(found.failures)} failed")
         for line in filter(
             None, (describe_holes(holes, dataset) for holes in holes_of(dataset, [found.run]))
         ):
             say(line)
         print(found.path)
-    return _code_of(made, max_failures)
 
 
 def _code_of(made: "RunResult", max_failures: float) -> int:

@@ -145,6 +145,9 @@ class ModelSettings(Section):
     """Environment variable that holds the key; endpoints without keys need none."""
     embedding_model: str = ""
     """Model name for /embeddings, used by the dense retriever."""
+    offline_model: Harmless[Literal["auto", "none", "minilm"]] = "auto"
+    """Local embedding model of the offline baseline: it judges relevance, and retrieves beside BM25
+    where no retriever is named; auto is minilm where it is installed, none is words alone."""
     temperature: Harmless[Annotated[float, Field(ge=0, le=2)]] = 0.0
     """Sampling temperature; 0 asks for the most likely reply."""
     seed: Harmless[int] = 0

@@ -106,7 +106,7 @@ def judge_name(judge: Judge) -> str:
 def _model(ask: Provenance) -> list[str]:
     if ask.kind == "baseline":
         is_local = ask.model.startswith(LOCAL_MODEL_JUDGE)
-        return ["--model", "offline-minilm" if is_local else "offline"]
+        return ["--model", "offline", "--offline-model", "minilm" if is_local else "none"]
     return ["--model", ask.model or "MODEL"]
 
 

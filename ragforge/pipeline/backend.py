@@ -6,10 +6,12 @@ Where no model is configured, the offline baseline does the work.
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
+from ragforge.config import ModelSettings
 from ragforge.errors import CallError
 from ragforge.files.set.dataset import Dataset
-from ragforge.llm.connect import OFFLINE, Connection, connect, is_offline
+from ragforge.llm.connect import OFFLINE, OFFLINE_MINILM, Connection, connect, is_offline
 from ragforge.llm.embedder import EndpointEmbedder, open_embedder
 from ragforge.llm.store.models import CountingModel
 from ragforge.observe import Event, silent
@@ -26,7 +28,8 @@ OFFLINE_NOTE = (
 
 _MINILM_NOTE = (
     "no language model is asked: the offline baseline does the work; it judges relevance by "
-    "cosines of all-MiniLM-L6-v2, and the rest by rules and shared words"
+    "cosines of all-MiniLM-L6-v2 (--offline-model none: by shared words), and the rest by rules "
+    "and shared words; --model NAME --base-url URL asks a language model"
 )
 
 NO_CALLS: dict[str, object] = {"calls": 0, "cached": 0}
@@ -127,7 +130,7 @@ async def open_backend(
     """
     settings, mode = job.settings, job.mode
     if is_offline(settings.model.name):
-        job.observer(Event("note", message=_offline_note(settings.model.name)))
+        job.observer(Event("note", message=_offline_note(settings.model)))
         yield Backend(baseline=settings.model.name)
         return
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
@@ -147,8 +150,22 @@ async def open_backend(
         yield Backend(asker, connection, prompts_dir, {loaded.name: loaded})
 
 
-def _offline_note(model: str) -> str:
-    return OFFLINE_NOTE if model == OFFLINE else _MINILM_NOTE
+def offline_model(model: ModelSettings) -> Literal["", "minilm"]:
+    """Return the local model that the offline baseline works with; "" for none.
+
+    Raises:
+        ConfigError: One is asked for that is not installed.
+    """
+    from ragforge.retrieval.local_models import is_installed, require_installed
+
+    if model.name == OFFLINE_MINILM or model.offline_model == "minilm":
+        require_installed("minilm")
+        return "minilm"
+    return "minilm" if model.offline_model == "auto" and is_installed("minilm") else ""
+
+
+def _offline_note(model: ModelSettings) -> str:
+    return _MINILM_NOTE if offline_model(model) else OFFLINE_NOTE
 
 
 def embedder_of(job: Job, place: CallPlace) -> AbstractAsyncContextManager[EndpointEmbedder | None]:

@@ -9,6 +9,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.shipped_folders import shipped
 from ragforge.observe import Observer
 from ragforge.pipeline.answer.answering import AnsweringResult, grade_system
+from ragforge.pipeline.backend import offline_model
 from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset
 from ragforge.pipeline.generation.generating import generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
@@ -20,6 +21,7 @@ from ragforge.pipeline.reporting import write_report
 from ragforge.pipeline.retrieving import make_runs
 
 RETRIEVERS = ("bm25", "chargram")
+"""Those of everybody; the local model of the offline baseline comes beside them."""
 LICENCE = "Apache-2.0"
 
 
@@ -36,6 +38,8 @@ class Demo:
     answering: Sequence[AnsweringResult]
     evaluation: EvaluatedRuns
     report: Path
+    local_model: str
+    """What judged, and retrieved beside the others; "" where words alone did."""
 
 
 async def run_demo(out: Path, settings: Settings, observer: Observer) -> Demo:
@@ -43,12 +47,17 @@ async def run_demo(out: Path, settings: Settings, observer: Observer) -> Demo:
 
     Args:
         out: Directory of the dataset.
-        settings: As for the single steps.
+        settings: As for the single steps; no model is asked, whatever they name.
         observer: Told of progress.
 
     Raises:
         UsageError: The directory holds something else.
     """
+    model = settings.model
+    unasked = type(model)(seed=model.seed, offline_model=model.offline_model)
+    settings = settings.model_copy(update={"model": unasked})
+    local = offline_model(unasked)
+    retrievers = (*RETRIEVERS, local) if local else RETRIEVERS
     sample = shipped("datasets") / "helpcentre"
     documents = sample / "documents"
     source = ChunkSource([documents], None, settings.chunk, observer)
@@ -59,14 +68,14 @@ async def run_demo(out: Path, settings: Settings, observer: Observer) -> Demo:
         sample / "golden.jsonl", dataset, observer, made_by="makers of the sample"
     )
     dataset.write_manifest(dataset.manifest.model_copy(update={"licence": LICENCE}))
-    specs = dict(zip(RETRIEVERS, RETRIEVERS, strict=True))
+    specs = dict(zip(retrievers, retrievers, strict=True))
     await make_runs(dataset, specs, Job(settings, observer))
-    judging = await judge_dataset(dataset, RETRIEVERS, Job(settings, observer))
+    judging = await judge_dataset(dataset, retrievers, Job(settings, observer))
     answering = [
         await grade_system(dataset, path, path.stem, Job(settings, observer))
         for path in sorted((sample / "answers").glob("*.jsonl"))
     ]
-    evaluation = evaluate_dataset(dataset, RETRIEVERS, settings.evaluate)
+    evaluation = evaluate_dataset(dataset, retrievers, settings.evaluate)
     report = out / "report.html"
     write_report(dataset, report, "html", settings.evaluate)
     return Demo(
@@ -79,4 +88,5 @@ async def run_demo(out: Path, settings: Settings, observer: Observer) -> Demo:
         answering=answering,
         evaluation=evaluation,
         report=report,
+        local_model=local,
     )

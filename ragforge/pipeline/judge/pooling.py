@@ -21,6 +21,7 @@ from ragforge.files.set.stale_runs import usable_runs
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.evaluated import KEPT_RANKS
 from ragforge.records import Baseline, ItemValues, Judgment, Provenance, Ranking
+from ragforge.records.judgments import LOCAL_MODEL_JUDGE
 from ragforge.stages.judge.pairs import Pair, PairId, pool
 
 
@@ -179,10 +180,22 @@ def refuse_mixed_judges(
         raise UsageError(
             f"some pairs of the pool are graded by another judge ({others}); "
             f"{_named(kept_grades.judges[0])} would grade the rest: --again judges all of them "
-            "anew, --mix lets both stand"
+            f"anew, --mix lets both stand{_other_baseline(kept_grades.judges[0])}"
         )
     message = f"graded by another judge: {others}; --again judges these pairs anew"
     observer(Event("note", message=message))
+
+
+def _other_baseline(judge: Provenance) -> str:
+    """Return how the baseline that graded before goes on; "" where a model judges.
+
+    Which of the two works hangs on what is installed, so that nobody may have asked for this one.
+    """
+    if judge.kind != "baseline":
+        return ""
+    if judge.model.startswith(LOCAL_MODEL_JUDGE):
+        return ", --offline-model none goes on by shared words"
+    return ", --offline-model minilm goes on by cosines"
 
 
 def _same(one: Provenance, other: Provenance) -> bool:
