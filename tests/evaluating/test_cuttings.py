@@ -8,6 +8,7 @@ from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, cuttings
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.files.set.opening import create_dataset
 from ragforge.measures import DEFAULT_MEASURES
+from ragforge.measures.intervals import Ends
 from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.records import Chunk, Evidence, Judgment, Query, RetrievedText, Span, text_id
@@ -231,3 +232,35 @@ def test_runs_of_one_cutting_and_measures_that_are_asked_for_stay_as_they_are(qu
 def test_a_set_without_evidence_has_the_usual_measures(dataset):
     """There is nothing to find."""
     assert evaluate_dataset(dataset, [], EvaluateSettings()).measures == DEFAULT_MEASURES
+
+
+def failed_judgment(query_id, chunk_id):
+    return Judgment(query_id=query_id, chunk_id=chunk_id, grade=None, contains_answer=None)
+
+
+def test_failures_bound_a_run_by_the_texts_that_it_is_measured_on(dataset):
+    """Its bounds in a comparison are those that an evaluation gives, whatever others retrieved."""
+    texts = [graded("q", piece(*SMALL[0]), 3), graded("q", piece(*LARGE[0]), 2)]
+    failed = [failed_judgment("q", piece(*LARGE[1])), failed_judgment("r", piece(*SMALL[4]))]
+    dataset.write_judgments([*dataset.judgments(), *texts, *failed])
+    settings = EvaluateSettings(measures=("nDCG@10",))
+    scores = evaluate_dataset(dataset, [], settings).scores
+    [item] = compare_runs(dataset, ["large", "small"], settings).items
+    large, small = (scores[name].summary("nDCG@10") for name in ("large", "small"))
+
+    assert item.outcome == "UNKNOWN"
+    assert item.failure_bounds == Ends(small.low - large.high, small.high - large.low)
+    assert (large.n_failed, small.n_failed) == (1, 1)
+
+
+@pytest.mark.parametrize("third", [[], ["large"], ["own", "large"]])
+def test_what_is_open_between_two_runs_does_not_depend_on_a_third(dataset, third):
+    """Texts of another splitter are nothing that either could have found."""
+    texts = [graded("q", piece(*SMALL[0]), 3), graded("q", piece(*LARGE[0]), 3)]
+    failed = [failed_judgment("q", piece(*SMALL[4]))]
+    dataset.write_judgments([*dataset.judgments(), *texts, *failed])
+    settings = EvaluateSettings(measures=("nDCG@10",))
+    alone = compare_runs(dataset, ["small", "small-2"], settings).items[0]
+    item = compare_runs(dataset, ["small", "small-2", *third], settings).items[0]
+
+    assert (item.failure_bounds, item.unjudged) == (alone.failure_bounds, alone.unjudged)

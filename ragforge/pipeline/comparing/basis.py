@@ -22,7 +22,6 @@ from ragforge.measures.run_evaluation import highest_grade
 from ragforge.measures.scores import threshold_of
 from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
-from ragforge.records import is_text_id
 
 if TYPE_CHECKING:
     from ragforge.evaluating.evidence import EvidenceBasis
@@ -103,18 +102,21 @@ class ComparisonBasis:
         cutting = self.texts.cuttings.get(name) if self.texts else None
         return self._of_texts(cutting.__contains__) if cutting else self
 
+    def with_other_texts(self, names: Iterable[str]) -> frozenset[str]:
+        """Return those of some runs that have texts which are no chunks of the set."""
+        cut = self.texts.cuttings if self.texts else {}
+        return frozenset(name for name in names if name in cut)
+
     def of_all(self, names: Iterable[str]) -> "ComparisonBasis":
-        """Return the grades of all that some runs are measured on."""
-        if self.texts is None:
-            return self
-        cuttings = [self.texts.cuttings[name] for name in names if name in self.texts.cuttings]
+        """Return the grades of all that some runs are measured on, which are cut alike.
+
+        Args:
+            names: Of runs with texts that are no chunks of the set; none for runs of its chunks.
+        """
+        cuttings = [self.texts.cuttings[name] for name in names] if self.texts else []
         if not cuttings:
             return self
-
-        def counts(chunk_id: str) -> bool:
-            return not is_text_id(chunk_id) or any(chunk_id in cutting for cutting in cuttings)
-
-        return self._of_texts(counts)
+        return self._of_texts(lambda chunk_id: any(chunk_id in cutting for cutting in cuttings))
 
     def _of_texts(self, counts: Callable[[str], bool]) -> "ComparisonBasis":
         """Return the basis for texts that are cut alike, by the rule of `Task.of_cutting`."""

@@ -373,7 +373,7 @@ def _decided(
         of="runs",
         contenders=contenders,
         measures=basis.measures,
-        undecided=undecided(basis.of_all(run.name for run in runs), runs, compared, graded.origins),
+        undecided=undecided(basis, runs, compared, graded.origins),
         texts=texts,
         rel_threshold=runs[0].scores.rel_threshold,
         by_lists=bool(basis.relevant),

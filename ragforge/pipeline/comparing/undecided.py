@@ -5,7 +5,7 @@ is bounded with the other left as it is. No winner is named where several judges
 difference rests on, or where the grades say nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum, inf
 from typing import Final, NamedTuple, TypeAlias
@@ -72,15 +72,22 @@ def undecided(
     """
     by_key: dict[Key, Undecided] = {}
     by_judge: dict[Key, str] = {}
-    for labels in basis.labels(runs):
-        by_key |= _open_differences(basis, labels, runs, couples)
-        by_judge |= _graded_by_several(basis, labels, runs, couples)
-    by_key |= _open_evidence(basis, runs, couples)
-    why = _by_silent_grades(basis, runs, couples, origins)
+    why: dict[Key, str] = {}
+    alike = [couple for couple in couples if basis.are_cut_alike(*couple)]
+    for part, of_part in _by_texts(basis, alike):
+        concerned = [run for run in runs if any(run.name in couple for couple in of_part)]
+        for labels in part.labels(runs):
+            by_key |= _open_differences(part, labels, concerned, of_part)
+            by_judge |= _graded_by_several(part, labels, concerned, of_part)
+        why |= _by_silent_grades(part, concerned, of_part, origins)
+    by_key |= _open_by_own_values(of_evidence(basis.measures), basis.designs, runs, couples)
+    # Of grades of other texts nothing is said but what each run's own failures could change.
+    others = [couple for couple in couples if couple not in alike]
+    designs = dict.fromkeys(basis.by_judgments, basis.design) if basis.design else {}
+    by_key |= _open_by_own_values(basis.by_judgments, designs, runs, others)
     why |= {
         (a, b, name): "they have different chunks, and go by the grades of their own"
-        for a, b in couples
-        if not basis.are_cut_alike(a, b)
+        for a, b in others
         for name in basis.by_judgments
     }
     # What one judge did not grade comes first: its reason names the command that settles it.
@@ -124,13 +131,30 @@ def _open_differences(
     return {key: tally.total() for key, tally in tallies.items()}
 
 
-def _open_evidence(
-    basis: ComparisonBasis, runs: Sequence[RankedRun], couples: Sequence[tuple[str, str]]
+def _by_texts(
+    basis: ComparisonBasis, couples: Iterable[tuple[str, str]]
+) -> Iterator[tuple[ComparisonBasis, Sequence[tuple[str, str]]]]:
+    """Yield the couples of runs that are cut alike with the grades of what both have."""
+    by_texts: dict[frozenset[str], list[tuple[str, str]]] = {}
+    for couple in couples:
+        by_texts.setdefault(basis.with_other_texts(couple), []).append(couple)
+    for names, of_texts in by_texts.items():
+        yield basis.of_all(names), of_texts
+
+
+def _open_by_own_values(
+    measures: Iterable[str],
+    designs: Mapping[str, Design],
+    runs: Sequence[RankedRun],
+    couples: Sequence[tuple[str, str]],
 ) -> dict[Key, Undecided]:
-    """Return the bounds of measures of evidence: nothing but failed retrievals leaves them open."""
+    """Return the bounds of measures of which each run has its own values, whatever the other's.
+
+    Of evidence nothing but failed retrievals leaves them open.
+    """
     by_name = {run.name: run for run in runs}
     found = {}
-    for name in of_evidence(basis.measures):
+    for name in measures:
         for a, b in couples:
             of_a, of_b = (_possible(by_name[run].scores, name) for run in (a, b))
             shared = of_a.keys() & of_b.keys()
@@ -138,10 +162,11 @@ def _open_evidence(
                 key: Interval(of_b[key].low - of_a[key].high, of_b[key].high - of_a[key].low)
                 for key in shared
             }
-            n_failed = len({*by_name[a].failed, *by_name[b].failed} & shared)
-            sums = _OpenSums(parse_measure(name), 1, 1, basis.designs.get(name))
-            bounds = sums.bounds(known, None) if n_failed else None
-            found[a, b, name] = Undecided(n_failed, bounds)
+            valued = by_name[a].values[name].keys() & by_name[b].values[name].keys()
+            is_open = any(item.low != item.high for item in known.values())
+            sums = _OpenSums(parse_measure(name), 1, 1, designs.get(name))
+            bounds = sums.bounds(known, None) if is_open else None
+            found[a, b, name] = Undecided(len(shared - valued), bounds)
     return found
 
 
