@@ -75,7 +75,11 @@ class Chunked(Result):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each chunk."""
         return [
-            {**plain_values(chunk.model_dump()), "heading_path": " > ".join(chunk.heading_path)}
+            {
+                **plain_values(chunk.model_dump()),
+                "heading_path": " > ".join(chunk.heading_path),
+                "hidden": [list(part) for part in chunk.hidden],
+            }
             for chunk in self
         ]
 

@@ -265,9 +265,10 @@ def _twice(first: Chunk, second: Chunk) -> DataError:
 
 
 def document_sha256(document: Document) -> str:
-    """Return the digest of a document's title, format and normalised text."""
+    """Return the digest of a document's title, format and the normalised text of its file."""
     head = f"{document.format}\n{len(document.title)}\n{document.title}\n"
-    return hashlib.sha256(f"{head}{document.text}".encode("utf-8", "surrogatepass")).hexdigest()
+    text = document.file_text or document.text
+    return hashlib.sha256(f"{head}{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def document_row(document: Document, n_chunks: int) -> SourceDocument:

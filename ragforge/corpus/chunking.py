@@ -29,7 +29,7 @@ _VISIBLE = re.compile(r"[^\W_]")
 _TITLE_PARTS = re.compile(r"(?<!\s)\s+[-–—|·»:]\s+")  # noqa: RUF001  # dashes as page titles have them
 _BARE = {"heading", "mark"}
 _TAIL_CHARS = 200
-CHUNKING_VERSION = 1
+CHUNKING_VERSION = 2
 """Goes up when the same document gives other chunks."""
 MAX_CHARS = 2000
 MIN_CHARS = 200
@@ -334,7 +334,7 @@ def chunk_document(
     is no overlap.
 
     Args:
-        document: With normalised text; `document.text[start:end]` is the text of a chunk.
+        document: With normalised text, a slice of which is the text of a chunk.
         max_chars: What a chunk may hold. A fence or a table is kept whole up to twice as much,
             and beyond that cut at line ends.
         min_chars: Below it a chunk is too little to ask about; 0 keeps all sections apart.
@@ -342,13 +342,20 @@ def chunk_document(
     Raises:
         UsageError: The sizes are out of range.
     """
+    return list(
+        chunks_at(document, chunk_spans(document, max_chars=max_chars, min_chars=min_chars))
+    )
+
+
+def chunk_spans(document: Document, *, max_chars: int, min_chars: int) -> list[ChunkSpan]:
+    """Return where the chunks of a document are in its text; see `chunk_document`."""
     if max_chars < _LEAST_MAX_CHARS:
         raise UsageError(f"max_chars: expected at least {_LEAST_MAX_CHARS}, got {max_chars}")
     if min_chars < 0:
         raise UsageError(f"min_chars: expected at least 0, got {min_chars}")
     limits = _ChunkLimits(max_chars, min_chars, _WHOLE_FACTOR * max_chars)
     sections = sections_of(document, max_chars)
-    return list(chunks_at(document, _chunk_spans(document.text, sections, limits)))
+    return _chunk_spans(document.text, sections, limits)
 
 
 def sections_of(document: Document, max_chars: int = MAX_CHARS) -> list[Section]:
@@ -363,16 +370,18 @@ def chunks_at(document: Document, spans: Iterable[ChunkSpan]) -> Iterator[Chunk]
         start, end = place.span.start, place.span.end
         if start == end:
             continue
-        digest = text_sha256(document.text[start:end])
+        text, source = document.text[start:end], document.source
+        digest = text_sha256(text)
         occurrences[place.path, digest] += 1
         occurrence = occurrences[place.path, digest]
         yield Chunk(
             chunk_id=chunk_id(document.doc_id, place.path, digest, occurrence),
             doc_id=document.doc_id,
-            text=document.text[start:end],
+            text=text,
             heading_path=place.path,
-            start=start,
-            end=end,
+            start=source.offset(start) if source else start,
+            end=source.offset(end - 1) + 1 if source else end,
+            hidden=source.hidden(start, end) if source else (),
         )
 
 

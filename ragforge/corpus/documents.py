@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.corpus.formats import FORMATS, ExtractedText, Format
+from ragforge.corpus.seen_text import SeenText
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
 from ragforge.errors import DataError
 from ragforge.files.text import normalize, read_text
@@ -19,7 +20,11 @@ _TITLE_OFTEN_WITHIN = 1000
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as its chunks see it: offsets of chunks and of evidence count in `text`."""
+    """A document as its chunks see it.
+
+    Offsets of chunks and of evidence lead into the file where its markup is read (`source`), else
+    into `text`.
+    """
 
     doc_id: str
     """Path relative to the folder that was given, posix, NFC; for the row of a table with `#` and
@@ -27,7 +32,12 @@ class Document:
     title: str
     """As the document states it (front matter, `<title>`), else its first top heading, else ""."""
     text: str
+    """What a reader sees, normalised."""
     format: Format
+    source: SeenText | None = None
+    """Where the text stands in the file; None where offsets count in the text itself."""
+    file_text: str = ""
+    """The normalised text of the file; "" where that is the text."""
 
 
 def read_documents(
@@ -175,7 +185,29 @@ def _exported(source: FileSource) -> Iterator[Document]:
 
 def _plain(doc_id: str, title: str, text: str, form: Format) -> Document:
     text = normalise(text)
-    return Document(doc_id, normalise(title) or _title(text[:_TITLE_WITHIN], form), text, form)
+    title = normalise(title) or _stated_title(text, form)
+    seen = _seen(doc_id, text, form)
+    title = title or _title(seen.text[:_TITLE_WITHIN], form)
+    if not seen.places:
+        return Document(doc_id, title, text, form)
+    return Document(doc_id, title, seen.text, form, seen, text)
+
+
+def _seen(doc_id: str, text: str, form: Format) -> SeenText:
+    """Return what a reader sees of a file of text."""
+    if form == "markdown":
+        from ragforge.corpus.markdown_reading import read_markdown
+
+        return read_markdown(text, is_mdx=doc_id.lower().endswith(".mdx"))
+    return SeenText(text)
+
+
+def _stated_title(text: str, form: Format) -> str:
+    if form == "markdown":
+        from ragforge.corpus.markdown_reading import stated_title
+
+        return stated_title(text)
+    return ""
 
 
 def _rows(source: FileSource) -> Iterator[Document]:
@@ -211,9 +243,7 @@ def _title(text: str, form: Format) -> str:
         from ragforge.corpus.markdown import markdown_title
 
         # Most have it in the first line, and blocks do not depend on what follows them.
-        first = (
-            "" if text.startswith("---") else text[: text.rfind("\n", 0, _TITLE_OFTEN_WITHIN) + 1]
-        )
+        first = text[: text.rfind("\n", 0, _TITLE_OFTEN_WITHIN) + 1]
         return markdown_title(first, _TITLE_WITHIN) or markdown_title(text, _TITLE_WITHIN)
     if form == "rst":
         from ragforge.corpus.rst import rst_title

@@ -8,13 +8,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ragforge.corpus.formats import TITLE_CHARS, Block, Kind, Lines
+from ragforge.corpus.markdown_reading import front_matter_end
 
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _INLINE = re.compile(r"[\\`*_\[\]<>&!{}]")
-_YAML_LINE = re.compile(r"[\w.\"'-]+[ \t]*:(?:[ \t]|\Z)|[ \t]|-[ \t]|#|\Z")
-_YAML_TITLE = re.compile(r"^title[ \t]*:[ \t]*(?P<title>[^\n>|&*!{[][^\n]*)$", re.MULTILINE)
 _ATTRIBUTES = re.compile(r"(?<!\s)\s*\{[:#.][^{}]*\}$")
-_FRONT_MATTER_CHARS = 20_000
 _HEADING_SOURCE_CHARS = 5 * TITLE_CHARS
 """A heading may be this long with its links; a longer one is a paragraph, not worth parsing."""
 _PARSED_CHARS = 1_000_000
@@ -43,7 +40,7 @@ def markdown_blocks(text: str, max_chars: int) -> Iterator[Block]:
     list item stays whole. Texts of more than a million characters are read line by line: the
     parser takes 5 to 20 s and 1.4 GB for ten million.
     """
-    body = _front_matter_end(text)
+    body = front_matter_end(text)
     lines = Lines(text)
     if len(text) > _PARSED_CHARS:
         yield from scanned_blocks(lines, text.count("\n", 0, body))
@@ -65,10 +62,7 @@ def markdown_blocks(text: str, max_chars: int) -> Iterator[Block]:
 
 
 def markdown_title(text: str, max_chars: int) -> str:
-    """Return the title in the front matter, else the first heading of level 1, else ""."""
-    found = _YAML_TITLE.search(text[: _front_matter_end(text)])
-    if found and (stated := found["title"].strip().strip("\"'").strip()):
-        return stated
+    """Return the first heading of level 1, else ""."""
     titles = (block.title for block in markdown_blocks(text, max_chars) if block.level == 1)
     return next(titles, "")
 
@@ -88,18 +82,6 @@ def scanned_blocks(lines: Lines, at: int) -> Iterator[Block]:
             behind = _paragraph_end(lines, at)
             yield _scanned_paragraph(lines, at, behind)
         at = behind
-
-
-def _front_matter_end(text: str) -> int:
-    """Return where the body starts: behind YAML between `---` lines at the very top, else 0.
-
-    What does not look like YAML is text between two rules, and stays.
-    """
-    found = _FRONT_MATTER.match(text, 0, _FRONT_MATTER_CHARS) if text.startswith("---") else None
-    if found is None:
-        return 0
-    yaml = (found["yaml"] or "").split("\n")
-    return found.end() if all(_YAML_LINE.match(line) for line in yaml) else 0
 
 
 @cache

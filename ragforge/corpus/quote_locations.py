@@ -71,20 +71,26 @@ class Page:
         self._anchored = anchored
         self._places: list[Location] = []
         parts: list[str] = []
-        length = covered = 0
-        for chunk in self._chunks:
-            overlap = max(0, covered - chunk.start) if anchored else 0
+        length = covered = last = 0
+        for number, chunk in enumerate(self._chunks):
             if parts and not (anchored and chunk.start <= covered):
                 parts.append("\n")
                 length += 1
-            self._places.append(Location(length - overlap, length - overlap + len(chunk.text)))
-            parts.append(chunk.text[overlap:])
+            is_over = anchored and chunk.start < covered
+            start = self._laid_out(last, chunk.start) if is_over else length
+            self._places.append(Location(start, start + len(chunk.text)))
+            parts.append(chunk.text[chunk.place(covered) if is_over else 0 :])
             length += len(parts[-1])
-            covered = max(covered, chunk.end)
+            if chunk.end > covered:
+                covered, last = chunk.end, number
         self._text = "".join(parts)
         self._folded = FoldedText(self._text)
         self._starts = [place.start for place in self._places]
         self._longest = max((len(chunk.text) for chunk in chunks), default=0)
+
+    def _laid_out(self, number: int, offset: int) -> int:
+        """Return the place in the text of what a chunk has at an offset of the document."""
+        return self._places[number].start + self._chunks[number].place(offset)
 
     @property
     def text(self) -> str:
@@ -155,8 +161,8 @@ class Page:
         first, last = self._places[near[0]], self._places[near[-1]]
         start = end = None
         if self._anchored:
-            start = self._chunks[near[0]].start + location.start - self._places[near[0]].start
-            end = self._chunks[near[-1]].start + location.end - self._places[near[-1]].start
+            start = self._chunks[near[0]].offset(location.start - first.start)
+            end = self._chunks[near[-1]].end_offset(location.end - last.start)
         return Placement(
             chunks=tuple(self._chunks[at] for at in held),
             text=self._text[location.start : location.end],
@@ -174,11 +180,12 @@ class Page:
 
 def _anchored(chunks: Sequence[Chunk]) -> bool:
     """Return whether offsets are known and agree: what two chunks share reads the same in both."""
-    if any(chunk.end - chunk.start != len(chunk.text) for chunk in chunks):
+    if not all(chunk.has_offsets for chunk in chunks):
         return False
     for one, other in pairwise(chunks):
-        shared = min(one.end, other.end) - other.start
-        if shared > 0 and not one.text.startswith(other.text[:shared], other.start - one.start):
+        end = min(one.end, other.end)
+        shared = other.text[: other.place(end)] if end > other.start else ""
+        if shared and not one.text.startswith(shared, one.place(other.start)):
             return False
     return True
 

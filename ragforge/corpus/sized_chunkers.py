@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final
 
-from ragforge.corpus.chunking import MIN_CHARS, ChunkSpan, Span, chunk_document, chunks_at
+from ragforge.corpus.chunking import MIN_CHARS, ChunkSpan, Span, chunk_spans, chunks_at
 from ragforge.corpus.documents import Document
 from ragforge.corpus.user_chunkers import BUILT_IN, Chunker, chunker_version, make_chunker
 from ragforge.errors import UsageError
@@ -116,8 +116,7 @@ def _parameters(held: Callable[..., object]) -> set[str]:
 
 def _by_headings(document: Document, *, size: int, overlap: int) -> list[Chunk]:
     most = size - overlap
-    cut = chunk_document(document, max_chars=most, min_chars=min(MIN_CHARS, most // 2))
-    spans = (ChunkSpan(Span(chunk.start, chunk.end), chunk.heading_path) for chunk in cut)
+    spans = chunk_spans(document, max_chars=most, min_chars=min(MIN_CHARS, most // 2))
     return list(chunks_at(document, _overlapping(document.text, spans, overlap)))
 
 

@@ -23,7 +23,7 @@ from ragforge.plugins import construct, find, method_of, parameters_of
 from ragforge.records import Chunk
 
 Chunker = Callable[[Document], list[Chunk]]
-"""From a document to its chunks; `document.text[start:end]` is the text of each."""
+"""From a document to its chunks; a slice of `document.text` is the text of each."""
 
 BUILT_IN = "headings"
 _METHODS = ("split_text", "chunk", "split")

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from ragforge.corpus.text_locations import GRAM, FoldedText, documents_of
+from ragforge.corpus.file_texts import file_texts
+from ragforge.corpus.text_locations import GRAM, FoldedText
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.evaluating.runs import MeasuredRun, Task, estimate_of
@@ -138,7 +139,7 @@ def evidence_basis(
     doc_ids = {item.doc_id for query in answerable for item in query.evidence}
     doc_ids |= {place.doc_id for text in placed.values() for place in text.places}
     chunks = dataset.chunks() if dataset.chunks_path.exists() else ()
-    texts = documents_of(chunk for chunk in chunks if chunk.doc_id in doc_ids)
+    texts = file_texts(chunk for chunk in chunks if chunk.doc_id in doc_ids)
     near = {
         query_id: {place.doc_id for item in ids if item in placed for place in placed[item].places}
         for query_id, ids in retrieved.items()
@@ -246,10 +247,11 @@ def _own_place(item: Evidence) -> Stretch | None:
     if item.start is None or item.end is None or item.end <= item.start:
         return None
     start, end = item.start, item.end
-    if end - start == len(item.quote):
+    if end - start >= len(item.quote):
         letters = [at for at, char in enumerate(item.quote) if char.isalnum()]
         if letters:
-            start, end = item.start + letters[0], item.start + letters[-1] + 1
+            start += letters[0]
+            end -= len(item.quote) - letters[-1] - 1
     return Stretch(item.doc_id, start, end)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.quality import token_count
-from ragforge.corpus.text_locations import documents_of
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Chunk, RetrievedText, Span
 
@@ -66,7 +66,7 @@ def _of_chunks(
 
 def _whole(chunks: Sequence[Chunk]) -> dict[str, PlacedText]:
     """Return whole documents by id, as their chunks have them."""
-    texts = documents_of(chunks)
+    texts = file_texts(chunks)
     starts: dict[str, int] = {}
     unplaced = {chunk.doc_id for chunk in chunks if not _place(chunk)}
     for chunk in chunks:

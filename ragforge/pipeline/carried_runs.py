@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from ragforge.corpus.text_locations import TextLocator, documents_of
+from ragforge.corpus.file_texts import file_texts
+from ragforge.corpus.text_locations import TextLocator
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs
@@ -193,7 +194,7 @@ def _placed(sought: Mapping[str, _Sought], change: ChunkChange) -> _Placed:
     if not sought:
         return _Placed({}, ())
     same = _chunks_by_text({text_id(each.text) for each in sought.values()}, change)
-    documents = CorpusDocuments(list(change.now()), documents_of, TextLocator)
+    documents = CorpusDocuments(list(change.now()), file_texts, TextLocator)
     taken = RetrievedTexts(documents)
     now: dict[str, str] = {}
     open_: list[Ranking] = []

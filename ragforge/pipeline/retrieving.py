@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Final
 
 from ragforge.config import Settings
-from ragforge.corpus.text_locations import TextLocator, documents_of
+from ragforge.corpus.file_texts import file_texts
+from ragforge.corpus.text_locations import TextLocator
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.manifest import RunOrigin
@@ -330,7 +331,7 @@ def _started(
     if dataset.manifest.level is not None:
         known |= {chunk.doc_id for chunk in chunks}
     names_documents = dataset.manifest.level is not None
-    documents = CorpusDocuments(chunks, documents_of, TextLocator, names_documents=names_documents)
+    documents = CorpusDocuments(chunks, file_texts, TextLocator, names_documents=names_documents)
     note = _note_to(job.observer)
     timeout_s = job.settings.model.timeout_s
     started = []

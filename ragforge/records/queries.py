@@ -84,7 +84,7 @@ class Evidence(Record):
     quote: NonEmpty
     start: Annotated[int, Field(ge=0)] | None = None
     end: Annotated[int, Field(ge=0)] | None = None
-    """Offsets of the quote in the normalised document text; None where the chunk has none."""
+    """Offsets of the quote in the normalised text of the file; None where the chunk has none."""
     prefix: str = ""
     suffix: str = ""
     """Up to 32 characters of the document before and after the quote, to tell equal quotes apart;

@@ -2,10 +2,12 @@
 
 import base64
 import hashlib
+import operator
 import re
-from typing import Annotated, Final, Literal
+from itertools import pairwise
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Grade = Annotated[int, Field(strict=True, ge=0, le=3)]
 FailureKind = Literal["invalid", "refused", "truncated", "filtered", "error"]
@@ -26,6 +28,9 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+HiddenPart = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+
+
 class Chunk(Record):
     """A passage of a document, the unit that is retrieved and judged."""
 
@@ -35,9 +40,43 @@ class Chunk(Record):
     heading_path: tuple[str, ...] = ()
     """Titles of the sections around the chunk, outermost first."""
     start: Annotated[int, Field(ge=0)] = 0
-    """Offset of the first character in the normalised document text, in code points."""
+    """Offset of the first character in the normalised text of the file, in code points."""
     end: Annotated[int, Field(ge=0)] = 0
-    """Offset behind the last character; `document[start:end] == text`. 0 where unknown."""
+    """Offset behind the last character; `file[start:end] == text` but for what is hidden. 0 where
+    unknown."""
+    hidden: Annotated[tuple[HiddenPart, ...], Field(exclude_if=operator.not_)] = ()
+    """Markup between `start` and `end` that a reader does not see, and `text` does not have: its
+    place in the text, and how many characters of the file are left out before that."""
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether it is known where each character of the text stands in the file."""
+        left_out = sum(length for _, length in self.hidden)
+        return self.end - self.start == len(self.text) + left_out
+
+    def offset(self, place: int) -> int:
+        """Return where in the file a character of the text stands; needs offsets."""
+        return self.start + place + sum(length for at, length in self.hidden if at <= place)
+
+    def end_offset(self, place: int) -> int:
+        """Return where in the file `text[:place]` ends, before what is hidden there."""
+        return self.offset(place - 1) + 1 if place else self.start
+
+    def place(self, offset: int) -> int:
+        """Return where in the text that begins which stands at an offset of the file or behind."""
+        place = offset - self.start
+        for at, length in self.hidden:
+            if place < at:
+                break
+            place = max(at, place - length)
+        return min(max(place, 0), len(self.text))
+
+    @model_validator(mode="after")
+    def _hides_in_order(self) -> Self:
+        places = [0, *(at for at, _ in self.hidden), len(self.text)]
+        if self.hidden and any(one >= other for one, other in pairwise(places)):
+            raise ValueError("hidden: expected ascending places within the text")
+        return self
 
 
 class Span(Record):

@@ -114,10 +114,11 @@ def _native(row: Row) -> Chunk:
         "text": row.text(TEXT),
     }
     chunk = _chunk(row, {**row.given, **needed})
-    if chunk.end and chunk.end - chunk.start != len(chunk.text):
+    if chunk.end and not chunk.has_offsets:
+        expected = chunk.start + len(chunk.text) + sum(length for _, length in chunk.hidden)
         raise DataError(
-            f"{row.where}: end: expected {chunk.start + len(chunk.text)} "
-            f"(start and the length of text), got {chunk.end}"
+            f"{row.where}: end: expected {expected} (start and the length of text, with what is "
+            f"hidden), got {chunk.end}"
         )
     return chunk
 

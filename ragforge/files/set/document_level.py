@@ -273,12 +273,13 @@ def whole_documents(dataset: Dataset) -> Iterator[Chunk]:
         first, *others = sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id))
         text, end = first.text, first.end
         for chunk in others:
-            overlap = end - chunk.start if chunk.end else 0
+            overlap = chunk.place(end) if chunk.end and end > chunk.start else 0
             if chunk.end and chunk.end <= end:
                 continue
             text += chunk.text[overlap:] if overlap > 0 else f"\n\n{chunk.text}"
             end = chunk.end
-        update = {"chunk_id": doc_id, "text": text, "start": first.start, "end": end}
+        place = {"start": first.start, "end": end, "hidden": ()}
+        update = {"chunk_id": doc_id, "text": text, **place}
         yield first.model_copy(update=update)
 
 

@@ -23,10 +23,9 @@ from typing import Final
 from ragforge.config import Settings
 from ragforge.corpus.chunk_files import corpus_documents
 from ragforge.corpus.documents import Document
-from ragforge.corpus.formats import FORMATS, suffix_of
+from ragforge.corpus.file_texts import rebuilt_documents
 from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.corpus.sized_chunkers import splitter_version
-from ragforge.corpus.text_locations import documents_of
 from ragforge.errors import CallError, DataError, RagforgeError, UsageError
 from ragforge.evaluating.evidence import placed_quotes
 from ragforge.evaluating.formatting import plural
@@ -238,7 +237,7 @@ class _Spending:
 def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> _Sources:
     part = {query.query_id: query.query for query in dataset.require_queries()}
     read = _read(dataset, documents, job) if documents else _rebuilt(dataset)
-    texts = {document.doc_id: document.text for document in read}
+    texts = {document.doc_id: document.file_text or document.text for document in read}
     queries = trusted_evidence(dataset.require_accepted_queries(), texts)
     placed = placed_quotes(queries, texts, {}).quotes
     asked = {query_id: text for query_id, text in part.items() if query_id in placed}
@@ -269,11 +268,7 @@ def _rebuilt(dataset: Dataset) -> list[Document]:
     """Return the documents that the chunks of a set were cut from, as far as these hold them."""
     if not dataset.chunks_path.exists():
         raise DataError(f"{dataset.path}: has no chunks; name the corpus: --documents DIR")
-    documents = []
-    for doc_id, text in documents_of(dataset.chunks()).items():
-        form = FORMATS.get(suffix_of(doc_id.partition("#")[0]), "text")
-        documents.append(Document(doc_id, "", text, "row" if form == "export" else form))
-    return documents
+    return list(rebuilt_documents(dataset.chunks()))
 
 
 def _begun(dataset: Dataset, plan: SweepPlan, sources: _Sources, settings: Settings) -> _Work:

@@ -56,8 +56,8 @@ class ShownPassage:
             doc_id=chunk.doc_id,
             chunk_id=chunk.chunk_id,
             quote=chunk.text[held.start : held.end],
-            start=chunk.start + held.start if known else None,
-            end=chunk.start + held.end if known else None,
+            start=chunk.offset(held.start) if known else None,
+            end=chunk.end_offset(held.end) if known else None,
             prefix=chunk.text[max(0, held.start - CONTEXT_CHARS) : held.start],
             suffix=chunk.text[held.end : held.end + CONTEXT_CHARS],
             hop=hop,
@@ -152,7 +152,6 @@ def _overlaps(chunk: Chunk, region: Location) -> bool:
 
 def _part(chunk: Chunk, region: Location) -> ShownPassage:
     """Return what of a chunk lies in a region, in whole sentences."""
-    start = max(0, region.start - chunk.start)
-    end = min(len(chunk.text), region.end - chunk.start)
-    part = touching(Location(start, end), chunk.text)
+    place = Location(chunk.place(region.start), chunk.place(region.end))
+    part = touching(place, chunk.text)
     return ShownPassage(chunk, part.start, part.end)

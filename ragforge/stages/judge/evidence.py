@@ -140,6 +140,6 @@ def _start(place: _Place) -> int:
 def _core(quote: str, span: Span) -> tuple[int, int]:
     """Return where the letters of a quote begin and end: splitters strip what is around them."""
     letters = [at for at, char in enumerate(quote) if char.isalnum()]
-    if not letters or len(quote) != span.end - span.start:
+    if not letters or len(quote) > span.end - span.start:
         return span.start, span.end
-    return span.start + letters[0], span.start + letters[-1] + 1
+    return span.start + letters[0], span.end - (len(quote) - letters[-1] - 1)

@@ -1,0 +1,48 @@
+"""The files that chunks were cut from, put together from these, with each character at its place.
+
+What a reader does not see of a file is blank there.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ragforge.corpus.documents import Document
+from ragforge.corpus.formats import FORMATS, suffix_of
+from ragforge.corpus.seen_text import Edit, seen_text
+from ragforge.corpus.text_locations import documents_of
+from ragforge.records import Chunk
+
+_UNSEEN: Final = "\0"
+"""Normalised texts have none."""
+_UNSEEN_RUN: Final = re.compile(f"{_UNSEEN}+")
+
+
+def file_texts(chunks: Iterable[Chunk]) -> dict[str, str]:
+    """Return the text of each document by id; offsets of chunks and evidence lead into it."""
+    return documents_of(laid_out(chunk, " ") for chunk in chunks)
+
+
+def rebuilt_documents(chunks: Iterable[Chunk]) -> Iterator[Document]:
+    """Yield the documents of chunks, as far as these hold them."""
+    for doc_id, text in documents_of(laid_out(chunk, _UNSEEN) for chunk in chunks).items():
+        named = FORMATS.get(suffix_of(doc_id.partition("#")[0]), "text")
+        form = "row" if named == "export" else named
+        seen = seen_text(text, (Edit(*run.span()) for run in _UNSEEN_RUN.finditer(text)))
+        if seen.places:
+            yield Document(doc_id, "", seen.text, form, seen, text)
+        else:
+            yield Document(doc_id, "", text, form)
+
+
+def laid_out(chunk: Chunk, blank: str) -> Chunk:
+    """Return a chunk whose text is as long as its place in the file."""
+    if not chunk.hidden or not chunk.has_offsets:
+        return chunk
+    parts: list[str] = []
+    done = 0
+    for place, length in chunk.hidden:
+        parts += (chunk.text[done:place], blank * length)
+        done = place
+    text = "".join((*parts, chunk.text[done:]))
+    return chunk.model_copy(update={"text": text, "hidden": ()})

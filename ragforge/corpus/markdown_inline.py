@@ -1,0 +1,324 @@
+"""What a reader does not see within lines of Markdown: link targets, attributes, tags, signs.
+
+One pass from sign to sign, in linear time: markdown-it reads a line exactly, and tells of nothing
+where it stands.
+"""
+
+import html
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from ragforge.corpus.seen_text import Edit
+
+_SIGN: Final = re.compile(
+    r"[\\`*_\[<&{]|!(?=\[)|:(?=(?:material|fontawesome|octicons|simple)-)|\+\+(?=[a-z])"
+)
+_BRACKETS: Final = re.compile(r"\\.|`+|[\[\]]", re.DOTALL)
+_TICKS: Final = re.compile(r"`+")
+_MOST_CODE: Final = 2000
+_ATTRIBUTE: Final = (
+    r"""(?:[#.][\w:./-]{1,200}+|[\w:@-]{1,100}+="""
+    r"""(?:"[^"\n]{0,500}+"|'[^'\n]{0,500}+'|[^\s{}"']{1,200}+))"""
+)
+ATTRIBUTES: Final = re.compile(
+    rf"\{{:?[ \t]{{0,20}}+{_ATTRIBUTE}(?:[ \t]{{1,20}}+(?:{_ATTRIBUTE}|[\w-]{{1,50}}+)){{0,20}}+"
+    r"[ \t]{0,20}+\}|\{:[^{}\n]{0,300}+\}"
+)
+_TARGET: Final = re.compile(
+    r"\(\s{0,100}+(?:<[^<>\n]{0,2000}+>|(?:[^\s()<\\]|\\.|\((?:[^\s()\\]|\\.){0,500}+\)){0,2000}+)"
+    r"""(?:\s{1,100}+(?:"[^"]{0,500}+"|'[^']{0,500}+'|\([^()]{0,500}+\)))?+\s{0,100}+\)"""
+)
+_AUTOLINK: Final = re.compile(
+    r"<(?:(?:https?|ftp|mailto):[^\s<>]{1,2000}+|[\w.+-]{1,100}+@[\w.-]{1,200}+)>"
+)
+_BREAK: Final = re.compile(r"<br[ \t]{0,20}+/?>", re.IGNORECASE)
+_BRACED: Final = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,500}+\}){0,1000}+\}){0,2000}+\}"
+_TAG: Final = re.compile(
+    r"</?(?P<name>[A-Za-z][\w.:-]{0,60}+)(?:\s{1,100}+(?:\{\.\.\.[^{}]{0,200}+\}|[\w:@.-]{1,100}+"
+    rf"""(?:\s?=\s?(?:"[^"]{{0,2000}}+"|'[^']{{0,2000}}+'|{_BRACED}|[^\s"'<>={{}}]{{1,500}}+))?+"""
+    r")){0,40}+\s{0,100}+/?>"
+)
+_SHOWN_VALUE: Final = re.compile(
+    r"""\s(?:label|title|summary)=["'](?P<value>[^"'{}<>]{1,300})["']"""
+)
+_UNSEEN_ELEMENT: Final = re.compile(
+    r"<(?P<name>script|style|svg|iframe|template|noscript)\b[^<>]{0,2000}+>", re.IGNORECASE
+)
+_ENTITY: Final = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}+|#[0-9]{1,7}+|#[xX][0-9a-fA-F]{1,6}+);")
+_ROLE: Final = re.compile(r"\{[a-zA-Z][\w:+.-]{0,60}+\}(?=`)")
+_ROLE_TEXT: Final = re.compile(r"`(?P<body>[^`]{1,500}+)`")
+_TITLED: Final = re.compile(r"(?P<title>[^<]{1,300}+)<[^<>]{1,500}+>\Z")
+_BLANK_EXPRESSION: Final = re.compile(r"""\{["'`]([ \t]{0,20})["'`]\}""")
+_MACRO: Final = re.compile(
+    r"\{(?:%[^{}%\n]{0,500}+%|\*[^{}*\n]{0,500}+\*|![^{}!\n]{0,500}+!"
+    r"|\{<[^{}<>\n]{0,500}+>\}|\{%[^{}%\n]{0,500}+%\})\}"
+)
+_ICON: Final = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]{1,100}+:")
+_KEYS: Final = re.compile(r"""\+\+(?P<keys>[a-z0-9"-]{1,40}+(?:\+[a-z0-9"-]{1,40}+){0,6}+)\+\+""")
+_PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_MOST_SIGNS: Final = 3
+ELEMENTS: Final = frozenset(
+    "a abbr address article aside audio b blockquote body br button caption center cite code col "
+    "colgroup dd del details dfn div dl dt em figcaption figure font footer form h1 h2 h3 h4 h5 h6 "
+    "head header hr html i iframe img input ins kbd label li link main mark meta nav ol p picture "
+    "pre q s samp script section small source span strike strong style sub summary sup svg table "
+    "tbody td tfoot th thead time tr tt u ul var video".split()
+)
+"""What is taken for a tag; `<name>` of anything else is text, as people write placeholders."""
+
+
+class InlineReader:
+    """Finds what a reader does not see within lines.
+
+    Args:
+        text: Of the whole file.
+        is_mdx: Whether names in capitals are components.
+        labels: Of the link definitions of the file, in lower case.
+    """
+
+    def __init__(self, text: str, *, is_mdx: bool, labels: Collection[str]) -> None:
+        self._text = text
+        self._is_mdx = is_mdx
+        self._labels = labels
+        self._end = 0
+        self._pairs: dict[int, int] | None = None
+        self._opened: dict[str, int] = {}
+        self._without: set[str] = set()
+        self._target_start = self._target_stop = 0
+        self._at: dict[str, Callable[[int], Iterator[Edit | int]]] = {
+            "\\": self._escape,
+            "`": self._code,
+            "*": self._emphasis,
+            "_": self._emphasis,
+            "[": self._link,
+            "!": self._image,
+            "<": self._angle,
+            "&": self._entity,
+            "{": self._brace,
+            ":": self._icon,
+            "+": self._keys,
+        }
+
+    def edits(self, start: int, end: int) -> Iterator[Edit]:
+        """Yield the edits of a paragraph at `text[start:end]`, in any order; no code is in it."""
+        self._end, self._pairs = end, None
+        self._opened.clear()
+        self._without.clear()
+        at = self._target_start = self._target_stop = start
+        while sign := _SIGN.search(self._text, at, end):
+            if self._target_start <= sign.start() < self._target_stop:
+                at = self._target_stop
+                continue
+            at = sign.start() + 1
+            for found in self._at[self._text[sign.start()]](sign.start()):
+                if isinstance(found, Edit):
+                    yield found
+                else:
+                    at = found
+
+    def _escape(self, at: int) -> Iterator[Edit | int]:
+        follows = self._text[at + 1 : min(at + 2, self._end)]
+        if follows in _PUNCTUATION or follows == "\n":
+            yield Edit(at, at + 1)
+            yield at + 2
+
+    def _code(self, at: int) -> Iterator[Edit | int]:
+        ticks = _TICKS.match(self._text, at, self._end)
+        assert ticks is not None
+        behind = _code_end(self._text, ticks, self._end)
+        yield behind
+        if behind > ticks.end():
+            yield from self._attributes(behind)
+
+    def _attributes(self, at: int) -> Iterator[Edit | int]:
+        """Yield the attributes right behind a link, code or a word, and where to go on."""
+        found = ATTRIBUTES.match(self._text, at, self._end)
+        if found:
+            yield Edit(at, found.end())
+            yield found.end()
+
+    def _emphasis(self, at: int) -> Iterator[Edit | int]:
+        text, sign = self._text, self._text[at]
+        behind = at + 1
+        while behind < self._end and text[behind] == sign:
+            behind += 1
+        yield behind
+        run = text[at:behind]
+        if len(run) > _MOST_SIGNS:
+            return
+        before = text[at - 1] if at else " "
+        after = text[behind] if behind < self._end else " "
+        is_within = sign == "_" and before.isalnum() and after.isalnum()
+        if run in self._opened and not before.isspace() and not is_within:
+            begin = self._opened.pop(run)
+            yield Edit(begin, begin + len(run))
+            yield Edit(at, behind)
+            yield from self._attributes(behind)
+        elif not after.isspace() and not (sign == "_" and before.isalnum()):
+            self._opened[run] = at
+
+    def _link(self, at: int) -> Iterator[Edit | int]:
+        behind = self._closing(at)
+        stop = self._target_end(at + 1, behind, any_label=False) if behind else 0
+        if not stop:
+            return
+        found = ATTRIBUTES.match(self._text, stop, self._end)
+        # What the link is called is read on; what it leads to is not.
+        self._target_start, self._target_stop = behind - 1, found.end() if found else stop
+        yield Edit(at, at + 1)
+        yield Edit(behind - 1, self._target_stop)
+
+    def _image(self, at: int) -> Iterator[Edit | int]:
+        behind = self._closing(at + 1)
+        stop = self._target_end(at + 2, behind, any_label=True) if behind else 0
+        if stop:
+            found = ATTRIBUTES.match(self._text, stop, self._end)
+            stop = found.end() if found else stop
+            yield Edit(at, stop)
+            yield stop
+
+    def _closing(self, at: int) -> int:
+        """Return the place behind the bracket that closes one; 0 where none does."""
+        if self._pairs is None:
+            self._pairs = _bracket_pairs(self._text, at, self._end)
+        return self._pairs.get(at, 0)
+
+    def _target_end(self, label: int, behind: int, *, any_label: bool) -> int:
+        """Return where a link ends whose label is closed; 0 where it leads nowhere."""
+        target = _TARGET.match(self._text, behind, self._end)
+        if target:
+            return target.end()
+        named = self._closing(behind) if self._text.startswith("[", behind) else 0
+        name = self._text[behind + 1 : named - 1] if named else ""
+        name = name or self._text[label : behind - 1]
+        is_known = (any_label and named) or " ".join(name.lower().split()) in self._labels
+        return (named or behind) if is_known else 0
+
+    def _angle(self, at: int) -> Iterator[Edit | int]:
+        text, end = self._text, self._end
+        if text.startswith("<!--", at):
+            yield from self._until("-->", at, at + 4)
+        elif unseen := _UNSEEN_ELEMENT.match(text, at, end):
+            yield Edit(at, unseen.end())
+            yield unseen.end()
+            yield from self._until(f"</{unseen['name']}>", at, unseen.end())
+        elif link := _AUTOLINK.match(text, at, end):
+            yield Edit(at, at + 1)
+            yield Edit(link.end() - 1, link.end())
+            yield link.end()
+            yield from self._attributes(link.end())
+        elif line_end := _BREAK.match(text, at, end):
+            yield Edit(at, line_end.end(), " ")
+            yield line_end.end()
+        elif (tag := _TAG.match(text, at, end)) and self._is_tag(tag["name"]):
+            yield from _tag(tag)
+            yield tag.end()
+
+    def _until(self, closing: str, at: int, inner: int) -> Iterator[Edit | int]:
+        """Yield what reaches up to a sign; one that was missing once is not looked for again."""
+        stop = -1 if closing in self._without else self._text.find(closing, inner, self._end)
+        if stop < 0:
+            self._without.add(closing)
+            return
+        yield Edit(at, stop + len(closing))
+        yield stop + len(closing)
+
+    def _is_tag(self, name: str) -> bool:
+        return name.lower() in ELEMENTS or (self._is_mdx and (name[0].isupper() or "." in name))
+
+    def _entity(self, at: int) -> Iterator[Edit | int]:
+        entity = _ENTITY.match(self._text, at, self._end)
+        seen = html.unescape(entity[0]) if entity else ""
+        if entity and len(seen) == 1 and (seen.isprintable() or seen.isspace()):
+            yield Edit(at, entity.end(), " " if seen.isspace() else seen)
+            yield entity.end()
+
+    def _brace(self, at: int) -> Iterator[Edit | int]:
+        text, end = self._text, self._end
+        if role := _ROLE.match(text, at, end):
+            yield Edit(at, role.end())
+            if body := _ROLE_TEXT.match(text, role.end(), end):
+                yield from role_edits(text, body.start("body"), body.end("body"))
+                yield body.end()
+        elif text.startswith("{/*", at):
+            yield from self._until("*/}", at, at + 3)
+        elif macro := _MACRO.match(text, at, end):
+            yield from _tag(macro)
+            yield macro.end()
+        elif self._is_mdx and (blank := _BLANK_EXPRESSION.match(text, at, end)):
+            yield Edit(at, blank.end(), blank[1])
+        elif (found := ATTRIBUTES.match(text, at, end)) and self._closes_line(found.end()):
+            begin = at
+            while begin and text[begin - 1] in " \t":
+                begin -= 1
+            yield Edit(begin, found.end())
+            yield found.end()
+
+    def _closes_line(self, at: int) -> bool:
+        """Whether nothing stands behind a place in its line, but what closes a heading or cell."""
+        while at < self._end and self._text[at] in " \t#|":
+            at += 1
+        return at == self._end or self._text[at] == "\n"
+
+    def _icon(self, at: int) -> Iterator[Edit | int]:
+        if icon := _ICON.match(self._text, at, self._end):
+            found = ATTRIBUTES.match(self._text, icon.end(), self._end)
+            stop = found.end() if found else icon.end()
+            stop += self._text.startswith(" ", stop)
+            yield Edit(at, stop)
+            yield stop
+
+    def _keys(self, at: int) -> Iterator[Edit | int]:
+        if keys := _KEYS.match(self._text, at, self._end):
+            yield Edit(at, keys.start("keys"))
+            yield Edit(keys.end("keys"), keys.end())
+            yield keys.end()
+
+
+def _code_end(text: str, ticks: re.Match[str], end: int) -> int:
+    """Return the place behind a code span; that behind its ticks where nothing closes it."""
+    behind = ticks.end()
+    while closing := _TICKS.search(text, behind, min(end, ticks.end() + _MOST_CODE)):
+        behind = closing.end()
+        if len(closing[0]) == len(ticks[0]):
+            return behind
+    return ticks.end()
+
+
+def _bracket_pairs(text: str, start: int, end: int) -> dict[int, int]:
+    """Return for each bracket that is closed the place behind the one that closes it."""
+    pairs: dict[int, int] = {}
+    opened: list[int] = []
+    at = start
+    while sign := _BRACKETS.search(text, at, end):
+        at = sign.end()
+        if sign[0] == "[":
+            opened.append(sign.start())
+        elif sign[0] == "]" and opened:
+            pairs[opened.pop()] = at
+        elif sign[0][0] == "`":
+            at = _code_end(text, sign, end)
+    return pairs
+
+
+def _tag(tag: re.Match[str]) -> Iterator[Edit]:
+    """Yield the edits of a tag, of which the label or title is seen."""
+    is_component = tag[0][1] == "%" or tag[0][1].isupper()
+    shown = _SHOWN_VALUE.search(tag[0]) if is_component else None
+    if shown is None:
+        yield Edit(tag.start(), tag.end())
+        return
+    yield Edit(tag.start(), tag.start() + shown.start("value"))
+    yield Edit(tag.start() + shown.end("value"), tag.end())
+
+
+def role_edits(text: str, start: int, end: int) -> Iterator[Edit]:
+    """Yield the edits of what a Sphinx role is given: a title before its target, `~` and `!`."""
+    if titled := _TITLED.match(text, start, end):
+        yield Edit(start + len(titled["title"].rstrip()), end)
+    elif text.startswith("~", start):
+        last = text.rfind(".", start, end) + 1
+        yield Edit(start, max(start + 1, last))
+    elif text.startswith("!", start):
+        yield Edit(start, start + 1)

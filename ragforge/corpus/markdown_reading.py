@@ -1,0 +1,567 @@
+"""What a reader sees of Markdown as sites write it, with offsets into the file.
+
+MkDocs Material, Docusaurus MDX, MyST, GitBook, Hugo and Jekyll add lines that their generators
+read: front matter, includes, admonitions, tabs, components, directives, attributes. What is left is
+CommonMark with tables, whose headings, lists, fences and tables stay as they are written.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from ragforge.corpus.markdown_inline import ATTRIBUTES, InlineReader
+from ragforge.corpus.seen_text import Edit, SeenText, composed, seen_text
+
+_YAML: Final = re.compile(r"---[ \t]*\n(?P<body>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_TOML: Final = re.compile(r"\+\+\+[ \t]*\n(?P<body>.*?\n)?\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
+_YAML_LINE: Final = re.compile(
+    r"[\w.\"'-]{1,200}+[ \t]{0,20}+:(?:[ \t]|\Z)|[ \t]|-[ \t]|#|[}\]]|\Z"
+)
+_TOML_LINE: Final = re.compile(r"[\w.\"'-]{1,200}+[ \t]{0,20}+=|[ \t]|\[|\]|#|\Z")
+_TITLE: Final = re.compile(r"^title[ \t]*[:=][ \t]*(?P<title>[^\n>|&*!{[][^\n]*)$", re.MULTILINE)
+_FRONT_MATTER_CHARS: Final = 20_000
+
+_FENCE: Final = re.compile(r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[ \t]*(?P<info>.*)")
+_DIRECTIVE: Final = re.compile(r"\{(?P<name>[a-zA-Z][\w:+.-]{0,60})\}[ \t]*(?P<title>.*)")
+_LANGUAGE: Final = re.compile(r"\{?[ \t]*\.?(?P<language>[\w+#.-]{1,40})")
+_FENCE_TITLE: Final = re.compile(r"""\btitle=(?:"[^"]{0,300}"|'[^']{0,300}')""")
+_OPTION: Final = re.compile(r"[ \t]{0,100}+:[\w-]{1,60}:(?:[ \t]|\Z)")
+_ADMONITION: Final = re.compile(
+    r"(?:!!!|\?\?\?\+?)[ \t]{1,20}+(?P<words>[A-Za-z][\w -]{0,100}+)?"
+    r"(?:\"(?P<title>[^\"]*)\")?[ \t]*\Z"
+)
+_TAB: Final = re.compile(r"===[!+]?[ \t]+[\"'](?P<title>[^\"']{1,300})[\"'][ \t]*\Z")
+_BLOCK: Final = re.compile(
+    r"/{3,}[ \t]{0,20}+(?P<name>[\w-]{1,60}+)[ \t]{0,20}+(?:\|[ \t]{0,20}+(?P<title>.*))?\Z"
+)
+_BLOCK_END: Final = re.compile(r"/{3,}[ \t]*\Z")
+_COLONS: Final = re.compile(
+    r":{3,}[ \t]*(?:\{(?P<directive>[\w:+.-]{1,60})\}|(?P<name>[\w-]{1,60}))?(?P<rest>.*)"
+)
+_AUTODOC: Final = re.compile(r":::[ \t]+(?P<name>[\w.]{1,200})[ \t]*\Z")
+_SNIPPET: Final = re.compile(r"-{1,3}8<-{1,3}(?:[ \t]+[\"'].*[\"'])?[ \t]*\Z")
+_INCLUDED: Final = re.compile(r"8<-|^[ \t]{0,100}\{[*!]", re.MULTILINE)
+_MACRO_LINE: Final = re.compile(r"\{[*!].{0,500}[*!]\}[ \t]*\Z")
+_MDX_START: Final = re.compile(
+    r"import[ \t]+(?:[\"']|\{[ \t]*$|[\w*{][^\n;]{0,300}[ \t]from[ \t]+[\"'])|export[ \t]+"
+    r"(?:const|let|var|default|function|async|class|type|interface|\{|\*)",
+    re.MULTILINE,
+)
+_MDX: Final = re.compile(rf"^(?:{_MDX_START.pattern})", re.MULTILINE)
+_LABELS: Final = re.compile(
+    r"^[ >\t]{0,20}\[(?P<label>[^\[\]\n^][^\[\]\n]{0,300})\]:", re.MULTILINE
+)
+_LABEL: Final = re.compile(r"\[(?!\^)[^\[\]]{1,300}\]:[ \t]*\S.*")
+_CONTENTS: Final = re.compile(r"(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*\Z", re.IGNORECASE)
+_ABBREVIATION: Final = re.compile(r"\*\[[^\[\]]{1,100}\]:[ \t]")
+_MYST_TARGET: Final = re.compile(r"\([\w.:/ -]{1,200}\)=[ \t]*\Z")
+_ALERT: Final = re.compile(r">[ \t]?\[!(?P<name>[A-Za-z]{1,30})\][+-]?(?P<title>.*)")
+_MYST: Final = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]{1,30}\}`", re.MULTILINE)
+_LIST_ITEM: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_BLOCK_OPTION: Final = re.compile(r"[ \t]{2,100}+[\w-]{1,60}:(?:[ \t]|\Z)")
+_ATTRIBUTES_ALONE: Final = re.compile(rf"(?:{ATTRIBUTES.pattern})[ \t]*\Z")
+_BRACKET: Final = re.compile(r"[\[\](){}]")
+_UNSEEN: Final = re.compile(r"<(?P<name>script|style|svg|iframe|template)\b", re.IGNORECASE)
+_EXTRA_BLANK: Final = re.compile(r"(?:\A|(?<=\n))(?:[ \t]*\n){2,}|\A(?:[ \t]*\n)+")
+
+_CODE_DIRECTIVES: Final = frozenset(
+    "code code-block code-cell sourcecode prompt parsed-literal math doctest testcode mermaid "
+    "list-table csv-table".split()
+)
+_UNSEEN_DIRECTIVES: Final = frozenset(
+    "toctree include literalinclude image index contents raw bibliography meta currentmodule "
+    "automodule autoclass autofunction autosummary highlight tableofcontents".split()
+)
+_TAB_WIDTH: Final = 4
+_MOST_EXPORTED: Final = 200
+"""Lines that an export may take; one that goes on longer is half code, and loses its first line."""
+_EXPORT: Final = "export"
+_MOST_SNIPPETS: Final = 50
+_UNTITLED_BLOCKS: Final = frozenset({"html", "define", "caption", "figure-caption"})
+
+
+def front_matter_end(text: str) -> int:
+    """Return where the body starts: behind YAML or TOML between lines at the very top, else 0.
+
+    What does not look like it is text between two rules, and stays.
+    """
+    if text.startswith("---"):
+        found, line = _YAML.match(text, 0, _FRONT_MATTER_CHARS), _YAML_LINE
+    elif text.startswith("+++"):
+        found, line = _TOML.match(text, 0, _FRONT_MATTER_CHARS), _TOML_LINE
+    else:
+        return 0
+    lines = (found["body"] or "").split("\n") if found else ["no"]
+    return found.end() if found and all(map(line.match, lines)) else 0
+
+
+def stated_title(text: str) -> str:
+    """Return the title in the front matter, else ""."""
+    found = _TITLE.search(text[: front_matter_end(text)])
+    return found["title"].strip().strip("\"'").strip() if found else ""
+
+
+def read_markdown(text: str, *, is_mdx: bool = False) -> SeenText:
+    """Return what a reader sees of a file.
+
+    Args:
+        text: Of the file, normalised.
+        is_mdx: Whether it is MDX by its name; a file that imports is anyway.
+    """
+    body = front_matter_end(text)
+    reader = _Reader(text, body, is_mdx=is_mdx or _MDX.search(text, body, 5_000) is not None)
+    edits = [Edit(0, body), *reader.edits()]
+    if len(edits) == 1 and not body:
+        return SeenText(text)
+    seen = seen_text(text, edits)
+    return composed(seen, seen_text(seen.text, _without_extra_blanks(seen)))
+
+
+def _without_extra_blanks(seen: SeenText) -> Iterator[Edit]:
+    """Yield the empty lines that are more than one where something was left out."""
+    if not seen.places:
+        return
+    number = 0
+    for blank in _EXTRA_BLANK.finditer(seen.text):
+        while number < len(seen.places) and seen.places[number] < blank.start():
+            number += 1
+        if number == len(seen.places):
+            return
+        if seen.places[number] <= blank.end():
+            keep = 1 if blank.start() else 0
+            yield Edit(blank.start() + keep, blank.end())
+
+
+@dataclass(slots=True)
+class _Fence:
+    """An open fence, or a directive that is written as one.
+
+    Args:
+        sign: What it begins with.
+        start, end: The line that opens it.
+        n_containers: How many admonitions and tabs it is in.
+        is_code: Whether it holds code; else text that is read on.
+        is_unseen: Whether nothing of it is seen.
+        has_content: Whether something in it is seen.
+    """
+
+    sign: str
+    start: int
+    end: int
+    n_containers: int
+    is_code: bool = True
+    is_unseen: bool = False
+    has_content: bool = False
+
+
+class _Reader:
+    """Goes over a text line by line.
+
+    Args:
+        text: Of the file.
+        at: Where the body begins.
+        is_mdx: Whether it imports and has components.
+    """
+
+    def __init__(self, text: str, at: int, *, is_mdx: bool) -> None:
+        self._text = text
+        self._at = at
+        self._is_mdx = is_mdx
+        self._is_myst = _MYST.search(text, at) is not None
+        labels = {" ".join(found["label"].lower().split()) for found in _LABELS.finditer(text)}
+        self._inline = InlineReader(text, is_mdx=is_mdx, labels=labels)
+        self._edits: list[Edit] = []
+        self._columns: list[int] = []
+        """Of the admonitions and tabs around a line, whose content is indented."""
+        self._fences: list[_Fence] = []
+        self._paragraph = (0, 0)
+        self._is_in_list = False
+        self._after_blank = True
+        self._after_code = False
+        self._options: re.Pattern[str] | None = None
+        """What options of a directive look like, which may follow."""
+        self._next_options: re.Pattern[str] | None = None
+        self._unclosed: set[str] = set()
+        self._handlers: dict[str, Callable[[int, int], bool]] = {
+            "`": self._fence,
+            "~": self._fence,
+            "!": self._admonition,
+            "?": self._admonition,
+            "=": self._tab,
+            "/": self._block,
+            ":": self._colons,
+            "{": self._braces,
+            "-": self._snippet,
+            "<": self._element,
+            "[": self._bracket,
+            "*": self._abbreviation,
+            ">": self._alert,
+            "#": self._heading,
+        }
+        if is_mdx:
+            self._handlers |= {"i": self._module_line, "e": self._module_line}
+        if self._is_myst:
+            self._handlers |= {"%": self._myst_line, "(": self._myst_line, "+": self._myst_line}
+
+    def edits(self) -> list[Edit]:
+        """Return all edits, in any order."""
+        text, end = self._text, len(self._text)
+        while self._at < end:
+            begin = self._at
+            line_end = text.find("\n", begin)
+            line_end = end if line_end < 0 else line_end
+            self._at = line_end + 1
+            self._line(begin, line_end)
+        self._end_paragraph()
+        return self._edits
+
+    def _line(self, begin: int, end: int) -> None:
+        text, start = self._text, begin
+        while start < end and text[start] in " \t":
+            start += 1
+        if start == end:
+            self._end_paragraph()
+            self._after_blank, self._options = True, None
+            return
+        column = start - begin + (_TAB_WIDTH - 1) * text.count("\t", begin, start)
+        while self._columns and column < self._columns[-1] + _TAB_WIDTH:
+            self._columns.pop()
+        while self._fences and self._fences[-1].n_containers > len(self._columns):
+            self._fences.pop()
+        begin = self._dedent(begin, start)
+        if self._fences and self._fences[-1].is_code:
+            self._code_line(begin, start, end)
+        elif self._options and self._options.match(text[begin:end]):
+            self._unseen(start, end)
+            return
+        else:
+            self._next_options = None
+            column -= _TAB_WIDTH * len(self._columns)
+            self._text_line(begin, start, end, column)
+        self._after_blank, self._options = False, self._next_options
+
+    def _text_line(self, begin: int, start: int, end: int, column: int) -> None:
+        is_indented = column >= _TAB_WIDTH and not self._is_in_list and not self._is_mdx
+        if is_indented and (self._after_blank or self._after_code):
+            self._end_paragraph()
+            self._after_code = True
+            return
+        self._after_code = False
+        handler = self._handlers.get(self._text[start])
+        if handler is not None and handler(start, end):
+            return
+        self._prose(begin, start, end, column)
+
+    def _prose(self, begin: int, start: int, end: int, column: int) -> None:
+        item = _LIST_ITEM.match(self._text, start, end)
+        if item:
+            self._is_in_list = True
+            if self._text.startswith(("```", "~~~"), item.end()):
+                self._fence(item.end(), end)
+                return
+        elif column == 0 and self._after_blank:
+            self._is_in_list = False
+        if self._is_mdx and not self._is_in_list and start > begin:
+            self._edits.append(Edit(begin, start))
+        first, behind = self._paragraph
+        self._paragraph = (first if behind else start, end)
+
+    def _end_paragraph(self) -> None:
+        start, end = self._paragraph
+        if end:
+            self._edits.extend(self._inline.edits(start, end))
+            self._paragraph = (0, 0)
+
+    def _dedent(self, begin: int, start: int) -> int:
+        """Take off the indentation of what is in admonitions and tabs; return what is left."""
+        left, at = _TAB_WIDTH * len(self._columns), begin
+        while left > 0 and at < start:
+            left -= _TAB_WIDTH if self._text[at] == "\t" else 1
+            at += 1
+        if at > begin:
+            self._edits.append(Edit(begin, at))
+        return at
+
+    def _unseen(self, start: int, end: int) -> bool:
+        self._end_paragraph()
+        self._edits.append(Edit(start, end))
+        return True
+
+    def _shown(
+        self, start: int, end: int, shown: tuple[int, int], *, is_name: bool = False
+    ) -> bool:
+        """Show of a line a title alone, or a name with a capital, as a paragraph of its own."""
+        self._end_paragraph()
+        text, (first, behind) = self._text, shown
+        capital = text[first].upper() if is_name else text[first]
+        is_parted = text.startswith("\n", end + 1) or end + 1 >= len(text)
+        if is_parted or behind < end:
+            self._edits += (Edit(start, first), Edit(first, first + 1, capital))
+            self._edits.append(Edit(behind, end, "" if is_parted else "\n"))
+        else:
+            self._edits.append(Edit(start, end, f"{capital}{text[first + 1 : behind]}\n"))
+        return True
+
+    def _named(self, start: int, end: int, name: tuple[int, int]) -> bool:
+        return self._shown(start, end, name, is_name=True)
+
+    def _fence(self, start: int, end: int) -> bool:
+        text = self._text
+        if self._fences and _is_closing(text[start:end], self._fences[-1].sign):
+            self._fences.pop()
+            return self._unseen(start, end)
+        found = _FENCE.match(text, start, end)
+        if found is None:
+            return False
+        self._end_paragraph()
+        fence = _Fence(found["fence"], start, end, len(self._columns))
+        self._fences.append(fence)
+        directive = _DIRECTIVE.match(text, found.start("info"), end)
+        if directive:
+            self._directive(fence, directive)
+        else:
+            self._info(found.start("info"), end)
+            self._skip_code(fence, end)
+        return True
+
+    def _skip_code(self, fence: _Fence, end: int) -> None:
+        """Go behind a fence at the left edge, if nothing is included in it."""
+        closing = None if self._columns else _closing_line(fence.sign).search(self._text, end)
+        if closing is None:
+            return
+        code = self._text[end : closing.start()]
+        if code.strip() and not _INCLUDED.search(code):
+            self._fences.pop()
+            self._at, self._after_code = closing.end() + 1, False
+
+    def _directive(self, fence: _Fence, directive: re.Match[str]) -> None:
+        """Read the first line of a MyST directive."""
+        name = directive["name"].rpartition(":")[2]
+        self._next_options = _OPTION
+        if name in _UNSEEN_DIRECTIVES:
+            fence.is_unseen = True
+            self._edits.append(Edit(fence.start, fence.end))
+        elif name in _CODE_DIRECTIVES:
+            self._edits.append(Edit(directive.start(), directive.start("title")))
+        else:
+            fence.is_code = False
+            title = directive["title"].strip()
+            first = directive.start("title") if title else directive.start("name")
+            shown = (first, first + len(title or directive["name"]))
+            self._shown(fence.start, fence.end, shown, is_name=not title)
+
+    def _info(self, start: int, end: int) -> None:
+        """Leave of what describes a fence the language and the title."""
+        language = _LANGUAGE.match(self._text, start, end)
+        if language is None:
+            return
+        if language.start() < language.start("language"):
+            self._edits.append(Edit(start, language.start("language")))
+        title = _FENCE_TITLE.search(self._text, language.end(), end)
+        rest = language.end()
+        if title:
+            self._edits.append(Edit(rest, title.start(), " "))
+            rest = title.end()
+        if rest < end:
+            self._edits.append(Edit(rest, end))
+
+    def _code_line(self, begin: int, start: int, end: int) -> None:
+        self._next_options = None
+        fence, line = self._fences[-1], self._text[start:end]
+        if _is_closing(line, fence.sign):
+            self._fences.pop()
+            self._after_code = False
+            if fence.is_unseen or not fence.has_content:
+                self._edits.append(Edit(start, end))
+            if not fence.has_content:
+                self._edits.append(Edit(fence.start, fence.end))
+        elif fence.is_unseen or _SNIPPET.match(line) or _MACRO_LINE.match(line):
+            self._edits.append(Edit(begin, min(end + 1, len(self._text))))
+        elif self._options and _OPTION.match(line):
+            self._edits.append(Edit(begin, min(end + 1, len(self._text))))
+            self._next_options = self._options
+        else:
+            fence.has_content = True
+
+    def _admonition(self, start: int, end: int) -> bool:
+        found = _ADMONITION.match(self._text[start:end])
+        if found is None:
+            return False
+        self._open_container(start)
+        if found["title"] is None and found["words"]:
+            first = start + found.start("words")
+            return self._named(start, end, (first, first + len(found["words"].split()[0])))
+        return self._titled(start, end, found)
+
+    def _titled(self, start: int, end: int, found: re.Match[str]) -> bool:
+        title = (found["title"] or "").strip()
+        if not title:
+            return self._unseen(start, end)
+        first = self._text.index(title, start + found.start("title"))
+        return self._shown(start, end, (first, first + len(title)))
+
+    def _open_container(self, start: int) -> None:
+        line = self._text[self._text.rfind("\n", 0, start) + 1 : start]
+        self._columns.append(len(line.expandtabs(_TAB_WIDTH)))
+
+    def _tab(self, start: int, end: int) -> bool:
+        found = _TAB.match(self._text[start:end])
+        if found is None:
+            return False
+        self._open_container(start)
+        return self._titled(start, end, found)
+
+    def _block(self, start: int, end: int) -> bool:
+        line = self._text[start:end]
+        if _BLOCK_END.match(line):
+            return self._unseen(start, end)
+        found = _BLOCK.match(line)
+        if found is None:
+            return False
+        self._next_options = _BLOCK_OPTION
+        if found["title"] or found["name"] in _UNTITLED_BLOCKS:
+            untitled = found["name"] in _UNTITLED_BLOCKS
+            return self._unseen(start, end) if untitled else self._titled(start, end, found)
+        return self._named(start, end, (start + found.start("name"), start + found.end("name")))
+
+    def _colons(self, start: int, end: int) -> bool:
+        text = self._text
+        line = text[start:end]
+        if autodoc := _AUTODOC.match(line):
+            self._next_options = _BLOCK_OPTION
+            name = (start + autodoc.start("name"), start + autodoc.end("name"))
+            return self._shown(start, end, name)
+        found = _COLONS.match(line)
+        if found is None:
+            return False
+        name = (found["directive"] or "").rpartition(":")[2]
+        if name in _UNSEEN_DIRECTIVES or name in _CODE_DIRECTIVES:
+            sign = line[: len(line) - len(line.lstrip(":"))]
+            is_unseen = name in _UNSEEN_DIRECTIVES
+            fence = _Fence(sign, start, end, len(self._columns), is_unseen=is_unseen)
+            self._fences.append(fence)
+            return self._unseen(start, end)
+        self._next_options = _OPTION if found["directive"] else None
+        return self._colon_title(start, end, found)
+
+    def _colon_title(self, start: int, end: int, found: re.Match[str]) -> bool:
+        title = found["rest"].partition("{")[0].strip().strip("[]").strip()
+        if title:
+            first = start + found["rest"].index(title) + found.start("rest")
+            return self._shown(start, end, (first, first + len(title)))
+        if not (found["name"] or found["directive"]):
+            return self._unseen(start, end)
+        group = "name" if found["name"] else "directive"
+        return self._named(start, end, (start + found.start(group), start + found.end(group)))
+
+    def _braces(self, start: int, end: int) -> bool:
+        line = self._text[start:end]
+        if _MACRO_LINE.match(line) or _ATTRIBUTES_ALONE.match(line):
+            return self._unseen(start, end)
+        return line.startswith("{/*") and self._unseen_until("*/}", start)
+
+    def _snippet(self, start: int, end: int) -> bool:
+        line = self._text[start:end]
+        if not _SNIPPET.match(line):
+            return False
+        self._unseen(start, end)
+        if "<--" in line and line.rstrip().endswith("8<--"):
+            self._snippets(line.strip())
+        return True
+
+    def _snippets(self, sign: str) -> None:
+        """Leave out names of files up to the sign that ends them, if it is near."""
+        text, at = self._text, self._at
+        for _ in range(_MOST_SNIPPETS):
+            behind = text.find("\n", at)
+            behind = len(text) if behind < 0 else behind
+            if text[at:behind].strip() == sign:
+                self._edits.append(Edit(self._at, behind))
+                self._at = behind + 1
+                return
+            at = behind + 1
+
+    def _element(self, start: int, end: int) -> bool:
+        if self._text.startswith("<!--", start):
+            return self._unseen_until("-->", start)
+        unseen = _UNSEEN.match(self._text, start, end)
+        return unseen is not None and self._unseen_until(f"</{unseen['name']}>", start)
+
+    def _unseen_until(self, closing: str, start: int) -> bool:
+        """Leave out what reaches over lines; what nothing closes is text."""
+        stop = -1 if closing in self._unclosed else self._text.find(closing, start)
+        if stop < 0:
+            self._unclosed.add(closing)
+            return False
+        stop += len(closing)
+        self._unseen(start, stop)
+        self._at = stop + self._text.startswith("\n", stop)
+        return True
+
+    def _bracket(self, start: int, end: int) -> bool:
+        line = self._text[start:end]
+        is_unseen = _LABEL.match(line) or _CONTENTS.match(line)
+        return bool(is_unseen) and self._unseen(start, end)
+
+    def _abbreviation(self, start: int, end: int) -> bool:
+        return bool(_ABBREVIATION.match(self._text, start, end)) and self._unseen(start, end)
+
+    def _alert(self, start: int, end: int) -> bool:
+        found = _ALERT.match(self._text, start, end)
+        if found:
+            begin = found.start("name") - 2
+            if found["title"].strip():
+                self._edits.append(Edit(begin, found.start("title")))
+            else:
+                name = found["name"].capitalize()
+                self._edits.append(Edit(begin, end, f"{name}\n>"))
+        return False
+
+    def _heading(self, start: int, end: int) -> bool:
+        self._end_paragraph()
+        self._paragraph = (start, end)
+        self._end_paragraph()
+        self._is_in_list = False
+        return True
+
+    def _module_line(self, start: int, end: int) -> bool:
+        """Leave out an import or export, to where its brackets are closed."""
+        text = self._text
+        if (start and text[start - 1] != "\n") or not _MDX_START.match(text, start):
+            return False
+        depth, at = _depth(text, start, end), end
+        for _ in range(0 if _EXPORT in self._unclosed else _MOST_EXPORTED):
+            if depth <= 0 or at >= len(text):
+                break
+            behind = text.find("\n", at + 1)
+            behind = len(text) if behind < 0 else behind
+            depth += _depth(text, at, behind)
+            at = behind
+        if depth <= 0:
+            self._at, end = at + 1, at
+        else:
+            self._unclosed.add(_EXPORT)
+        return self._unseen(start, end)
+
+    def _myst_line(self, start: int, end: int) -> bool:
+        line = self._text[start:end]
+        is_unseen = line.startswith("% ") or line.rstrip() == "+++" or _MYST_TARGET.match(line)
+        return bool(is_unseen) and self._unseen(start, end)
+
+
+@cache
+def _closing_line(sign: str) -> re.Pattern[str]:
+    """Return what finds the line that closes a fence."""
+    return re.compile(rf"^[ \t]{{0,100}}+{sign}{sign[0]}*+[ \t]{{0,100}}+$", re.MULTILINE)
+
+
+def _is_closing(line: str, sign: str) -> bool:
+    stripped = line.strip()
+    return stripped.startswith(sign) and not stripped.strip(sign[0])
+
+
+def _depth(text: str, start: int, end: int) -> int:
+    """Return how many brackets are left open in a stretch."""
+    return sum(1 if sign[0] in "[({" else -1 for sign in _BRACKET.finditer(text, start, end))

@@ -1,0 +1,111 @@
+"""What a reader sees of a file, and where each character of it stands in the file."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+
+class Edit(NamedTuple):
+    """A stretch of a file that a reader sees otherwise, or not at all.
+
+    Args:
+        start, end: The stretch, in code points.
+        seen: What is seen of it; no longer than the stretch, so that each character has an offset.
+    """
+
+    start: int
+    end: int
+    seen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenText:
+    """The text of a file without what a reader does not see.
+
+    Args:
+        text: What a reader sees.
+        places: Where something is left out: in the text, ascending.
+        left_out: How many characters of the file are left out up to each of these places.
+    """
+
+    text: str
+    places: Sequence[int] = ()
+    left_out: Sequence[int] = ()
+
+    def offset(self, place: int) -> int:
+        """Return where in the file a character of the text stands."""
+        number = bisect_right(self.places, place)
+        return place + self.left_out[number - 1] if number else place
+
+    def hidden(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+        """Return what is left out within a stretch of the text; see `Chunk.hidden`."""
+        first, behind = bisect_right(self.places, start), bisect_right(self.places, end - 1)
+        before = self.left_out[first - 1] if first else 0
+        totals = [before, *self.left_out[first:behind]]
+        return tuple(
+            (place - start, now - earlier)
+            for place, earlier, now in zip(
+                self.places[first:behind], totals, totals[1:], strict=False
+            )
+        )
+
+
+def seen_text(text: str, edits: Iterable[Edit]) -> SeenText:
+    """Return a text as it is seen after edits; one within another, or in its way, is passed over.
+
+    Args:
+        text: Of a file.
+        edits: In any order; of two that begin together the longer one counts.
+    """
+    parts: list[str] = []
+    places: list[int] = []
+    lengths: list[int] = []
+    done = length = 0
+    for start, end, seen in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+        if start < done or end <= start:
+            continue
+        parts += (text[done:start], seen)
+        length += start - done + len(seen)
+        done = end
+        if end - start == len(seen):
+            continue
+        if places and places[-1] == length:
+            lengths[-1] += end - start - len(seen)
+        else:
+            places.append(length)
+            lengths.append(end - start - len(seen))
+    if not done:
+        return SeenText(text)
+    parts.append(text[done:])
+    return SeenText("".join(parts), places, list(accumulate(lengths)))
+
+
+def composed(inner: SeenText, outer: SeenText) -> SeenText:
+    """Return what is seen of what is seen.
+
+    Args:
+        inner: Of a file.
+        outer: Of the text of `inner`.
+    """
+    if not inner.places:
+        return outer
+    if not outer.places:
+        return SeenText(outer.text, inner.places, inner.left_out)
+    places = sorted({*outer.places, *_places_in(outer, inner.places)})
+    left_out = [inner.offset(outer.offset(place)) - place for place in places]
+    return SeenText(outer.text, places, left_out)
+
+
+def _places_in(outer: SeenText, offsets: Sequence[int]) -> Iterable[int]:
+    """Yield for ascending offsets where in the outer text that begins which stands there."""
+    number, before = 0, 0
+    for offset in offsets:
+        while number < len(outer.places) and (
+            outer.places[number] + outer.left_out[number] <= offset
+        ):
+            before = outer.left_out[number]
+            number += 1
+        place = offset - before
+        yield min(place, outer.places[number]) if number < len(outer.places) else place

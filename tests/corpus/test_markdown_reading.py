@@ -1,0 +1,162 @@
+"""What a reader sees of Markdown, as sites write it, and where that stands in the file."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragforge.corpus.chunking import chunk_document
+from ragforge.corpus.documents import read_documents
+from ragforge.corpus.file_texts import laid_out
+from ragforge.corpus.markdown_reading import read_markdown, stated_title
+
+PARTS = (
+    "# Title { #anchor }", "Plain text.", "A [link](https://x.org/a_b) and `code`.", "!!! note",
+    '!!! tip "Use it"', "    inside", '=== "Tab"', "/// warning | Hot", "///", ":::info[Up]", ":::",
+    "```python hl_lines='1'", "```", "{* ../a.py *}", '--8<-- "a.md"', "<div markdown>", "</div>",
+    "<!-- gone", "-->", "**bold** and _it_ *", "- item", "1. item", "| a | b |", "|---|---|", "",
+    "", "import X from 'x';", "export const a = {", "}", "<Tabs>", "{/* c */}", "```{note} T",
+    ":class: x", "{ref}`a <b>`", "&amp; &nbsp;", "[ref]: https://x.org", "> [!NOTE]", "\\*", "[[",
+    "![", "{ #", "---", "title: x", "\t\ttabs", "(target)=", "% comment", "++ctrl+c++", "é 日本",
+)  # fmt: skip
+
+
+def seen(text, **how):
+    return read_markdown(text, **how).text.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("## Add types { #add-types }\n\nText.", "## Add types\n\nText."),
+        ("## Add types {#add-types}\n\nText.", "## Add types\n\nText."),
+        ("A [button](x.md){ .md-button }.", "A button."),
+        ("Text.\n{: .note }\n\nMore.", "Text.\n\nMore."),
+        ("One.\n\n{* ../../docs_src/a.py hl[3] *}\n\nTwo.", "One.\n\nTwo."),
+        ("One.\n\n{!> ../a.py!}\n\nTwo.", "One.\n\nTwo."),
+        ('One.\n\n--8<-- "a.md"\n\nTwo.', "One.\n\nTwo."),
+        ("One.\n\n--8<--\na.md\nb.md\n--8<--\n\nTwo.", "One.\n\nTwo."),
+        ('One.\n\n```py\n--8<-- "a.py"\n```\n\nTwo.', "One.\n\nTwo."),
+        ("!!! note\n\n    Inside.\n\nOut.", "Note\n\nInside.\n\nOut."),
+        ("!!! note\n    Inside.\n\nOut.", "Note\n\nInside.\n\nOut."),
+        ('??? tip "Use it"\n    ```sh\n    ls\n    ```', "Use it\n\n```sh\nls\n```"),
+        ("/// warning | Hot\n\nInside.\n\n///", "Hot\n\nInside."),
+        ("/// details\n    type: tip\n\nInside.\n///", "Details\n\nInside."),
+        ('=== "C"\n\n    One.\n\n=== "D"\n\n    Two.', "C\n\nOne.\n\nD\n\nTwo."),
+        ("[![Test](https://x.org/b.svg)](https://x.org)\n\nText.", "Text."),
+        (':material-clock:{ .lg } **Fast**', "Fast"),
+        ('```{ .py .x title="a.py" hl_lines="1" }\nx = 1\n```', '```py title="a.py"\nx = 1\n```'),
+        ("Press ++ctrl+c++.", "Press ctrl+c."),
+        (":::note\n\nInside.\n\n:::", "Note\n\nInside."),
+        (":::info[Heads up]\nInside.\n:::", "Heads up\n\nInside."),
+        ("```{note} Mind\n:class: x\nInside.\n```", "Mind\n\nInside."),
+        ("```{toctree}\n:maxdepth: 2\na\nb\n```\n\nText.", "Text."),
+        ("```{code-block} python\n:linenos:\nx = 1\n```", "```python\nx = 1\n```"),
+        ("See {ref}`the guide <guide>` and {py:class}`~a.b.C`.", "See `the guide` and `C`."),
+        ("(target)=\n# Title\n\n% hidden\n\nUse {py:func}`f`.", "# Title\n\nUse `f`."),
+        ("::: httpx.get\n    options:\n      x: 1\n\nText.", "httpx.get\n\nText."),
+        ("> [!WARNING]\n> Hot.", "> Warning\n>\n> Hot."),
+        ("{% hint style=\"info\" %}\nText.\n{% endhint %}", "Text."),
+        ('{% tab title="Linux" %}\n\nText.', "Linux\n\nText."),
+        ("Before <!-- a\nb --> after.\n\n<!-- c\n\nd -->\n\nEnd.", "Before  after.\n\nEnd."),
+        ("A [guide][g] and [other].\n\n[g]: https://x.org", "A guide and [other]."),
+        ("One<br>two &amp; three\\*.", "One two & three*."),
+        ("*[HTML]: Hyper\n\nText.", "Text."),
+        ("---\ntitle: x\n---\nText.", "Text."),
+        ("+++\ntitle = 'x'\n+++\nText.", "Text."),
+    ],
+)  # fmt: skip
+def test_markup_of_sites_is_not_seen(text, read):
+    """Nobody asks about an anchor, and an include proves nothing."""
+    assert seen(text) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Call `f({ #x })` with [1] and a[0](x y).",
+        "```\n{ #x }\n[a](b) **c** :::note\n!!! note\n```",
+        "Text.\n\n    code with { #x } and [a](b)",
+        "2 * 3 * 4, *args, **kwargs and snake_case_name.",
+        "List<int> and <your-name> stay; a < b > c.",
+        "---\n: : {{{ no yaml\n---\n\nText.",
+        "!!! 100 percent\n\nText.",
+        "Title\n=====\n\n=== ===\n\nText.",
+        "<!-- never closed\n\nText.",
+        "[^1]: A footnote.",
+        "Use {{ variable }} here.",
+    ],
+)
+def test_text_and_code_that_look_like_markup_stay(text):
+    """What a reader sees must not get lost."""
+    assert read_markdown(text).text == text
+
+
+def test_components_and_imports_of_mdx_are_not_seen():
+    """They are read by a bundler; labels of tabs are shown."""
+    text = (
+        "import Tabs from '@theme/Tabs';\nimport {\n  A,\n} from 'b';\n\n"
+        "export const Foo = ({x}) => (\n  <b>{x}</b>\n);\n\n# Title\n\n"
+        '<Tabs values={[{label: \'A\', value: {b: 1}}]}>\n  <TabItem value="m" label="macOS">\n\n'
+        "    Use Homebrew.\n\n  </TabItem>\n</Tabs>\n\n{/* no */}\nA <Link to='/x'>link</Link>.\n"
+    )
+
+    assert seen(text) == "# Title\n\nmacOS\n\nUse Homebrew.\n\nA link."
+
+
+def test_mdx_that_is_half_code_keeps_its_text():
+    """A bracket that nobody closes must not swallow the page."""
+    text = (
+        "export const a = {\n\n# Title\n\nText <Foo bar={ that is never closed.\n" + "More.\n" * 300
+    )
+
+    assert "# Title\n\nText <Foo bar={ that is never closed." in seen(text, is_mdx=True)
+
+
+@pytest.mark.parametrize("title", ["title: First", 'title: "First"', "title: 'First'"])
+def test_title_comes_from_the_front_matter(title):
+    """It is not seen in the text, and heads all paths."""
+    assert stated_title(f"---\n{title}\n---\nText.") == "First"
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=14), st.booleans())
+def test_what_is_seen_leads_into_the_file(parts, is_mdx):
+    """Offsets are of use where each character has its own, in order."""
+    text = "\n".join(parts)
+    read = read_markdown(text, is_mdx=is_mdx)
+    offsets = [read.offset(place) for place in range(len(read.text))]
+
+    assert offsets == sorted(set(offsets))
+    assert all(offset < len(text) for offset in offsets)
+    left_out = sum(length for _, length in read.hidden(0, len(read.text) or 1))
+    assert not offsets or offsets[-1] - offsets[0] + 1 == len(read.text) + left_out
+
+
+def test_chunks_lead_into_the_file(tmp_path):
+    """A person who checks a quote opens the file."""
+    text = (
+        "---\ntitle: T\n---\n# One { #one }\n\nSee [the guide](https://x.org/a) **now**, it is.\n"
+    )
+    (tmp_path / "a.md").write_text(text)
+    [document] = read_documents([tmp_path])
+
+    [chunk] = chunk_document(document)
+
+    assert chunk.text == "# One\n\nSee the guide now, it is."
+    assert text[chunk.start : chunk.end].startswith("# One { #one }")
+    at = chunk.text.index("guide now")
+    assert text[chunk.offset(at) : chunk.end_offset(at + 9)] == "guide](https://x.org/a) **now"
+    letters = laid_out(chunk, " ").text
+    assert all(a in (" ", b) for a, b in zip(letters, text[chunk.start :], strict=False))
+
+
+def test_anchors_change_no_chunk(tmp_path):
+    """A site that gives its headings anchors says what it said."""
+    sections = [f"## Part {n}\n\n{f'Sentence {n} of the part. ' * 12}\n\n" for n in range(12)]
+    with_anchors = [part.replace("\n", f" {{ #part-{n} }}\n", 1) for n, part in enumerate(sections)]
+    ids = []
+    for parts in (sections, with_anchors):
+        (tmp_path / "a.md").write_text("".join(parts))
+        [document] = read_documents([tmp_path])
+        ids.append([chunk.chunk_id for chunk in chunk_document(document)])
+
+    assert ids[0] == ids[1]
