@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from ragforge.measures.intervals import (
     N_RESAMPLES,
     ClusteredInterval,
     Clusters,
+    Ends,
     clusters,
     percentile_interval,
     resampled_times,
@@ -22,6 +24,18 @@ from ragforge.measures.intervals import (
 Figures: TypeAlias = Mapping[str, ClusteredInterval]
 
 AUC_OF_SCORE: Final = "AUC of the score"
+_COEFFICIENT: Final = Ends(-inf, 1.0)
+_SHARE: Final = Ends(0.0, 1.0)
+_FARTHEST: Final = N_GRADES - 1.0
+_RANGES: Final = {
+    **dict.fromkeys(
+        ("sensitivity", "specificity", "precision", "judge rate", "human rate"), _SHARE
+    ),
+    **dict.fromkeys(("AUC of the grade", AUC_OF_SCORE), _SHARE),
+    "MAE": Ends(0.0, _FARTHEST),
+    "bias": Ends(-_FARTHEST, _FARTHEST),
+}
+"""What a figure can be, where that is not a coefficient of agreement, which is at most 1."""
 KAPPAS: Final = ("kappa", "quadratic kappa", "kappa at threshold")
 """Figures whose differences between graders are given too."""
 
@@ -200,9 +214,14 @@ class _ResampledGrader:
             name=self.name,
             counts=tuple(rows),
             figures=_intervals(self.values, n_queries),
-            beyond_first=_intervals(differences, n_queries),
+            beyond_first={
+                name: percentile_interval(found, n_queries) for name, found in differences.items()
+            },
         )
 
 
 def _intervals(values: Mapping[str, Floats], n_queries: int) -> Figures:
-    return {name: percentile_interval(found, n_queries) for name, found in values.items()}
+    return {
+        name: percentile_interval(found, n_queries, within=_RANGES.get(name, _COEFFICIENT))
+        for name, found in values.items()
+    }
