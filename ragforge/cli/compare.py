@@ -23,6 +23,9 @@ and differences are of the whole set, each stratum of the sample by its weight. 
 are compared on the queries in common, and unnamed ones are left out where others have more.
 Without -m it is nDCG@10, RR, R@10, P@5 and Success@5; of runs with different chunks EvidenceR@10,
 TokenR@10, TokenP@10 and TokenIoU@10, which do not depend on how text is cut.
+With --judge, what the runs retrieved and nobody graded is graded first, by --model and within the
+budget; --dry-run tells the most that it can take. A rerun goes on where it was stopped: it
+retrieves anew, and pays for no grade twice.
 The exit code is 0 whoever wins; `ragforge gate` decides. It is 4 where a --retriever worked on no
 query: an earlier run of its name stays as it is, and is not compared in its place.
 
@@ -30,12 +33,15 @@ Examples:
   ragforge compare --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR
   ragforge compare --dataset set/ bm25 mine --moved 10
   ragforge compare --dataset set/ --retriever bm25 --retriever my_app.search:retriever
+  ragforge compare --dataset set/ --retriever old --retriever new --judge --model gpt-5-mini
   ragforge compare --dataset set/ --base main candidate-1 candidate-2 --json
   ragforge compare --dataset set/ --answers careful hasty
 """
 
 import argparse
+import asyncio
 from collections.abc import Set
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,12 +49,15 @@ from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import (
     add_common,
     add_json,
+    add_mode,
     add_selection,
     choose_queries,
+    job_of,
+    observed,
     refuse_selection,
     settings_of,
 )
-from ragforge.cli.output import dumps, show
+from ragforge.cli.output import dumps, print_estimate, show
 from ragforge.cli.retrievers import (
     SECTIONS,
     add_retrievers,
@@ -59,9 +68,11 @@ from ragforge.cli.retrievers import (
 from ragforge.errors import EndpointError, UsageError
 
 if TYPE_CHECKING:
+    from ragforge.api.judged import Judged
     from ragforge.config import Settings
     from ragforge.evaluating.comparison import ComparisonReport
     from ragforge.files.set.dataset import Dataset
+    from ragforge.llm.budget import BudgetAccount
     from ragforge.pipeline.comparing.deciding import ComparisonOptions
     from ragforge.pipeline.retrieving import RunResult
 
@@ -71,6 +82,10 @@ COMMON = (
     "--run",
     "--answers",
     "--retriever",
+    "--judge",
+    "--model",
+    "--max-cost-usd",
+    "--dry-run",
     "--base",
     "-m",
     "--alpha",
@@ -80,6 +95,8 @@ COMMON = (
     "--json",
 )
 """Options of the short help, in its order."""
+_FLAGS_OF_JUDGE_ALONE = ("split",)
+"""The command's own --split is of all it does."""
 MOVED = 10
 """Queries that gained, and that lost, in the JSON of each comparison."""
 MOVED_SHOWN = 5
@@ -130,25 +147,90 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave out queries that a run lacks, rather than count them as 0",
     )
+    parser.add_argument(
+        "--judge",
+        action="store_true",
+        help="with --dataset: first grade what the runs retrieved and nobody graded yet, with "
+        "--model, within --max-calls, --max-tokens and --max-cost-usd",
+    )
+    add_mode(parser, again=True)
     add_json(parser)
-    add_common(parser, "evaluate", *SECTIONS)
+    add_common(
+        parser, "evaluate", *SECTIONS, "judge", "budget", "prompts", without=_FLAGS_OF_JUDGE_ALONE
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     _check(arguments)
+    _check_judging(arguments)
     settings = settings_of(arguments)
-    made = _made(arguments, settings) if arguments.retriever else []
+    if arguments.dry_run:
+        return _estimate(arguments, settings)
+    from ragforge.llm.budget import BudgetAccount
+
+    account = BudgetAccount()
+    made = _made(arguments, settings, account) if arguments.retriever else []
+    judged = _judged(arguments, settings, left_out(made), account) if arguments.judge else None
     from ragforge.api.compared import RunComparison
 
     found = RunComparison(_compared(arguments, settings, left_out(made)))
     for warning in found.warnings:
         say(f"warning: {warning}")
     if arguments.json:
-        print(dumps(found.to_dict()))
+        print(dumps({**found.to_dict(), **({"judged": judged.to_dict()} if judged else {})}))
     else:
         show(found.table(arguments.moved))
     return code_of(made)
+
+
+def _check_judging(arguments: argparse.Namespace) -> None:
+    """Refuse flags of judging where nothing is judged.
+
+    Raises:
+        UsageError: One is given.
+    """
+    if arguments.judge:
+        if arguments.dataset is None or arguments.answers:
+            raise UsageError("--judge goes with the runs of --dataset DIR")
+        return
+    flags = ("dry_run", "retry_failed", "offline_replay", "again", "mix", "observer")
+    given = [name for name in flags if getattr(arguments, name)]
+    if given:
+        raise UsageError(f"--{given[0].replace('_', '-')}: goes with --judge")
+
+
+def _estimate(arguments: argparse.Namespace, settings: "Settings") -> int:
+    """Print what retrieving and judging will take."""
+    from ragforge.pipeline.comparing.price import estimate_judging
+    from ragforge.pipeline.run_list import named_specs
+
+    new = named_specs(arguments.retriever, arguments.name)
+    dataset, names = _dataset(arguments, settings), _names(arguments)
+    with observed(arguments) as observer:
+        job = job_of(arguments, settings, observer)
+        counted = asyncio.run(estimate_judging(dataset, names, new, job))
+    if any("dense" in spec for spec in new.values()):
+        say("embeddings of dense are not counted; `ragforge retrieve` keeps them in the store")
+    print_estimate(counted, as_json=arguments.json)
+    return 0
+
+
+def _judged(
+    arguments: argparse.Namespace, settings: "Settings", left: Set[str], account: "BudgetAccount"
+) -> "Judged":
+    """Judge what the runs to be compared retrieved and nobody graded."""
+    from ragforge.api.judged import Judged, judging_lines
+    from ragforge.pipeline.judge.judging import judge_dataset
+
+    names = [name for name in _names(arguments) if name not in left]
+    dataset = _dataset(arguments, settings)
+    with observed(arguments) as observer:
+        job = replace(job_of(arguments, settings, observer), account=account)
+        result = asyncio.run(judge_dataset(dataset, names, job))
+    for line in judging_lines(result):
+        say(line)
+    return Judged(result)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -187,7 +269,9 @@ def _compared(
     return compare_runs(dataset, names, settings.evaluate, options)
 
 
-def _made(arguments: argparse.Namespace, settings: "Settings") -> "list[RunResult]":
+def _made(
+    arguments: argparse.Namespace, settings: "Settings", account: "BudgetAccount"
+) -> "list[RunResult]":
     """Make the runs of the retrievers.
 
     Raises:
@@ -200,7 +284,7 @@ def _made(arguments: argparse.Namespace, settings: "Settings") -> "list[RunResul
     dataset, names = _dataset(arguments, settings), _names(arguments)
     check_names(names, arguments.base, "run")
     kept = set(names) - named_specs(arguments.retriever, arguments.name).keys()
-    made = run_retrievers(arguments, dataset, settings, Progress(arguments.quiet), kept)
+    made = run_retrievers(arguments, dataset, settings, Progress(arguments.quiet), kept, account)
     require_working(made)
     left = left_out(made)
     if arguments.base in left or len(names) - len(left) < 2:

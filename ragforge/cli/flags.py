@@ -32,7 +32,10 @@ _TITLES: Final = {
 
 
 def add_common(
-    parser: argparse.ArgumentParser, *sections: str, several: Collection[str] = ()
+    parser: argparse.ArgumentParser,
+    *sections: str,
+    several: Collection[str] = (),
+    without: Collection[str] = (),
 ) -> None:
     """Add the flags of some sections of settings, `--config` and `--quiet`.
 
@@ -40,10 +43,11 @@ def add_common(
         parser: Gets them.
         sections: Of settings.
         several: Flags, without dashes, that take several values at once beside being repeated.
+        without: Flags, without dashes, that the command has as its own, or has no use for.
     """
     for section in sections:
         group = add_settings_group(parser, _TITLES.get(section, section))
-        for setting in each_setting(section):
+        for setting in (item for item in each_setting(section) if item.flag not in without):
             _add(group, setting, at_once=setting.flag in several)
     group = add_settings_group(parser, "settings and talk")
     group.add_argument(

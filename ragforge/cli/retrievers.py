@@ -5,6 +5,7 @@ import asyncio
 import sys
 from collections.abc import Iterable, Set
 from contextlib import redirect_stdout
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
@@ -16,6 +17,7 @@ from ragforge.measures import parse_measure
 from ragforge.observe import Observer
 
 if TYPE_CHECKING:
+    from ragforge.llm.budget import BudgetAccount
     from ragforge.pipeline.retrieving import RunResult
 
 SECTIONS = ("retrieve", "model")
@@ -47,6 +49,7 @@ def run_retrievers(
     settings: Settings,
     observer: Observer,
     named: Set[str] = frozenset(),
+    account: "BudgetAccount | None" = None,
 ) -> "list[RunResult]":
     """Make the runs of the retrievers that are named, [] where there are none.
 
@@ -58,6 +61,7 @@ def run_retrievers(
         settings: As for `make_runs`.
         observer: Told of progress.
         named: Runs that are asked for as they are.
+        account: What the command spent of its budget; of nothing else where None.
 
     Raises:
         UsageError: Names do not fit the retrievers, a run of `named` would be replaced, or there
@@ -83,7 +87,9 @@ def run_retrievers(
     _check_before(dataset, settings, named)
     # What a user's retriever prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
-        made = asyncio.run(make_runs(dataset, specs, Job(settings, observer)))
+        job = Job(settings, observer)
+        job = job if account is None else replace(job, account=account)
+        made = asyncio.run(make_runs(dataset, specs, job))
     for result in made:
         if result.stopped_by is not None and not isinstance(result.stopped_by, EndpointError):
             raise result.stopped_by

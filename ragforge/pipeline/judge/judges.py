@@ -155,7 +155,7 @@ class Judges:
         Args:
             n_texts: Texts to be judged, each of which a batch may leave to be asked for alone.
         """
-        total = _sum([backend.estimate() for backend in self.backends])
+        total = sum_of_estimates([backend.estimate() for backend in self.backends])
         calls = total.get("calls_high")
         if self.batch > 1 and isinstance(calls, int):
             # Each once more for what it left out, then each text alone; all with a repair turn.
@@ -316,7 +316,7 @@ def _turns(asker: Asker, examples: tuple[Example, ...], schema: str) -> tuple[Me
     return example_turns(asker.prompt, examples) if examples else ()
 
 
-def _sum(estimates: list[dict[str, object]]) -> dict[str, object]:
+def sum_of_estimates(estimates: list[dict[str, object]]) -> dict[str, object]:
     """Return several estimates as one: unknown where one is unknown, as long as the longest."""
     if len(estimates) == 1:
         return estimates[0]
