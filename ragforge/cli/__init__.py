@@ -21,6 +21,7 @@ COMMANDS = {
     "judge": "grade how well retrieved chunks answer the queries, 0-3",
     "answer": "grade the answers of a RAG system",
     "ground": "check that answers say only what their retrieved chunks say",
+    "probe": "ask a retriever or system one question, and show what is understood of its reply",
     "sweep": "find the chunk size, splitter and retriever that find most evidence",
     "runs": "list the runs of a dataset, remove or rename one",
     "evaluate": "compute measures from judgments and runs",

@@ -110,9 +110,25 @@ class ServiceRetriever:
         """
         results = await self.results(query, k)
         try:
-            return self._reader.read([result.item for result in results], query, k)
+            return self.read(results, query, k)
         except DataError as error:
             raise CallError("invalid", str(error)) from error
+
+    def read(self, results: Iterable[Result], query: str, k: int) -> list[Hit]:
+        """Return the hits that results are.
+
+        Raises:
+            DataError: One of the first is none.
+        """
+        return self._reader.read([result.item for result in results], query, k)
+
+    def items(self, value: object) -> Sequence[object]:
+        """Return the results of a reply as they came.
+
+        Raises:
+            CallError: There is no list of them.
+        """
+        return self._paths.items(value)
 
     async def results(
         self, query: str, k: int, on_exchange: OnExchange = pass_over

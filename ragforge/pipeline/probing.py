@@ -1,0 +1,134 @@
+"""Asking a service of the settings, or an address, one question to see what it makes of it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Literal, TypeVar
+
+from pydantic import JsonValue, ValidationError
+
+from ragforge.config import RetrieverService, ServiceSettings, SystemService
+from ragforge.errors import UsageError
+from ragforge.pipeline.backend import embedder_of
+from ragforge.pipeline.job import Job, OutputFile
+from ragforge.retrieval.services.probes import Probe, probe_retriever, probe_system
+from ragforge.retrieval.services.retriever import ServiceRetriever
+from ragforge.retrieval.services.system import ServiceSystem
+
+S = TypeVar("S", bound=ServiceSettings)
+
+_TABLES: Final = ("headers", "params", "oauth")
+_UNNAMED: Final = "NAME"
+"""What an address is called, of which the settings do not know."""
+
+
+async def probe_service(
+    name: str,
+    question: str,
+    job: Job,
+    *,
+    kind: Literal["", "retriever", "system"] = "",
+    changes: Iterable[str] = (),
+) -> Probe:
+    """Ask a service one question; a failure is shown in the probe, and not raised.
+
+    Args:
+        name: Of a service in the settings, or an address.
+        question: Is asked.
+        job: Settings; k is the number of results.
+        kind: What it is; "" for what the settings say, and a retriever for an address.
+        changes: `FIELD=VALUE` of its settings, for this question.
+
+    Raises:
+        UsageError: There is no such service, two of them, or a change cannot be made.
+        ConfigError: Its settings cannot be used.
+    """
+    settings = job.settings
+    changed = _changes(changes)
+    as_system = kind == "system" or (not kind and _is_system(name, job))
+    timeout_s = settings.model.timeout_s
+    if as_system:
+        system = _service(name, settings.systems, SystemService, changed)
+        return await probe_system(
+            ServiceSystem(_called(name), system, timeout_s=timeout_s), question
+        )
+    service = _service(name, settings.retrievers, RetrieverService, changed)
+    with TemporaryDirectory(prefix="ragforge-") as folder:
+        async with embedder_of(job, OutputFile.beside(Path(folder, "probe"))) as embedder:
+            retriever = ServiceRetriever(
+                _called(name), service, embedder=embedder, timeout_s=timeout_s
+            )
+            return await probe_retriever(retriever, question, settings.retrieve.k)
+
+
+def _is_address(name: str) -> bool:
+    return name.startswith(("http://", "https://"))
+
+
+def _called(name: str) -> str:
+    return _UNNAMED if _is_address(name) else name
+
+
+def _is_system(name: str, job: Job) -> bool:
+    retrievers, systems = job.settings.retrievers, job.settings.systems
+    if name in retrievers and name in systems:
+        raise UsageError(
+            f"{name!r} is a retriever and a system; --as retriever or --as system tells which"
+        )
+    return name in systems
+
+
+def _service(
+    name: str, known: Mapping[str, S], kind: type[S], changes: Mapping[str, JsonValue]
+) -> S:
+    """Return the settings of a service, with changes for this time.
+
+    Raises:
+        UsageError: There is none of that name, or a change cannot be made.
+    """
+    if not _is_address(name) and name not in known:
+        what = "retrievers" if kind is RetrieverService else "systems"
+        listed = ", ".join(sorted(known)) or f"none: [{what}.NAME] of a settings file names one"
+        raise UsageError(
+            f"no {name!r} among the {what} of the settings; expected an address or one of them; "
+            f"there are: {listed}"
+        )
+    fields: dict[str, JsonValue] = {"url": name} if _is_address(name) else {}
+    if name in known:
+        fields = known[name].model_dump(mode="json", exclude_unset=True)
+    for field, value in changes.items():
+        table, _, key = field.partition(".")
+        inner = fields.get(table) if key else None
+        if key and table in _TABLES:
+            fields[table] = {**(inner if isinstance(inner, dict) else {}), key: value}
+        else:
+            fields[field] = value
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{where or _called(name)}: {message}") from None
+
+
+def _changes(given: Iterable[str]) -> dict[str, JsonValue]:
+    changes: dict[str, JsonValue] = {}
+    for change in given:
+        field, equals, text = change.partition("=")
+        if not equals or not field:
+            raise UsageError(f"--set {change.partition('=')[0]}: expected FIELD=VALUE")
+        changes[field.strip()] = _value(text)
+    return changes
+
+
+def _value(text: str) -> JsonValue:
+    """Return a table, list or number where the text is one as JSON, else the text."""
+    if not text.lstrip().startswith(("{", "[")) and not text.replace(".", "", 1).isdecimal():
+        return text
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        return text
+    return value
