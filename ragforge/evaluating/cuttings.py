@@ -37,15 +37,23 @@ class Cutting:
         ids: Of all that the runs cut alike retrieved.
         has_chunks: Whether the chunks of the set are cut alike too, so that all of them count.
         runs: Names of the runs cut alike, this one among them, sorted.
+        replaced: Chunks of the set at whose places these runs have texts, such as earlier wordings:
+            they could find the one or the other.
+        unlike: Names of those of the runs that have other texts at its places, though runs between
+            them are like both.
     """
 
     ids: frozenset[str]
     has_chunks: bool
     runs: tuple[str, ...]
+    replaced: frozenset[str] = frozenset()
+    unlike: frozenset[str] = frozenset()
 
     def __contains__(self, chunk_id: str) -> bool:
         """Whether the grades of a text or chunk count."""
-        return chunk_id in self.ids or (self.has_chunks and not is_text_id(chunk_id))
+        if chunk_id in self.ids:
+            return True
+        return self.has_chunks and not is_text_id(chunk_id) and chunk_id not in self.replaced
 
     def describe(self, run: str) -> str:
         """Return a sentence on what the run is measured on."""
@@ -73,17 +81,46 @@ def cuttings(dataset: Dataset) -> dict[str, Cutting]:
     placed = retrieved_places(dataset, set().union(*held.values()))
     texts = {name: _Texts(ids, placed) for name, ids in held.items()}
     chunks = _Chunks(dataset.chunks() if dataset.chunks_path.exists() else ())
+    shares = {(a, b): _share_alike(texts[a], texts[b]) for a, b in combinations(texts, 2)}
+    known = {couple: share for couple, share in shares.items() if share is not None}
+    unlike = {frozenset(couple) for couple, share in known.items() if share < _ALIKE}
     made = {}
-    for name, mine in texts.items():
-        alike = sorted(
-            other for other, theirs in texts.items() if other == name or _are_alike(mine, theirs)
-        )
-        made[name] = Cutting(
-            ids=frozenset().union(*(held[other] for other in alike)),
-            has_chunks=chunks.are_alike(mine),
-            runs=tuple(alike),
-        )
-    return made
+    for group in _connected(texts, (couple for couple in known if {*couple} not in unlike)):
+        # All of them are measured on the same texts: else the one that is like more runs would have
+        # more to find.
+        ids = frozenset[str]().union(*(held[name] for name in group))
+        of_group = [texts[name] for name in group]
+        has_chunks = any(map(chunks.are_alike, of_group))
+        replaced = _replaced(dataset, of_group) if has_chunks else frozenset[str]()
+        for name in group:
+            others = frozenset(other for other in group if {name, other} in unlike)
+            made[name] = Cutting(ids, has_chunks, group, replaced, others)
+    return dict(sorted(made.items()))
+
+
+def _connected(
+    names: Iterable[str], couples: Iterable[tuple[str, str]]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the names that couples connect, sorted, those that none has alone."""
+    group_of = {name: {name} for name in names}
+    for a, b in couples:
+        if group_of[a] is not group_of[b]:
+            group_of[a] |= group_of[b]
+            group_of |= dict.fromkeys(group_of[b], group_of[a])
+    yield from sorted({tuple(sorted(group)) for group in group_of.values()})
+
+
+def _replaced(dataset: Dataset, runs: Iterable["_Texts"]) -> frozenset[str]:
+    """Return the chunks of the set at whose places runs have texts that are no chunks."""
+    places = _Places(
+        place
+        for texts in runs
+        for chunk_id in texts.ids
+        if is_text_id(chunk_id)
+        for place in texts.places_of(chunk_id)
+    )
+    both = ((chunk, list(_spans([chunk]))) for chunk in dataset.chunks())
+    return frozenset(chunk.chunk_id for chunk, spans in both if any(map(places.cover, spans)))
 
 
 def are_cut_alike(cut: Mapping[str, Cutting], a: str, b: str) -> bool:
@@ -95,7 +132,7 @@ def are_cut_alike(cut: Mapping[str, Cutting], a: str, b: str) -> bool:
         b: Of the other.
     """
     if a in cut and b in cut:
-        return b in cut[a].runs
+        return b in cut[a].runs and b not in cut[a].unlike
     other = cut.get(a) or cut.get(b)
     return other is None or other.has_chunks
 
@@ -174,10 +211,8 @@ class _Texts:
         return self._places
 
 
-def _are_alike(one: _Texts, other: _Texts) -> bool:
-    """Whether two runs have the same texts where they have texts of one place."""
-    if one.texts.isdisjoint(other.texts):
-        return False
+def _share_alike(one: _Texts, other: _Texts) -> float | None:
+    """Return how much of what two runs have at common places is the same; None without such."""
     n_same = n_others = 0
     for mine, theirs in ((one, other), (other, one)):
         for chunk_id in mine.sample:
@@ -185,7 +220,7 @@ def _are_alike(one: _Texts, other: _Texts) -> bool:
                 n_same += 1
             elif any(map(theirs.places.cover, mine.places_of(chunk_id))):
                 n_others += 1
-    return n_same >= _ALIKE * (n_same + n_others) > 0
+    return n_same / (n_same + n_others) if n_same + n_others else None
 
 
 class _Chunks:

@@ -4,7 +4,7 @@ import pytest
 from measured_set import ranking
 
 from ragforge.config import EvaluateSettings
-from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, cuttings
+from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, are_cut_alike, cuttings
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.files.set.opening import create_dataset
 from ragforge.measures import DEFAULT_MEASURES
@@ -264,3 +264,52 @@ def test_what_is_open_between_two_runs_does_not_depend_on_a_third(dataset, third
     item = compare_runs(dataset, ["small", "small-2", *third], settings).items[0]
 
     assert (item.failure_bounds, item.unjudged) == (alone.failure_bounds, alone.unjudged)
+
+
+def test_runs_of_one_splitter_are_measured_on_the_same_texts(dataset):
+    """Else the run that shares texts with more others would have more to find, and lose."""
+    dataset.write_run("left", [of("q", SMALL[:3])])
+    dataset.write_run("middle", [of("q", [*SMALL[:2], SMALL[8]])])
+    dataset.write_run("right", [of("q", SMALL[7:])])
+    for name in ("small", "small-2"):
+        dataset.remove_run(name)
+    texts = [graded("q", piece(*SMALL[at]), 3) for at in (0, 7, 9)]
+    dataset.write_judgments([*dataset.judgments(), *texts])
+    recall = {name: of["R@10"].mean for name, of in measured(dataset, "left", "middle").items()}
+
+    assert recall == {"left": 1 / 6, "middle": 1 / 6}
+
+
+def test_a_run_that_bridges_two_cuttings_makes_them_no_one(dataset):
+    """The best values of two splitters are of different texts."""
+    dataset.write_run("mixed", [of("q", [*SMALL[:1], *LARGE[2:]])])
+    dataset.write_run("large", [of("q", LARGE[2:])])
+    dataset.write_run("small", [of("q", [*SMALL[:1], SMALL[9]])])
+    cut = cuttings(dataset)
+
+    assert not are_cut_alike(cut, "small", "large")
+    assert not are_cut_alike(cut, "small-2", "large")
+
+
+def test_an_earlier_wording_stands_for_the_chunk_at_its_place(dataset):
+    """A run of the night before could not find what was written since, and is no worse for it."""
+    before = RetrievedText(
+        chunk_id=text_id("before"),
+        text="before",
+        places=(Span(doc_id="d", start=5, end=195),),
+        likeness=0.9,
+    )
+    dataset.write_chunks(
+        Chunk(chunk_id=f"c{at}", doc_id="d", text="x" * 200, start=at, end=at + 200)
+        for at in range(0, 3000, 200)
+    )
+    dataset.add_retrieved_texts([before], "before")
+    others = [f"c{at}" for at in range(200, 3000, 200)]
+    dataset.write_run("before", [ranking("q", before.chunk_id, *others)])
+    dataset.write_run("now", [ranking("q", "c0", *others)])
+    dataset.write_judgments([*dataset.judgments(), graded("q", before.chunk_id, 3)])
+    values = {name: of["nDCG@10"].mean for name, of in measured(dataset, "before", "now").items()}
+
+    assert cuttings(dataset)["before"].has_chunks
+    # The other query is lacking in both.
+    assert values == {"before": 0.5, "now": 0.5}
