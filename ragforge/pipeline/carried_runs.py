@@ -116,6 +116,8 @@ class _Sought:
 def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> CarriedRuns:
     """Write runs under the ids of the chunks of now, with the texts that are no chunks any more.
 
+    So go the contexts of the answers that `target` has.
+
     Runs that were stale stay as they are. Killed on the way and done again, it comes out the same.
 
     Args:
@@ -128,11 +130,15 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
     """
     statuses = chunks_of_runs(source, source.run_names())
     stale = tuple(name for name, status in statuses.items() if status.is_stale)
-    if len(stale) == len(statuses):
+    systems = target.answer_names()
+    if len(stale) == len(statuses) and not systems:
         return CarriedRuns((), stale, {})
     names = [name for name, status in statuses.items() if not status.is_stale]
     cited = {
         hit.chunk_id for name in names for item in source.each_ranking(name) for hit in item.ranking
+    }
+    cited |= {
+        chunk_id for name in systems for item in target.answers(name) for chunk_id in item.chunk_ids
     }
     gone = _gone(cited, change)
     sought = {chunk.chunk_id: _of_chunk(chunk, change) for chunk in gone}
@@ -150,6 +156,8 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
     ways_out = {name: _way_out(source, statuses[name], change.digest) for name in names}
     for name in names:
         _write(target, source, statuses[name], placed.now, change.digest)
+    for name in systems:
+        _write_answers(target, name, placed.now)
     target.drop_uncited_texts()
     return CarriedRuns(
         runs=tuple(_counted(target, name, texts, known, ways_out[name]) for name in names),
@@ -249,6 +257,20 @@ def _write(
     )
     rankings = [_ranking(item, now) for item in source.each_ranking(name)]
     target.choosing(made_for).write_run(name, rankings, origin)
+
+
+def _write_answers(target: Dataset, name: str, now: Mapping[str, str]) -> None:
+    """Write the answers of a system with what their contexts are now, where that is another."""
+    made_for = target.made_for(f"answers/{name}.jsonl")
+    answers = target.answers(name)
+    moved = [
+        item.model_copy(
+            update={"chunk_ids": tuple(dict.fromkeys(now.get(one, one) for one in item.chunk_ids))}
+        )
+        for item in answers
+    ]
+    if moved != answers:
+        target.choosing(made_for).write_answers(name, moved)
 
 
 def _made_on(source: Dataset, name: str) -> str:

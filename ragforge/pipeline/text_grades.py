@@ -194,7 +194,7 @@ def grade_by_evidence(dataset: Dataset) -> int:
 
 
 def _retrieved(dataset: Dataset) -> dict[str, set[str]]:
-    """Return by query what any run holds for it."""
+    """Return by query what any run, or the context of an answer, holds for it."""
     found: dict[str, set[str]] = {}
     for query_id, chunk_id in _hits(dataset):
         found.setdefault(query_id, set()).add(chunk_id)
@@ -206,6 +206,10 @@ def _hits(dataset: Dataset) -> Iterator[tuple[str, str]]:
         for item in dataset.each_ranking(name):
             for hit in item.ranking:
                 yield item.query_id, hit.chunk_id
+    for name in dataset.answer_names():
+        for answer in dataset.answers(name):
+            for chunk_id in answer.chunk_ids:
+                yield answer.query_id, chunk_id
 
 
 def _chunks(dataset: Dataset, retrieved: Iterable[set[str]]) -> Iterator[Chunk]:

@@ -430,8 +430,8 @@ def test_edited_facts_stay_while_the_expected_answer_does(dataset, answer, serve
     "context",
     [
         {"chunk_ids": ["KNOWN", "typo"]},
-        {"contexts": ["TEXT", "This stands in no chunk."]},
-        {"retrieved": [{"text": "TEXT"}, {"text": "This stands in no chunk."}]},
+        {"contexts": ["TEXT", "typo"]},
+        {"retrieved": [{"text": "TEXT"}, {"id": "typo"}]},
     ],
 )
 def test_hallucination_is_not_checked_on_a_part_of_the_context(
@@ -458,6 +458,22 @@ def test_hallucination_is_not_checked_on_a_part_of_the_context(
         "1 retrieved passages are in no chunk; hallucination is not checked for the 1 answers"
         in capsys.readouterr().err
     )
+
+
+def test_a_passage_in_no_chunk_is_checked_against_by_its_text(dataset, answers, answer, serve):
+    """What a system had before it is known, whoever cut it and wherever it is from."""
+    words = "Something else altogether, which stands in no chunk of the set."
+    [first, *_] = rows(answers)
+    told = {"query_id": first["query_id"], "answer": first["answer"], "contexts": [words]}
+    write(answers, told)
+
+    words_of_call = ["answer", "--dataset", str(dataset), "--answers", str(answers)]
+    assert main([*words_of_call, "--model", "m", "--base-url", serve().url]) == 0
+
+    [graded] = rows(dataset / "answer_grades" / "rag.jsonl")
+    assert graded["has_hallucination"] is not None
+    [text] = rows(dataset / "retrieved.jsonl")
+    assert text["text"] == words
 
 
 def test_contexts_given_as_texts_are_checked_against(dataset, answers, answer, serve):

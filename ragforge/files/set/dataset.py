@@ -357,11 +357,7 @@ class Dataset:
 
     def texts_as_chunks(self) -> Iterator[Chunk]:
         """Yield the texts of runs as chunks at their first place, to be shown as chunks are."""
-        for text in self.retrieved_texts():
-            place = text.places[0] if text.places else None
-            doc_id = place.doc_id if place else next(iter(text.doc_ids), _NOWHERE)
-            start, end = (place.start, place.end) if place else (0, 0)
-            yield Chunk(chunk_id=text.chunk_id, doc_id=doc_id, text=text.text, start=start, end=end)
+        return map(text_as_chunk, self.retrieved_texts())
 
     def write_retrieved_texts(self, texts: Iterable[RetrievedText]) -> None:
         """Write the texts of runs that are no chunks of the set."""
@@ -370,14 +366,15 @@ class Dataset:
     def add_retrieved_texts(self, texts: Iterable[RetrievedText], run: str) -> None:
         """Write the texts of a run, which is written next, beside those that are there.
 
-        A text that another run has as well stands where either found it. The caller is `alone`
-        until the run is written, too: until then, the texts are those of no run.
+        A text that another run or a context has as well stands where either found it. The caller is
+        `alone` until the run is written, too: until then, the texts are those of no run.
         """
         new = {text.chunk_id: text for text in texts}
         if not new:
             return
         with self.alone():
-            others = self._cited_texts(name for name in self.run_names() if name != run)
+            runs = (self.run_path(name) for name in self.run_names() if name != run)
+            others = self._cited_texts((*runs, *self._answer_paths()))
             there = {text.chunk_id: text for text in self.retrieved_texts()}
             joined = {
                 chunk_id: _joined(there[chunk_id], text)
@@ -387,11 +384,12 @@ class Dataset:
             self.write_retrieved_texts((there | new | joined).values())
 
     def drop_uncited_texts(self) -> None:
-        """Forget the texts that no run has any more."""
+        """Forget the texts that neither a run nor the context of an answer has any more."""
         with self.alone():
             if not (self.files / _TEXTS).exists():
                 return
-            cited = self._cited_texts(self.run_names())
+            runs = (self.run_path(name) for name in self.run_names())
+            cited = self._cited_texts((*runs, *self._answer_paths()))
             texts = list(self.retrieved_texts())
             kept = [text for text in texts if text.chunk_id in cited]
             if not kept:
@@ -399,12 +397,15 @@ class Dataset:
             elif len(kept) < len(texts):
                 self.write_retrieved_texts(kept)
 
-    def _cited_texts(self, names: Iterable[str]) -> set[str]:
-        """Return what may be ids of texts in some runs; no ranking is parsed."""
+    def _answer_paths(self) -> Iterator[Path]:
+        return (self._set.named("answers", name) for name in self.answer_names())
+
+    def _cited_texts(self, paths: Iterable[Path]) -> set[str]:
+        """Return what may be ids of texts in some files; no record is parsed."""
         return {
             chunk_id.decode()
-            for name in names
-            for _, _, line in each_line(self.run_path(name))
+            for path in paths
+            for _, _, line in each_line(path)
             for chunk_id in _TEXT_ID.findall(line)
         }
 
@@ -576,6 +577,14 @@ class Dataset:
     def changed_by_hand(self, name: str) -> bool:
         """Whether a file differs from what ragforge last wrote."""
         return self._set.changed_by_hand(name)
+
+
+def text_as_chunk(text: RetrievedText) -> Chunk:
+    """Return a text as a chunk at its first place, to be shown and judged as chunks are."""
+    place = text.places[0] if text.places else None
+    doc_id = place.doc_id if place else next(iter(text.doc_ids), _NOWHERE)
+    start, end = (place.start, place.end) if place else (0, 0)
+    return Chunk(chunk_id=text.chunk_id, doc_id=doc_id, text=text.text, start=start, end=end)
 
 
 def _run_file(name: str) -> str:

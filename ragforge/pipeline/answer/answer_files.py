@@ -8,11 +8,11 @@ from typing import Final
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.answers import AnswerRow, read_answers, read_totals
-from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.dataset import Dataset, text_as_chunk
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.answer.asking_systems import PassageFinder
-from ragforge.records import Answer, AnswerGrade, Chunk, GivenGrade, Query
+from ragforge.pipeline.answer.asking_systems import PassageFinder, PlacedAnswers
+from ragforge.records import Answer, AnswerGrade, GivenGrade, Query, RetrievedText
 from ragforge.retrieval import ContextPassage
 from ragforge.stages.answer.stage import Case, cases, unknown_passages
 from ragforge.stages.generate.gates.repeated_questions import normal_question
@@ -39,7 +39,9 @@ class AnswerFile:
     expected: dict[str, str]
     """Expected answers of queries that have none."""
     unknown: list[int]
-    """Passages of each answer that are in no chunk."""
+    """Passages of each answer that are in no chunk, and whose text is not known."""
+    texts: list[RetrievedText]
+    """What is in contexts and in no chunk, with its places."""
 
 
 def read_answer_file(
@@ -66,7 +68,11 @@ def read_answer_file(
     for message in notes:
         observer(Event("note", message=message))
     queries = expecting(dataset.require_queries(), expected)
-    answers = _resolved(rows, chunks)
+    there = list(dataset.texts_as_chunks())
+    finder = PassageFinder(list(chunks.values()), (text.chunk_id for text in there))
+    placed = _resolved(rows, finder)
+    answers = placed.answers
+    chunks |= {chunk.chunk_id: chunk for chunk in (*there, *map(text_as_chunk, placed.texts))}
     todo = list(cases(queries, answers, chunks))
     if not todo:
         raise DataError(
@@ -77,7 +83,7 @@ def read_answer_file(
         left = len(answers) - len(todo)
         observer(Event("note", message=f"{left} answers have no query with an expected answer"))
     unknown = [unknown_passages(answer, chunks) for answer in answers]
-    return AnswerFile(answers, todo, expected, unknown)
+    return AnswerFile(answers, todo, expected, unknown, placed.texts)
 
 
 def with_query_ids(
@@ -157,9 +163,8 @@ def expecting(queries: Iterable[Query], expected: Mapping[str, str]) -> list[Que
     ]
 
 
-def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk]) -> list[Answer]:
+def _resolved(rows: list[AnswerRow], contexts: PassageFinder) -> PlacedAnswers:
     """Return the answers with the chunks that hold the passages their systems had before them."""
-    contexts = PassageFinder(list(chunks.values()))
     answers = []
     for row in rows:
         named = contexts.find(ContextPassage((name,), (name,)) for name in row.chunk_ids)
@@ -175,7 +180,7 @@ def _resolved(rows: list[AnswerRow], chunks: dict[str, Chunk]) -> list[Answer]:
                 given=row.grade,
             )
         )
-    return answers
+    return contexts.placed(answers)
 
 
 def given_grades(todo: Iterable[Case], answers: Iterable[Answer]) -> list[AnswerGrade]:

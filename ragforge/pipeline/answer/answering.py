@@ -21,6 +21,7 @@ from ragforge.pipeline.answer.asking_systems import refuse_to_replace_answers
 from ragforge.pipeline.backend import NO_CALLS, Backend, open_backend
 from ragforge.pipeline.job import Job, all_failed
 from ragforge.pipeline.observer_events import emit_answer_grades
+from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.records import Answer, AnswerGrade, Fact, Failure, Query
 from ragforge.stages.answer.facts import draw_facts, keeping_facts, lacks_facts
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
@@ -146,7 +147,11 @@ def _write_answers(dataset: Dataset, system: str, taken: AnswerFile) -> None:
         dataset.write_queries(expecting(dataset.all_queries(), taken.expected))
     name = f"answers/{system}.jsonl"
     before = dataset.manifest.files.get(name)
-    dataset.write_answers(system, answers)
+    with dataset.alone():
+        dataset.add_retrieved_texts(taken.texts, "")
+        dataset.write_answers(system, answers)
+        dataset.drop_uncited_texts()
+    grade_retrieved(dataset)
     if dataset.manifest.files.get(name) == before:
         return
     dataset.replace_failures("ask", [], lambda key: key.startswith(f"{system}/"))

@@ -1,6 +1,7 @@
 """Having a RAG system answer the queries of a dataset.
 
-The passages that a system had before it are found among the chunks of the dataset.
+The passages that a system had before it are found among the chunks of the dataset; what is in no
+chunk is a text with its place in the documents, as a hit of a run is.
 """
 
 import time
@@ -8,23 +9,31 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
-from ragforge.corpus.quote_locations import ChunkIndex
+from ragforge.corpus.quote_locations import ChunkIndex, fold
+from ragforge.corpus.text_locations import TextLocator, documents_of
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentNames
 from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
-from ragforge.records import Answer, Chunk, Failure, Query
+from ragforge.pipeline.text_grades import grade_retrieved
+from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, RetrievedText
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.answerers import make_answerer
 from ragforge.retrieval.object_fields import fold_blanks
+from ragforge.retrieval.retrieved_texts import CorpusDocuments, Origin, RetrievedTexts
 from ragforge.stages.runner import Workers
 from ragforge.stages.systems import AnsweredQuery, ask_system
 
 _LONGEST_ID = 200
 """What is longer, or has blanks within, is the text of a passage and not its id."""
+_LENGTH_OF_PASSAGE: Final = 100
+"""Characters from which a text is what a system had before it; a shorter one may quote that."""
+_MOST: Final = 0.9
+"""Share of a chunk that a passage has which is that chunk, but for marks or a cut end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +42,85 @@ class FoundChunks:
 
     Args:
         chunk_ids: Each once; also ids that came with a passage and that no chunk has.
-        n_unknown: Passages without such an id that are in no chunk.
+        n_unknown: Passages without such an id, and without a text.
     """
 
     chunk_ids: tuple[str, ...]
     n_unknown: int
 
 
-class PassageFinder:
-    """Finds the chunks that a system's passages are."""
+@dataclass(frozen=True, slots=True)
+class PlacedAnswers:
+    """Answers, and the texts in their contexts that are no chunks.
 
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self._ids = {chunk.chunk_id for chunk in chunks}
+    Args:
+        answers: In the order given.
+        texts: With their places in the documents, sorted by id.
+    """
+
+    answers: list[Answer]
+    texts: list[RetrievedText]
+
+
+class PassageFinder:
+    """Finds the chunks that a system's passages are.
+
+    Args:
+        chunks: Of the set.
+        known: Ids of texts that the set knows already.
+    """
+
+    def __init__(self, chunks: Sequence[Chunk], known: Iterable[str] = ()) -> None:
+        self._ids = {chunk.chunk_id for chunk in chunks} | {*known}
         self._doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in chunks))
         self._index = ChunkIndex(chunks)
         self._chunks = chunks
+        self._texts = RetrievedTexts(CorpusDocuments(chunks, documents_of, TextLocator))
 
     @cached_property
-    def _id_by_text(self) -> dict[str, str]:
-        return {fold_blanks(chunk.text): chunk.chunk_id for chunk in reversed(self._chunks)}
+    def _by_text(self) -> dict[str, list[Chunk]]:
+        found: dict[str, list[Chunk]] = {}
+        for chunk in self._chunks:
+            found.setdefault(fold_blanks(chunk.text), []).append(chunk)
+        return found
 
     @cached_property
     def _documents(self) -> DocumentNames:
         return DocumentNames(self._doc_ids)
 
     def find(self, context: Iterable[ContextPassage]) -> FoundChunks:
-        """Return the chunks; of a passage in no chunk its document, else the id it came with."""
+        """Return the chunks; of a passage in no chunk its text, else its document or id.
+
+        Ids of texts are preliminary: see `placed`.
+        """
         found = [self._chunk_id(passage) for passage in context]
         ids = dict.fromkeys(chunk_id for chunk_id in found if chunk_id is not None)
         return FoundChunks(tuple(ids), found.count(None))
+
+    def placed(self, answers: Iterable[Answer]) -> PlacedAnswers:
+        """Return answers with the ids that texts keep, and the texts with their places."""
+        given = list(answers)
+        if not self._texts.ids:
+            return PlacedAnswers(given, [])
+        contexts = (
+            Ranking(
+                query_id=answer.query_id,
+                ranking=tuple(Hit(chunk_id=chunk_id, score=0) for chunk_id in answer.chunk_ids),
+            )
+            for answer in given
+        )
+        now = [
+            tuple(hit.chunk_id for hit in item.ranking)
+            for item in self._texts.settle(list(contexts))
+        ]
+        cited = {chunk_id for ids in now for chunk_id in ids}
+        return PlacedAnswers(
+            [
+                answer.model_copy(update={"chunk_ids": ids})
+                for answer, ids in zip(given, now, strict=True)
+            ],
+            list(self._texts.located(cited)),
+        )
 
     def quoted(self, quote: str, doc_id: str) -> str | None:
         """Return the first chunk of a document that holds a quote."""
@@ -72,19 +131,31 @@ class PassageFinder:
         known = next((name for name in passage.ids if name in self._ids), None)
         if known is not None:
             return known
+        named = self._texts.documents.named(passage.doc_ids)
         for text in passage.texts:
-            whole = self._id_by_text.get(fold_blanks(text))
+            whole = self._same(text, named)
             if whole is not None:
                 return whole
         doc_id = self._doc_id(passage.ids)
         if doc_id is not None and set(passage.texts) <= set(passage.ids):
             return doc_id
-        for text in passage.texts:
-            if text not in passage.ids or _is_text(text):
-                held = self._holding(text, passage.doc_ids)
-                if held is not None:
-                    return held
-        return doc_id or next((name for name in passage.ids if not _is_text(name)), None)
+        texts = [text for text in passage.texts if _is_passage(text, passage)]
+        if texts:
+            return self._of_text(texts, named or (() if doc_id is None else (doc_id,)))
+        return doc_id or next((name for name in passage.ids if name and not _is_text(name)), None)
+
+    def _of_text(self, texts: Sequence[str], doc_ids: tuple[str, ...]) -> str:
+        """Return the chunk that holds one of the texts of a passage, else an id of the first."""
+        held = (self._holding(text, doc_ids) for text in texts)
+        found = next((chunk_id for chunk_id in held if chunk_id is not None), None)
+        return found or self._texts.add(texts[0], Origin(doc_ids))
+
+    def _same(self, text: str, doc_ids: Sequence[str]) -> str | None:
+        """Return the chunk that a text is, of the documents named first."""
+        same = self._by_text.get(fold_blanks(text), [])
+        here = (chunk for chunk in same if chunk.doc_id in doc_ids)
+        chunk = next(here, next(iter(same), None))
+        return None if chunk is None else chunk.chunk_id
 
     def _doc_id(self, names: Iterable[str]) -> str | None:
         """Return the first document that is named, by its id or the end of its path."""
@@ -92,9 +163,23 @@ class PassageFinder:
         return next((doc_ids[0] for doc_ids in found if len(doc_ids) == 1), None)
 
     def _holding(self, text: str, doc_ids: Iterable[str]) -> str | None:
-        """Return a chunk with a quote; of the documents named first, then of any."""
-        found = (self.quoted(text, doc_id) for doc_id in (*doc_ids, *self._doc_ids))
-        return next((chunk_id for chunk_id in found if chunk_id is not None), None)
+        """Return the chunk that a text is meant to be; of the documents named first, then of any.
+
+        It has all of the text, which is a quote, or nearly the whole chunk. A longer piece of a
+        large chunk is a text of its own: what stands beside it was not before the system.
+        """
+        words = fold(text)
+        for doc_id in (*doc_ids, *self._doc_ids):
+            for chunk in self._index.holding(text, doc_id):
+                is_meant = len(text) < _LENGTH_OF_PASSAGE or len(text) >= _MOST * len(chunk.text)
+                if is_meant and words in fold(chunk.text):
+                    return chunk.chunk_id
+        return None
+
+
+def _is_passage(text: str, passage: ContextPassage) -> bool:
+    """Whether a text is what a passage says, and not its name."""
+    return bool(text.strip()) and (text not in passage.ids or _is_text(text))
 
 
 def _is_text(name: str) -> bool:
@@ -162,7 +247,8 @@ async def ask_queries(
     model, services = job.settings.model, job.settings.systems
     answerer = make_answerer(spec, chunks, timeout_s=model.timeout_s, services=services)
     at_once = (spec in services and services[spec].concurrency) or model.concurrency
-    keeper = _AnswerSink(dataset, name, known, PassageFinder(chunks), todo, save_every_s)
+    texts = [text.chunk_id for text in dataset.retrieved_texts()]
+    keeper = _AnswerSink(dataset, name, known, PassageFinder(chunks, texts), todo, save_every_s)
     try:
         await ask_system(
             todo,
@@ -173,6 +259,8 @@ async def ask_queries(
         )
     finally:
         keeper.save()
+        dataset.drop_uncited_texts()
+        grade_retrieved(dataset)
         keeper.tell(job.observer)
     _refuse_total_failure(name, len(todo), keeper.failures)
     return AskingResult(path, len(todo), n_kept, keeper.failures)
@@ -234,7 +322,12 @@ class _AnswerSink:
     save_every_s: float
     failures: list[Failure] = field(default_factory=list)
     n_lost: int = 0
-    """Passages that are in no chunk."""
+    """Passages of which nothing is known."""
+    n_placed: int = 0
+    n_nowhere: int = 0
+    """Texts in no chunk: that the documents hold, and that they do not."""
+    _open: dict[str, Answer] = field(default_factory=dict)
+    """Whose texts have no places yet."""
     _new: dict[str, Answer] = field(default_factory=dict)
     _saved_s: float = field(default_factory=time.monotonic)
 
@@ -243,7 +336,7 @@ class _AnswerSink:
         query_id = asked.query.query_id
         context = self.contexts.find(asked.answer.context)
         self.n_lost += context.n_unknown
-        self._new[query_id] = Answer(
+        self._open[query_id] = Answer(
             query_id=query_id,
             answer=asked.answer.text,
             chunk_ids=context.chunk_ids,
@@ -258,7 +351,23 @@ class _AnswerSink:
         self.failures.append(failure)
 
     def save(self) -> None:
-        """Write all answers, and drop the grades of those that are no more."""
+        """Write all answers with their texts, and drop the grades of those that are no more."""
+        with self.dataset.alone():
+            self._place()
+            self._save()
+
+    def _place(self) -> None:
+        placed = self.contexts.placed(self._open.values())
+        self.dataset.add_retrieved_texts(placed.texts, "")
+        places = {text.chunk_id: bool(text.places) for text in placed.texts}
+        for answer in placed.answers:
+            found = [places[one] for one in answer.chunk_ids if one in places]
+            self.n_placed += found.count(True)
+            self.n_nowhere += found.count(False)
+            self._new[answer.query_id] = answer
+        self._open = {}
+
+    def _save(self) -> None:
         failed = {_query_id(item) for item in self.failures}
         kept = {
             query_id: answer
@@ -282,8 +391,14 @@ class _AnswerSink:
 
     def tell(self, observer: Observer) -> None:
         """Tell how many passages are in no chunk."""
+        if self.n_placed or self.n_nowhere:
+            texts = (
+                f"{self.n_placed + self.n_nowhere} retrieved passages are in no chunk: "
+                f"{self.n_placed} stand in the documents all the same, {self.n_nowhere} nowhere"
+            )
+            observer(Event("note", message=texts))
         if self.n_lost:
-            lost = f"{self.n_lost} retrieved passages are in no chunk"
+            lost = f"of {self.n_lost} retrieved passages nothing is known, neither id nor text"
             observer(Event("note", message=lost))
 
     def _drop_grades(self, answers: dict[str, Answer]) -> None:

@@ -20,7 +20,7 @@ from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.evaluated import KEPT_RANKS
-from ragforge.records import Baseline, ItemValues, Judgment, Provenance, Ranking
+from ragforge.records import Baseline, ItemValues, Judgment, Provenance, Ranking, is_text_id
 from ragforge.records.judgments import LOCAL_MODEL_JUDGE
 from ragforge.stages.judge.pairs import Pair, PairId, pool
 
@@ -47,6 +47,8 @@ def pool_of(
 ) -> list[PairId]:
     """Return the top ranks of some runs, of all but stale ones where none is named.
 
+    Where none is named, texts in the contexts of answers that are no chunks are looked at, too.
+
     Raises:
         DataError: There is no such run, it was made on other chunks, or there is none at all.
     """
@@ -54,12 +56,25 @@ def pool_of(
     names = usable.names
     for warning in usable.warnings:
         observer(Event("note", message=f"warning: {warning}"))
-    if not names:
+    contexts = [] if run_names else _texts_of_answers(dataset, query_ids)
+    if not names and not contexts:
         raise DataError(
             f"{dataset.path}: has no runs; make one with "
             f"`ragforge retrieve --dataset {dataset.path} --retriever bm25`"
         )
-    return pool(query_ids, map(dataset.each_ranking, names), depth)
+    return sorted({*pool(query_ids, map(dataset.each_ranking, names), depth), *contexts})
+
+
+def _texts_of_answers(dataset: Dataset, query_ids: Container[str]) -> list[PairId]:
+    """Return the texts of another splitter that systems had before them, with their queries."""
+    return [
+        PairId(answer.query_id, chunk_id)
+        for name in dataset.answer_names()
+        for answer in dataset.answers(name)
+        if answer.query_id in query_ids
+        for chunk_id in answer.chunk_ids
+        if is_text_id(chunk_id)
+    ]
 
 
 def with_texts(pooled: list[PairId], texts: ChunkTexts, observer: Observer) -> list[PairId]:

@@ -6,12 +6,19 @@ from types import ModuleType
 import pytest
 from fakes import Recorder
 
-from ragforge.config import Settings
+from ragforge.config import ChunkSettings, Settings
 from ragforge.errors import EndpointError, UsageError
+from ragforge.evaluating.summary import summarise
+from ragforge.files.record_files import write_records
 from ragforge.files.set.opening import create_dataset
+from ragforge.observe import silent
+from ragforge.pipeline.answer.answering import grade_system
 from ragforge.pipeline.answer.asking_systems import FoundChunks, PassageFinder, ask_queries
+from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.job import EARNEST, Job, Mode
-from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Query
+from ragforge.pipeline.judge.judging import judge_dataset
+from ragforge.pipeline.rederiving import rederive_dataset
+from ragforge.records import Answer, AnswerGrade, Chunk, Evidence, Failure, Query, text_id
 from ragforge.retrieval import ContextPassage
 
 TEXTS = {
@@ -97,7 +104,7 @@ def test_every_query_is_asked_and_its_answer_kept(ask, dataset, rag):
         ([{"doc_id": "b.md", "quote": "Squid live"}], ("b.md#1",)),
         ([{"doc_id": "elsewhere/b.md", "quote": "Squid live"}], ("b.md#1",)),
         ([{"id": "0b5e", "text": "Squid live in the deep."}], ("b.md#1",)),
-        (["This stands in no chunk."], ()),
+        (["This stands in no chunk."], (text_id("This stands in no chunk."),)),
     ],
 )
 def test_passages_become_the_chunks_that_hold_them(ask, dataset, rag, context, chunk_ids):
@@ -117,7 +124,9 @@ def test_passages_in_no_chunk_are_told(ask, rag):
     ask(observer=recorder)
 
     notes = [event.message for event in recorder.named("note")]
-    assert notes == ["3 retrieved passages are in no chunk"]
+    assert notes == [
+        "3 retrieved passages are in no chunk: 0 stand in the documents all the same, 3 nowhere"
+    ]
 
 
 def test_what_is_answered_is_not_asked_again(ask, dataset, rag):
@@ -268,14 +277,124 @@ def test_answers_are_written_now_and_then(ask, dataset, rag):
     assert there[2] >= 1
 
 
-def test_a_passage_in_no_chunk_is_counted_with_its_answer(ask, dataset, rag):
+def test_a_passage_in_no_chunk_is_kept_with_its_answer(ask, dataset, rag):
     """Else what it says would be held for made up."""
-    rag.reply = lambda query: ("Krill.", ["a.md#1", "This stands in no chunk."])
+    words = "This stands in no chunk."
+    rag.reply = lambda query: ("Krill.", ["a.md#1", words, ""])
 
     ask()
 
     found = {(item.chunk_ids, item.n_unknown_passages) for item in dataset.answers("mine")}
-    assert found == {(("a.md#1",), 1)}
+    assert found == {(("a.md#1", text_id(words)), 1)}
+    assert [text.text for text in dataset.retrieved_texts()] == [words]
+
+
+ACROSS = "eat krill all day. Orcas hunt seals"
+
+
+def with_evidence(dataset):
+    """Give each query its quote, and the chunks their places."""
+    first, second, third = (text for _, text in TEXTS.values())
+    at = len(first) + 1
+    dataset.write_chunks(
+        [
+            Chunk(chunk_id="a.md#1", doc_id="a.md", text=first, end=len(first)),
+            Chunk(chunk_id="a.md#2", doc_id="a.md", text=second, start=at, end=at + len(second)),
+            Chunk(chunk_id="b.md#1", doc_id="b.md", text=third, end=len(third)),
+        ]
+    )
+    start = first.index("eat krill")
+    quote = Evidence(
+        doc_id="a.md", chunk_id="a.md#1", quote="eat krill", start=start, end=start + 9
+    )
+    dataset.write_queries(
+        query.model_copy(update={"evidence": (quote,)}) for query in dataset.all_queries()
+    )
+
+
+def test_a_passage_across_chunks_is_placed_and_graded_by_its_evidence(ask, dataset, rag):
+    """A system cuts the documents as it likes; its contexts are measured all the same."""
+    with_evidence(dataset)
+    rag.reply = lambda query: ("Krill.", [{"text": ACROSS, "source": "a.md"}, "b.md#1"])
+
+    ask()
+
+    [text] = dataset.retrieved_texts()
+    assert [(one.doc_id, one.start) for one in text.places] == [("a.md", 12)]
+    assert {item.chunk_ids for item in dataset.answers("mine")} == {(text_id(ACROSS), "b.md#1")}
+    assert {(item.chunk_id, item.grade) for item in dataset.judgments()} == {(text_id(ACROSS), 3)}
+
+
+def test_contexts_of_such_passages_have_a_precision(ask, dataset, rag):
+    """It was open: nothing was known of them."""
+    with_evidence(dataset)
+    rag.reply = lambda query: ("Krill.", [{"text": ACROSS, "source": "a.md"}])
+    ask()
+    path = dataset.path / "answers" / "mine.jsonl"
+    asyncio.run(grade_system(dataset, path, "mine", Job(Settings(), Recorder())))
+    [system] = summarise(dataset).answers
+
+    [diagnosis] = system.diagnoses
+    assert (diagnosis.context.precision.mean, diagnosis.context.n_unjudged) == (1.0, 0)
+
+
+LONG = (
+    "Blue whales eat krill all day. They are the largest animals that ever lived, and swim alone. "
+    "Orcas hunt seals in the cold sea, and they do so in groups that know each other for years."
+)
+
+
+def test_a_piece_of_a_large_chunk_is_a_text_of_its_own(ask, dataset, rag):
+    """What stands beside it in the chunk was not before the system."""
+    dataset.write_chunks([Chunk(chunk_id="c", doc_id="a.md", text=LONG, end=len(LONG))])
+    rag.reply = lambda query: ("Krill.", [{"text": LONG[:120]}, {"text": LONG[:-9]}, LONG[:20]])
+
+    ask()
+
+    assert {item.chunk_ids for item in dataset.answers("mine")} == {(text_id(LONG[:120]), "c")}
+
+
+def test_texts_in_contexts_are_judged(ask, dataset, rag):
+    """Whether they were needed is not known otherwise; there may be no run at all."""
+    words = "This stands in no chunk."
+    rag.reply = lambda query: ("Krill.", [words])
+    ask()
+    asyncio.run(judge_dataset(dataset, (), Job(Settings(), Recorder())))
+
+    assert {(item.chunk_id, item.grade) for item in dataset.judgments()} == {(text_id(words), 0)}
+
+
+def test_texts_in_contexts_go_when_the_answers_do(ask, dataset, rag):
+    """And not when a run does that held them too."""
+    rag.reply = lambda query: ("Krill.", ["This stands in no chunk."])
+    ask()
+    dataset.drop_uncited_texts()
+    assert len(list(dataset.retrieved_texts())) == 1
+    rag.reply = lambda query: ("Krill.", ["a.md#1"])
+    ask(again=True)
+
+    assert list(dataset.retrieved_texts()) == []
+
+
+def test_contexts_stay_known_when_the_set_is_cut_otherwise(ask, dataset, rag):
+    """Answers are dear: nobody asks again for another size of chunks."""
+    with_evidence(dataset)
+    rag.reply = lambda query: ("Krill.", [{"text": ACROSS, "source": "a.md"}, "a.md#2"])
+    ask()
+    whole = " ".join(text for doc_id, text in TEXTS.values() if doc_id == "a.md")
+    path = dataset.path.parent / "given.jsonl"
+    chunks = [
+        Chunk(chunk_id="a", doc_id="a.md", text=whole, end=len(whole)),
+        *(chunk for chunk in dataset.chunks() if chunk.doc_id == "b.md"),
+    ]
+    write_records(path, chunks, key=lambda chunk: chunk.chunk_id)
+    source = ChunkSource([], path, ChunkSettings(), silent)
+    with source.prepared(dataset.store_path.parent) as prepared:
+        rederive_dataset(dataset, prepared)
+
+    known = {text.chunk_id for text in dataset.retrieved_texts()}
+    assert known == {text_id(ACROSS), text_id(TEXTS["a.md#2"][1])}
+    assert {frozenset(item.chunk_ids) for item in dataset.answers("mine")} == {frozenset(known)}
 
 
 def test_a_query_that_fails_now_loses_its_old_answer(ask, dataset, rag):
@@ -324,9 +443,16 @@ CHUNKS = [
         ([ContextPassage(texts=("Blue  whales eat krill.",))], FoundChunks(("a#1",), 0)),
         ([ContextPassage(texts=("whales eat",), doc_ids=("b",))], FoundChunks(("b#1",), 0)),
         ([ContextPassage(ids=("gone",))], FoundChunks(("gone",), 0)),
-        ([ContextPassage(ids=("Of no chunk.",), texts=("Of no chunk.",))], FoundChunks((), 1)),
+        (
+            [ContextPassage(ids=("Of no chunk.",), texts=("Of no chunk.",))],
+            FoundChunks((text_id("Of no chunk."),), 0),
+        ),
         (
             [ContextPassage(texts=("Of no chunk.",)), ContextPassage(ids=("a#2",))],
+            FoundChunks((text_id("Of no chunk."), "a#2"), 0),
+        ),
+        (
+            [ContextPassage(ids=("Of no chunk.",)), ContextPassage(ids=("a#2",))],
             FoundChunks(("a#2",), 1),
         ),
         (
