@@ -1,11 +1,13 @@
 """Sweeping: what is tried, kept, told apart and refused."""
 
 import json
+import re
 
 import pytest
 
 import ragforge as rf
 from ragforge.errors import DataError, UsageError
+from ragforge.files.set.opening import open_dataset
 
 DOCUMENTS = {
     f"{name}.md": f"# {name.title()}\n\n"
@@ -77,6 +79,20 @@ def test_what_is_not_told_apart_is_named_beside_the_best(ds):
     found = ds.sweep(sizes=[200, 300], splitters="recursive")
 
     assert "Not told apart from the best (1 of 1 others)" in found.verdict
+
+
+def test_a_follow_up_is_retrieved_as_it_stands_on_its_own(ds):
+    """Retrieval is given the question that does without the turns before it."""
+    given = {"sizes": [100], "splitters": "recursive", "tokens": [50]}
+    before = ds.sweep(**given).best.value.mean
+    dataset = open_dataset(ds.path)
+    follow_ups = [
+        query.model_copy(update={"query": "And that one?", "standalone": query.query})
+        for query in dataset.all_queries()
+    ]
+    dataset.write_queries(follow_ups)
+
+    assert ds.sweep(**given).best.value.mean == before > 0
 
 
 def test_a_second_sweep_ranks_only_what_is_new(ds):
@@ -208,6 +224,45 @@ def test_the_picture_is_written(ds, tmp_path, name, start):
     ds.sweep(sizes=[100, 300], overlaps=["0", "20%"], out=tmp_path / name)
 
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+
+
+def picture(ds, tmp_path, **given):
+    """Return the page and the picture of a sweep."""
+    for name in ("s.html", "s.svg"):
+        ds.sweep(sizes=[100, 300], out=tmp_path / name, **given)
+    return [(tmp_path / name).read_text(encoding="utf-8") for name in ("s.html", "s.svg")]
+
+
+def test_both_axes_have_a_name(ds, tmp_path):
+    """A picture is passed on without the page around it."""
+    for drawn in picture(ds, tmp_path):
+        assert "tokens in the prompt, mean</text>" in drawn
+        assert ">EvidenceR</text>" in drawn
+
+
+def test_lines_with_overlap_have_rings(ds, tmp_path):
+    """Dashes tell sizes apart; what tells overlap must be something else."""
+    for drawn in picture(ds, tmp_path, overlaps=["0", "20%"]):
+        assert 'class="spot ring' in drawn
+        assert "dotted" not in drawn.partition("</style>")[2]
+
+
+def test_a_page_without_overlap_does_not_speak_of_it(ds, tmp_path):
+    """A reader would look for lines that are not there."""
+    page, _ = picture(ds, tmp_path)
+
+    assert "have overlap" not in page
+    assert 'class="spot ring' not in page
+
+
+def test_panels_of_a_splitter_stand_in_a_row(ds, tmp_path):
+    """What is compared at a glance stands side by side."""
+    given = {"splitters": ["headings", "recursive"], "retrievers": ["bm25", "chargram"]}
+    _, drawn = picture(ds, tmp_path, **given)
+
+    tops = re.findall(r'y="(\d+)">(\w+), \w+</text>', drawn)
+    assert len({top for top, splitter in tops if splitter == "headings"}) == 1
+    assert len({top for top, _ in tops}) == 2
 
 
 def test_the_values_are_written(ds, tmp_path):

@@ -235,7 +235,7 @@ class _Spending:
 
 
 def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> _Sources:
-    part = {query.query_id: query.query for query in dataset.require_queries()}
+    part = {query.query_id: query.asked for query in dataset.require_queries()}
     read = _read(dataset, documents, job) if documents else _rebuilt(dataset)
     texts = {document.doc_id: document.file_text or document.text for document in read}
     queries = trusted_evidence(dataset.require_accepted_queries(), texts)

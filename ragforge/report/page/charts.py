@@ -24,7 +24,11 @@ _RIGHT: Final = 20
 _LINES_TOP: Final = 12
 _LINES_BOTTOM: Final = 26
 CHART_HEIGHT: Final = _LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM
-"""Of a line chart, `WIDTH` wide."""
+"""Of a line chart without names of its axes, `WIDTH` wide."""
+_Y_NAME: Final = 12
+_X_NAME: Final = 16
+NAMED_HEIGHT: Final = CHART_HEIGHT + _Y_NAME + _X_NAME
+"""Of one with names."""
 _MOST_BANDS: Final = 3
 """Lines up to which bands can be told apart."""
 
@@ -195,6 +199,13 @@ class Line:
     points: Sequence[Point]
     is_dotted: bool = False
     """Whether it goes with another line of its tone, and is drawn thinner."""
+    has_rings: bool = False
+    """Likewise, but dashed as its tone is, with rings for points; they need `has_dots`."""
+
+    @property
+    def is_second(self) -> bool:
+        """Whether it goes with another line of its tone; it has no intervals then."""
+        return self.is_dotted or self.has_rings
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +230,13 @@ class Chart:
     y_ticks: Sequence[float]
     marks: Sequence[Mark] = ()
     has_dots: bool = False
+    axis_names: tuple[str, str] = ("", "")
+    """Of x and y; both or none."""
+
+    @property
+    def height(self) -> int:
+        """In the units of `WIDTH`."""
+        return NAMED_HEIGHT if any(self.axis_names) else CHART_HEIGHT
 
 
 def line_chart(chart: Chart) -> Html:
@@ -226,11 +244,24 @@ def line_chart(chart: Chart) -> Html:
     xs = [x for x, _ in chart.x_ticks] + [p.x for line in chart.lines for p in line.points]
     across = Scale(min(xs), max(xs), _LEFT, WIDTH - _RIGHT)
     up = Scale(chart.y_ticks[0], chart.y_ticks[-1], _LINES_TOP + _LINES_HEIGHT, _LINES_TOP)
-    with_bands = sum(not line.is_dotted for line in chart.lines) <= _MOST_BANDS
+    n_first = sum(not line.is_second for line in chart.lines)
+    # Rings on top of bands are a blot.
+    with_bands = n_first <= _MOST_BANDS and not any(line.has_rings for line in chart.lines)
     bands = [_band(line, across, up) for line in chart.lines] if with_bands else []
     lines = [_line(line, across, up, with_dots=chart.has_dots) for line in chart.lines]
-    frame = Frame(chart.key, chart.title, chart.description, CHART_HEIGHT)
-    return framed(frame, join(_grid(chart, across, up)), join(bands), join(lines), class_="lines")
+    frame = Frame(chart.key, chart.title, chart.description, chart.height)
+    drawn = [join(_grid(chart, across, up)), join(bands), join(lines)]
+    if any(chart.axis_names):
+        moved = element("g", *drawn, transform=f"translate(0 {_Y_NAME})")
+        drawn = [join(_axis_names(chart)), moved]
+    return framed(frame, *drawn, class_="lines")
+
+
+def _axis_names(chart: Chart) -> Iterable[Html]:
+    across, up = chart.axis_names
+    yield element("text", up, class_="axis-title of-y", x=2, y=11)
+    x, y = WIDTH - _RIGHT, NAMED_HEIGHT - 4
+    yield element("text", across, class_="axis-title of-x", x=x, y=y)
 
 
 def run_label(name: str, place: int) -> Html:
@@ -251,7 +282,8 @@ def legend(lines: Iterable[Line]) -> Html:
 def _entry(line: Line) -> Html:
     piece = element(
         "svg",
-        element("line", x1=0, x2=28, y1=4, y2=4, class_=_class(line)),
+        element("line", x1=0, x2=28, y1=4, y2=4, class_=line_class(line)),
+        element("circle", cx=14, cy=4, r=3, class_=ring_class(line)) if line.has_rings else None,
         class_="key",
         viewBox="0 0 28 8",
         aria_hidden="true",
@@ -280,7 +312,7 @@ def _band(line: Line, across: Scale, up: Scale) -> Html | None:
         for point in line.points
         if point.low is not None and point.high is not None
     ]
-    if len(known) < 2 or line.is_dotted:
+    if len(known) < 2 or line.is_second:
         return None
     lower = [f"{x:.1f},{low:.1f}" for x, low, _ in known]
     upper = [f"{x:.1f},{high:.1f}" for x, _, high in reversed(known)]
@@ -291,23 +323,33 @@ def _band(line: Line, across: Scale, up: Scale) -> Html | None:
 def _line(line: Line, across: Scale, up: Scale, *, with_dots: bool) -> Html:
     places = [(across.place(point.x), up.place(point.y)) for point in line.points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    drawn = element("polyline", class_=_class(line), points=path)
+    drawn = element("polyline", class_=line_class(line), points=path)
     if not with_dots and len(places) > 1:
         return drawn
-    tone = f"spot {_tone_class(line.tone)}"
+    tone = f"{_spot(line)} {_tone_class(line.tone)}"
     dots = [element("circle", class_=tone, cx=f"{x:.1f}", cy=f"{y:.1f}", r=3) for x, y in places]
     whiskers = [_whisker(point, line, across, up) for point in line.points]
     return join([*whiskers, drawn, *dots])
 
 
 def _whisker(point: Point, line: Line, across: Scale, up: Scale) -> Html | None:
-    if point.low is None or point.high is None or line.is_dotted:
+    if point.low is None or point.high is None or line.is_second:
         return None
     x = f"{across.place(point.x):.1f}"
     ends = {"y1": f"{up.place(point.low):.1f}", "y2": f"{up.place(point.high):.1f}"}
     return element("line", class_=f"whisker {_tone_class(line.tone)}", x1=x, x2=x, **ends)
 
 
-def _class(line: Line) -> str:
-    dotted = " dotted" if line.is_dotted else ""
-    return f"drawn {_tone_class(line.tone)} dash-{line.tone % TONES}{dotted}"
+def _spot(line: Line) -> str:
+    return "spot ring" if line.has_rings else "spot"
+
+
+def line_class(line: Line) -> str:
+    """Return the classes of a line."""
+    second = " dotted" if line.is_dotted else " thin" if line.has_rings else ""
+    return f"drawn {_tone_class(line.tone)} dash-{line.tone % TONES}{second}"
+
+
+def ring_class(line: Line) -> str:
+    """Return the classes of the ring that stands on a line."""
+    return f"spot ring {_tone_class(line.tone)}"

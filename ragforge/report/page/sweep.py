@@ -1,10 +1,11 @@
 """A sweep as a page, and its picture alone: quality against the tokens it takes of a prompt.
 
-A panel a splitter and retriever, a line a size, dotted ones with overlap; all panels have the same
-axes, so that lines may be compared across them.
+A panel a splitter and retriever, a line a size, those with overlap thinner and with rings; all
+panels have the same axes, so that lines may be compared across them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
@@ -13,14 +14,15 @@ from ragforge.evaluating.sweep import ConfigurationResult, SweepReport
 from ragforge.measures.measure_names import parse_measure
 from ragforge.report.document import Listing, Notice
 from ragforge.report.page.charts import (
-    CHART_HEIGHT,
-    TONES,
+    NAMED_HEIGHT,
     WIDTH,
     Chart,
     Line,
     Point,
     legend,
     line_chart,
+    line_class,
+    ring_class,
     round_range,
 )
 from ragforge.report.page.markup import (
@@ -42,7 +44,12 @@ _CAPTION: Final = 22
 _KEY_HEIGHT: Final = 20
 _KEY_PIECE: Final = 50
 _KEY_LETTER: Final = 7
-_KEY_CSS: Final = ".key .drawn.dotted { stroke-width: 1.6; stroke-dasharray: 1.5 4; } "
+_PAGE_CSS: Final = (
+    "h3.splitter { margin: 1.4rem 0 .6rem; } "
+    ".figures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); } "
+    ".figures .chart text { font-size: 12px; } "
+    "@media (max-width: 40rem) { .figures .chart text { font-size: 13px; } }"
+)
 _SVG_CSS: Final = (
     ".chart { max-width: none; } "
     "text { font: 13px var(--sans); fill: var(--ink); } "
@@ -54,11 +61,15 @@ _SVG_CSS: Final = (
 def sweep_page(report: SweepReport) -> str:
     """Return the page. All data in it is text."""
     told = sweep_document(report)
-    figures = [
-        element(
-            "figure", element("figcaption", title), line_chart(chart), legend(_named(chart.lines))
+    by_splitter = groupby(_panels(report), lambda panel: panel.splitter)
+    pictures = [
+        join(
+            [
+                element("h3", splitter, class_="splitter"),
+                element("div", *map(_figure, of_splitter), class_="figures"),
+            ]
         )
-        for title, chart in _panels(report)
+        for splitter, of_splitter in by_splitter
     ]
     body = [
         element(
@@ -72,8 +83,8 @@ def sweep_page(report: SweepReport) -> str:
             element(
                 "section",
                 element("h2", _picture_title(report)),
-                element("div", *figures, class_="figures"),
-                element("p", _READING, class_="note"),
+                *pictures,
+                element("p", _reading(report), class_="note"),
             ),
             element("section", element("h2", "The table"), *_blocks(report)),
             element(
@@ -81,21 +92,25 @@ def sweep_page(report: SweepReport) -> str:
             ),
         ),
     ]
-    css = page_file("page.css") + page_file("charts.css") + _KEY_CSS
+    css = page_file("page.css") + page_file("charts.css") + _PAGE_CSS
     return document(lang="en", head=page_head(one_line(told.title)), body=body, css=css).code
+
+
+def _figure(panel: "_Panel") -> Html:
+    keys = legend(_named(panel.chart.lines))
+    return element("figure", element("figcaption", panel.title), line_chart(panel.chart), keys)
 
 
 def sweep_svg(report: SweepReport) -> str:
     """Return the picture as a file of its own."""
     panels = list(_panels(report))
-    columns = min(_COLUMNS, len(panels))
-    rows = -(-len(panels) // columns)
-    row_height = _CAPTION + CHART_HEIGHT + _GAP
-    width = columns * WIDTH + (columns + 1) * _GAP
-    keys = _keys((chart for _, chart in panels), width)
+    rows = _rows(panels)
+    row_height = _CAPTION + NAMED_HEIGHT + _GAP
+    width = max(map(len, rows)) * (WIDTH + _GAP) + _GAP
+    keys = _keys((panel.chart for panel in panels), width)
     step = _key_width(line for row in keys for line in row)
     head = _HEAD + _KEY_HEIGHT * len(keys)
-    height = head + rows * row_height + _GAP
+    height = head + len(rows) * row_height + _GAP
     drawn = [
         element("rect", class_="sheet", width=width, height=height),
         element("text", _picture_title(report), class_="head", x=_GAP, y=30),
@@ -105,31 +120,46 @@ def sweep_svg(report: SweepReport) -> str:
             for at, line in enumerate(row)
         ),
     ]
-    for at, (title, chart) in enumerate(panels):
-        left = _GAP + (at % columns) * (WIDTH + _GAP)
-        top = head + (at // columns) * row_height
-        drawn += [
-            element("text", title, x=left, y=top + 15),
-            element(
-                "svg",
-                line_chart(chart),
-                x=left,
-                y=top + _CAPTION,
-                width=WIDTH,
-                height=CHART_HEIGHT,
-                viewBox=f"0 0 {WIDTH} {CHART_HEIGHT}",
-            ),
-        ]
-    css = page_file("page.css") + page_file("charts.css") + _KEY_CSS + _SVG_CSS
+    for number, row in enumerate(rows):
+        for at, panel in enumerate(row):
+            left, top = _GAP + at * (WIDTH + _GAP), head + number * row_height
+            drawn += _placed(panel, left, top)
+    css = page_file("page.css") + page_file("charts.css") + _SVG_CSS
     title = f"{_picture_title(report)}: {verdict(report)}"
     return svg_file(join(drawn), title=title, width=width, height=height, css=css).code
 
 
+def _placed(panel: "_Panel", left: int, top: int) -> list[Html]:
+    place = {"x": left, "y": top + _CAPTION, "width": WIDTH, "height": NAMED_HEIGHT}
+    drawn = line_chart(panel.chart)
+    return [
+        element("text", panel.title, x=left, y=top + 15),
+        element("svg", drawn, **place, viewBox=f"0 0 {WIDTH} {NAMED_HEIGHT}"),
+    ]
+
+
+def _rows(panels: Sequence["_Panel"]) -> list[list["_Panel"]]:
+    """Return panels in rows; those of a splitter begin a row, unless each has but one."""
+    groups = [list(of) for _, of in groupby(panels, lambda panel: panel.splitter)]
+    if all(len(group) == 1 for group in groups):
+        groups = [list(panels)]
+    return [group[at : at + _COLUMNS] for group in groups for at in range(0, len(group), _COLUMNS)]
+
+
 _READING: Final = (
     "Higher is better, further left is cheaper. Points are the budgets and cutoffs that were "
-    "asked for, their lines 95 % intervals of the mean; differences are told by the table, as they "
-    "are paired. Dotted lines have overlap; which one, where there are several, is in the table."
+    "asked for, their upright lines 95 % intervals of the mean; differences are told by the table, "
+    "as they are paired."
 )
+_READING_OVERLAP: Final = (
+    " Thin lines with rings have overlap; which one, where there are several, and their intervals "
+    "are in the table."
+)
+
+
+def _reading(report: SweepReport) -> str:
+    with_overlap = any(item.configuration.overlap for item in report.results)
+    return _READING + (_READING_OVERLAP if with_overlap else "")
 
 
 def _picture_title(report: SweepReport) -> str:
@@ -148,7 +178,16 @@ def _blocks(report: SweepReport) -> Iterator[Html | None]:
             yield table_block(block)
 
 
-def _panels(report: SweepReport) -> Iterator[tuple[str, Chart]]:
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """A chart of a splitter and a retriever."""
+
+    splitter: str
+    title: str
+    chart: Chart
+
+
+def _panels(report: SweepReport) -> Iterator[_Panel]:
     """Yield a chart for each splitter and retriever, those of one splitter in a row."""
     name = parse_measure(report.decided_by).name
     points = {id(item): _points(item, name) for item in report.results}
@@ -171,12 +210,13 @@ def _panels(report: SweepReport) -> Iterator[tuple[str, Chart]]:
                 _line_name(item, len(overlaps.get(item.configuration.size, ()))),
                 sizes.index(item.configuration.size or 0),
                 points[id(item)],
-                is_dotted=bool(item.configuration.overlap),
+                has_rings=bool(item.configuration.overlap),
             )
             for item in sorted(of_panel, key=lambda item: item.configuration)
         ]
         title = one_line(f"{splitter}, {retriever}", 60)
-        yield (
+        yield _Panel(
+            one_line(splitter, 60),
             title,
             Chart(
                 key=f"sweep-{at}",
@@ -186,6 +226,7 @@ def _panels(report: SweepReport) -> Iterator[tuple[str, Chart]]:
                 x_ticks=x_ticks,
                 y_ticks=y_ticks,
                 has_dots=True,
+                axis_names=("tokens in the prompt, mean", name),
             ),
         )
 
@@ -223,7 +264,7 @@ def _described(lines: Sequence[Line], name: str) -> str:
 def _keys(panels: Iterable[Chart], width: int) -> list[list[Line]]:
     """Return the lines that have names of their own, in rows that fit."""
     lines = _named(line for chart in panels for line in chart.lines)
-    lines.sort(key=lambda line: (line.is_dotted, line.tone))
+    lines.sort(key=lambda line: (line.has_rings, line.tone))
     n = max(1, (width - 2 * _GAP) // _key_width(lines))
     return [lines[at : at + n] for at in range(0, len(lines), n)]
 
@@ -239,8 +280,7 @@ def _key_width(lines: Iterable[Line]) -> int:
 
 def _key(line: Line, x: int, y: int) -> Html:
     """Return a piece of a line with its name."""
-    dotted = " dotted" if line.is_dotted else ""
-    tone = f"drawn tone-{line.tone % TONES} dash-{line.tone % TONES}{dotted}"
-    piece = element("line", class_=tone, x1=x, x2=x + 26, y1=y, y2=y)
+    piece = element("line", class_=line_class(line), x1=x, x2=x + 26, y1=y, y2=y)
+    ring = element("circle", class_=ring_class(line), cx=x + 13, cy=y, r=3)
     name = element("text", line.name, class_="axis-name", x=x + 32, y=y + 4)
-    return element("g", piece, name, class_="key")
+    return element("g", piece, ring if line.has_rings else None, name, class_="key")
