@@ -32,6 +32,7 @@ HOLES = {
     "check_question": {"marker", "questions"},
     "check_answer": {"marker", "question", "quotes"},
     "compare_answers": {"marker", "pairs"},
+    "read_contexts": {"marker", "question", "passages"},
     "find_answer": {"marker", "question", "passages"},
     "recheck_answer": {"marker", "question", "expects", "expected", "quotes", "others", "passages"},
     "check_claims": {"marker", "question", "answer", "passages"},

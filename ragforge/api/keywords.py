@@ -230,7 +230,7 @@ class RetrieveKeywords(Common, Retrieving, Model, total=False):
     """Keywords of retrieving."""
 
 
-class SweepKeywords(Common, Model, Budget, total=False):
+class SweepKeywords(AskKeywords, total=False):
     """Keywords of sweeping."""
 
 

@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
 from ragforge.api.call import SWEEP, Handle, begin, part_of
-from ragforge.api.jobs import AnyRetriever, spec_of
+from ragforge.api.jobs import AnyRetriever, AnySystem, spec_of
 from ragforge.api.keywords import SweepKeywords
 from ragforge.api.results import Result, shown_html
 from ragforge.api.sources import Documents, as_documents
 from ragforge.errors import UsageError
 from ragforge.evaluating.sweep import ConfigurationResult, SweepForecast, SweepReport
+from ragforge.evaluating.sweep_answers import SweepAnswers
 from ragforge.files.atomic import write_whole
 from ragforge.pipeline.job import Mode
+from ragforge.pipeline.sweep.finals import Answering
 from ragforge.pipeline.sweep.plan import OVERLAPS, RETRIEVERS, SIZES, SPLITTERS, TOKENS, sweep_plan
 from ragforge.pipeline.sweep.sweeping import forecast_sweep, sweep_dataset
 from ragforge.report.sweep import (
-    configuration_json,
     forecast_json,
     forecast_text,
     sweep_document,
@@ -28,6 +29,7 @@ from ragforge.report.sweep import (
     sweep_text,
     verdict,
 )
+from ragforge.report.sweep_cells import configuration_json
 
 AnySplitter: TypeAlias = Any
 """The name of a splitter, a function, or an object or class of a framework's text splitters."""
@@ -64,6 +66,11 @@ class Swept(Result):
     def verdict(self) -> str:
         """The best and what is not told apart from it, in a sentence; "" after a dry run."""
         return "" if self.report is None else verdict(self.report)
+
+    @property
+    def answers(self) -> SweepAnswers | None:
+        """What the system answered, best first; None where none was asked."""
+        return None if self.report is None else self.report.answers
 
     @property
     def failed(self) -> dict[str, str]:
@@ -150,6 +157,10 @@ async def sweep(
     tokens: Numbers = TOKENS,
     decide_by: str = "",
     documents: Documents | None = None,
+    system: AnySystem | None = None,
+    answer_top: int | None = None,
+    again: bool = False,
+    single_call: bool = False,
     out: str | PathLike[str] | None = None,
     processes: int | None = None,
     dry_run: bool = False,
@@ -173,14 +184,22 @@ async def sweep(
         decide_by: A measure of evidence; EvidenceR within the middle budget where "".
         documents: Files, folders, origins, or texts by name; those that the chunks of the set were
             cut from where None.
+        system: Answers from what the best retrieved, and is graded: "model" (the model of `model=`,
+            with a prompt of ours), a function `f(query, contexts)`, plain or async, an address that
+            takes {"query", "contexts"}, or `package.module:attribute`. None asks nobody.
+        answer_top: Configurations answered for: the first by evidence. The best and what is not
+            told apart from it, 5 at most, where None.
+        again: Ask the system what it answered before, too.
+        single_call: Grade each answer as a whole, in one call, without drawing facts first.
         out: A page (.html), its picture (.svg) or the values (.json).
         processes: That rank by words. One a core in a notebook, and one in a script, whose main
             module each process would run again: guard it by `if __name__ == "__main__"`.
         dry_run: Count configurations, chunks, calls and money; see `Swept.forecast`.
-        settings: embedding_model, max_cost_usd and others; see `ragforge.api.keywords`.
+        settings: model, embedding_model, max_cost_usd and others; see `ragforge.api.keywords`.
 
     Raises:
-        UsageError: Nothing is to be tried, a number cannot be taken, or nothing could be ranked.
+        UsageError: Nothing is to be tried, a number cannot be taken, nothing could be ranked, or
+            the system retrieves by itself.
         DataError: The documents cannot be read, or no query has evidence that stands in them.
         EndpointError, BudgetError: It was stopped; what was ranked is kept.
     """
@@ -196,16 +215,22 @@ async def sweep(
         tokens=_texts(tokens),
         decide_by=decide_by,
     )
+    if system is None and (answer_top is not None or again or single_call):
+        raise UsageError("answer_top, again and single_call go with system")
+    answering = None if system is None else Answering(spec_of(system), answer_top, again=again)
+    mode = Mode(dry_run=dry_run, single_call=single_call)
     with (
-        begin(SWEEP, settings, handle.keywords, mode=Mode(dry_run=dry_run)) as call,
+        begin(SWEEP, settings, handle.keywords, mode=mode) as call,
         as_documents(documents) as named,
     ):
         dataset = part_of(handle)
         if dry_run:
-            forecast = await forecast_sweep(dataset, plan, named, call.job)
+            forecast = await forecast_sweep(dataset, plan, named, call.job, answering=answering)
             return Swept(forecast=forecast, notes=tuple(call.notes))
         n_processes = processes or (1 if _runs_script() else n_cores())
-        report = await sweep_dataset(dataset, plan, named, call.job, n_processes=n_processes)
+        report = await sweep_dataset(
+            dataset, plan, named, call.job, n_processes=n_processes, answering=answering
+        )
         found = Swept(report, notes=tuple(call.notes))
         if out is not None:
             found.write(out)

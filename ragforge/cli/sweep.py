@@ -22,11 +22,16 @@ The documents are those that the chunks of the set were cut from; --documents re
 what no chunk holds. What was ranked is kept in the set: the same command goes on where it stopped,
 and another size adds to what is there.
 
+--system also answers which chunking gives the best answers: the best by evidence, and what is not
+told apart from it, are asked for answers from what they retrieved, and these are graded as by
+`ragforge answer`. A system that retrieves by itself cannot be swept.
+
 Examples:
   ragforge sweep --dataset set/
   ragforge sweep --dataset set/ --size 200,500,1000,2000 --overlap 0,20% --out sweep.html
   ragforge sweep --dataset set/ --splitter headings,recursive --retriever bm25,minilm,bm25+minilm
   ragforge sweep --dataset set/ --splitter my_app.cut:split --tokens 2000 -k 5,10
+  ragforge sweep --dataset set/ --system model --model gpt-5-mini --dry-run
   ragforge sweep --dataset set/ --retriever dense --embedding-model text-embedding-3-small --dry-run
 """
 
@@ -35,18 +40,30 @@ import asyncio
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ragforge.api.progress import Progress, say
+from ragforge.api.progress import say
 from ragforge.cli.flags import (
+    PAID,
     add_common,
     add_json,
+    add_mode,
     add_selection,
     choose_queries,
+    job_of,
+    observed,
     settings_of,
     tell_chosen,
 )
 from ragforge.cli.output import print_result
 from ragforge.errors import UsageError
+
+if TYPE_CHECKING:
+    from ragforge.api.sweeping import Swept
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.pipeline.job import Job
+    from ragforge.pipeline.sweep.finals import Answering
+    from ragforge.pipeline.sweep.plan import SweepPlan
 
 COMMON = (
     "--dataset",
@@ -56,6 +73,7 @@ COMMON = (
     "--retriever",
     "-k",
     "--decide-by",
+    "--system",
     "--sample",
     "--split",
     "--out",
@@ -103,31 +121,93 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="a page (.html), its picture (.svg), or .json"
     )
-    parser.add_argument(
-        "--dry-run",
-        "--estimate",
-        action="store_true",
-        help="print configurations, chunks, calls and money, and rank nothing",
-    )
+    _add_answers(parser)
     add_selection(parser)
+    add_mode(parser)
     add_json(parser)
-    add_common(parser, "model", "budget")
+    add_common(parser, *PAID)
+
+
+def _add_answers(parser: argparse.ArgumentParser) -> None:
+    """Add `--system` and what goes with it."""
+    group = parser.add_argument_group("answers")
+    group.add_argument(
+        "--system",
+        metavar="SPEC",
+        help="have the best answered for too: `model` (the --model answers), http:URL that takes "
+        "{query, contexts}, or pkg.mod:attr, a function f(query, contexts)",
+    )
+    group.add_argument(
+        "--answer-top",
+        type=int,
+        metavar="N",
+        help="answer for the first N by evidence (default: the best and what is not told apart "
+        "from it, 5 at most)",
+    )
+    group.add_argument(
+        "--ask-again", action="store_true", help="ask the system what it answered before, too"
+    )
+    group.add_argument(
+        "--single-call",
+        action="store_true",
+        help="grade each answer as a whole, in one call, without drawing facts first",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.api.sweeping import Swept, check_out, n_cores, split_list
+    from ragforge.api.sweeping import check_out
     from ragforge.evaluating.formatting import plural
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
-    from ragforge.pipeline.job import Job, Mode
-    from ragforge.pipeline.sweep.plan import sweep_plan
-    from ragforge.pipeline.sweep.sweeping import forecast_sweep, sweep_dataset
 
     check_out(arguments.out)
     check_outputs({"--out": arguments.out}, {"--config": arguments.config})
     if arguments.processes is not None and arguments.processes < 1:
         raise UsageError(f"--processes {arguments.processes}: expected a number from 1")
+    plan, answering = _plan(arguments), _answering(arguments)
+    settings = settings_of(arguments)
+    dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
+    # What the user's splitter, retriever or system prints must not end up in the data on stdout.
+    with observed(arguments) as observer, redirect_stdout(sys.stderr):
+        job = job_of(arguments, settings, observer)
+        found = asyncio.run(_swept(arguments, dataset, plan, answering, job))
+    if arguments.out is not None and not arguments.dry_run:
+        found.write(arguments.out)
+    if not arguments.json:
+        tell_chosen(dataset)
+    print_result(found, as_json=arguments.json)
+    if found.failed:
+        n_failed = plural(len(found.failed), "configuration")
+        say(f"ragforge: error: {n_failed} could not be ranked; see above")
+        return UsageError.exit_code
+    return 0
+
+
+async def _swept(
+    arguments: argparse.Namespace,
+    dataset: "Dataset",
+    plan: "SweepPlan",
+    answering: "Answering | None",
+    job: "Job",
+) -> "Swept":
+    from ragforge.api.sweeping import Swept, n_cores
+    from ragforge.pipeline.sweep.sweeping import forecast_sweep, sweep_dataset
+
+    named = arguments.documents
+    if arguments.dry_run:
+        forecast = await forecast_sweep(dataset, plan, named, job, answering=answering)
+        return Swept(forecast=forecast)
+    n_processes = arguments.processes or n_cores()
+    return Swept(
+        await sweep_dataset(dataset, plan, named, job, n_processes=n_processes, answering=answering)
+    )
+
+
+def _plan(arguments: argparse.Namespace) -> "SweepPlan":
+    from ragforge.api.sweeping import split_list
+    from ragforge.pipeline.sweep.plan import sweep_plan
+
     given = {
         "sizes": arguments.size,
         "overlaps": arguments.overlap,
@@ -139,27 +219,15 @@ def run(arguments: argparse.Namespace) -> int:
     lists = {name: split_list(texts) for name, texts in given.items() if texts is not None}
     if lists.get("tokens") == ["0"]:
         lists["tokens"] = []
-    plan = sweep_plan(decide_by=arguments.decide_by, **lists)
-    settings = settings_of(arguments)
-    dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
-    job = Job(settings, Progress(arguments.quiet), Mode(dry_run=arguments.dry_run))
-    # What the user's splitter or retriever prints must not end up in the data on stdout.
-    with redirect_stdout(sys.stderr):
-        if arguments.dry_run:
-            found = Swept(
-                forecast=asyncio.run(forecast_sweep(dataset, plan, arguments.documents, job))
-            )
-        else:
-            n_processes = arguments.processes or n_cores()
-            work = sweep_dataset(dataset, plan, arguments.documents, job, n_processes=n_processes)
-            found = Swept(asyncio.run(work))
-    if arguments.out is not None and not arguments.dry_run:
-        found.write(arguments.out)
-    if not arguments.json:
-        tell_chosen(dataset)
-    print_result(found, as_json=arguments.json)
-    if found.failed:
-        n_failed = plural(len(found.failed), "configuration")
-        say(f"ragforge: error: {n_failed} could not be ranked; see above")
-        return UsageError.exit_code
-    return 0
+    return sweep_plan(decide_by=arguments.decide_by, **lists)
+
+
+def _answering(arguments: argparse.Namespace) -> "Answering | None":
+    from ragforge.pipeline.sweep.finals import Answering
+
+    if arguments.system is None:
+        for flag in ("--answer-top", "--ask-again", "--single-call"):
+            if getattr(arguments, flag[2:].replace("-", "_")) not in (None, False):
+                raise UsageError(f"{flag}: goes with --system")
+        return None
+    return Answering(arguments.system, arguments.answer_top, again=arguments.ask_again)

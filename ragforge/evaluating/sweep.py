@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ragforge.corpus.text_locations import FoldedText
+from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.evaluating.evidence import PlacedQuote, placed_quotes
+from ragforge.evaluating.sweep_answers import AnswersForecast, SweepAnswers
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pairs
 from ragforge.measures.evidence_coverage import RetrievedText, RunEvidence, within
@@ -22,36 +24,6 @@ from ragforge.measures.unseen_values import interval_by_measure
 from ragforge.records import Query
 
 _FAMILY: Final = ("EvidenceR", "TokenR", "TokenP", "TokenIoU")
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Configuration:
-    """How documents are cut and searched.
-
-    Args:
-        splitter: Its spec.
-        size: Characters of a chunk; None where the splitter takes no size.
-        overlap: Characters that two neighbours share.
-        retriever: Its spec.
-    """
-
-    splitter: str
-    size: int | None
-    overlap: int
-    retriever: str
-
-    @property
-    def name(self) -> str:
-        """In words: `recursive 500+100, bm25`."""
-        return f"{self.cut_name}, {self.retriever}"
-
-    @property
-    def cut_name(self) -> str:
-        """The cutting in words: `recursive 500+100`."""
-        if self.size is None:
-            return self.splitter
-        overlap = f"+{self.overlap}" if self.overlap else ""
-        return f"{self.splitter} {self.size:,}{overlap}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +47,6 @@ class RankedConfiguration:
     failed: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     was_kept: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Top:
-    """How much is taken of a ranking: k texts, or what fits into a budget of tokens.
-
-    Args:
-        cutoff, tokens: One of them.
-    """
-
-    cutoff: int | None = None
-    tokens: int | None = None
-
-    def measure(self, name: str) -> Measure:
-        """Return a measure of it."""
-        return Measure(name, self.cutoff, tokens=self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +107,8 @@ class SweepReport:
         calls, cost_usd: Calls of the embedding model that this sweep made, and what they cost;
             None where a price is not known.
         warnings: What must be known to read it.
+        answers: What a system answered from what the first of them retrieved; None where none was
+            asked.
     """
 
     dataset: str
@@ -162,6 +120,7 @@ class SweepReport:
     calls: int = 0
     cost_usd: float | None = 0.0
     warnings: tuple[str, ...] = ()
+    answers: SweepAnswers | None = None
 
     @property
     def best(self) -> ConfigurationResult:
@@ -188,6 +147,7 @@ class SweepForecast:
         calls, cached: Calls of the embedding model, and those that the store has.
         prompt_tokens: Of these calls.
         cost_usd: What they would cost; None where the price is not known.
+        answers: What answers would take; None where no system is to be asked.
     """
 
     dataset: str
@@ -201,6 +161,7 @@ class SweepForecast:
     cached: int
     prompt_tokens: int
     cost_usd: float | None
+    answers: AnswersForecast | None = None
 
 
 def trusted_evidence(queries: Iterable[Query], texts: Mapping[str, str]) -> list[Query]:

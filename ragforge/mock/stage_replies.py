@@ -159,6 +159,15 @@ def _search(data: _Data, draws: Draws) -> Reply:
     return no_answer_found()
 
 
+def _read(data: _Data, draws: Draws) -> Reply:
+    """Answer by the line that shares the most words with the question."""
+    asked = data.get("question", "")
+    lines = [line for text in data.get("passages", []) for line in str(text).splitlines()]
+    best = max(lines, key=lambda line: _shared(line, asked), default="")
+    found = best.strip() if _shared(best, asked) else ""
+    return {"answer": shortened(found, _LONGEST_QUOTE) or "I do not know."}
+
+
 def _recheck(data: _Data, draws: Draws) -> Reply:
     return rechecked(data, data.get("quotes", []), data.get("other quotes", []))
 
@@ -179,6 +188,7 @@ _STAGES: tuple[tuple[set[str], Callable[[_Data, Draws], Reply]], ...] = (
     ({"claims", "no_claim"}, _claims),
     ({"facts", "claims"}, _statuses),
     ({"facts"}, _facts),
+    ({"answer"}, _read),
 )
 
 

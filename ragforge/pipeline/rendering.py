@@ -21,6 +21,7 @@ from ragforge.prompts import Prompt, load_prompt
 from ragforge.records import Answer, Chunk, Query, QueryType, Slot
 from ragforge.stages.answer.facts import with_facts
 from ragforge.stages.answer.llm import FactJudge, LLMAnswerJudge
+from ragforge.stages.answer.reading import ModelReader
 from ragforge.stages.answer.stage import Case, cases
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief
@@ -347,6 +348,12 @@ async def _answer_verdict(asker: Asker, picked: PickedInput, _settings: Settings
     return await LLMAnswerJudge(asker).judge(picked.case())
 
 
+async def _context_answer(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
+    """Ask for an answer from some chunks."""
+    pairs = picked.batch(DEPTH).pairs
+    return await ModelReader(asker).read(pairs[0].query, [pair.text for pair in pairs])
+
+
 async def _claims_check(asker: Asker, picked: PickedInput, _settings: Settings) -> object:
     return await LLMGrounder(asker).judge(picked.exchange())
 
@@ -365,6 +372,7 @@ STAGES: Final[Mapping[str, _Stage]] = {
     "questions_check": question_alone,
     "evidence_answer": answer_from_evidence,
     "answers_comparison": answers_compared,
+    "context_answer": _context_answer,
     "answer_search": answer_looked_for,
     "answer_recheck": answer_rechecked,
 }

@@ -2,29 +2,33 @@
 
 from collections.abc import Iterator, Mapping
 
-from ragforge.evaluating.formatting import (
-    MISSING,
-    Table,
-    number,
-    plural,
-    signed,
-    with_ends,
-)
+from ragforge.evaluating.formatting import Table, plural, with_ends
 from ragforge.evaluating.sweep import (
-    Configuration,
     ConfigurationResult,
     SweepForecast,
     SweepReport,
     TopResult,
 )
-from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import ConfidenceInterval
 from ragforge.measures.measure_names import parse_measure
 from ragforge.report.document import Block, Document, Listing, Notice
+from ragforge.report.sweep_answers import (
+    answers_blocks,
+    answers_cost,
+    answers_forecast_json,
+    answers_forecast_lines,
+    answers_json,
+    answers_verdict,
+)
+from ragforge.report.sweep_cells import (
+    CONFIGURATION_HEADERS,
+    against_best,
+    comparison_json,
+    configuration_cells,
+    configuration_json,
+    listed_names,
+)
 from ragforge.report.text import REPORT_LAYOUT
-
-_NAMED = 5
-"""Configurations named in a sentence; the table has all."""
 
 
 def sweep_document(report: SweepReport) -> Document:
@@ -63,11 +67,9 @@ def verdict(report: SweepReport) -> str:
     ties = [item.configuration.name for item in report.ties]
     if not ties:
         return f"Best by {report.decided_by}: {best}. All others are told apart from it."
-    shown = "; ".join(ties[:_NAMED])
-    more = f"; and {len(ties) - _NAMED} more" if len(ties) > _NAMED else ""
     return (
         f"First by {report.decided_by}: {best}. Not told apart from the best ({len(ties)} of "
-        f"{len(report.results) - 1} others): {shown}{more}."
+        f"{len(report.results) - 1} others): {listed_names(ties)}."
     )
 
 
@@ -75,35 +77,42 @@ def _lead(report: SweepReport) -> Iterator[str]:
     n_configurations = plural(len(report.results), "configuration")
     yield (
         f"{n_configurations} on {plural(report.n_queries, 'query', 'queries')} and "
-        f"{plural(report.n_documents, 'document')}; no judge is asked: where the quotes stand is "
-        "known"
+        f"{plural(report.n_documents, 'document')}; no judge is asked for evidence: where the "
+        "quotes stand is known"
     )
     yield verdict(report)
+    if report.answers is not None:
+        yield answers_verdict(report.answers)
 
 
 def _blocks(report: SweepReport) -> Iterator[Block]:
     for warning in report.warnings:
         yield Notice("Note", warning)
+    if report.answers is not None:
+        yield from answers_blocks(report.answers)
     yield _decision_table(report)
     yield _curve_table(report)
     if report.failed:
         yield Listing("not ranked", tuple(f"{item.name}: {why}" for item, why in report.failed))
-    yield Listing("", (_cost(report),))
+    costs = [_cost(report)]
+    if report.answers is not None:
+        costs.append(answers_cost(report.answers))
+    yield Listing("", tuple(costs))
 
 
 def _decision_table(report: SweepReport) -> Table:
     rows = tuple(
         (
-            *_cells(item.configuration),
+            *configuration_cells(item.configuration),
             f"{item.ranked.n_chunks:,}",
             _value(item.value),
             f"{item.prompt_tokens:,.0f}",
-            *_against_best(item.comparison),
+            *against_best(item.comparison),
         )
         for item in report.results
     )
     headers = (
-        *_HEADERS,
+        *CONFIGURATION_HEADERS,
         "chunks",
         f"{report.decided_by} [95 %]",
         "tokens in prompt",
@@ -146,27 +155,6 @@ def _top_title(top: TopResult) -> str:
     return f"In the first {top.top.cutoff}"
 
 
-_HEADERS = ("splitter", "size", "overlap", "retriever")
-
-
-def _cells(item: Configuration) -> tuple[str, ...]:
-    size = MISSING if item.size is None else f"{item.size:,}"
-    return item.splitter, size, str(item.overlap), item.retriever
-
-
-def _against_best(comparison: Comparison | None) -> tuple[str, str, str]:
-    if comparison is None:
-        return MISSING, MISSING, "first"
-    ends = comparison.interval
-    low, high = (ends.low, ends.high) if ends else (None, None)
-    difference = comparison.diff
-    shown = signed(difference)
-    if difference is not None and low is not None and high is not None:
-        shown = f"{shown} [{signed(low)}, {signed(high)}]"
-    told = "worse" if comparison.winner == "A" else "not told apart"
-    return shown, number(comparison.p_corrected), told
-
-
 def _value(value: ConfidenceInterval) -> str:
     return with_ends(value.mean, value.low, value.high)
 
@@ -195,16 +183,7 @@ def sweep_json(report: SweepReport) -> dict[str, object]:
         "calls": report.calls,
         "cost_usd": report.cost_usd,
         "warnings": list(report.warnings),
-    }
-
-
-def configuration_json(item: Configuration) -> dict[str, object]:
-    """Return a configuration as it was asked for."""
-    return {
-        "splitter": str(item.splitter),
-        "size": item.size,
-        "overlap": item.overlap,
-        "retriever": str(item.retriever),
+        "answers": None if report.answers is None else answers_json(report.answers),
     }
 
 
@@ -215,7 +194,7 @@ def _result_json(item: ConfigurationResult) -> dict[str, object]:
         "mean_chars": round(item.ranked.mean_chars, 1),
         "value": _interval_json(item.value),
         "prompt_tokens": round(item.prompt_tokens, 1),
-        "against_best": _comparison_json(item.comparison),
+        "against_best": comparison_json(item.comparison),
         "tops": [
             {
                 "tokens": top.top.tokens,
@@ -231,22 +210,6 @@ def _result_json(item: ConfigurationResult) -> dict[str, object]:
     }
 
 
-def _comparison_json(comparison: Comparison | None) -> dict[str, object] | None:
-    if comparison is None:
-        return None
-    ends = comparison.interval
-    return {
-        "diff": comparison.diff,
-        "low": ends.low if ends else None,
-        "high": ends.high if ends else None,
-        "level": comparison.level,
-        "p": comparison.p,
-        "p_corrected": comparison.p_corrected,
-        "n": comparison.n,
-        "is_worse": comparison.winner == "A",
-    }
-
-
 def _interval_json(value: ConfidenceInterval) -> Mapping[str, object]:
     return {"mean": value.mean, "low": value.low, "high": value.high, "n": value.n}
 
@@ -255,10 +218,10 @@ def forecast_text(forecast: SweepForecast) -> str:
     """Return what a sweep would do as text."""
     kept = set(forecast.kept)
     rows = tuple(
-        (*_cells(item), f"{n_chunks:,}", "there" if item in kept else "to rank")
+        (*configuration_cells(item), f"{n_chunks:,}", "there" if item in kept else "to rank")
         for item, n_chunks in forecast.configurations
     )
-    table = REPORT_LAYOUT.table(Table("", (*_HEADERS, "chunks", ""), rows, ""))
+    table = REPORT_LAYOUT.table(Table("", (*CONFIGURATION_HEADERS, "chunks", ""), rows, ""))
     failed = [f"not possible: {item.name}: {why}" for item, why in forecast.failed]
     cost = "price unknown" if forecast.cost_usd is None else f"{forecast.cost_usd:.4f} USD"
     n = len(forecast.configurations)
@@ -269,6 +232,8 @@ def forecast_text(forecast: SweepForecast) -> str:
         f"calls of the embedding model: {forecast.calls} (and {forecast.cached} in the call "
         f"store), {forecast.prompt_tokens:,} tokens, {cost}",
     ]
+    if forecast.answers is not None:
+        lines += answers_forecast_lines(forecast.answers)
     return "\n".join([table, "", *map(REPORT_LAYOUT.paragraph, [*failed, *lines])])
 
 
@@ -289,4 +254,5 @@ def forecast_json(forecast: SweepForecast) -> dict[str, object]:
         "cached": forecast.cached,
         "prompt_tokens": forecast.prompt_tokens,
         "cost_usd": forecast.cost_usd,
+        "answers": answers_forecast_json(forecast.answers) if forecast.answers else None,
     }

@@ -7,7 +7,8 @@ list of messages the last one counts. Keys of mappings may be written in any sty
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from numbers import Integral
 
@@ -108,15 +109,30 @@ class _UserSystem:
 
     async def answer(self, query: str) -> SystemAnswer:
         """Return the answer of the user's object, whose exceptions pass."""
-        limit = asyncio.timeout(self._timeout_s)
-        try:
-            async with limit:
-                result = await call(self._function, partial(self._function, query))
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise CallError("error", f"{self._where}: no answer in {self._timeout_s} s") from error
+        async with deadline(self._timeout_s, self._where):
+            result = await call(self._function, partial(self._function, query))
         return read_answer(answer_of(result), self._where)
+
+
+@asynccontextmanager
+async def deadline(timeout_s: float, where: str) -> AsyncIterator[None]:
+    """Let what is within take so long.
+
+    Args:
+        timeout_s: Seconds.
+        where: What messages call it.
+
+    Raises:
+        CallError: It took longer. A plain function goes on in its thread.
+    """
+    limit = asyncio.timeout(timeout_s)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise CallError("error", f"{where}: no answer in {timeout_s} s") from error
 
 
 def _refuse_other_arguments(function: Callable[..., object], where: str) -> None:

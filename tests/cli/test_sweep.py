@@ -105,3 +105,46 @@ def test_a_disk_that_takes_nothing_is_named(made, swept, capsys):
 
     assert code == 3
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_answers_of_a_system_stand_above_the_evidence(swept, tmp_path, capsys):
+    """Who asks for answers reads them first."""
+    (tmp_path / "my_readers.py").write_text(
+        "def read(query, contexts):\n    print('printed-by-f')\n    return contexts[0]\n"
+    )
+    code = swept("--size", "200,800", "--system", "my_readers:read", "--answer-top", "2")
+
+    shown = capsys.readouterr().out
+    assert code == 0
+    assert shown.index("Answers of my_readers:read") < shown.index("Configurations, best first")
+    assert "printed-by-f" not in shown
+
+
+def test_a_dry_run_tells_the_questions_and_calls_of_answers(swept, capsys):
+    """Answers cost more than all that went before."""
+    words = ("--size", "210,810", "--splitter", "recursive", "--dry-run", "--system", "json:dumps")
+    code = swept(*words, "--model", "m", "--base-url", "http://127.0.0.1:1/v1")
+
+    shown = " ".join(capsys.readouterr().out.split())
+    assert code == 0
+    assert "questions to the system, which no budget bounds, and 0 kept" in shown
+    assert "calls of the model for answers and grades, about:" in shown
+
+
+@pytest.mark.parametrize("flag", [["--answer-top", "2"], ["--ask-again"], ["--single-call"]])
+def test_flags_of_answers_go_with_a_system(swept, capsys, flag):
+    """Without one they would do nothing."""
+    code = swept(*flag)
+
+    assert code == 2
+    assert f"{flag[0]}: goes with --system" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--dry-run"]])
+def test_a_service_of_the_settings_has_no_place_for_contexts(swept, tmp_path, capsys, words):
+    """Its request is filled with the query; what it retrieves is its own."""
+    (tmp_path / "own.toml").write_text('[systems.mine]\nurl = "http://127.0.0.1:1/ask"\n')
+    code = swept("--config", "own.toml", "--system", "mine", *words)
+
+    assert code == 2
+    assert "it retrieves by itself" in capsys.readouterr().err

@@ -71,3 +71,41 @@ def test_what_was_ranked_before_a_kill_is_kept(words, tmp_path, capsys, blow):
     assert ended
     assert 4 < n_kept < len(found)
     assert (code, sum(item["kept"] for item in found)) == (0, n_kept)
+
+
+READER = """
+import pathlib, time
+
+def read(query, contexts):
+    with pathlib.Path("asked.txt").open("a") as file:
+        file.write(query + chr(10))
+    time.sleep(0.05)
+    return contexts[0] if contexts else "I do not know."
+"""
+
+
+@pytest.mark.parametrize("blow", ["SIGKILL", "SIGINT"])
+def test_what_a_system_answered_before_a_kill_is_not_asked_again(
+    tmp_path, capsys, monkeypatch, blow
+):
+    """Answers may be dear; only those in flight are lost."""
+    monkeypatch.chdir(tmp_path)
+    main(["demo", "--out", "set", "-q"])
+    (tmp_path / "kill_reader.py").write_text(READER, encoding="utf-8")
+    capsys.readouterr()
+    words = ["sweep", "--dataset", "set", "--size", "200,300,400,600", "-q", "--json"]
+    words += ["--system", "kill_reader:read", "--answer-top", "6", "--concurrency", "2"]
+    asked = tmp_path / "asked.txt"
+    sweep = started(words)
+    wait_until(lambda: asked.exists() and len(asked.read_text().splitlines()) > 6, 60)
+    sweep.send_signal(signal.Signals[blow])
+    sweep.communicate(timeout=60)
+
+    n_before = len(asked.read_text().splitlines())
+    code = main([*words, "--processes", "1"])
+
+    answers = json.loads(capsys.readouterr().out)["answers"]
+    n_all = len(asked.read_text().splitlines())
+    assert code == 0
+    assert answers["asked"] == n_all - n_before > 0
+    assert n_all <= answers["asked"] + answers["kept"] + 2

@@ -11,6 +11,7 @@ from ragforge.prompts import load_prompt
 from ragforge.records import Chunk, Query, Slot
 from ragforge.stages.answer.facts import with_facts
 from ragforge.stages.answer.llm import FactJudge, LLMAnswerJudge
+from ragforge.stages.answer.reading import ModelReader
 from ragforge.stages.answer.stage import Case
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Brief
@@ -188,6 +189,17 @@ def test_an_answer_gets_the_verdict_of_its_facts(
 def test_facts_of_any_text_pass_the_checks(by_facts, expected, answer):
     """What is quoted must stand where it is said to, and every fact has its status."""
     assert by_facts(expected, answer, answer).has_hallucination is False
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_reader_is_answered_from_any_contexts(through, text, mode):
+    """Answers of a sweep are rehearsed, too."""
+
+    async def read(asker):
+        return await ModelReader(asker).read("Which polish is natural?", [text, TEXTS[0]])
+
+    assert through("read_contexts", mode, read) == "Beeswax is a natural polish."
 
 
 @pytest.fixture

@@ -87,6 +87,13 @@ def test_chunks_are_looked_through(turn):
     ]
 
 
+def test_a_question_is_answered_from_chunks(turn):
+    """As a sweep asks the model, with the chunks in the place of what was retrieved."""
+    passages = datum(turn("read_contexts", chunk_ids=("c1", "c2")), "passages")
+
+    assert sorted(passages) == ["Retries are off.", f"{QUOTE} Mostly."]
+
+
 def test_an_answer_is_checked_again_by_the_chunks_of_its_evidence(turn):
     """As they are now; a refresh shows what stands around them as well."""
     prompt = turn("recheck_answer")

@@ -50,7 +50,7 @@ class AnsweringResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Grading:
+class Grading:
     """Answers whose queries have their facts as far as these can be had, and who grades them."""
 
     cases: list[Case]
@@ -92,15 +92,14 @@ async def grade_system(
 
 async def _by_judge(dataset: Dataset, system: str, todo: list[Case], job: Job) -> AnsweringResult:
     """Grade answers by the model that the settings name, or by the offline baseline."""
-    prompt = GRADING_AT_ONCE if job.mode.single_call else GRADING
-    async with open_backend(job, prompt, dataset, "facts", "answer") as backend:
+    async with open_backend(job, grading_prompt(job), dataset, "facts", "answer") as backend:
 
         def keep(graded: Collected[AnswerGrade]) -> None:
             if not job.mode.dry_run:
                 _write(dataset, system, graded, job.observer)
                 backend.note_in(dataset)
 
-        grading = await _prepared(dataset, todo, backend, job)
+        grading = await prepare_grading(dataset, todo, backend, job)
         graded = await grade_answers(
             grading.cases,
             grading.judge,
@@ -159,12 +158,32 @@ def _write_answers(dataset: Dataset, system: str, taken: AnswerFile) -> None:
         dataset.write_answer_grades(system, [])
 
 
-async def _prepared(dataset: Dataset, todo: list[Case], backend: Backend, job: Job) -> _Grading:
-    """Return the answers with what they are graded by, and who grades them."""
+def grading_prompt(job: Job) -> str:
+    """Return the name of the prompt that answers are graded with."""
+    return GRADING_AT_ONCE if job.mode.single_call else GRADING
+
+
+async def prepare_grading(
+    dataset: Dataset, todo: list[Case], backend: Backend, job: Job
+) -> Grading:
+    """Return answers, in their order, with what they are graded by, and who grades them.
+
+    Facts that are missing are drawn and written; not in a dry run.
+
+    Args:
+        dataset: Keeps the facts.
+        todo: Any number of answers to a query.
+        backend: The model that grades, with the prompt of `grading_prompt`.
+        job: Calls in flight, and who is told.
+
+    Raises:
+        DataError: A query has two facts of one id.
+        EndpointError, BudgetError: The run was stopped; what was drawn is written.
+    """
     if backend.asker is None:
-        return _Grading(todo, LexicalAnswerJudge())
+        return Grading(todo, LexicalAnswerJudge())
     if job.mode.single_call:
-        return _Grading(todo, LLMAnswerJudge(backend.asker))
+        return Grading(todo, LLMAnswerJudge(backend.asker))
     return await _with_facts(dataset, todo, backend.asker, backend, job)
 
 
@@ -205,7 +224,7 @@ async def _with_facts(
     asker: Asker,
     backend: Backend,
     job: Job,
-) -> _Grading:
+) -> Grading:
     """Draw the facts that the answers left to a judge are graded by, and write them.
 
     Facts that a query has already stay as they are, unless they were drawn from another expected
@@ -227,15 +246,16 @@ async def _with_facts(
     _refuse_doubled_ids(dataset, read)
     unanswerable = any(not case.query.answerable for case in read)
     otherwise = backend.with_prompt(GRADING_AT_ONCE) if unanswerable else None
-    drawn = await _draw([case.query for case in read], dataset, backend, job)
+    asked = {case.query.query_id: case.query for case in read}
+    drawn = await _draw(asked.values(), dataset, backend, job)
     undrawn = {failure.key: failure for failure in drawn.failures}
     queries = {query.query_id: query for query in drawn.results}
     if backend.tally is not None:
-        guessed = _guessed((case.query for case in read), undrawn)
+        guessed = _guessed(asked.values(), undrawn)
         queries |= guessed
         _note_guessed_facts(len(guessed), job.observer)
     by_facts = FactJudge(asker, undrawn)
-    return _Grading(
+    return Grading(
         [replace(case, query=queries.get(case.query.query_id, case.query)) for case in cases],
         DividedJudge(by_facts, LLMAnswerJudge(otherwise)) if otherwise else by_facts,
     )

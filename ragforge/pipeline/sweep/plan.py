@@ -7,7 +7,7 @@ from typing import Final
 
 from ragforge.corpus.sized_chunkers import LEAST_SIZE, takes_size
 from ragforge.errors import UsageError
-from ragforge.evaluating.sweep import Configuration, Top
+from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.files.row import parse_number
 from ragforge.measures.measure_names import OF_EVIDENCE, Measure, parse_measure
 
@@ -38,6 +38,11 @@ class SweepPlan:
     configurations: tuple[Configuration, ...]
     tops: tuple[Top, ...]
     decided_by: Measure
+
+    @property
+    def top(self) -> Top:
+        """How much of a ranking the measure that decides takes."""
+        return Top(self.decided_by.cutoff, self.decided_by.tokens)
 
     @property
     def most_tokens(self) -> int:

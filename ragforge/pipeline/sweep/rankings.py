@@ -16,7 +16,8 @@ from ragforge.corpus.documents import Document
 from ragforge.corpus.quality import token_count
 from ragforge.corpus.sized_chunkers import sized_chunker
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.sweep import Configuration, RankedConfiguration
+from ragforge.evaluating.configurations import Configuration
+from ragforge.evaluating.sweep import RankedConfiguration
 from ragforge.files.atomic import write_whole
 from ragforge.measures.evidence_coverage import RetrievedText, Stretch
 from ragforge.records import Chunk, Hit

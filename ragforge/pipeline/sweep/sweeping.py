@@ -2,7 +2,8 @@
 
 What is ranked by words is done by several processes; local models and endpoints work in this one,
 as they take all cores, or a budget, by themselves. Each configuration is written when it is done:
-a sweep that was stopped or killed goes on where it was, and a new size adds to the old ones.
+a sweep that was stopped or killed goes on where it was, and a new size adds to the old ones. The
+best may be asked for answers then.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -27,10 +28,10 @@ from ragforge.corpus.file_texts import rebuilt_documents
 from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.corpus.sized_chunkers import splitter_version
 from ragforge.errors import CallError, DataError, RagforgeError, UsageError
+from ragforge.evaluating.configurations import Configuration
 from ragforge.evaluating.evidence import placed_quotes
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.sweep import (
-    Configuration,
     RankedConfiguration,
     SweepForecast,
     SweepReport,
@@ -42,10 +43,17 @@ from ragforge.files.atomic import MIRRORS, make_own_place, write_whole
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.paths import require_own_place
 from ragforge.llm.embedder import EndpointEmbedder
-from ragforge.observe import Event, Observer
+from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import count_embeddings, embedder_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.retrieving import embed_chunks
+from ragforge.pipeline.sweep.answers import (
+    AnswerPlace,
+    answer_finals,
+    check_answering,
+    forecast_finals,
+)
+from ragforge.pipeline.sweep.finals import Answering, Finals, finals_of, gradable, supposed_finals
 from ragforge.pipeline.sweep.plan import OWN_INDEX, SweepPlan
 from ragforge.pipeline.sweep.rankings import (
     RankingRecorder,
@@ -54,6 +62,7 @@ from ragforge.pipeline.sweep.rankings import (
     digest,
     kept_rankings,
 )
+from ragforge.pipeline.sweep.spending import Spending
 from ragforge.plugins import HandedOver, find
 from ragforge.records import Chunk
 from ragforge.report.sweep import sweep_json
@@ -119,6 +128,7 @@ async def sweep_dataset(
     job: Job,
     *,
     n_processes: int = 1,
+    answering: Answering | None = None,
 ) -> SweepReport:
     """Try all configurations of a plan on the queries of a set, and write `sweep.json`.
 
@@ -129,15 +139,20 @@ async def sweep_dataset(
             from where empty.
         job: Models and budget. Its observer is told of two stages, `sweep` and `embed`.
         n_processes: For what is ranked by words.
+        answering: Who answers from what the first of them retrieve; None to ask nobody.
 
     Raises:
-        UsageError, ConfigError: A retriever cannot be made, or no configuration worked.
+        UsageError, ConfigError: A retriever or the system cannot be made, no configuration worked,
+            or the system retrieves by itself.
         DataError: The documents cannot be read, no query has evidence that stands in them, or the
             disk is full; what was ranked until then is kept.
         EndpointError, BudgetError: It was stopped; likewise.
     """
-    spending = _Spending(job.observer)
+    spending = Spending(job.observer)
+    reader = check_answering(answering, job) if answering else None
     sources = _sources(dataset, documents, job)
+    if answering:
+        gradable(sources.swept)
     work = _begun(dataset, plan, sources, job.settings)
     n_kept = len(work.ranked)
     left = work.left
@@ -152,11 +167,23 @@ async def sweep_dataset(
         await _rank_here(work, sources, dataset, counted)
     report = _report(dataset, work, sources, spending)
     write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
+    if answering is None:
+        return report
+    finals = finals_of(report.results, sources.swept, plan.top, answering)
+    place = AnswerPlace(dataset, _folder(dataset))
+    answers = await answer_finals(finals, place, answering, reader, job)
+    report = replace(report, answers=answers)
+    write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
     return report
 
 
 async def forecast_sweep(
-    dataset: Dataset, plan: SweepPlan, documents: Sequence[str | Path], job: Job
+    dataset: Dataset,
+    plan: SweepPlan,
+    documents: Sequence[str | Path],
+    job: Job,
+    *,
+    answering: Answering | None = None,
 ) -> SweepForecast:
     """Cut the documents and count what a sweep would do, without ranking or asking anything.
 
@@ -165,17 +192,22 @@ async def forecast_sweep(
         plan: Likewise.
         documents: Likewise.
         job: In a dry run.
+        answering: Likewise; a system that is not the model is not made.
 
     Raises:
         UsageError, DataError: As for `sweep_dataset`.
     """
+    if answering and (answering.is_model or answering.system in job.settings.systems):
+        check_answering(answering, job)
     sources = _sources(dataset, documents, job)
     work = _begun(dataset, plan, sources, job.settings)
     n_chunks = {item: each.n_chunks for item, each in work.ranked.items()}
     texts = list(sources.asked.values())
+    largest: list[Chunk] = []
     async with embedder_of(job, dataset) as embedder:
         for chunks, configurations in _cuttings(work, sources, work.left):
             n_chunks |= dict.fromkeys(configurations, len(chunks))
+            largest = chunks if not largest or len(chunks) < len(largest) else largest
             if any(_has_part(item.retriever, _DENSE) for item in configurations):
                 _require_embedder(embedder)
                 assert embedder is not None
@@ -183,6 +215,11 @@ async def forecast_sweep(
                 texts = []
         estimate = embedder.estimate() if embedder else {}
     cost = estimate.get("cost_usd", 0.0)
+    answers = None
+    if answering and n_chunks:
+        finals = _finals(dataset, work, sources, answering, largest)
+        place = AnswerPlace(dataset, _folder(dataset))
+        answers = await forecast_finals(finals, place, answering, job)
     return SweepForecast(
         dataset=str(dataset.path),
         decided_by=str(plan.decided_by),
@@ -195,7 +232,24 @@ async def forecast_sweep(
         cached=_int(estimate.get("cached", 0)),
         prompt_tokens=_int(estimate.get("prompt_tokens", 0)),
         cost_usd=float(cost) if isinstance(cost, int | float) else None,
+        answers=answers,
     )
+
+
+def _finals(
+    dataset: Dataset,
+    work: _Work,
+    sources: _Sources,
+    answering: Answering,
+    chunks: Sequence[Chunk],
+) -> Finals:
+    """Return what is to be answered; where not all is ranked, what stands in for it."""
+    plan = work.plan
+    if work.left:
+        left = [item for item in plan.configurations if item not in work.failed]
+        return supposed_finals(left, chunks, sources.swept, plan.top, answering)
+    report = _report(dataset, work, sources, Spending(silent))
+    return finals_of(report.results, sources.swept, plan.top, answering)
 
 
 def _int(value: object) -> int:
@@ -215,23 +269,6 @@ def _dumped(report: SweepReport) -> str:
 
 def _folder(dataset: Dataset) -> Path:
     return dataset.own_place / FOLDER
-
-
-class _Spending:
-    """An observer that counts calls and money on the way to another one."""
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-        self.calls = 0
-        self.cost_usd: float | None = 0.0
-
-    def __call__(self, event: Event) -> None:
-        if event.name == "call" and event.outcome == "done":
-            self.calls += 1
-            cost = event.numbers.get("cost_usd")
-            known = cost is not None and self.cost_usd is not None
-            self.cost_usd = (self.cost_usd or 0.0) + (cost or 0.0) if known else None
-        self._observer(event)
 
 
 def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> _Sources:
@@ -560,7 +597,7 @@ def _tell(observer: Observer, stage: str) -> None:
     observer(Event("tick", stage))
 
 
-def _report(dataset: Dataset, work: _Work, sources: _Sources, spending: _Spending) -> SweepReport:
+def _report(dataset: Dataset, work: _Work, sources: _Sources, spending: Spending) -> SweepReport:
     ranked = [work.ranked[item] for item in work.plan.configurations if item in work.ranked]
     if not ranked:
         first = next(iter(work.failed.values()))

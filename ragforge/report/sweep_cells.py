@@ -1,0 +1,65 @@
+"""What the tables of a sweep share: a configuration, and how it compares with the best."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ragforge.evaluating.configurations import Configuration
+from ragforge.evaluating.formatting import MISSING, number, signed
+from ragforge.measures.comparing import Comparison
+
+_NAMED: Final = 5
+"""Configurations named in a sentence; the table has all."""
+CONFIGURATION_HEADERS: Final = ("splitter", "size", "overlap", "retriever")
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """Return names for a sentence; of many the first."""
+    shown = "; ".join(names[:_NAMED])
+    return f"{shown}; and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
+
+
+def configuration_cells(item: Configuration) -> tuple[str, ...]:
+    """Return the cells under `CONFIGURATION_HEADERS`."""
+    size = MISSING if item.size is None else f"{item.size:,}"
+    return item.splitter, size, str(item.overlap), item.retriever
+
+
+def against_best(comparison: Comparison | None) -> tuple[str, str, str]:
+    """Return the cells of difference, p and what follows."""
+    if comparison is None:
+        return MISSING, MISSING, "first"
+    ends = comparison.interval
+    low, high = (ends.low, ends.high) if ends else (None, None)
+    difference = comparison.diff
+    shown = signed(difference)
+    if difference is not None and low is not None and high is not None:
+        shown = f"{shown} [{signed(low)}, {signed(high)}]"
+    told = "worse" if comparison.winner == "A" else "not told apart"
+    return shown, number(comparison.p_corrected), told
+
+
+def configuration_json(item: Configuration) -> dict[str, object]:
+    """Return a configuration as it was asked for."""
+    return {
+        "splitter": str(item.splitter),
+        "size": item.size,
+        "overlap": item.overlap,
+        "retriever": str(item.retriever),
+    }
+
+
+def comparison_json(comparison: Comparison | None) -> dict[str, object] | None:
+    """Return a comparison with the best, None for the best."""
+    if comparison is None:
+        return None
+    ends = comparison.interval
+    return {
+        "diff": comparison.diff,
+        "low": ends.low if ends else None,
+        "high": ends.high if ends else None,
+        "level": comparison.level,
+        "p": comparison.p,
+        "p_corrected": comparison.p_corrected,
+        "n": comparison.n,
+        "is_worse": comparison.winner == "A",
+    }
