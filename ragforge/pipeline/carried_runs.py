@@ -5,12 +5,13 @@ as texts that are no chunks of the set, with their places in the documents of no
 can be measured until it is made again.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ragforge.corpus.file_texts import file_texts
-from ragforge.corpus.text_locations import TextLocator
+from ragforge.corpus.text_locations import MOST_PLACES, TextLocator
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs
@@ -149,13 +150,14 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
     }
     placed = _placed(sought, change)
     texts = {text.chunk_id: text for text in placed.texts}
+    texts |= {text.chunk_id: text for text in _again(source, names, placed)}
     known = _known(change, {placed.now.get(one, one) for one in cited})
     if texts:
         there = {text.chunk_id: text for text in target.retrieved_texts()}
         target.write_retrieved_texts((there | texts).values())
     ways_out = {name: _way_out(source, statuses[name], change.digest) for name in names}
     for name in names:
-        _write(target, source, statuses[name], placed.now, change.digest)
+        _write(target, source, statuses[name], placed, change.digest)
     for name in systems:
         _write_answers(target, name, placed.now)
     target.drop_uncited_texts()
@@ -206,10 +208,15 @@ def _placed(sought: Mapping[str, _Sought], change: ChunkChange) -> _Placed:
     taken = RetrievedTexts(documents)
     now: dict[str, str] = {}
     open_: list[Ranking] = []
+    counts = Counter[str]()
     for chunk_id, each in sorted(sought.items()):
-        chunk = _chunk_of(each, same.get(text_id(each.text), ()), documents)
-        if chunk is not None:
-            now[chunk_id] = chunk.chunk_id
+        key = text_id(each.text)
+        chunks = _chunks_of(each, same.get(key, ()), documents)
+        # Nothing tells which place each hit is of: they are of as many.
+        number = counts[key] if each.start is None else 0
+        if number < len(chunks):
+            now[chunk_id] = chunks[number].chunk_id
+            counts[key] += each.start is None
         else:
             hit = Hit(chunk_id=taken.add(each.text, Origin(each.doc_ids, each.start)), score=0)
             open_.append(Ranking(query_id=chunk_id, ranking=(hit,)))
@@ -226,15 +233,17 @@ def _chunks_by_text(wanted: Set[str], change: ChunkChange) -> dict[str, list[Chu
     return found
 
 
-def _chunk_of(sought: _Sought, same: Sequence[Chunk], documents: CorpusDocuments) -> Chunk | None:
-    """Return the chunk of now that a text is: of its document, if that still has the text."""
+def _chunks_of(
+    sought: _Sought, same: Sequence[Chunk], documents: CorpusDocuments
+) -> Sequence[Chunk]:
+    """Return the chunks of now that a text may be: of its document, if that still has the text."""
     if here := [chunk for chunk in same if chunk.doc_id in sought.doc_ids]:
         start = sought.start
-        return here[0] if start is None else min(here, key=lambda one: abs(one.start - start))
+        return here if start is None else [min(here, key=lambda one: abs(one.start - start))]
     folded = fold_blanks(sought.text) if same else ""
     if any(folded in documents.folded(one) for one in sought.doc_ids if same and one in documents):
-        return None
-    return next(iter(same), None)
+        return []
+    return same
 
 
 def _known(change: ChunkChange, wanted: Set[str]) -> frozenset[str]:
@@ -244,7 +253,7 @@ def _known(change: ChunkChange, wanted: Set[str]) -> frozenset[str]:
 
 
 def _write(
-    target: Dataset, source: Dataset, status: RunStatus, now: Mapping[str, str], digest: str
+    target: Dataset, source: Dataset, status: RunStatus, placed: _Placed, digest: str
 ) -> None:
     """Write a run under the ids of now, for the part of the queries that it was made for."""
     name = status.run
@@ -255,7 +264,8 @@ def _write(
         retriever=status.retriever,
         mapped_from="" if made_on == digest else made_on,
     )
-    rankings = [_ranking(item, now) for item in source.each_ranking(name)]
+    texts = {text.chunk_id: text for text in placed.texts}
+    rankings = [_ranking(item, placed.now, texts) for item in source.each_ranking(name)]
     target.choosing(made_for).write_run(name, rankings, origin)
 
 
@@ -285,10 +295,33 @@ def _way_out(source: Dataset, status: RunStatus, digest: str) -> str:
     return "" if _made_on(source, status.run) == digest else status.way_out(source)
 
 
-def _ranking(item: Ranking, now: Mapping[str, str]) -> Ranking:
+def _again(source: Dataset, names: Iterable[str], placed: _Placed) -> Iterator[RetrievedText]:
+    """Yield texts under the ids of their further hits in a ranking."""
+    most = Counter[str]()
+    for name in names:
+        for item in source.each_ranking(name):
+            now = (placed.now[hit.chunk_id] for hit in item.ranking if hit.chunk_id in placed.now)
+            most |= Counter(now)
+    for text in placed.texts:
+        for number in range(2, min(most[text.chunk_id], _most_hits(text)) + 1):
+            yield text.model_copy(update={"chunk_id": text_id(text.text, f"hit {number}")})
+
+
+def _most_hits(text: RetrievedText) -> int:
+    """Return how many hits of a ranking may be of a text, each at a place of its own."""
+    return len(text.places) if 0 < len(text.places) < MOST_PLACES else sys.maxsize
+
+
+def _ranking(item: Ranking, now: Mapping[str, str], texts: Mapping[str, RetrievedText]) -> Ranking:
+    """Return a ranking under the ids of now: each hit at its rank, what is one place now once."""
     hits: dict[str, Hit] = {}
+    counts = Counter[str]()
     for hit in item.ranking:
         chunk_id = now.get(hit.chunk_id, hit.chunk_id)
+        counts[chunk_id] += 1
+        text = texts.get(chunk_id)
+        if text is not None and 1 < counts[chunk_id] <= _most_hits(text):
+            chunk_id = text_id(text.text, f"hit {counts[chunk_id]}")
         hits.setdefault(chunk_id, Hit(chunk_id=chunk_id, score=hit.score))
     return item.model_copy(update={"ranking": tuple(hits.values())})
 

@@ -35,6 +35,9 @@ def search(query, k):
         "a",
         "no-chunk",
     ]
+
+def nameless(query, k):
+    return [{{"text": {SHARED!r}}}] * 2 + [{{"text": {END!r}}}]
 """
 
 
@@ -176,3 +179,29 @@ def test_grades_of_chunks_without_a_run_wait_as_texts(dataset):
     rederive(dataset, whole())
 
     assert [one for one in dataset.judgments() if one.chunk_id == "b"] == [grade]
+
+
+def rewritten():
+    """Each document as a chunk, without the paragraph that both had, but for the quote in it."""
+    for doc_id, parts in PARTS.items():
+        kept = "\n\n".join(part if part != SHARED else f"Now {QUOTE}." for part in parts)
+        yield Chunk(chunk_id=doc_id[0], doc_id=doc_id, text=kept, end=len(kept))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [
+        (cut, ["a1", "b1", "a2"]),
+        (rewritten, [text_id(SHARED), text_id(SHARED, "hit 2"), text_id(END)]),
+    ],
+    ids=["chunks now", "gone now"],
+)
+def test_hits_of_one_text_keep_their_ranks(dataset, chunks, expected):
+    """A run must not gain by the documents being cut, or changed, behind its back."""
+    asyncio.run(make_runs(dataset, {"mine": "shop:nameless"}, Job(Settings(), silent)))
+    rederive(dataset, chunks())
+
+    assert ids(dataset) == expected
+    assert {text.chunk_id for text in dataset.retrieved_texts()} == {
+        one for one in expected if is_text_id(one)
+    }

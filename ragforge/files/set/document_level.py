@@ -215,9 +215,11 @@ def _documents_of_chunks(dataset: Dataset) -> dict[str, str]:
         chunk.chunk_id: names.setdefault(chunk.doc_id, chunk.doc_id) for chunk in dataset.chunks()
     }
     for text in dataset.retrieved_texts():
-        of_text = (*(place.doc_id for place in text.places), *text.doc_ids)
-        if of_text:
-            documents[text.chunk_id] = names.get(of_text[0], of_text[0])
+        of_text = {*(place.doc_id for place in text.places), *text.doc_ids}
+        # What may be of several keeps its rank, and is a hit of none: another one would gain by it.
+        if len(of_text) == 1:
+            [doc_id] = of_text
+            documents[text.chunk_id] = names.get(doc_id, doc_id)
     return documents
 
 

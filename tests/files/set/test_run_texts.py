@@ -5,7 +5,7 @@ import multiprocessing
 import pytest
 from measured_set import ranking
 
-from ragforge.files.set.document_level import DocumentNames
+from ragforge.files.set.document_level import DocumentNames, document_level
 from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.records import Chunk, Judgment, RetrievedText, Span, text_id
@@ -155,3 +155,13 @@ def test_processes_that_judge_at_once_lose_nothing(dataset):
 
     assert len(dataset.judgments()) == 60
     assert not dataset.changed_by_hand("judgments.jsonl")
+
+
+def test_a_text_that_may_be_of_several_documents_is_folded_to_none(dataset):
+    """It keeps its rank, and no document is found by it."""
+    places = [Span(doc_id=doc_id, start=0, end=9) for doc_id in ("d", "e")]
+    texts = [text("a").model_copy(update={"places": tuple(places)}), text("b", 1), text("c", 2)]
+    add(dataset, "one", *texts)
+    named = Judgment(query_id="q", chunk_id="d", grade=1, source="human", level="document")
+
+    assert document_level(dataset, [named]).ids("q", [A, B, C]) == (A, "d")
