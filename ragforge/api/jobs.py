@@ -81,7 +81,8 @@ async def retrieve(
         retriever: A function `f(query, k)` or `f(query)`, plain or async; an object with retrieve,
             invoke, get_relevant_documents or search; a vector store, index, chain or pipeline of
             a framework; or `bm25`, `chargram`, `minilm`, `static`, `dense`, two of them as
-            `bm25+minilm`, an address that takes {"query", "k"}, or `package.module:attribute`.
+            `bm25+minilm`, an address that takes {"query", "k"}, a service of the settings, or
+            `package.module:attribute`.
         rerank: A local model that ranks the top of the retriever anew: `minilm` or `static`.
         name: Of the run; that of the retriever where None. An earlier run of it is replaced.
         max_failures: Share of the queries that may fail, 0.01 or `1%`.
@@ -275,7 +276,7 @@ async def answer(
     Args:
         handle: The set.
         system: A function `f(query)`, plain or async; an object with answer, invoke or query; an
-            address that takes {"query"}; or `package.module:attribute`.
+            address that takes {"query"}; a service of the settings; or `package.module:attribute`.
         name: Under which its answers are kept.
         again: Ask also the queries that have an answer.
         answers_only: Grade nothing.

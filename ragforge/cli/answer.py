@@ -128,8 +128,8 @@ def _add_system(parser: argparse.ArgumentParser) -> None:
     origin.add_argument(
         "--system",
         metavar="SPEC",
-        help="ask a RAG system the queries that have no answer under --name yet: http:URL or "
-        "pkg.mod:attr",
+        help="ask a RAG system the queries that have no answer under --name yet: a service of the "
+        "settings, http:URL or pkg.mod:attr",
     )
     parser.add_argument(
         "--ask-again",

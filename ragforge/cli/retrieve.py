@@ -81,8 +81,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retriever",
         metavar="SPEC",
-        help="bm25, chargram, minilm, static, dense, A+B, http:URL or pkg.mod:attr "
-        "(default: bm25, and minilm where it is installed, a run each)",
+        help="bm25, chargram, minilm, static, dense, A+B, a service of the settings, http:URL or "
+        "pkg.mod:attr (default: bm25, and minilm where it is installed, a run each)",
     )
     parser.add_argument(
         "--rerank",

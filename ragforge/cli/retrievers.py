@@ -32,7 +32,8 @@ def add_retrievers(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="SPEC",
         help="with --dataset: make this run now, as `ragforge retrieve` does; several may be "
-        "given and work at the same time: bm25, chargram, dense, http:URL or pkg.mod:attr",
+        "given and work at the same time: bm25, chargram, dense, a service of the "
+        "settings, http:URL or pkg.mod:attr",
     )
     parser.add_argument(
         "--name",

@@ -157,8 +157,8 @@ class ModelSettings(Section):
     timeout_s: Harmless[PositiveFloat] = 120.0
     """Seconds one attempt may take, and one query to a retriever or system."""
     max_attempts: Harmless[PositiveInt] = 5
-    """Attempts for one call when the endpoint of a model fails for the moment; retrievers and
-    systems are asked once."""
+    """Attempts for one call when the endpoint of a model fails for the moment; the address of a
+    retriever or system is asked once, and a service as often as its own settings say."""
     max_wait_s: Harmless[PositiveFloat] = 300.0
     """Seconds to wait for an endpoint that is down or asks for patience; then the run stops."""
     concurrency: Harmless[PositiveInt] = 8

@@ -48,6 +48,9 @@ _UNAUTHORIZED: Final = 401
 _FIRST_WAIT_S: Final = 1.0
 _SHOWN: Final = 200
 _ADDRESS: Final = re.compile(r"((?i:https?://)[^/?]*|\$\{\w+\})(/[^?]*)?(\?.*)?")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_CREDENTIALS_HEADER: Final = "authorization"
+_FORM: Final = "application/x-www-form-urlencoded"
 _LONGEST_STATED_S: Final = 86_400.0
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -259,9 +262,14 @@ class ServiceClient:
             for name, value in self._template.headers.items()
         }
         if token:
+            headers = {
+                name: value
+                for name, value in headers.items()
+                if name.lower() != _CREDENTIALS_HEADER
+            }
             headers["Authorization"] = f"Bearer {token}"
         body = fill(self._template.body, values, self._variables)
-        content = None if body is None else json.dumps(body).encode("ascii")
+        content = None if body is None else _written(body, headers)
         return Request(self._target(values), self._template.method, headers, content)
 
     def _target(self, values: Mapping[str, JsonValue]) -> Target:
@@ -397,10 +405,13 @@ def _template(where: str, service: ServiceSettings, plan: ServicePlan) -> _Templ
     template = _Template(
         url=_completed(service.url, plan.address),
         method=service.method or ("GET" if body is None else "POST"),
-        headers={**_own_headers(body), **plan.headers},
+        headers=_merged(_own_headers(body), plan.headers),
         params=plan.params,
         body=body,
     )
+    for name, value in template.headers.items():
+        if not _TOKEN.fullmatch(name) or not _is_for_headers(str(value)):
+            raise ConfigError(f"{where}.headers: {name!r}: no header can have this name or value")
     for name, part in template.parts.items():
         is_header = name.startswith("headers.")
         check_holes(part, f"{where}.{name}", frozenset() if is_header else frozenset(HOLES))
@@ -413,6 +424,14 @@ def _template(where: str, service: ServiceSettings, plan: ServicePlan) -> _Templ
             "would be the same request"
         )
     return template
+
+
+def _merged(
+    first: Mapping[str, JsonValue], others: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    """Return headers with others in the place of those of the same name, in any case."""
+    taken = {name.lower() for name in others}
+    return {**{name: value for name, value in first.items() if name.lower() not in taken}, **others}
 
 
 def _own_headers(body: JsonValue) -> dict[str, JsonValue]:
@@ -458,7 +477,7 @@ def _variable(where: str, name: str, environment: Mapping[str, str]) -> str:
     if not value:
         state = "is empty" if name in environment else "is not set"
         raise ConfigError(f"{where}: the variable {name} of the environment {state}")
-    if ".headers." in where and not (value.isascii() and value.isprintable()):
+    if ".headers." in where and not _is_for_headers(value):
         raise ConfigError(
             f"{where}: the variable {name} of the environment holds a line break or another "
             "character that no header can have"
@@ -466,9 +485,23 @@ def _variable(where: str, name: str, environment: Mapping[str, str]) -> str:
     return value
 
 
+def _is_for_headers(value: str) -> bool:
+    return value.isascii() and value.isprintable()
+
+
 def _is_in_query(template: JsonValue, name: str) -> bool:
     """Whether a variable stands in the query of an address, where keys are, and no host."""
     return isinstance(template, str) and name in variables_of(template.partition("?")[2])
+
+
+def _written(body: JsonValue, headers: Mapping[str, str]) -> bytes:
+    """Return a body as JSON, or as a form where the headers say so."""
+    kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+    if kind.startswith(_FORM) and isinstance(body, dict):
+        fields = {name: _as_parameter(value) for name, value in body.items()}
+        given = {name: value for name, value in fields.items() if value is not None}
+        return urlencode(given).encode("ascii")
+    return json.dumps(body).encode("ascii")
 
 
 def _as_parameter(value: JsonValue) -> str | None:

@@ -66,6 +66,24 @@ def test_headers_hold_variables_of_the_environment(scripted, retriever, ask):
     assert seen.headers["X-Tenant"] == "docs"
 
 
+def test_a_header_replaces_that_of_the_same_name(scripted, retriever, ask):
+    """Names of headers have no case; sent twice, a service takes either."""
+    ask(retriever(headers={"accept": "text/json", "content-type": "application/x-json"}), "q")
+
+    names = [name.lower() for name in scripted.seen[0].headers]
+    assert names.count("accept") == names.count("content-type") == 1
+    assert scripted.seen[0].headers["accept"] == "text/json"
+
+
+def test_a_body_may_be_sent_as_a_form(scripted, retriever, ask):
+    """Older services take nothing else."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    ask(retriever(headers=headers, body={"q": "{query}", "n": "{k}"}), "a b&c", k=3)
+
+    assert scripted.seen[0].content == b"q=a+b%26c&n=3"
+
+
 def test_an_address_may_be_a_variable(scripted, client_of, ask):
     """The same settings serve staging and production."""
     service = RetrieverService(url="${BASE}/search", dialect="ragforge")
@@ -97,6 +115,8 @@ def test_an_address_may_be_a_variable(scripted, client_of, ask):
         ({"body": {"q": "fixed"}}, r"docs: nothing asks for \{query\}"),
         ({"body": '{"q": {query}}'}, "body: is no JSON .*holes stand in quotes"),
         ({"headers": {"X-Query": "{query}"}}, r"headers\.X-Query: no hole \{query\}"),
+        ({"headers": {"X-A": "a\nX-Evil: b"}}, "'X-A': no header can have this name or value"),
+        ({"headers": {"X A": "b"}}, "'X A': no header can have this name or value"),
         ({"results": "hits.["}, r"results = 'hits\.\[': is no JMESPath"),
         ({"url": "${BROKEN}/x"}, r"url = '\$\{BROKEN\}/x': is no address once it is filled in"),
         ({"dialect": "qdrant"}, "collection: qdrant needs the name of one"),

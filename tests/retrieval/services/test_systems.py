@@ -1,12 +1,15 @@
 """RAG systems that settings describe: answers with contexts, whole or as a stream of events."""
 
+import asyncio
 import json
 
 import pytest
 from scripted_service import Answer
 
+from ragforge.config import SystemService
 from ragforge.errors import CallError
 from ragforge.retrieval import ContextPassage
+from ragforge.retrieval.services.system import ServiceSystem
 
 
 def stream(*events, ending="\n\n"):
@@ -234,3 +237,27 @@ def test_a_stream_that_is_not_whole_is_a_failure(scripted, system, answer, reply
 
     with pytest.raises(CallError, match=told):
         answer(system())
+
+
+@pytest.mark.local_model
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_real_server_of_chats_is_read(smollm2, client_of, streamed):
+    """llama.cpp replies as OpenAI does, and streams as OpenAI does."""
+    body = {
+        "messages": [{"role": "user", "content": "{query}"}],
+        "max_tokens": 8,
+        "temperature": 0,
+        "stream": streamed,
+    }
+    service = SystemService(url=smollm2.base_url, dialect="openai-chat", body=body, timeout_s=60)
+    exchanges = []
+
+    found = asyncio.run(
+        ServiceSystem("rag", service, client=client_of("systems.rag", service, {})).answer(
+            "What is two plus two?", exchanges.append
+        )
+    )
+
+    assert exchanges[0].content_type == ("text/event-stream" if streamed else "application/json")
+    assert found.text.strip()
+    assert found.context == ()
