@@ -180,6 +180,26 @@ def test_a_splitter_that_fails_is_named_beside_the_others(ds, splitter, reason):
     assert len(found.report.results) == 1
 
 
+def beginning(text):
+    """Leave out what comes later."""
+    return [piece for piece in text.split("\n\n") if piece.strip()][:6]
+
+
+def test_a_splitter_that_leaves_out_text_is_told(ds):
+    """Its low recall would pass for that of a size."""
+    found = ds.sweep(splitters=[beginning])
+
+    assert any("of the text at most" in warning for warning in found.report.warnings)
+
+
+def test_a_size_that_no_document_reaches_is_told(ds):
+    """Two such sizes are one and the same."""
+    found = ds.sweep(sizes=[100, 50_000, 90_000], splitters="recursive")
+
+    [warning] = found.report.warnings
+    assert warning.startswith("recursive 50,000; recursive 90,000: no document is longer")
+
+
 def test_nothing_that_works_is_an_error(ds):
     """An empty table is no result."""
     with pytest.raises(UsageError, match="no configuration of 1 could be ranked"):

@@ -75,6 +75,8 @@ FOLDER: Final = "sweep"
 RESULT: Final = "sweep.json"
 _BY_WORDS: Final = frozenset({"bm25", "chargram"})
 _DENSE: Final = "dense"
+_LEAST_KEPT: Final = 0.9
+"""Share of the text below which chunks leave out more than marks."""
 _LARGE: Final = 200_000_000
 """Characters of documents from which on one process is enough for the memory."""
 
@@ -626,6 +628,7 @@ def _warnings(ranked: Sequence[RankedConfiguration], sources: _Sources) -> Itera
         )
     if len(sources.asked) == 1:
         yield "one query tells nothing of others: no interval, and nothing is told apart"
+    yield from _cut_warnings(ranked, sources.documents)
     for each in ranked:
         if each.failed:
             first = next(iter(each.failed.values()))
@@ -633,3 +636,30 @@ def _warnings(ranked: Sequence[RankedConfiguration], sources: _Sources) -> Itera
                 f"{each.configuration.name}: failed on {len(each.failed)} of {len(sources.asked)} "
                 f"queries, which have no value; the first: {first}"
             )
+
+
+def _cut_warnings(
+    ranked: Sequence[RankedConfiguration], documents: Sequence[Document]
+) -> Iterator[str]:
+    """Yield what is odd of how documents were cut."""
+    longest = max(len(document.text) for document in documents)
+    n_visible = sum(len("".join(document.text.split())) for document in documents)
+    cuttings = {_cut_key(each.configuration): each for each in ranked}.values()
+    whole = [each.configuration.cut_name for each in cuttings if _is_whole(each, longest)]
+    if whole:
+        yield (
+            f"{'; '.join(whole)}: no document is longer, so each is one chunk; larger sizes change "
+            "nothing"
+        )
+    for each in cuttings:
+        share = each.n_chunks * each.mean_chars / n_visible if n_visible else 1.0
+        if share < _LEAST_KEPT:
+            yield (
+                f"{each.configuration.cut_name}: its chunks hold {share:.0%} of the text at most; "
+                "quotes in what it leaves out cannot be found"
+            )
+
+
+def _is_whole(each: RankedConfiguration, longest: int) -> bool:
+    size = each.configuration.size
+    return size is not None and longest <= size - each.configuration.overlap
