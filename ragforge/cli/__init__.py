@@ -19,6 +19,7 @@ COMMANDS = {
     "export": "write a dataset in the form of other tools: TREC, BEIR, JSON",
     "retrieve": "run a retriever over the queries",
     "judge": "grade how well retrieved chunks answer the queries, 0-3",
+    "calibrate": "find out how far a judge can be trusted, by labels of people",
     "answer": "grade the answers of a RAG system",
     "ground": "check that answers say only what their retrieved chunks say",
     "probe": "ask a retriever or system one question, and show what is understood of its reply",

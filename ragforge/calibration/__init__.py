@@ -1,0 +1,1 @@
+"""How far a judge is to be trusted, by labels of people: agreement, samples, corrections."""

@@ -1,0 +1,212 @@
+"""Judges beside people, by labels alone: no model, no texts, no dataset."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from ragforge.calibration.label_files import Labels, PairKey
+from ragforge.errors import DataError
+from ragforge.measures.agreement import N_GRADES
+from ragforge.measures.grader_agreement import Agreement, Grader, agree
+from ragforge.measures.locating import RankedChunks
+from ragforge.measures.rank_correlation import kendall_tau
+from ragforge.measures.run_evaluation import evaluate
+
+LEAST_RUNS: Final = 3
+"""Orders of two runs agree or not, which is no correlation."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAgreement:
+    """How a judge grades one query beside people."""
+
+    query_id: str
+    n_pairs: int
+    n_same: int
+    bias: float
+    """Mean of its grade minus the people's."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """How a judge orders runs beside people."""
+
+    tau: float | None
+    """Kendall's tau-b of the means; None where one of the orders has ties only."""
+    top_tau: float | None
+    """Among the better half of the runs by people."""
+    people: Mapping[str, float]
+    judge: Mapping[str, float]
+    """Mean by run."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReport:
+    """One judge beside people."""
+
+    name: str
+    agreement: Agreement
+    by_query: tuple[QueryAgreement, ...]
+    """Largest bias first."""
+    n_ungraded: int
+    """Pairs that people graded and the judge's file does not hold."""
+    n_unlabelled: int
+    """Pairs that the judge graded and people did not."""
+    order: RunOrder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementReport:
+    """Judges beside people, and people beside people."""
+
+    judges: tuple[JudgeReport, ...]
+    """Highest quadratic kappa first; one without a value last."""
+    people: JudgeReport | None
+    """The second labeller beside the first, on the pairs that both graded: what a judge could reach
+    at most; None where one labeller graded."""
+    labellers: tuple[str, ...]
+
+
+def report_agreement(
+    human: Labels,
+    judges: Sequence[Labels],
+    *,
+    threshold: int = 2,
+    runs: Mapping[str, Mapping[str, RankedChunks]] | None = None,
+    measure: str = "nDCG@10",
+    seed: int = 0,
+) -> AgreementReport:
+    """Return how each judge agrees with people, on the pairs that both graded.
+
+    Args:
+        human: Of one labeller or several, whose middle grade counts.
+        judges: Each on pairs of its own; at least one.
+        threshold: Lowest grade that counts as relevant.
+        runs: By name, rankings by query; where there are three or more their order is compared.
+        measure: By which runs are ordered.
+        seed: Of the resampled queries.
+
+    Raises:
+        DataError: A judge and people graded no pair in common.
+    """
+    people = human.grades()
+    reports = [_report(judge, people, threshold, seed) for judge in judges]
+    if runs and len(runs) >= LEAST_RUNS:
+        reports = [
+            _with_order(report, judge, people, runs, measure)
+            for report, judge in zip(reports, judges, strict=True)
+        ]
+    reports.sort(key=lambda report: (-_quadratic_kappa(report), report.name))
+    return AgreementReport(
+        tuple(reports), _between_people(human, threshold, seed), tuple(sorted(human.by_labeller))
+    )
+
+
+def _report(judge: Labels, people: Mapping[PairKey, int], threshold: int, seed: int) -> JudgeReport:
+    grades = judge.grades()
+    both = [pair for pair in people if pair in grades]
+    if not both:
+        raise DataError(
+            f"{judge.name}: graded none of the {len(people):,} pairs that people graded; do query "
+            "and chunk ids go by the same names in both files?"
+        )
+    failed = [grade for pair, grade in people.items() if pair in judge.failed]
+    mine = [grades[pair] for pair in both]
+    agreement = agree(
+        [pair.query_id for pair in both],
+        [people[pair] for pair in both],
+        [Grader(judge.name, mine)],
+        failed=failed,
+        threshold=threshold,
+        seed=seed,
+    )
+    return JudgeReport(
+        judge.name,
+        agreement,
+        _by_query(both, [people[pair] for pair in both], mine),
+        len(people) - len(both) - len(failed),
+        len(grades) - len(both),
+    )
+
+
+def _by_query(
+    pairs: Sequence[PairKey], people: Sequence[int], judge: Sequence[int]
+) -> tuple[QueryAgreement, ...]:
+    gathered: dict[str, list[int]] = {}
+    for pair, theirs, mine in zip(pairs, people, judge, strict=True):
+        gathered.setdefault(pair.query_id, []).append(mine - theirs)
+    rows = [
+        QueryAgreement(query_id, len(off), off.count(0), sum(off) / len(off))
+        for query_id, off in gathered.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (-abs(row.bias), row.query_id)))
+
+
+def _with_order(
+    report: JudgeReport,
+    judge: Labels,
+    people: Mapping[PairKey, int],
+    runs: Mapping[str, Mapping[str, RankedChunks]],
+    measure: str,
+) -> JudgeReport:
+    """Return the report with the order of the runs, both by the pairs that both graded."""
+    grades = judge.grades()
+    both = [pair for pair in people if pair in grades]
+    by_people = _means({pair: people[pair] for pair in both}, runs, measure)
+    by_judge = _means({pair: grades[pair] for pair in both}, runs, measure)
+    names = sorted(by_people, key=lambda name: -by_people[name])
+    top = names[: max(ceil(len(names) / 2), 2)]
+    order = RunOrder(
+        kendall_tau([by_people[n] for n in names], [by_judge[n] for n in names]),
+        kendall_tau([by_people[n] for n in top], [by_judge[n] for n in top]),
+        by_people,
+        by_judge,
+    )
+    return JudgeReport(
+        report.name,
+        report.agreement,
+        report.by_query,
+        report.n_ungraded,
+        report.n_unlabelled,
+        order,
+    )
+
+
+def _means(
+    grades: Mapping[PairKey, int], runs: Mapping[str, Mapping[str, RankedChunks]], measure: str
+) -> dict[str, float]:
+    qrels: dict[str, dict[str, int]] = {}
+    for pair, grade in grades.items():
+        qrels.setdefault(pair.query_id, {})[pair.chunk_id] = grade
+    return {
+        name: evaluate(qrels, run, [measure]).mean(measure) or 0.0 for name, run in runs.items()
+    }
+
+
+def _between_people(human: Labels, threshold: int, seed: int) -> JudgeReport | None:
+    """Return how the labeller with the second most labels agrees with the one with the most."""
+    names = sorted(human.by_labeller, key=lambda name: (-len(human.by_labeller[name]), name))
+    if len(names) < 2:
+        return None
+    first, second = (human.by_labeller[name] for name in names[:2])
+    if not any(pair in first for pair in second):
+        return None
+    other = Labels(names[1], {"": second}, frozenset(), {}, {})
+    return _report(other, first, threshold, seed)
+
+
+def _quadratic_kappa(report: JudgeReport) -> float:
+    value = report.agreement.graders[0].figures["quadratic kappa"].value
+    return -2.0 if value is None else value
+
+
+def scale(threshold: int) -> int:
+    """Return the size of the scale that a threshold parts.
+
+    Raises:
+        DataError: It parts nothing.
+    """
+    if not 1 <= threshold < N_GRADES:
+        raise DataError(f"threshold: expected 1 to {N_GRADES - 1}, got {threshold}")
+    return N_GRADES

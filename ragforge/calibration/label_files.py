@@ -1,0 +1,158 @@
+"""Grades of people or of one judge, read from a file of any usual shape.
+
+What cannot be used is left out and counted, as one bad row of ten thousand labels is no reason to
+have none: grades outside of the scale, pairs that one labeller graded twice and differently.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ragforge.errors import DataError
+from ragforge.files.field_names import CHUNK_ID, GRADE, Field
+from ragforge.files.formats.row_files import read_rows_of, unknown_shape
+from ragforge.files.row import parse_number, parse_whole, query_of_pair
+from ragforge.files.source_files import Line, has_header, open_source, unpacked_name
+from ragforge.files.text import decode, shown
+
+SHAPES: Final = (
+    "TREC qrels: q1 0 d7 2",
+    "CSV or TSV with a header: query_id,chunk_id,grade (and labeller, where several people graded)",
+    'JSON Lines: {"query_id": "q1", "chunk_id": "d7", "grade": 2}',
+)
+_TREC_COLUMNS: Final = 4
+_GRADE: Final = Field("grade", (*GRADE.accepted, "relevant", "label"))
+_LABELLER: Final = Field("labeller", ("labeller", "labeler", "annotator", "assessor", "by"))
+OUTSIDE: Final = "grade outside of the scale"
+NOT_WHOLE: Final = "grade is no whole number"
+NO_GRADE: Final = "no grade"
+CONTRADICTED: Final = "graded twice, differently"
+
+
+class PairKey(NamedTuple):
+    """A pair of a query and a text, by their ids."""
+
+    query_id: str
+    chunk_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What one file says."""
+
+    name: str
+    by_labeller: Mapping[str, Mapping[PairKey, int]]
+    """By the labeller's name, which is "" where the file names none."""
+    failed: frozenset[PairKey]
+    """Pairs whose rows have no grade, and that nobody else graded."""
+    skipped: Mapping[str, int]
+    """Rows left out, by the reason."""
+    examples: Mapping[str, str]
+    """Where the first row of each reason stands."""
+
+    def grades(self) -> dict[PairKey, int]:
+        """Return one grade for each pair: of several labellers the mean, rounded half down."""
+        gathered: dict[PairKey, list[int]] = {}
+        for grades in self.by_labeller.values():
+            for pair, grade in grades.items():
+                gathered.setdefault(pair, []).append(grade)
+        return {pair: _middle(grades) for pair, grades in gathered.items()}
+
+
+def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:
+    """Return the labels of a file.
+
+    Args:
+        path: In one of `SHAPES`; `.gz` and `.zst` are unpacked.
+        n_grades: Size of the scale, which starts at 0.
+        name: Of the judge; else that of the file.
+
+    Raises:
+        DataError: The file cannot be read, has none of the shapes, or no grade that can be used.
+    """
+    skipped: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    graded: dict[str, dict[PairKey, int]] = {}
+    failed: set[PairKey] = set()
+    contradicted: set[tuple[str, PairKey]] = set()
+    for row in _rows(path):
+        taken = graded.setdefault(row.labeller, {})
+        reason = _reason(row, n_grades, taken)
+        if reason:
+            skipped[reason] += 1
+            examples.setdefault(reason, f"{row.where}: {shown(str(row.given))}")
+        if reason == NO_GRADE:
+            failed.add(row.pair)
+        elif reason == CONTRADICTED:
+            contradicted.add((row.labeller, row.pair))
+        elif not reason:
+            taken[row.pair] = parse_whole(row.given) or 0
+    for labeller, pair in contradicted:
+        del graded[labeller][pair]
+    found = {labeller: grades for labeller, grades in graded.items() if grades}
+    if not found:
+        why = "; ".join(f"{reason} ({examples[reason]})" for reason in skipped)
+        raise DataError(f"{path}: no grade from 0 to {n_grades - 1}" + (f": {why}" if why else ""))
+    failed -= {pair for grades in found.values() for pair in grades}
+    return Labels(name or _name_of(path), found, frozenset(failed), dict(skipped), examples)
+
+
+class _LabelRow(NamedTuple):
+    pair: PairKey
+    given: object
+    """What stands where the grade should be; None where there is nothing."""
+    labeller: str
+    where: str
+
+
+def _reason(row: _LabelRow, n_grades: int, taken: Mapping[PairKey, int]) -> str:
+    """Return why a row is left out; "" where it is not."""
+    if row.given is None or row.given == "":
+        return NO_GRADE
+    number, grade = parse_number(row.given), parse_whole(row.given)
+    if number is not None and not 0 <= number <= n_grades - 1:
+        return OUTSIDE
+    if grade is None:
+        return NOT_WHOLE
+    return CONTRADICTED if taken.get(row.pair, grade) != grade else ""
+
+
+def _rows(path: Path) -> Iterator[_LabelRow]:
+    source = open_source(path, "labels")
+    is_columns = source.kind == "columns"
+    if is_columns and len(source.first.split()) >= _TREC_COLUMNS and not has_header(source):
+        yield from _trec_rows(path, source.lines)
+        return
+    if is_columns and not has_header(source):
+        raise unknown_shape(path, SHAPES)
+    for row in read_rows_of(source, SHAPES, by_query="relevant"):
+        if not row.has(CHUNK_ID):
+            raise unknown_shape(path, SHAPES)
+        row.require(_GRADE)
+        pair = PairKey(query_of_pair(row), row.identifier(CHUNK_ID))
+        yield _LabelRow(pair, row.get(_GRADE), row.optional_text(_LABELLER) or "", row.where)
+
+
+def _trec_rows(path: Path, lines: Iterable[Line]) -> Iterator[_LabelRow]:
+    for number, line in lines:
+        where = f"{path}:{number}"
+        columns = decode(line, where).split()
+        if not columns:
+            continue
+        if len(columns) != _TREC_COLUMNS:
+            raise DataError(
+                f"{where}: expected 4 columns (query_id 0 chunk_id grade), got {len(columns)}"
+            )
+        query_id, _, chunk_id, grade = columns
+        yield _LabelRow(PairKey(query_id, chunk_id), grade, "", where)
+
+
+def _middle(grades: Sequence[int]) -> int:
+    return ceil(sum(grades) / len(grades) - 0.5)
+
+
+def _name_of(path: Path) -> str:
+    return unpacked_name(path).rpartition(".")[0] or unpacked_name(path)

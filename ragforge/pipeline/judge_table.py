@@ -1,0 +1,76 @@
+"""Hold files of judges' grades against one of people's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragforge.calibration.judge_table import AgreementReport, report_agreement, scale
+from ragforge.calibration.label_files import Labels, read_labels
+from ragforge.errors import UsageError
+from ragforge.files.formats.runs import read_run
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFiles:
+    """What is compared."""
+
+    report: AgreementReport
+    labels: tuple[Labels, ...]
+    """People's file, then the judges'."""
+
+
+def compare_judge_files(
+    human: Path,
+    judges: Sequence[Path],
+    *,
+    threshold: int = 2,
+    runs: Sequence[Path] = (),
+    measure: str = "nDCG@10",
+    seed: int = 0,
+) -> JudgeFiles:
+    """Return how the judges of some files agree with people; see `report_agreement`.
+
+    Args:
+        human: People's labels.
+        judges: A file for each judge, at least one; a judge goes by the name of its file, with that
+            of its folder where two files have one name.
+        threshold: Lowest grade that counts as relevant, 1 to 3.
+        runs: Run files, whose order by people is held against that by each judge.
+        measure: By which runs are ordered.
+        seed: Of the resampled queries.
+
+    Raises:
+        UsageError: No judge is named, or one twice.
+        DataError: A file cannot be read, or holds no label that can be used.
+    """
+    if not judges:
+        raise UsageError("name at least one file of a judge: --judge FILE")
+    n_grades = scale(threshold)
+    people = read_labels(human, n_grades)
+    graders = [
+        read_labels(path, n_grades, name) for path, name in zip(judges, _names(judges), strict=True)
+    ]
+    rankings = {
+        name: read_run(path).rankings for path, name in zip(runs, _names(runs), strict=True)
+    }
+    report = report_agreement(
+        people, graders, threshold=threshold, runs=rankings, measure=measure, seed=seed
+    )
+    return JudgeFiles(report, (people, *graders))
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return the names of files, with their folders where two have the same.
+
+    Raises:
+        UsageError: A file comes twice.
+    """
+    short = [path.name.partition(".")[0] for path in paths]
+    names = [
+        name if short.count(name) == 1 else f"{path.parent.name}/{path.name}"
+        for path, name in zip(paths, short, strict=True)
+    ]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{name}: comes twice; name each file once")
+    return names

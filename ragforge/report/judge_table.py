@@ -1,0 +1,152 @@
+"""Judges beside people as a table and as JSON."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from ragforge.calibration.judge_table import AgreementReport, JudgeReport
+from ragforge.calibration.label_files import Labels
+from ragforge.evaluating.formatting import (
+    MISSING,
+    number,
+    one_line,
+    plural,
+    render_table,
+    signed,
+    with_ends,
+)
+
+_COLUMNS: Final = {
+    "kappa": "kappa",
+    "quadratic kappa": "quadratic_kappa",
+    "ordinal alpha": "alpha",
+    "kappa at threshold": "binary_kappa",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+    "AUC of the grade": "auc",
+    "bias": "bias",
+}
+"""Figure to its name in JSON, in the order of the columns."""
+_OTHERS: Final = {
+    "AC2": "ac2",
+    "precision": "precision",
+    "MAE": "mae",
+    "judge rate": "judge_rate",
+    "human rate": "human_rate",
+}
+_WORST: Final = 5
+
+
+def judge_table_text(report: AgreementReport, *, by_query: bool = False) -> str:
+    """Return the judges as a table, people's agreement among themselves last.
+
+    Args:
+        report: What is shown.
+        by_query: Whether the queries with the largest bias follow, for each judge.
+    """
+    rows = [_row(judge) for judge in report.judges]
+    if report.people is not None:
+        rows.append(_row(report.people, f"(people: {report.people.name} beside the other)"))
+    has_order = any(judge.order for judge in report.judges)
+    headers = ["judge", "pairs", "queries", *_COLUMNS, *(("tau", "top tau") if has_order else ())]
+    shown = [row if has_order else row[: len(headers)] for row in rows]
+    parts = [render_table(headers, shown), *_grades(report.judges)]
+    if by_query:
+        parts += [_queries(judge) for judge in report.judges]
+    return "\n\n".join(parts)
+
+
+def judge_table_json(report: AgreementReport) -> dict[str, object]:
+    """Return the judges as JSON has them, by name; null where a figure is not defined."""
+    people = report.people
+    return {
+        "judges": {judge.name: _judge_json(judge) for judge in report.judges},
+        "people": None if people is None else _judge_json(people),
+        "labellers": list(report.labellers),
+        "level": 0.95,
+    }
+
+
+def skipped_lines(labels: Iterable[Labels]) -> list[str]:
+    """Return a line for each reason for which rows of a file were left out."""
+    return [
+        f"{each.name}: {plural(count, 'row')} left out: {reason} (first: {each.examples[reason]})"
+        for each in labels
+        for reason, count in each.skipped.items()
+    ]
+
+
+def _row(judge: JudgeReport, name: str = "") -> tuple[str, ...]:
+    figures = judge.agreement.graders[0].figures
+    order = judge.order
+    return (
+        one_line(name or judge.name, 60),
+        f"{judge.agreement.n_pairs:,}",
+        f"{judge.agreement.n_queries:,}",
+        *(
+            with_ends(figures[name].value, figures[name].low, figures[name].high)
+            for name in _COLUMNS
+        ),
+        number(order.tau) if order else MISSING,
+        number(order.top_tau) if order else MISSING,
+    )
+
+
+def _grades(judges: Iterable[JudgeReport]) -> list[str]:
+    """Return what each judge gives to pairs of each of people's grades."""
+    rows = []
+    for judge in judges:
+        for grade, counts in enumerate(judge.agreement.graders[0].counts):
+            total = sum(counts)
+            mean = sum(i * n for i, n in enumerate(counts)) / total if total else None
+            cells = [f"{n / total:.0%}" if total else MISSING for n in counts]
+            rows.append(
+                (one_line(judge.name, 60), str(grade), f"{total:,}", *cells, number(mean, 2))
+            )
+    headers = ("judge", "people gave", "pairs", "it gave 0", "1", "2", "3", "mean")
+    return [render_table(headers, rows)] if rows else []
+
+
+def _queries(judge: JudgeReport) -> str:
+    rows = [
+        (one_line(row.query_id, 60), f"{row.n_pairs:,}", f"{row.n_same:,}", signed(row.bias, 2))
+        for row in judge.by_query[:_WORST]
+    ]
+    return f"{one_line(judge.name, 60)}, queries with the largest bias\n" + render_table(
+        ("query", "pairs", "same grade", "bias"), rows
+    )
+
+
+def _judge_json(judge: JudgeReport) -> dict[str, object]:
+    agreement, grader = judge.agreement, judge.agreement.graders[0]
+    names = {**_COLUMNS, **_OTHERS}
+    found: dict[str, object] = {name: grader.figures[key].value for key, name in names.items()}
+    order = judge.order
+    return {
+        **found,
+        "intervals": {
+            name: _ends(grader.figures[key].low, grader.figures[key].high)
+            for key, name in names.items()
+        },
+        "pairs": agreement.n_pairs,
+        "queries": agreement.n_queries,
+        "failed": agreement.n_failed,
+        "not_judged": judge.n_ungraded,
+        "not_labelled": judge.n_unlabelled,
+        "threshold": agreement.threshold,
+        "confusion": [list(row) for row in grader.counts],
+        "by_query": {
+            row.query_id: {"pairs": row.n_pairs, "same": row.n_same, "bias": row.bias}
+            for row in judge.by_query
+        },
+        "tau": None if order is None else order.tau,
+        "top_tau": None if order is None else order.top_tau,
+        "runs": None if order is None else _runs(order.people, order.judge),
+    }
+
+
+def _ends(low: float | None, high: float | None) -> list[float] | None:
+    return None if low is None or high is None else [low, high]
+
+
+def _runs(people: Mapping[str, float], judge: Mapping[str, float]) -> dict[str, object]:
+    return {name: {"people": people[name], "judge": judge[name]} for name in people}

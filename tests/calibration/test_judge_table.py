@@ -1,0 +1,123 @@
+"""Judges beside people, by labels alone."""
+
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from ragforge.calibration.judge_table import report_agreement
+from ragforge.calibration.label_files import Labels, PairKey
+from ragforge.errors import DataError
+
+
+def labels(name: str, grades: dict[tuple[str, str], int], **others) -> Labels:
+    """Return labels of one labeller."""
+    return Labels(
+        name,
+        {"": {PairKey(*pair): grade for pair, grade in grades.items()}, **others},
+        frozenset(),
+        {},
+        {},
+    )
+
+
+def pool(seed: int = 1, n_queries: int = 12) -> dict[tuple[str, str], int]:
+    """Return grades of 20 texts a query."""
+    generator = np.random.default_rng(seed)
+    return {
+        (f"q{query}", f"d{text}"): int(generator.choice(4, p=(0.5, 0.2, 0.2, 0.1)))
+        for query in range(n_queries)
+        for text in range(20)
+    }
+
+
+def test_judges_stand_in_the_order_of_their_quadratic_kappa():
+    """With thirty judges the best one is looked for first."""
+    people = pool()
+    rough = {pair: min(grade + int(pair[1][1:]) % 2, 3) for pair, grade in people.items()}
+    same = labels("same", people)
+
+    report = report_agreement(labels("people", people), [labels("rough", rough), same])
+
+    assert [judge.name for judge in report.judges] == ["same", "rough"]
+    assert report.judges[0].agreement.graders[0].figures["kappa"].value == 1.0
+
+
+def test_only_pairs_that_both_graded_count():
+    """Pairs of one file alone are counted, and are no disagreement."""
+    people = pool()
+    judge = dict(list(people.items())[:100]) | {("q99", "d1"): 2}
+
+    [found] = report_agreement(labels("people", people), [labels("judge", judge)]).judges
+
+    assert found.agreement.n_pairs == 100
+    assert found.n_ungraded == len(people) - 100
+    assert found.n_unlabelled == 1
+
+
+def test_queries_come_with_the_largest_bias_first():
+    """There the judge reads the query otherwise than people do."""
+    people = pool()
+    judge = {pair: 3 if pair[0] == "q7" else grade for pair, grade in people.items()}
+
+    [found] = report_agreement(labels("people", people), [labels("judge", judge)]).judges
+
+    assert found.by_query[0].query_id == "q7"
+    assert found.by_query[0].bias > 1
+    assert found.by_query[1].bias == 0
+
+
+def test_the_order_of_runs_by_a_judge_who_reverses_grades_is_reversed():
+    """What a judge is for is ordering systems."""
+    people = pool()
+    ranked = {
+        f"skill{skill}": {
+            f"q{query}": sorted(
+                (f"d{text}" for text in range(20)),
+                key=lambda text, query=query, skill=skill: (
+                    -(
+                        people[f"q{query}", text] * skill
+                        + crc32(f"{query} {text}".encode()) % 7 / 7 * (4 - skill)
+                    )
+                ),
+            )
+            for query in range(12)
+        }
+        for skill in (1, 2, 3, 4)
+    }
+    reverse = {pair: 3 - grade for pair, grade in people.items()}
+
+    report = report_agreement(
+        labels("people", people),
+        [labels("same", people), labels("reverse", reverse)],
+        runs=ranked,
+    )
+
+    orders = {judge.name: judge.order.tau for judge in report.judges}
+    assert orders["same"] == 1.0
+    assert orders["reverse"] < 0
+
+
+def test_two_labellers_tell_what_a_judge_could_reach():
+    """People do not agree with each other either."""
+    people = pool()
+    second = {PairKey(*pair): min(grade + 1, 3) for pair, grade in people.items()}
+    human = Labels(
+        "people",
+        {"ann": {PairKey(*pair): grade for pair, grade in people.items()}, "bob": second},
+        frozenset(),
+        {},
+        {},
+    )
+
+    report = report_agreement(human, [labels("judge", people)])
+
+    assert report.labellers == ("ann", "bob")
+    assert report.people is not None
+    assert report.people.agreement.graders[0].figures["kappa"].value < 1
+
+
+def test_judges_of_other_pairs_are_refused():
+    """Ids that go by other names would give a table of nothing."""
+    with pytest.raises(DataError, match="judge: graded none of the 240 pairs"):
+        report_agreement(labels("people", pool()), [labels("judge", {("x", "y"): 1})])

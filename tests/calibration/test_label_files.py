@@ -1,0 +1,102 @@
+"""Labels out of files of any usual shape."""
+
+import pytest
+
+from ragforge.calibration.label_files import (
+    CONTRADICTED,
+    NO_GRADE,
+    NOT_WHOLE,
+    OUTSIDE,
+    PairKey,
+    read_labels,
+)
+from ragforge.errors import DataError
+
+PAIRS = {PairKey("q1", "d1"): 3, PairKey("q1", "d2"): 0, PairKey("q2", "d1"): 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("labels.trec", "q1 0 d1 3\nq1 0 d2 0\nq2 0 d1 2\n"),
+        ("labels.csv", "query_id,chunk_id,grade\nq1,d1,3\nq1,d2,0\nq2,d1,2\n"),
+        (
+            "labels.jsonl",
+            '{"query_id": "q1", "chunk_id": "d1", "grade": 3}\n'
+            '{"query_id": "q1", "chunk_id": "d2", "grade": 0}\n'
+            '{"query_id": "q2", "chunk_id": "d1", "grade": 2}\n',
+        ),
+    ],
+)
+def test_labels_are_read_from_any_usual_file(tmp_path, name, text):
+    """Nobody converts labels before they see a number."""
+    path = tmp_path / name
+    path.write_text(text)
+
+    found = read_labels(path, 4)
+
+    assert found.grades() == PAIRS
+    assert found.name == "labels"
+
+
+def test_grades_outside_of_the_scale_are_left_out_and_counted(tmp_path):
+    """Junk of -2 or a fifth grade would be another scale's."""
+    path = tmp_path / "labels.trec"
+    path.write_text("q1 0 d1 3\nq1 0 d2 -2\nq1 0 d3 4\nq1 0 d4 1.5\n")
+
+    found = read_labels(path, 4)
+
+    assert found.grades() == {PairKey("q1", "d1"): 3}
+    assert found.skipped == {OUTSIDE: 2, NOT_WHOLE: 1}
+    assert found.examples[OUTSIDE].endswith("labels.trec:2: '-2'")
+
+
+def test_a_pair_graded_twice_and_differently_has_no_grade(tmp_path):
+    """Which of the two is meant is not known."""
+    path = tmp_path / "labels.trec"
+    path.write_text("q1 0 d1 3\nq1 0 d1 1\nq1 0 d2 2\nq1 0 d2 2\n")
+
+    found = read_labels(path, 4)
+
+    assert found.grades() == {PairKey("q1", "d2"): 2}
+    assert found.skipped == {CONTRADICTED: 1}
+
+
+def test_several_labellers_give_the_middle_grade(tmp_path):
+    """Two people who differ by one meet at the stricter grade."""
+    path = tmp_path / "labels.csv"
+    path.write_text("query_id,chunk_id,grade,labeller\nq1,d1,3,ann\nq1,d1,2,bob\nq1,d2,1,ann\n")
+
+    found = read_labels(path, 4)
+
+    assert sorted(found.by_labeller) == ["ann", "bob"]
+    assert found.grades() == {PairKey("q1", "d1"): 2, PairKey("q1", "d2"): 1}
+
+
+def test_a_row_without_a_grade_is_a_failure_and_no_grade(tmp_path):
+    """A judge that gave no grade has not said 0."""
+    path = tmp_path / "judge.csv"
+    path.write_text("query_id,chunk_id,grade\nq1,d1,\nq1,d2,2\n")
+
+    found = read_labels(path, 4)
+
+    assert found.failed == {PairKey("q1", "d1")}
+    assert found.skipped == {NO_GRADE: 1}
+
+
+def test_a_file_without_a_usable_grade_is_refused(tmp_path):
+    """An empty table would look like an answer."""
+    path = tmp_path / "labels.trec"
+    path.write_text("q1 0 d1 9\n")
+
+    with pytest.raises(DataError, match="no grade from 0 to 3: grade outside of the scale"):
+        read_labels(path, 4)
+
+
+def test_a_line_of_another_width_is_refused(tmp_path):
+    """A run file is no file of labels."""
+    path = tmp_path / "labels.trec"
+    path.write_text("q1 0 d1 3\nq1 Q0 d1 1 0.5 tag\n")
+
+    with pytest.raises(DataError, match=r"labels.trec:2: expected 4 columns"):
+        read_labels(path, 4)

@@ -1,0 +1,77 @@
+"""`ragforge calibrate report`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ragforge.cli import main
+
+
+@pytest.fixture
+def files(tmp_path):
+    """People's labels and those of thirty judges."""
+    generator = np.random.default_rng(3)
+    human, judges = [], [[] for _ in range(30)]
+    for query in range(15):
+        for text in range(12):
+            grade = int(generator.choice(4, p=(0.5, 0.2, 0.2, 0.1)))
+            human.append(f"q{query} 0 d{text} {grade}\n")
+            for noise, judge in enumerate(judges):
+                judged = round(np.clip(grade + generator.normal(0, 0.1 * noise), 0, 3))
+                judge.append(f"q{query} 0 d{text} {judged}\n")
+    (tmp_path / "people.trec").write_text("".join(human) + "q1 0 junk -2\n")
+    for noise, judge in enumerate(judges):
+        (tmp_path / f"judge{noise}.trec").write_text("".join(judge))
+    return tmp_path
+
+
+def test_thirty_judges_give_one_table(files, capsys):
+    """Which judge to take is asked of all of them at once."""
+    judges = sorted(str(path) for path in files.glob("judge*.trec"))
+
+    code = main(
+        ["calibrate", "report", "--human", str(files / "people.trec"), "--judge", *judges, "--json"]
+    )
+
+    output = capsys.readouterr()
+    found = json.loads(output.out)["judges"]
+    assert code == 0
+    assert len(found) == 30
+    assert found["judge0"]["kappa"] == 1.0
+    assert found["judge0"]["quadratic_kappa"] > found["judge29"]["quadratic_kappa"]
+    low, high = found["judge9"]["intervals"]["alpha"]
+    assert low < found["judge9"]["alpha"] < high
+    assert "people: 1 row left out: grade outside of the scale" in output.err
+
+
+def test_the_table_has_a_row_for_each_judge_and_each_of_peoples_grades(files, capsys):
+    """One number hides where a judge errs."""
+    main(
+        [
+            "calibrate",
+            "report",
+            "--human",
+            str(files / "people.trec"),
+            "--judge",
+            str(files / "judge5.trec"),
+            "--by-query",
+        ]
+    )
+
+    shown = capsys.readouterr().out
+    assert "quadratic kappa" in shown
+    assert "people gave" in shown
+    assert "judge5, queries with the largest bias" in shown
+
+
+def test_a_file_named_twice_is_refused(files, capsys):
+    """Two rows of one judge would look like two judges."""
+    name = str(files / "judge1.trec")
+
+    code = main(
+        ["calibrate", "report", "--human", str(files / "people.trec"), "--judge", name, name]
+    )
+
+    assert code == 2
+    assert "comes twice" in capsys.readouterr().err
