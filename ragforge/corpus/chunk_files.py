@@ -13,7 +13,7 @@ from typing import Final
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.chunking import MIN_CHARS, text_sha256
-from ragforge.corpus.documents import Document, read_documents
+from ragforge.corpus.documents import MARKUP_READ, Document, read_documents
 from ragforge.corpus.user_chunkers import BUILT_IN, Chunker, chunker_version, make_chunker
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
@@ -36,7 +36,7 @@ def describe_chunking(settings: ChunkSettings) -> str:
         UsageError: There is no such chunker.
     """
     size = f", max_chars {settings.max_chars}" if settings.chunker == BUILT_IN else ""
-    return f"{settings.chunker} {chunker_version(settings.chunker)}{size}"
+    return f"{settings.chunker} {chunker_version(settings.chunker)}{size}{MARKUP_READ}"
 
 
 def configured_chunker(settings: ChunkSettings) -> Chunker:

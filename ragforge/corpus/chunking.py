@@ -29,7 +29,7 @@ _VISIBLE = re.compile(r"[^\W_]")
 _TITLE_PARTS = re.compile(r"(?<!\s)\s+[-–—|·»:]\s+")  # noqa: RUF001  # dashes as page titles have them
 _BARE = {"heading", "mark"}
 _TAIL_CHARS = 200
-CHUNKING_VERSION = 2
+CHUNKING_VERSION = 1
 """Goes up when the same document gives other chunks."""
 MAX_CHARS = 2000
 MIN_CHARS = 200

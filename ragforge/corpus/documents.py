@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ragforge.corpus.formats import FORMATS, ExtractedText, Format
 from ragforge.corpus.seen_text import SeenText
@@ -11,6 +12,9 @@ from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_read
 from ragforge.errors import DataError
 from ragforge.files.text import normalize, read_text
 
+MARKUP_READ: Final = ", markup read"
+"""Ends the description of how documents are cut; sets that lack it hold texts as files have them.
+"""
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85]")
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
 _TITLE_WITHIN = 20_000
@@ -186,14 +190,14 @@ def _exported(source: FileSource) -> Iterator[Document]:
 def _plain(doc_id: str, title: str, text: str, form: Format) -> Document:
     text = normalise(text)
     title = normalise(title) or _stated_title(text, form)
-    seen = _seen(doc_id, text, form)
+    seen = read_plain(text, form, doc_id)
     title = title or _title(seen.text[:_TITLE_WITHIN], form)
     if not seen.places:
         return Document(doc_id, title, text, form)
     return Document(doc_id, title, seen.text, form, seen, text)
 
 
-def _seen(doc_id: str, text: str, form: Format) -> SeenText:
+def read_plain(text: str, form: Format, doc_id: str) -> SeenText:
     """Return what a reader sees of a file of text."""
     if form == "markdown":
         from ragforge.corpus.markdown_reading import read_markdown

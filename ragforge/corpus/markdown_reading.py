@@ -431,8 +431,8 @@ class _Reader:
         line = text[start:end]
         if autodoc := _AUTODOC.match(line):
             self._next_options = _BLOCK_OPTION
-            module = (start + autodoc.start("name"), start + autodoc.end("name"))
-            return self._shown(start, end, module)
+            shown = start + autodoc.start("name"), start + autodoc.end("name")
+            return self._shown(start, end, shown)
         found = _COLONS.match(line)
         if found is None:
             return False

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ragforge.corpus.rereading import quote_as_read
 from ragforge.files.text import is_normalized, normalize
 from ragforge.records import Chunk, Evidence
 
@@ -105,21 +106,22 @@ class Page:
     def holding(self, quote: str) -> list[Chunk]:
         """Return the chunks that hold a quote; see `ChunkIndex.holding`."""
         found: set[int] = set()
-        for location in self._folded.locations(quote):
+        for spot in self._spots(quote):
+            location = self.original(spot)
             found |= {at for at in self._near(location) if _holds(self._places[at], location)}
         return [self._chunks[at] for at in sorted(found)]
 
     def has(self, quote: str) -> bool:
         """Whether a quote stands here; a blank one does not."""
-        return next(self._folded.folded_locations(quote), None) is not None
+        return next(self._spots(quote), None) is not None
 
     def folded_locations(self, quote: str) -> list[Location]:
         """Return all places of a quote in the folded text, from its beginning on."""
-        return list(self._folded.folded_locations(quote))
+        return list(self._spots(quote))
 
     def places(self, quote: str) -> list[Placement]:
         """Return all places of a quote, from the beginning on, without overlaps."""
-        return [self.placement(spot) for spot in self._folded.folded_locations(quote)]
+        return [self.placement(spot) for spot in self._spots(quote)]
 
     def place(self, evidence: Evidence) -> Placement | None:
         """Return where a quote stands, as `ChunkIndex.place` does."""
@@ -135,7 +137,17 @@ class Page:
             around = common_prefix_length(placed.before[::-1], evidence.prefix[::-1])
             return at_home, around + common_prefix_length(placed.after, evidence.suffix)
 
-        return max(self._folded.folded_locations(evidence.quote), key=likeness, default=None)
+        return max(self._spots(evidence.quote), key=likeness, default=None)
+
+    def _spots(self, quote: str) -> Iterator[Location]:
+        """Yield the places of a quote in the folded text; with its markup, or as it is read."""
+        found = False
+        for spot in self._folded.folded_locations(quote):
+            found = True
+            yield spot
+        if not found and self._chunks:
+            read = quote_as_read(quote, self._chunks[0].doc_id)
+            yield from self._folded.folded_locations(read) if read != quote else ()
 
     def surroundings(self, spot: Location, chars: int) -> Surroundings:
         """Return up to so many characters around a place in the folded text."""

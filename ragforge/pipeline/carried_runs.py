@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ragforge.corpus.file_texts import file_texts
+from ragforge.corpus.rereading import reader_of
 from ragforge.corpus.text_locations import MOST_PLACES, TextLocator
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
@@ -31,6 +32,7 @@ class ChunkChange:
         now: Yields all of now.
         digest: Of the file of these.
         doc_id_now: Returns the id that a document of before has now; its own where it is gone.
+        cutting: How documents are cut now; "" where that is not known.
     """
 
     before: Callable[[], Iterable[Chunk]]
@@ -38,6 +40,7 @@ class ChunkChange:
     now: Callable[[], Iterable[Chunk]]
     digest: str
     doc_id_now: Callable[[str], str]
+    cutting: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,8 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
         chunk_id for name in systems for item in target.answers(name) for chunk_id in item.chunk_ids
     }
     gone = _gone(cited, change)
-    sought = {chunk.chunk_id: _of_chunk(chunk, change) for chunk in gone}
+    read = reader_of(source.manifest.cutting, change.cutting)
+    sought = {chunk.chunk_id: _of_chunk(read(chunk), change) for chunk in gone}
     sought |= {
         text.chunk_id: _of_text(text, change)
         for text in source.retrieved_texts()

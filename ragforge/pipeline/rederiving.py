@@ -6,6 +6,7 @@ from functools import partial
 
 from ragforge.corpus.chunk_files import CUT_BY, renames
 from ragforge.corpus.quote_locations import ChunkIndex
+from ragforge.corpus.rereading import reader_of
 from ragforge.errors import UsageError
 from ragforge.files.record_files import read_records
 from ragforge.files.set.dataset import Dataset
@@ -191,7 +192,9 @@ def chunk_change(dataset: Dataset, prepared: Prepared, renamed: Mapping[str, str
     def now() -> Iterable[Chunk]:
         return read_records(prepared.path, Chunk)
 
-    return ChunkChange(dataset.chunks, now, now, prepared.digest, partial(_doc_id_now, renamed))
+    return ChunkChange(
+        dataset.chunks, now, now, prepared.digest, partial(_doc_id_now, renamed), prepared.cutting
+    )
 
 
 class _NewChunkIds:
@@ -201,8 +204,9 @@ class _NewChunkIds:
         graded = {judgment.chunk_id for judgment in dataset.each_judgment()}
         texts = {without_place(chunk_id) for chunk_id in graded if is_text_id(chunk_id)}
         graded |= {entry.chunk_id for entry in dataset.pool()}
+        read = reader_of(dataset.manifest.cutting, prepared.cutting)
         self._old = {
-            chunk.chunk_id: (_doc_id_now(renamed, chunk.doc_id), text_id(chunk.text))
+            chunk.chunk_id: (_doc_id_now(renamed, chunk.doc_id), text_id(read(chunk).text))
             for chunk in dataset.chunks()
             if chunk.chunk_id in graded
         }

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from ragforge.corpus.chunking import fits_id
 from ragforge.corpus.quote_locations import ChunkIndex
+from ragforge.corpus.rereading import quote_as_read
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.baseline import values_in, values_path
@@ -89,7 +90,8 @@ def _lacks_quote(judgment: Judgment, chunk: Chunk | None) -> bool:
     """Whether the quote of a judgment does not stand in its chunk as a judge sees that."""
     if chunk is None or not judgment.evidence.strip():
         return False
-    return locate_shown(judgment.evidence, chunk.text) is None
+    quotes = (judgment.evidence, quote_as_read(judgment.evidence, chunk.doc_id))
+    return all(locate_shown(quote, chunk.text) is None for quote in quotes)
 
 
 def _running_over(

@@ -32,6 +32,7 @@ def carry_runs_along(staged: Dataset, parent: Dataset, diff: CorpusDiff) -> tupl
         now=staged.chunks,
         digest=corpus_digest(staged),
         doc_id_now=partial(doc_id_now, diff),
+        cutting=diff.cutting,
     )
     carried = carry_runs(staged, parent, change)
     _carry_grades(staged, parent, carried.texts)

@@ -34,7 +34,7 @@ from ragforge.refresh.coverage import fill_coverage, plan_coverage
 from ragforge.refresh.delta_pools import DeltaPools, judge_new_chunks, without_judge
 from ragforge.refresh.grades.carrying import carry_judgments, count_grades
 from ragforge.refresh.grades.labelled_documents import update_labelled
-from ragforge.refresh.grades.moved_chunks import with_sources
+from ragforge.refresh.grades.moved_chunks import new_to_readers, with_sources
 from ragforge.refresh.queries.decisions import QueryHistory, query_history
 from ragforge.refresh.queries.passages import CorpusNow
 from ragforge.refresh.queries.rechecking import Recheckers
@@ -228,8 +228,8 @@ class Version:
         return self._survey
 
     def new_chunks(self) -> frozenset[str]:
-        """Return the ids of the chunks that the version before did not have."""
-        return frozenset(chunk.chunk_id for chunk in self.diff.added())
+        """Return the ids of the chunks that readers of the version before did not have."""
+        return new_to_readers(self.diff)
 
     @property
     def judges_pools(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from ragforge.config import RefreshSettings, Settings
-from ragforge.corpus.chunking import text_sha256
+from ragforge.corpus.rereading import seen_sha256
 from ragforge.errors import ChurnError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.array_files import Array
@@ -64,7 +64,7 @@ def check_churn(diff: CorpusDiff, settings: RefreshSettings) -> None:
 def chunks_lost(diff: CorpusDiff) -> int:
     """Return how many chunks of the version before have a text that no chunk has now.
 
-    Blanks do not count. All chunks are read.
+    What counts is what a reader sees, without blanks. All chunks are read.
     """
     gone = _texts(diff.removed())
     now = np.unique(_texts(chunk for _, chunk in each_chunk(diff.chunks_path)))
@@ -73,7 +73,7 @@ def chunks_lost(diff: CorpusDiff) -> int:
 
 def _texts(chunks: Iterable[Chunk]) -> Array:
     """Return 8 bytes of the digest of each text; an accident among millions would not matter."""
-    return np.fromiter((int(text_sha256(chunk.text)[:_HEX], 16) for chunk in chunks), np.uint64)
+    return np.fromiter((int(seen_sha256(chunk)[:_HEX], 16) for chunk in chunks), np.uint64)
 
 
 def check_version(

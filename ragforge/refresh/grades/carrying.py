@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Literal
 
-from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.quote_locations import ChunkIndex, fold
+from ragforge.corpus.rereading import seen_sha256
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import key_of, pair_and_judge, pair_of
 from ragforge.pipeline.graded_quotes import (
@@ -318,7 +318,7 @@ def peoples_grades(
 def _gone(lost: Sequence[Judgment], diff: CorpusDiff) -> Iterator[DormantGrade]:
     wanted = {judgment.chunk_id for judgment in lost if _is_of_chunk(judgment)}
     chunks = {
-        chunk.chunk_id: (doc_id_now(diff, chunk.doc_id), text_sha256(chunk.text))
+        chunk.chunk_id: (doc_id_now(diff, chunk.doc_id), seen_sha256(chunk))
         for chunk in (diff.removed() if wanted else ())
         if chunk.chunk_id in wanted
     }

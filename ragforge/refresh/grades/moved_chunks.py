@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragforge.corpus.chunking import text_sha256
+from ragforge.corpus.rereading import seen_sha256
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import MovedChunk, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
@@ -31,14 +32,14 @@ def find_moved(diff: CorpusDiff, wanted: Collection[str]) -> MovedChunks:
     """Return which of some chunks are gone, and where their texts stand now.
 
     A text is looked for among the new chunks of its document, by whatever id that goes now; where
-    it is not there, among all new chunks. Blanks are folded.
+    it is not there, among all new chunks. A text is what a reader sees, with blanks folded.
 
     Args:
         diff: What changed. The chunks are read as streams; only digests of those wanted are held.
         wanted: Ids of chunks of the version before.
     """
     gone = {
-        chunk.chunk_id: (doc_id_now(diff, chunk.doc_id), text_sha256(chunk.text))
+        chunk.chunk_id: (doc_id_now(diff, chunk.doc_id), seen_sha256(chunk))
         for chunk in diff.removed()
         if chunk.chunk_id in wanted
     }
@@ -60,8 +61,8 @@ def new_places(
     digests = {digest for _, digest in texts}
     added: dict[str, dict[str, list[str]]] = {}
     for chunk in diff.added() if digests else ():
-        digest = text_sha256(chunk.text)
-        if digest in digests:
+        # A grade that waits since markup was no matter has the digest of the text with it.
+        for digest in digests & {seen_sha256(chunk), text_sha256(chunk.text)}:
             added.setdefault(digest, {}).setdefault(chunk.doc_id, []).append(chunk.chunk_id)
     by_pair: dict[tuple[str, str], tuple[str, ...]] = {}
     for doc_id, digest in texts:
@@ -70,6 +71,19 @@ def new_places(
         if here:
             by_pair[doc_id, digest] = tuple(sorted(here))
     return by_pair
+
+
+def new_to_readers(diff: CorpusDiff) -> frozenset[str]:
+    """Return the ids of new chunks that no chunk of their document and titles read like before."""
+    before = {
+        (doc_id_now(diff, chunk.doc_id), chunk.heading_path, seen_sha256(chunk))
+        for chunk in diff.removed()
+    }
+    return frozenset(
+        chunk.chunk_id
+        for chunk in diff.added()
+        if (chunk.doc_id, chunk.heading_path, seen_sha256(chunk)) not in before
+    )
 
 
 def moved_since(

@@ -16,6 +16,7 @@ from ragforge.corpus.quote_locations import (
     evidence_at,
     fold,
 )
+from ragforge.corpus.rereading import reader_of
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import DocumentLines, each_chunk
 from ragforge.records import Cause, Chunk, Evidence, Query
@@ -231,13 +232,14 @@ def _look(
     located_quotes: dict[tuple[int, int], LocatedQuote] = {}
     lost: list[tuple[_Sought, LostQuote]] = []
     now_ids = {one.document_now for quotes in sought.values() for one in quotes}
+    read = reader_of(parent.manifest.cutting, diff.cutting)
     with (
         DocumentLines(parent.chunks_path, sought) as before,
         DocumentLines(diff.chunks_path, now_ids) as now,
     ):
         for doc_id in sorted(sought):
             was, now_page = (
-                Page(before.chunks_of(doc_id)),
+                Page([*map(read, before.chunks_of(doc_id))]),
                 Page(now.chunks_of(sought[doc_id][0].document_now)),
             )
             for one, found in _on_page(sought[doc_id], was, now_page, settings):

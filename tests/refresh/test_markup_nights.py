@@ -1,0 +1,88 @@
+"""Nights on which a site changes its markup, and nothing that a reader sees."""
+
+import re
+
+import pytest
+from nights import SIX, make_night
+from refresh.two_versions import diff_of, id_of
+
+from ragforge.corpus.quote_locations import Page
+from ragforge.corpus.rereading import as_read
+from ragforge.mock.serving import serving
+from ragforge.records import Chunk
+from ragforge.refresh.grades.moved_chunks import find_moved, new_to_readers
+from ragforge.refresh.version_checks import chunks_lost
+
+BEFORE = "## Fees { #fees }\n\nSee the [price list](https://x.org/a): the fee is **ten** percent."
+NOW = "## Fees\n\nSee the price list: the fee is ten percent."
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory):
+    """A set of a model, whose pools were judged."""
+    with serving() as served:
+        yield make_night(tmp_path_factory.mktemp("markup") / "night", served.url, *SIX)
+
+
+def with_anchors(text):
+    """Give each heading an anchor."""
+    return re.sub(r"^(#+ .*)$", r"\1 { #anchor }", text, flags=re.MULTILINE)
+
+
+def test_anchors_on_all_headings_cost_no_call(night):
+    """A reader sees what was there: nothing is judged, checked or lost, and the night publishes."""
+    before = {path.name: path.read_text("utf-8") for path in night.docs.iterdir()}
+    asked = night.queries
+    for name in before:
+        night.edit(name, with_anchors)
+
+    told = night.json()
+
+    assert told["status"] == "published"
+    assert set(told["calls"].values()) == {0}
+    assert (told["judgments"]["judged"], told["judgments"]["dropped"]) == (0, 0)
+    assert (told["documents"]["chunks_added"], told["documents"]["chunks_removed"]) == (0, 0)
+    assert set(told["items"]) <= {"kept", "remapped"}
+    for query_id, query in night.queries.items():
+        for item, old in zip(query.evidence, asked[query_id].evidence, strict=True):
+            text = (night.docs / item.doc_id).read_text("utf-8")
+            assert text[item.start : item.end] == item.quote == old.quote
+
+
+def test_chunk_that_was_cut_with_its_markup_is_the_same(tmp_path):
+    """Sets made before markup was read keep their grades."""
+    diff = diff_of({"a.md": (BEFORE, "Old.")}, {"a.md": (NOW, "New.")}, tmp_path)
+
+    assert find_moved(diff, {id_of("a.md", BEFORE)}).now == {
+        id_of("a.md", BEFORE): (id_of("a.md", NOW),)
+    }
+    assert new_to_readers(diff) == {id_of("a.md", "New.")}
+    assert chunks_lost(diff) == 1
+
+
+def test_markup_of_another_format_is_text(tmp_path):
+    """In plain text, a star is a star."""
+    diff = diff_of({"a.txt": (BEFORE,)}, {"a.txt": (NOW,)}, tmp_path)
+
+    assert new_to_readers(diff) == {id_of("a.txt", NOW)}
+
+
+def test_quote_with_its_markup_is_found_as_it_is_read():
+    """Evidence of such a set, or of a person who copied the source, stands where it stood."""
+    page = Page([Chunk(chunk_id="c", doc_id="a.md", text=NOW, start=0, end=len(NOW))])
+
+    [place] = page.places("See the [price list](https://x.org/a): the fee is **ten** percent.")
+
+    assert place.text == "See the price list: the fee is ten percent."
+
+
+def test_chunk_is_read_at_its_place():
+    """Offsets of an older set lead into the file as well."""
+    chunk = Chunk(chunk_id="c", doc_id="a.md", text=BEFORE, start=7, end=7 + len(BEFORE))
+
+    read = as_read(chunk)
+
+    assert read.text == NOW
+    assert (read.start, read.end) == (7, 7 + len(BEFORE))
+    assert BEFORE[read.offset(NOW.index("ten")) - 7 :].startswith("ten**")
+    assert as_read(read) == read
