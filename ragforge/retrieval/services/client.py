@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 from pydantic import JsonValue
 
-from ragforge.config import ServiceSettings
+from ragforge.config import ServiceSettings, SystemService
 from ragforge.errors import CallError, ConfigError, EndpointError, UsageError
 from ragforge.http_service import (
     HttpClient,
@@ -29,6 +29,7 @@ from ragforge.http_service import (
 )
 from ragforge.masking import SecretValues
 from ragforge.plugins import in_thread
+from ragforge.retrieval.object_fields import Note, ignore_note
 from ragforge.retrieval.services.dialects import ServicePlan
 from ragforge.retrieval.services.paths import ReplyPath
 from ragforge.retrieval.services.templates import (
@@ -129,6 +130,7 @@ class ServiceClient:
         plan: Its dialect with what the settings change, see `plan_of`.
         timeout_s: Of one request, where the settings do not say.
         environment: Variables; those of the process where None.
+        note: Told once that the service is waited for.
         sleep: Waits for so many seconds.
 
     Raises:
@@ -145,9 +147,13 @@ class ServiceClient:
         *,
         timeout_s: float,
         environment: Mapping[str, str] | None = None,
+        note: Note = ignore_note,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.where = where
+        self._note = note
+        self._has_waited = False
+        self._was_reached = False
         self._service = service
         self._template = _template(where, service, plan)
         self._variables, self.secrets = _environment(
@@ -183,7 +189,8 @@ class ServiceClient:
 
         Raises:
             CallError: There was none.
-            EndpointError: The credentials are not taken: every query would fail alike.
+            EndpointError: The credentials are not taken, or no attempt ever reached the service:
+                every query would fail alike.
         """
         refused, attempt = "", 1
         while True:
@@ -193,10 +200,12 @@ class ServiceClient:
                     answered = await self._sent(values, token)
             except NoReplyError as error:
                 if attempt == self._service.max_attempts:
+                    self._refuse_unreachable(error)
                     raise
                 await self._wait(attempt, None, str(error))
                 attempt += 1
                 continue
+            self._was_reached = True
             on_exchange(answered.exchange)
             status = answered.reply.status
             if status == _UNAUTHORIZED and token and not refused:
@@ -326,8 +335,22 @@ class ServiceClient:
                 f"{self._told(why)}; it asks to wait {wait_s:g} s, and max_wait_s is "
                 f"{self._service.max_wait_s:g}",
             )
+        if not self._has_waited:
+            self._has_waited = True
+            self._note(f"{self._told(why)[:_SHOWN]}; waiting {wait_s:g} s (said once)")
         self._pace.hold(wait_s)
         await self._sleep(wait_s)
+
+    def _refuse_unreachable(self, error: NoReplyError) -> None:
+        """End the run where the service was never there.
+
+        Raises:
+            EndpointError: It never was.
+        """
+        if not self._was_reached:
+            raise EndpointError(
+                f"{error}; {self._service.max_attempts} attempts did not reach it"
+            ) from error
 
     def _refuse_status(self, reply: Reply, exchange: Exchange) -> None:
         status = reply.status
@@ -405,7 +428,7 @@ def _template(where: str, service: ServiceSettings, plan: ServicePlan) -> _Templ
     template = _Template(
         url=_completed(service.url, plan.address),
         method=service.method or ("GET" if body is None else "POST"),
-        headers=_merged(_own_headers(body), plan.headers),
+        headers=_merged(_own_headers(service, body), plan.headers),
         params=plan.params,
         body=body,
     )
@@ -434,9 +457,10 @@ def _merged(
     return {**{name: value for name, value in first.items() if name.lower() not in taken}, **others}
 
 
-def _own_headers(body: JsonValue) -> dict[str, JsonValue]:
+def _own_headers(service: ServiceSettings, body: JsonValue) -> dict[str, JsonValue]:
+    streams = ", text/event-stream" if isinstance(service, SystemService) else ""
     headers: dict[str, JsonValue] = {
-        "Accept": "application/json, text/event-stream",
+        "Accept": f"application/json{streams}",
         "User-Agent": "ragforge",
     }
     return headers if body is None else {"Content-Type": "application/json", **headers}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import JsonValue
 
@@ -52,6 +52,11 @@ class Result:
         return (self.id, self.text, self.document) if self.id or self.text else repr(self.item)
 
 
+def is_same_query(one: str, other: str) -> bool:
+    """Whether a query is repeated, be it with other blanks or letters of another case."""
+    return fold_blanks(one).casefold() == fold_blanks(other).casefold()
+
+
 def pass_over(_: Exchange) -> None:
     """Do nothing."""
 
@@ -88,11 +93,12 @@ class ServiceRetriever:
         where = f"retrievers.{name}"
         _require_collection(where, service)
         plan = plan_of(service)
-        self.client = client or ServiceClient(where, service, plan, timeout_s=timeout_s)
+        self.client = client or ServiceClient(where, service, plan, timeout_s=timeout_s, note=note)
         self._service = service
         self._paths = _Paths.of(where, plan)
         self._embedder = embedder
         self._is_paged = bool(self.client.holes & _PAGING)
+        _require_paging(where, service, self.client.holes)
         if "vector" in self.client.holes and embedder is None:
             raise ConfigError(
                 f"{where}: asks with the {{vector}} of the query, and no embedding model is set; "
@@ -172,8 +178,8 @@ class ServiceRetriever:
         if not self._is_paged or not results:
             return False
         if "cursor" in self.client.holes:
-            cursor = self._paths.cursor.scalar(value)
-            values["cursor"] = cursor
+            cursor = self._paths.cursor.find(value)
+            values["cursor"] = cast("JsonValue", cursor)  # It is of the reply's JSON.
             return bool(cursor)
         # Engines give as many as they are asked for; other services may have a cap.
         may_be_capped = self._service.dialect == "ragforge" and self._service.page_size is None
@@ -190,11 +196,12 @@ class ServiceRetriever:
 
     def _refuse_other_query(self, value: object, query: str) -> None:
         told = self._paths.echo.find(value)
-        if isinstance(told, str) and fold_blanks(told) != fold_blanks(query):
+        if isinstance(told, str) and not is_same_query(told, query):
             raise CallError(
                 "invalid",
                 f"{self.client.where}: the reply is for another query: {told[:80]!r} where "
-                f"{query[:80]!r} was asked",
+                f"{query[:80]!r} was asked; where it repeats queries in other words, echo = 'none' "
+                "lets it",
             )
 
 
@@ -313,6 +320,23 @@ def _require_told(results: Sequence[Result], paths: _Paths, exchange: Exchange) 
             f"{tried}: match nothing in any of {len(results):,} results; `ragforge probe "
             f"{paths.where.partition('.')[2]} QUERY` looks for paths",
             exchange.start,
+        )
+
+
+def _require_paging(where: str, service: RetrieverService, holes: set[str]) -> None:
+    """Refuse halves of a paging, which would leave a ranking at its first page.
+
+    Raises:
+        ConfigError: Something is missing.
+    """
+    if service.page_size is not None and not holes & _PAGING:
+        raise ConfigError(
+            f"{where}.page_size: expected {{offset}}, {{page}} or {{cursor}} in the request, which "
+            "asks for the next page"
+        )
+    if ("cursor" in holes) != bool(service.cursor):
+        raise ConfigError(
+            f"{where}.cursor: goes with {{cursor}} in the request; one of the two is missing"
         )
 
 

@@ -83,7 +83,11 @@ def read_body(body: JsonValue, where: str) -> JsonValue:
 def fill(
     template: JsonValue, values: Mapping[str, JsonValue], variables: Mapping[str, str]
 ) -> JsonValue:
-    """Return a template with its holes filled; what has no value becomes null, or "" in a text."""
+    """Return a template with its holes filled.
+
+    What has no value, such as the cursor of the first page, is "" in a text, and left out of a
+    table where it is all of a field.
+    """
     match template:
         case str():
             whole = _MARK.fullmatch(template)
@@ -91,7 +95,12 @@ def fill(
                 return values.get(whole[2])
             return fill_text(template, values, variables)
         case dict():
-            return {key: fill(item, values, variables) for key, item in template.items()}
+            filled = {key: fill(item, values, variables) for key, item in template.items()}
+            return {
+                key: value
+                for key, value in filled.items()
+                if value is not None or template[key] is None
+            }
         case list():
             return [fill(item, values, variables) for item in template]
     return template

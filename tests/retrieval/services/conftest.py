@@ -26,9 +26,15 @@ def client_of(waits):
     async def sleep(seconds):
         waits.append(round(seconds, 3))
 
-    def make(where, service, environment):
+    def make(where, service, environment, notes=None):
         return ServiceClient(
-            where, service, plan_of(service), timeout_s=10, environment=environment, sleep=sleep
+            where,
+            service,
+            plan_of(service),
+            timeout_s=10,
+            environment=environment,
+            note=(notes if notes is not None else []).append,
+            sleep=sleep,
         )
 
     return make

@@ -5,9 +5,11 @@ import time
 from email.utils import formatdate
 
 import pytest
-from scripted_service import Answer
+from scripted_service import Answer, running_scripted_service
 
+from ragforge.config import RetrieverService
 from ragforge.errors import CallError, EndpointError
+from ragforge.retrieval.services.retriever import ServiceRetriever
 
 from .conftest import TOKEN
 
@@ -115,10 +117,17 @@ def test_the_results_of_another_query_are_refused(scripted, retriever, failure):
 
 def test_where_the_reply_repeats_the_query_can_be_said(scripted, retriever, failure, ids):
     """Services tell it in many places, and with other blanks."""
-    scripted.answer = Answer({"request": {"q": " Why? "}, "hits": ["a"]})
+    scripted.answer = Answer({"request": {"q": " why? "}, "hits": ["a"]})
 
     assert ids(retriever(echo="request.q"), "Why?") == ["a"]
     assert "for another query" in str(failure(retriever(echo="request.q"), "When?"))
+
+
+def test_a_service_that_rewrites_queries_can_be_let(scripted, retriever, ids):
+    """It repeats what it made of the question."""
+    scripted.answer = Answer({"query": "reason for returns", "hits": ["a"]})
+
+    assert ids(retriever(echo="none"), "Why?") == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -158,8 +167,36 @@ def test_a_service_that_is_not_there_is_tried_again(client_of, retriever, failur
 
     error = failure(retriever(url=f"http://127.0.0.1:{port}/x"))
 
+    assert isinstance(error, EndpointError)
     assert "no reply" in str(error)
+    assert "3 attempts did not reach it" in str(error)
     assert {1.0, 2.0} <= set(waits)
+
+
+def test_a_service_that_goes_away_fails_its_queries(retriever, ask, make_scripted):
+    """It was there: the next query may work, and the run goes on."""
+    with running_scripted_service() as server:
+        found = retriever(url=server.url, max_attempts=1)
+        ask(found, "q")
+
+    with pytest.raises(CallError, match="no reply"):
+        ask(found, "q")
+
+
+def test_that_it_is_waited_for_is_told_once(scripted, client_of, ask):
+    """A run that stands still looks like one that hangs."""
+    service = RetrieverService(url=scripted.url)
+    busy = Answer("slow down", 429, (("Retry-After", "7"),))
+    scripted.answers(busy, busy, Answer([]))
+    notes = []
+
+    ask(
+        ServiceRetriever("docs", service, client=client_of("retrievers.docs", service, {}, notes)),
+        "q",
+    )
+
+    [note] = notes
+    assert note == "retrievers.docs: status 429: 'slow down'; waiting 7 s (said once)"
 
 
 @pytest.mark.parametrize(

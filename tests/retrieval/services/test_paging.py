@@ -3,6 +3,8 @@
 import pytest
 from scripted_service import Answer
 
+from ragforge.errors import ConfigError
+
 ALL = [{"id": f"c{number}"} for number in range(7)]
 
 
@@ -104,3 +106,32 @@ def test_one_chunk_on_two_pages_counts_once(scripted, retriever, ids):
     )
 
     assert found == ["c0", "c1", "c2", "c3", "c4", "c5"]
+
+
+def test_a_cursor_may_be_a_list(scripted, retriever, ids):
+    """Elasticsearch goes on after the values that the last hit was sorted by."""
+    scripted.answers(
+        Answer({"hits": [{"id": "a"}, {"id": "b", "sort": [1.5, "b"]}]}),
+        Answer({"hits": [{"id": "c", "sort": [1.1, "c"]}]}),
+    )
+    body = {"q": "{query}", "search_after": "{cursor}"}
+
+    found = ids(retriever(results="hits", cursor="hits[-1].sort", body=body), "q", 3)
+
+    assert found == ["a", "b", "c"]
+    assert [seen.json.get("search_after") for seen in scripted.seen] == [None, [1.5, "b"]]
+    assert "search_after" not in scripted.seen[0].json
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"page_size": 5}, r"page_size: expected \{offset\}, \{page\} or \{cursor\}"),
+        ({"cursor": "next"}, r"cursor: goes with \{cursor\} in the request"),
+        ({"params": {"q": "{query}", "c": "{cursor}"}}, r"cursor: goes with \{cursor\}"),
+    ],
+)
+def test_half_of_a_paging_is_refused(retriever, fields, message):
+    """A ranking would silently end with its first page."""
+    with pytest.raises(ConfigError, match=message):
+        retriever(**fields)
