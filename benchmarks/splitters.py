@@ -1,8 +1,14 @@
 """How well retrieved pieces are placed in their documents: real splitters, real Markdown.
 
-Run it where langchain-text-splitters, llama-index-core, haystack-ai and chonkie are installed:
+Run it where langchain-text-splitters, llama-index-core, haystack-ai, chonkie and wordllama are
+installed, and with `--no-deps` langchain-experimental, langchain-community and langchain-classic:
 
-    python benchmarks/splitters.py DOCUMENTS_DIR [--named] [--json FILE]
+    python benchmarks/splitters.py DOCUMENTS_DIR [--named] [--altered] [--json FILE]
+
+Splitters by meaning work with the word vectors of wordllama; the tables of NLTK and tiktoken are
+those that come with llama-index-core. `--altered` takes what became of pieces instead: a summary
+added, words dropped or replaced, letters dropped or mistyped. There a place is right that has at
+least half of its letters, and of those of the piece, in common with it.
 
 A piece is placed right where it stands at the offsets that its splitter knows, or, where that tells
 none or wrong ones, at the next place of its letters behind the piece before. Offsets are held to
@@ -12,7 +18,11 @@ that it puts wrong.
 """
 
 import argparse
+import importlib.util
 import json
+import logging
+import os
+import random
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,8 +31,10 @@ from pathlib import Path
 
 from ragforge.corpus.text_locations import TextLocator
 from ragforge.records import Span
+from ragforge.retrieval.local_models import TextVectors, open_model
 
 warnings.filterwarnings("ignore")
+logging.disable(logging.WARNING)
 Piece = tuple[str, int | None]
 Splitter = Callable[[str], Iterator[Piece]]
 
@@ -45,6 +57,7 @@ class Row:
 def splitters() -> Iterator[tuple[str, Splitter]]:
     """Yield the splitters of four frameworks by name."""
     yield from _langchain()
+    yield from _langchain_more()
     yield from _llama_index()
     yield from _haystack()
     yield from _chonkie()
@@ -57,17 +70,10 @@ def _langchain() -> Iterator[tuple[str, Splitter]]:
         RecursiveCharacterTextSplitter,
     )
 
-    def documents(splitter: object) -> Splitter:
-        def split(text: str) -> Iterator[Piece]:
-            for each in splitter.create_documents([text]):  # type: ignore[attr-defined]
-                yield each.page_content, each.metadata.get("start_index")
-
-        return split
-
     for size in (200, 500, 1000):
         yield (
             f"langchain recursive {size}",
-            documents(
+            _documents(
                 RecursiveCharacterTextSplitter(
                     chunk_size=size, chunk_overlap=size // 5, add_start_index=True
                 )
@@ -75,7 +81,7 @@ def _langchain() -> Iterator[tuple[str, Splitter]]:
         )
     yield (
         "langchain markdown 500",
-        documents(MarkdownTextSplitter(chunk_size=500, chunk_overlap=50, add_start_index=True)),
+        _documents(MarkdownTextSplitter(chunk_size=500, chunk_overlap=50, add_start_index=True)),
     )
     by_header = MarkdownHeaderTextSplitter([("#", "h1"), ("##", "h2"), ("###", "h3")])
 
@@ -86,14 +92,74 @@ def _langchain() -> Iterator[tuple[str, Splitter]]:
     yield "langchain markdown headers", headers
 
 
+def _documents(splitter: object) -> Splitter:
+    def split(text: str) -> Iterator[Piece]:
+        for each in splitter.create_documents([text]):  # type: ignore[attr-defined]
+            yield each.page_content, each.metadata.get("start_index")
+
+    return split
+
+
+def _langchain_more() -> Iterator[tuple[str, Splitter]]:
+    from langchain_core.embeddings import Embeddings
+    from langchain_experimental.text_splitter import SemanticChunker
+    from langchain_text_splitters import (
+        ExperimentalMarkdownSyntaxTextSplitter,
+        NLTKTextSplitter,
+        RecursiveCharacterTextSplitter,
+        TokenTextSplitter,
+    )
+
+    class Vectors(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return _model().vectors(texts).tolist()  # type: ignore[no-any-return]
+
+        def embed_query(self, text: str) -> list[float]:
+            return self.embed_documents([text])[0]
+
+    def syntax(text: str) -> Iterator[Piece]:
+        for each in ExperimentalMarkdownSyntaxTextSplitter().split_text(text):
+            yield each.page_content, None
+
+    yield "langchain markdown syntax", syntax
+    for size in (64, 256):
+        tokens = TokenTextSplitter(
+            "cl100k_base", chunk_size=size, chunk_overlap=size // 5, add_start_index=True
+        )
+        yield f"langchain tokens {size}", _documents(tokens)
+    yield (
+        "langchain recursive, 128 tokens",
+        _documents(
+            RecursiveCharacterTextSplitter.from_tiktoken_encoder(
+                "cl100k_base", chunk_size=128, chunk_overlap=20, add_start_index=True
+            )
+        ),
+    )
+    sentences = NLTKTextSplitter(chunk_size=500, chunk_overlap=0, add_start_index=True)
+    yield "langchain NLTK sentences 500", _documents(sentences)
+    yield "langchain semantic", _documents(SemanticChunker(Vectors(), add_start_index=True))
+
+
 def _llama_index() -> Iterator[tuple[str, Splitter]]:
     from llama_index.core import Document
+    from llama_index.core.embeddings import BaseEmbedding
     from llama_index.core.node_parser import (
         MarkdownNodeParser,
+        SemanticSplitterNodeParser,
         SentenceSplitter,
         SentenceWindowNodeParser,
         TokenTextSplitter,
     )
+
+    class Vectors(BaseEmbedding):
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return _model().vectors([text])[0].tolist()  # type: ignore[no-any-return]
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return self._get_text_embedding(query)
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_text_embedding(query)
 
     def nodes(parser: object) -> Splitter:
         def split(text: str) -> Iterator[Piece]:
@@ -110,21 +176,32 @@ def _llama_index() -> Iterator[tuple[str, Splitter]]:
     yield "llama-index tokens 128", nodes(TokenTextSplitter(chunk_size=128, chunk_overlap=20))
     yield "llama-index markdown", nodes(MarkdownNodeParser())
     yield "llama-index sentence window", nodes(SentenceWindowNodeParser.from_defaults())
+    semantic = SemanticSplitterNodeParser.from_defaults(embed_model=Vectors())
+    yield "llama-index semantic", nodes(semantic)
 
 
 def _haystack() -> Iterator[tuple[str, Splitter]]:
-    from haystack import Document
+    from haystack import Document, component
     from haystack.components.preprocessors import (
         DocumentSplitter,
+        EmbeddingBasedDocumentSplitter,
         MarkdownHeaderSplitter,
         RecursiveDocumentSplitter,
     )
 
-    def split_with(component: object) -> Splitter:
-        component.warm_up()  # type: ignore[attr-defined]
+    @component
+    class Vectors:
+        @component.output_types(documents=list[Document])
+        def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+            for each in documents:
+                each.embedding = _model().vectors([each.content])[0].tolist()
+            return {"documents": documents}
+
+    def split_with(part: object) -> Splitter:
+        part.warm_up()  # type: ignore[attr-defined]
 
         def split(text: str) -> Iterator[Piece]:
-            for each in component.run(documents=[Document(content=text)])["documents"]:  # type: ignore[attr-defined]
+            for each in part.run(documents=[Document(content=text)])["documents"]:  # type: ignore[attr-defined]
                 yield each.content, each.meta.get("split_idx_start")
 
         return split
@@ -133,7 +210,11 @@ def _haystack() -> Iterator[tuple[str, Splitter]]:
         "haystack words 100",
         split_with(DocumentSplitter(split_by="word", split_length=100, split_overlap=20)),
     )
-    yield "haystack passages 2", split_with(DocumentSplitter(split_by="passage", split_length=2))
+    for by, length in (("passage", 2), ("sentence", 4), ("period", 4), ("line", 8)):
+        yield (
+            f"haystack {by}s {length}",
+            split_with(DocumentSplitter(split_by=by, split_length=length)),
+        )
     for size in (200, 500, 1000):
         yield (
             f"haystack recursive {size}",
@@ -144,10 +225,30 @@ def _haystack() -> Iterator[tuple[str, Splitter]]:
             ),
         )
     yield "haystack markdown headers", split_with(MarkdownHeaderSplitter())
+    semantic = EmbeddingBasedDocumentSplitter(document_embedder=Vectors())
+    yield "haystack semantic", split_with(semantic)
 
 
 def _chonkie() -> Iterator[tuple[str, Splitter]]:
-    from chonkie import FastChunker, RecursiveChunker, SentenceChunker, TokenChunker
+    from chonkie import (
+        FastChunker,
+        RecursiveChunker,
+        SemanticChunker,
+        SentenceChunker,
+        TokenChunker,
+    )
+    from chonkie.embeddings import BaseEmbeddings
+
+    class Vectors(BaseEmbeddings):
+        @property
+        def dimension(self) -> int:
+            return 256
+
+        def embed(self, text: str) -> object:
+            return _model().vectors([text])[0]
+
+        def get_tokenizer(self) -> object:
+            return len
 
     def chunks(chunker: object) -> Splitter:
         def split(text: str) -> Iterator[Piece]:
@@ -168,6 +269,96 @@ def _chonkie() -> Iterator[tuple[str, Splitter]]:
         )
         yield f"chonkie recursive {size}", chunks(RecursiveChunker("character", chunk_size=size))
     yield "chonkie fast 1000", chunks(FastChunker(chunk_size=1000))
+    yield "chonkie semantic 500", chunks(SemanticChunker(Vectors(), chunk_size=500))
+
+
+_OPENED: list[TextVectors] = []
+
+
+def _model() -> TextVectors:
+    if not _OPENED:
+        _OPENED.append(open_model("static"))
+    return _OPENED[0]
+
+
+def tell_where_tables_are() -> None:
+    """Let NLTK and tiktoken read what llama-index-core brings."""
+    spec = importlib.util.find_spec("llama_index.core")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent / "_static"
+    os.environ.setdefault("NLTK_DATA", str(folder / "nltk_cache"))
+    os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(folder / "tiktoken_cache"))
+
+
+_SUMMARY = (
+    "This passage belongs to the reference documentation and explains how the feature named above "
+    "behaves in practice."
+)
+_OTHERS = ("moreover", "therefore", "system", "value", "certain", "usually")
+_SHARE_OF_WORDS = 0.1
+_SHARE_OF_LETTERS = 0.02
+_LEAST_ALTERED = 150
+"""Characters of a piece from which on it is altered."""
+
+
+def alterations() -> Iterator[tuple[str, Callable[[str], str]]]:
+    """Yield what models and careless pipelines make of texts, by name."""
+    chance = random.Random(0)
+
+    def words(change: Callable[[str], str]) -> Callable[[str], str]:
+        return lambda text: " ".join(
+            change(word) if chance.uniform(0, 1) < _SHARE_OF_WORDS else word
+            for word in text.split()
+        )
+
+    def letters(change: Callable[[str], str]) -> Callable[[str], str]:
+        return lambda text: "".join(
+            change(each) if chance.uniform(0, 1) < _SHARE_OF_LETTERS else each for each in text
+        )
+
+    yield "summary in front", lambda text: f"{_SUMMARY} {text}"
+    yield "summary behind", lambda text: f"{text} {_SUMMARY}"
+    yield "a tenth of words dropped", words(lambda _: "")
+    yield "a tenth of words replaced", words(lambda _: chance.choice(_OTHERS))
+    yield "a 50th of characters dropped", letters(lambda _: "")
+    yield "a 50th of characters mistyped", letters(lambda _: chance.choice("abcdefgh"))
+    yield "CRLF, tabs and no marks", lambda text: text.replace("\n", "\r\n\t").replace("`", "")
+
+
+def measure_altered(
+    name: str, change: Callable[[str], str], documents: dict[str, str], *, named: bool
+) -> Row:
+    """Return how altered pieces of 500 characters of all documents are placed."""
+    locator, row, spent = TextLocator(documents), Row(name), 0.0
+    split = dict(_langchain())["langchain recursive 500"]
+    for doc_id, text in documents.items():
+        for piece, start in split(text):
+            if len(piece) < _LEAST_ALTERED or start is None:
+                continue
+            altered = change(piece)
+            begun = time.process_time()
+            location = locator.locate(altered, doc_ids=[doc_id] if named else ())
+            spent += time.process_time() - begun
+            row.pieces += 1
+            if location is None:
+                row.nowhere += 1
+            elif location.is_ambiguous:
+                row.ambiguous += 1
+            elif _is_about(
+                location.spans[0], Span(doc_id=doc_id, start=start, end=start + len(piece))
+            ):
+                row.right += 1
+            else:
+                row.wrong += 1
+    row.ms = 1000 * spent / max(1, row.pieces)
+    return row
+
+
+def _is_about(span: Span, true: Span) -> bool:
+    both = min(span.end, true.end) - max(span.start, true.start)
+    either = max(span.end, true.end) - min(span.start, true.start)
+    return span.doc_id == true.doc_id and 2 * both >= either
 
 
 def measure(name: str, split: Splitter, documents: dict[str, str], *, named: bool) -> Row:
@@ -216,7 +407,7 @@ def _true_start(piece: str, told: int | None, text: str, behind: int) -> int | N
     """Return where the first letter of a piece stands in its document."""
     wanted = _folded(piece)
     if told is not None and told >= 0 and _folded(text[told : told + len(piece)]) == wanted:
-        return told + next(at for at, char in enumerate(piece) if char.isalnum())
+        return told + next(at for at, char in enumerate(text[told:]) if char.isalnum())
     offsets = _letter_offsets(text)
     letters = _folded(text)
     if len(letters) != len(offsets):
@@ -241,23 +432,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("documents", type=Path)
     parser.add_argument("--named", action="store_true")
+    parser.add_argument("--altered", action="store_true")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
+    tell_where_tables_are()
     paths = sorted(args.documents.rglob("*.md"))
     documents = {
         str(path.relative_to(args.documents)): path.read_text(encoding="utf-8") for path in paths
     }
     print(f"{len(documents)} documents, {sum(map(len, documents.values())):,} characters")
     print(
-        f"{'splitter':30}{'pieces':>8}{'right':>8}{'wrong':>7}{'ambig.':>8}"
+        f"{'splitter':32}{'pieces':>8}{'right':>8}{'wrong':>7}{'ambig.':>8}"
         f"{'by offset':>11}{'nowhere':>9}{'ms':>7}"
     )
     rows = []
-    for name, split in splitters():
-        row = measure(name, split, documents, named=args.named)
+    work = alterations() if args.altered else splitters()
+    for name, how in work:
+        place = measure_altered if args.altered else measure
+        row = place(name, how, documents, named=args.named)
         rows.append(asdict(row))
         print(
-            f"{name:30}{row.pieces:8,}{row.right:8,}{row.wrong:7,}{row.ambiguous:8,}"
+            f"{name:32}{row.pieces:8,}{row.right:8,}{row.wrong:7,}{row.ambiguous:8,}"
             f"{row.by_offset:11,}{row.nowhere:9,}{row.ms:7.2f}",
             flush=True,
         )

@@ -11,7 +11,6 @@ Journal of Molecular Biology 215(3).
 """
 
 import unicodedata
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +43,8 @@ _STEPS: Final = ((2_000_000, 1), (6_000_000, 2), (20_000_000, 4), (60_000_000, 8
 """Letters of a corpus up to which each, every second, fourth, … k-gram is in the index."""
 _WIDEST_STEP: Final = 16
 _FOLDED_HELD: Final = 128
+_MARKED: Final = 2048
+"""Letters of a document after which it is kept where one stands."""
 _CODEPOINTS: Final = 0x110000
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX: Final = np.uint64(0xD6E8FEB86659FD93)
@@ -61,6 +62,9 @@ _WORTH_A_LOOK: Final = 0.25
 _PAIRS: Final = 20_000
 """Pairs of equal k-grams from which on those that a text repeats are left out."""
 
+_FOUR_BYTES: Final = 2**32
+_MOST_RUNS: Final = 200
+"""Runs of equal k-grams that are put into a row, the longest; a text rewritten has fewer."""
 _LESS_THAN_ALL: Final = 0.9999
 
 Places = npt.NDArray[np.int64]
@@ -104,10 +108,15 @@ class TextLocator:
         self._doc_ids = list(self._texts)
         self._number = {doc_id: at for at, doc_id in enumerate(self._doc_ids)}
         self._folded: OrderedDict[str, Places] = OrderedDict()
-        self._letters = [_as_text(_letters(text)[0]) for text in self._texts.values()]
+        self._letters: list[str] = []
+        self._marks: list[Places] = []
+        for each in self._texts.values():
+            letters, at = _letters(each)
+            self._letters.append(_as_text(letters))
+            self._marks.append(_marks(at))
         self._starts = np.cumsum([0, *map(len, self._letters)])
         self._step = _step(int(self._starts[-1]))
-        self._grams, self._at = self._indexed()
+        self._index = self._indexed()
 
     def locate(
         self, text: str, *, doc_ids: Iterable[str] = (), near: int | None = None
@@ -129,11 +138,13 @@ class TextLocator:
         named = [self._number[doc_id] for doc_id in doc_ids if doc_id in self._number]
         found = [place for doc in named for place in self._within(doc, wanted, near)]
         if not found:
-            found = self._occurrences(wanted, letters)
-        if found:
-            spans = [self._span(doc, at, at + len(wanted), text) for doc, at in found]
-            return TextLocation(self._told_apart(spans, text, near))
-        return self._like(letters, text, named, near)
+            hashes = _hashes(letters)
+            found = self._occurrences(wanted, hashes)
+            if not found:
+                seeds = _Seeds(hashes, *self._index.ends(hashes))
+                return self._like(seeds, text, named, near)
+        spans = [self._span(doc, at, at + len(wanted), text) for doc, at in found]
+        return TextLocation(self._told_apart(spans, text, near))
 
     def _within(self, doc: int, wanted: str, near: int | None) -> list[tuple[int, int]]:
         """Return the places of a text in one document: no part of a word, where it is short."""
@@ -150,39 +161,45 @@ class TextLocator:
             found = [found[index] for index in np.argsort(np.abs(starts - near))[:_LOOKED_AT]]
         return [(doc, first) for first in found[:_LOOKED_AT]]
 
-    def _indexed(self) -> tuple[_Hashes, Places]:
-        """Return the hashes of k-grams, sorted, and where each stands in all letters."""
+    def _indexed(self) -> "_GramIndex":
+        """Return where the k-grams stand in all letters."""
         hashes, places = [], []
         for start, text in zip(self._starts.tolist(), self._letters, strict=False):
             grams = _hashes(np.frombuffer(text.encode("utf-32-le"), np.uint32))[:: self._step]
             hashes.append(grams)
             places.append(np.arange(len(grams), dtype=np.int64) * self._step + start)
         if not hashes:
-            return np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        grams, at = np.concatenate(hashes), np.concatenate(places)
-        order = np.argsort(grams, kind="stable")
-        return grams[order], at[order]
+            return _GramIndex(np.zeros(0, np.uint64))
+        return _GramIndex(np.concatenate(hashes), np.concatenate(places))
 
-    def _postings(self, hashes: _Hashes) -> tuple[Places, Places]:
-        """Return for each hash where its postings begin and end."""
-        first = np.searchsorted(self._grams, hashes, "left")
-        return first, np.searchsorted(self._grams, hashes, "right")
-
-    def _occurrences(self, wanted: str, letters: _Letters) -> list[tuple[int, int]]:
+    def _occurrences(self, wanted: str, hashes: _Hashes) -> list[tuple[int, int]]:
         """Return all places of a text as (document, place in its letters), through the index."""
-        n_windows = len(letters) - GRAM - self._step + 2
-        if n_windows < 1:
+        last = len(hashes) - self._step
+        if last < 0:
             return []
-        first, last = self._postings(_hashes(letters))
-        counts = last - first
-        # One of `step` k-grams in a row is in the index, wherever the text begins; the rarest row.
-        sums = np.convolve(counts, np.ones(self._step, np.int64), "valid")
-        window = int(np.argmin(sums))
+        # One of `step` k-grams in a row is in the index, wherever the text begins. A few rows do:
+        # to look up each k-gram takes ten times as long in a large index.
+        rows = np.unique([0, last // 2, last])
+        first, counts = self._rows(hashes, rows)
+        if counts.sum(axis=1).min() > _MOST_SHARED_BY:
+            rows = np.arange(last + 1)
+            first, counts = self._rows(hashes, rows)
+        rarest = int(np.argmin(counts.sum(axis=1)))
+        return self._among(wanted, int(rows[rarest]), first[rarest], counts[rarest])
+
+    def _rows(self, hashes: _Hashes, rows: Places) -> tuple[Places, Places]:
+        """Return for `step` k-grams from each row on where their places begin, and how many."""
+        first, counts = self._index.ends(hashes[rows[:, None] + np.arange(self._step)].ravel())
+        return first.reshape(-1, self._step), counts.reshape(-1, self._step)
+
+    def _among(self, wanted: str, row: int, first: Places, counts: Places) -> list[tuple[int, int]]:
+        """Return the places of a text among those of its k-grams from one on."""
         found = []
-        for offset in range(window, window + self._step):
-            for place in self._at[first[offset] : last[offset]].tolist():
+        for offset in range(self._step):
+            begun = int(first[offset])
+            for place in self._index.at[begun : begun + int(counts[offset])].tolist():
                 doc = int(np.searchsorted(self._starts, place, "right")) - 1
-                at = place - int(self._starts[doc]) - offset
+                at = place - int(self._starts[doc]) - row - offset
                 if at >= 0 and self._letters[doc].startswith(wanted, at):
                     found.append((doc, at))
                     if len(found) >= _LOOKED_AT:
@@ -190,13 +207,12 @@ class TextLocator:
         return sorted(found)
 
     def _like(
-        self, letters: _Letters, text: str, named: Sequence[int], near: int | None
+        self, seeds: "_Seeds", text: str, named: Sequence[int], near: int | None
     ) -> TextLocation | None:
         """Return the stretch of a document that has most of a text's letters in their order."""
-        hashes = _hashes(letters)
-        if not len(hashes):
+        if not len(seeds.hashes):
             return None
-        stretches = _apart(self._stretches(hashes, len(letters), named))
+        stretches = _apart(self._stretches(seeds, named))
         if not stretches:
             return None
         best = stretches[0]
@@ -204,21 +220,15 @@ class TextLocator:
         rivals = [each for each in stretches if each.held >= beside * best.held]
         spans = [self._span(each.doc, each.start, each.end, text) for each in rivals[:MOST_PLACES]]
         # Of the text and of its place: what was cut out of the middle is missing as well.
-        longer = max(len(letters), best.end - best.start)
+        longer = max(seeds.n_letters, best.end - best.start)
         likeness = min(round(best.shared / longer, 4), _LESS_THAN_ALL)
         return TextLocation(self._told_apart(spans, text, near), likeness)
 
-    def _stretches(
-        self, hashes: _Hashes, n_letters: int, docs: Sequence[int]
-    ) -> Iterator["_Stretch"]:
-        """Yield the stretches that are dense in a text's k-grams, one a place."""
-        first, last = self._postings(hashes)
-        counts = last - first
-        offsets = np.flatnonzero((counts > 0) & (counts <= _MOST_SHARED_BY))
-        if not len(offsets):
-            return
-        seeds = np.concatenate([self._at[first[at] : last[at]] for at in offsets])
-        diagonals = np.sort(seeds - np.repeat(offsets, counts[offsets]))
+    def _stretches(self, seeds: "_Seeds", docs: Sequence[int]) -> Iterator["_Stretch"]:
+        """Yield the stretches that are dense in a text's k-grams, one a place, largest first."""
+        diagonals = self._diagonals(seeds, docs)
+        n_letters, wanted = seeds.n_letters, _GramIndex(seeds.hashes)
+        stretch_of: dict[str, _Stretch | None] = {}
         for group in _groups(diagonals, max(2 * GRAM, n_letters // 2)):
             for doc in self._documents_of(int(group[0]), int(group[-1]) + n_letters):
                 if docs and doc not in docs:
@@ -226,9 +236,24 @@ class TextLocator:
                 begin = int(self._starts[doc])
                 low = max(0, int(group[0]) - begin - GRAM)
                 high = min(len(self._letters[doc]), int(group[-1]) - begin + n_letters + GRAM)
-                stretch = self._stretch(doc, low, high, hashes)
+                part = self._letters[doc][low:high]
+                if part not in stretch_of:
+                    stretch_of[part] = _stretch(part, wanted)
+                stretch = stretch_of[part]
                 if stretch is not None and _is_enough(stretch, n_letters, named=bool(docs)):
-                    yield stretch
+                    yield replace(
+                        stretch, doc=doc, start=low + stretch.start, end=low + stretch.end
+                    )
+
+    def _diagonals(self, seeds: "_Seeds", docs: Sequence[int]) -> Places:
+        """Return, sorted, where the text would begin by each of its k-grams that tells a place."""
+        offsets = np.flatnonzero((seeds.counts > 0) & (seeds.counts <= _MOST_SHARED_BY))
+        counts = seeds.counts[offsets]
+        found = self._index.at[_ranges(seeds.first[offsets], counts)]
+        diagonals: Places = found - np.repeat(offsets, counts)
+        if docs:
+            diagonals = diagonals[np.isin(np.searchsorted(self._starts, found, "right") - 1, docs)]
+        return np.sort(diagonals)
 
     def _documents_of(self, low: int, high: int) -> range:
         first = max(0, int(np.searchsorted(self._starts, low, "right")) - 1)
@@ -236,31 +261,17 @@ class TextLocator:
             first, min(len(self._doc_ids), int(np.searchsorted(self._starts, high, "left")))
         )
 
-    def _stretch(self, doc: int, low: int, high: int, hashes: _Hashes) -> "_Stretch | None":
-        """Return the dense part of a stretch: k-grams of the text with no wide hole between."""
-        part = np.frombuffer(self._letters[doc][low:high].encode("utf-32-le"), np.uint32)
-        chain = _chain(_hashes(part), hashes)
-        best: _Stretch | None = None
-        held = 0
-        for run in np.split(chain, np.flatnonzero(np.diff(chain[:, 0]) > LEAST_SHARED) + 1):
-            if not len(run):
-                continue
-            steps = np.minimum(np.diff(run, axis=0).min(axis=1), GRAM)
-            covered = int(steps.sum()) + GRAM
-            held += covered
-            start, end = int(run[0, 0]), int(run[-1, 0]) + GRAM
-            if covered < LEAST_DENSITY * (end - start):
-                continue
-            if best is None or covered > best.shared:
-                best = _Stretch(doc, low + start, low + end, covered)
-        return best and replace(best, held=held)
-
     def _span(self, doc: int, start: int, end: int, text: str) -> Span:
         """Return the stretch of a document that some of its letters are, with its punctuation."""
         doc_id = self._doc_ids[doc]
-        original, at = self._texts[doc_id], self._original(doc_id)
-        first, behind = int(at[start]), int(at[end - 1]) + 1
-        return _with_edges(doc_id, original, first, behind, text)
+        original, marks = self._texts[doc_id], self._marks[doc]
+        # The letters from one mark to the next alone: a document may be a book.
+        low, skipped = marks[start // _MARKED]
+        behind = -(-end // _MARKED)
+        high = int(marks[behind, 0]) + 1 if behind < len(marks) else len(original)
+        at = _letters(original[int(low) : high])[1] + int(low)
+        begins, ends = int(at[start - int(skipped)]), int(at[end - 1 - int(skipped)]) + 1
+        return _with_edges(doc_id, original, begins, ends, text)
 
     def _original(self, doc_id: str) -> Places:
         """Return where each letter of a document stands in its text."""
@@ -288,6 +299,47 @@ class TextLocator:
         return tuple(left[:MOST_PLACES])
 
 
+class _GramIndex:
+    """Where k-grams stand.
+
+    Args:
+        grams: Their hashes, one a place.
+        places: Where each stands, rising; its number where None.
+    """
+
+    def __init__(self, grams: _Hashes, places: Places | None = None) -> None:
+        order = np.argsort(grams, kind="stable")
+        ordered = grams[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=~ordered[:1]) != 0)
+        self._distinct = ordered[starts]
+        number = np.uint32 if len(grams) < _FOUR_BYTES else np.int64
+        self._starts = np.append(starts, len(grams)).astype(number)
+        self.at: Places = order if places is None else places[order]
+
+    def ends(self, grams: _Hashes) -> tuple[Places, Places]:
+        """Return for each k-gram where its places begin in `at`, and how many there are."""
+        if not len(self._distinct):
+            return np.zeros(len(grams), np.int64), np.zeros(len(grams), np.int64)
+        number = np.minimum(np.searchsorted(self._distinct, grams), len(self._distinct) - 1)
+        first = self._starts[number].astype(np.int64)
+        counts = self._starts[number + 1].astype(np.int64) - first
+        return first, np.where(self._distinct[number] == grams, counts, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seeds:
+    """The k-grams of a text, and their places in an index: where these begin, and how many."""
+
+    hashes: _Hashes
+    first: Places
+    counts: Places
+
+    @property
+    def n_letters(self) -> int:
+        """Of the text."""
+        return len(self.hashes) + GRAM - 1
+
+
 @dataclass(frozen=True, slots=True)
 class _Stretch:
     """Letters [start, end) of a document, of which a text has `shared`; `held` with those about.
@@ -300,6 +352,25 @@ class _Stretch:
     end: int
     shared: int
     held: int = 0
+
+
+def _stretch(letters: str, wanted: _GramIndex) -> _Stretch | None:
+    """Return the dense part of some letters: k-grams of the text with no wide hole between."""
+    chain = _chain(_hashes(np.frombuffer(letters.encode("utf-32-le"), np.uint32)), wanted)
+    best: _Stretch | None = None
+    held = 0
+    for run in np.split(chain, np.flatnonzero(np.diff(chain[:, 0]) > LEAST_SHARED) + 1):
+        if not len(run):
+            continue
+        steps = np.minimum(np.diff(run, axis=0).min(axis=1), GRAM)
+        covered = int(steps.sum()) + GRAM
+        held += covered
+        start, end = int(run[0, 0]), int(run[-1, 0]) + GRAM
+        if covered < LEAST_DENSITY * (end - start):
+            continue
+        if best is None or covered > best.shared:
+            best = _Stretch(0, start, end, covered)
+    return best and replace(best, held=held)
 
 
 class FoldedText:
@@ -429,6 +500,8 @@ def _groups(diagonals: Places, width: int) -> Iterator[Places]:
 
     What was added to a text or left out of it shifts the diagonal from there on.
     """
+    if not len(diagonals):
+        return
     starts = np.concatenate([[0], np.flatnonzero(np.diff(diagonals) > width) + 1])
     sizes = np.diff(starts, append=len(diagonals))
     for at in np.argsort(-sizes, kind="stable")[:MOST_PLACES].tolist():
@@ -449,42 +522,80 @@ def _apart(stretches: Iterable["_Stretch"]) -> list["_Stretch"]:
     return apart
 
 
-def _chain(grams: _Hashes, wanted: _Hashes) -> Places:
+def _chain(grams: _Hashes, wanted: _GramIndex) -> Places:
     """Return the longest row of k-grams that stand in both texts in one order.
 
+    Pairs of equal k-grams one behind the other in both texts make a run. The best row of runs is
+    that of most k-grams, where a run that begins before the one before has ended is cut there.
+
     Returns:
-        Pairs (place in `grams`, place in `wanted`), both rising: the longest rising subsequence,
-        after Fredman 1975, Discrete Mathematics 11(1).
+        Pairs (place in `grams`, place in `wanted`), both rising.
     """
-    order = np.argsort(wanted, kind="stable")
-    ordered = wanted[order]
-    first = np.searchsorted(ordered, grams, "left")
-    counts = np.searchsorted(ordered, grams, "right") - first
+    first, counts = wanted.ends(grams)
     if counts.sum() > _PAIRS:
         counts[counts > 1] = 0
     at = np.flatnonzero(counts)
-    offsets = order[first[at]]
-    if (counts[at] == 1).all() and (np.diff(offsets) > 0).all():
+    offsets = wanted.at[first[at]]
+    if (counts[at] == 1).all() and (offsets[1:] > offsets[:-1]).all():
         return np.stack([at, offsets], axis=1)
-    lasts: list[int] = []
-    ends: list[int] = []
-    places: list[tuple[int, int, int]] = []
-    for place in at.tolist():
-        low = int(first[place])
-        for offset in order[low : low + int(counts[place])][::-1].tolist():
-            length = bisect_left(lasts, offset)
-            places.append((place, offset, ends[length - 1] if length else -1))
-            if length == len(lasts):
-                lasts.append(offset)
-                ends.append(len(places) - 1)
-            else:
-                lasts[length], ends[length] = offset, len(places) - 1
-    chain: list[tuple[int, int]] = []
-    index = ends[-1] if ends else -1
-    while index >= 0:
-        place, offset, index = places[index]
-        chain.append((place, offset))
-    return np.array(chain[::-1], np.int64).reshape(-1, 2)
+    counts, first = counts[at], first[at]
+    return _best_row(_runs(np.repeat(at, counts), wanted.at[_ranges(first, counts)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Equal k-grams one behind the other in two texts: where each run begins, and how many."""
+
+    places: Places
+    offsets: Places
+    lengths: Places
+
+
+def _runs(places: Places, offsets: Places) -> _Runs:
+    """Return the runs that pairs of equal k-grams make, by where they end, at most `_MOST_RUNS`."""
+    order = np.lexsort((places, places - offsets))
+    places, offsets = places[order], offsets[order]
+    begins = np.ones(len(places) + 1, bool)
+    begins[1:-1] = (places[1:] - places[:-1] != 1) | (offsets[1:] - offsets[:-1] != 1)
+    ends = np.flatnonzero(begins)
+    starts, lengths = ends[:-1], ends[1:] - ends[:-1]
+    if len(starts) > _MOST_RUNS:
+        longest = np.sort(np.argsort(-lengths, kind="stable")[:_MOST_RUNS])
+        starts, lengths = starts[longest], lengths[longest]
+    places, offsets = places[starts], offsets[starts]
+    by_end = np.argsort(places + lengths, kind="stable")
+    return _Runs(places[by_end], offsets[by_end], lengths[by_end])
+
+
+def _best_row(runs: _Runs) -> Places:
+    """Return the pairs of the runs that have most of them in one order, with what is cut off."""
+    n = len(runs.lengths)
+    behind_place = (runs.places + runs.lengths)[:, None] - runs.places
+    behind_offset = (runs.offsets + runs.lengths)[:, None] - runs.offsets
+    cut = np.maximum(np.maximum(behind_place, behind_offset), 0)
+    gains = np.where(cut < runs.lengths, runs.lengths - cut, -len(cut) - int(runs.lengths.sum()))
+    totals = runs.lengths.copy()
+    before = np.full(n, -1)
+    for at in range(1, n):
+        sums = totals[:at] + gains[:at, at]
+        # Of several that are as good the nearest: it leaves out least between.
+        best = at - 1 - int(sums[::-1].argmax())
+        if sums[best] > totals[at]:
+            totals[at], before[at] = sums[best], best
+    row: list[Places] = []
+    at = int(totals.argmax())
+    while at >= 0:
+        earlier = int(before[at])
+        steps = np.arange(int(cut[earlier, at]) if earlier >= 0 else 0, int(runs.lengths[at]))
+        row.append(np.stack([runs.places[at] + steps, runs.offsets[at] + steps], axis=1))
+        at = earlier
+    return np.concatenate(row[::-1])
+
+
+def _ranges(first: Places, counts: Places) -> Places:
+    """Return the numbers from each first one on, as many as its count, one behind the other."""
+    begun = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) - np.repeat(begun - first, counts)
 
 
 def _spaced(text: str) -> str:
@@ -561,6 +672,15 @@ def _letters(text: str) -> tuple[_Letters, Places]:
         return letters, at
     at = np.flatnonzero(counts)
     return folding.first[codes[at]], at
+
+
+def _marks(at: Places) -> Places:
+    """Return of each `_MARKED`th letter where its character stands, and the first letter of that.
+
+    A character may be several letters: a ligature, or a fraction.
+    """
+    places = at[::_MARKED]
+    return np.stack([places, np.searchsorted(at, places)], axis=1)
 
 
 def _as_text(letters: _Letters) -> str:

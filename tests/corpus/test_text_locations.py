@@ -2,9 +2,17 @@
 
 import unicodedata
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
-from ragforge.corpus.text_locations import MOST_PLACES, TextLocator, documents_of
+from ragforge.corpus.text_locations import (
+    MOST_PLACES,
+    TextLocator,
+    _chain,
+    _GramIndex,
+    documents_of,
+)
 from ragforge.records import Chunk, Span
 
 RETURNS = (
@@ -21,6 +29,11 @@ SHIPPING = (
 @pytest.fixture
 def locator() -> TextLocator:
     return TextLocator({"returns.md": RETURNS, "shipping.md": SHIPPING})
+
+
+def _of(text: str) -> npt.NDArray[np.uint64]:
+    """Return a number a letter, as the hashes of k-grams are."""
+    return np.array([ord(char) for char in text], np.uint64)
 
 
 def _text(span: Span) -> str:
@@ -321,3 +334,54 @@ def test_a_text_with_a_hole_is_not_all_of_its_place() -> None:
 
     assert location is not None
     assert location.likeness < 1
+
+
+def test_letters_of_one_character_do_not_move_what_stands_behind_them() -> None:
+    """Of a long document a part is read; it may begin within a ligature."""
+    text = "".join(f"{number} o\ufb03ce \u00bd, " for number in range(3000))
+    locator = TextLocator({"a.md": text})
+    starts = [text.index(f" {number} o") + 1 for number in range(100, 3000, 7)]
+
+    found = [locator.locate(text[start : start + 300]) for start in starts]
+
+    assert [each and each.spans[0].start for each in found] == starts
+
+
+@pytest.mark.parametrize(
+    ("part", "other", "pairs"),
+    [
+        ("abcdef", "abcdef", 6),
+        ("abcxdef", "abcdef", 6),
+        ("abcdef", "abxcdef", 6),
+        ("defabc", "abcdef", 3),
+        ("abcabc", "abc", 3),
+        ("abcdexefghi", "abcdefghi", 9),
+        ("xyz", "abc", 0),
+    ],
+)
+def test_the_longest_row_of_equal_parts_is_found(part: str, other: str, pairs: int) -> None:
+    """Parts in another order, or repeated, are not all of a text."""
+    row = _chain(_of(part), _GramIndex(_of(other)))
+
+    assert len(row) == pairs
+    assert (np.diff(row, axis=0) > 0).all()
+    assert [part[at] for at, _ in row] == [other[at] for _, at in row]
+
+
+def test_very_many_repeated_parts_are_put_in_a_row() -> None:
+    """A table repeats itself; the longest parts tell its place."""
+    part = "".join(f"{number % 10}|-" for number in range(60))
+
+    assert len(_chain(_of(part), _GramIndex(_of(f"{part[135:]}?{part[:135]}")))) >= 135
+
+
+def test_a_name_is_looked_into_where_many_documents_are_alike() -> None:
+    """Versions of a document that fit as well must not crowd out the one that is named."""
+    words = " ".join(f"word{number}" for number in range(60))
+    documents = {f"{version:03}.md": f"{words} v{version}" for version in range(60)}
+    altered = words.replace("word7 ", "").replace("word30 ", "wrd30 ")
+
+    found = TextLocator(documents).locate(altered, doc_ids=["059.md"])
+
+    assert found is not None
+    assert [span.doc_id for span in found.spans] == ["059.md"]
