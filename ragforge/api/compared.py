@@ -15,6 +15,7 @@ from ragforge.report.comparison import (
     means_table,
     pair_table,
     render_comparison,
+    render_comparison_summary,
 )
 
 MOVED_SHOWN: Final = 5
@@ -110,6 +111,10 @@ class RunComparison(Result):
         """
         shown = MOVED_SHOWN if len(self.report.names) == 2 else 0
         return render_comparison(self.report, shown if n_moved is None else n_moved)
+
+    def summary(self) -> str:
+        """Return the comparison as text, without the legend and the queries that moved."""
+        return render_comparison_summary(self.report)
 
     def _compared(self, measure: str) -> str:
         if measure not in self.report.measures:

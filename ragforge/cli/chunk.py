@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.next_step import say_next
 from ragforge.cli.output import dumps, show
 from ragforge.errors import DataError, UsageError
 
@@ -72,6 +73,9 @@ def _run(arguments: argparse.Namespace, settings: "ChunkSettings") -> int:
         _report(_chunks(arguments, settings), settings.max_chars, arguments)
     else:
         _summarise(_chunks(arguments, settings), arguments)
+    if arguments.out is not None:
+        words = ["generate", "--chunks", str(arguments.out), "-n", "20", "--out", "my-set"]
+        say_next(arguments, words, "questions with answers")
     return 0
 
 

@@ -51,12 +51,14 @@ from ragforge.cli.flags import (
     add_json,
     add_mode,
     add_selection,
+    add_verbose,
     choose_queries,
     job_of,
     observed,
     refuse_selection,
     settings_of,
 )
+from ragforge.cli.next_step import after_comparing
 from ragforge.cli.output import dumps, print_estimate, show
 from ragforge.cli.retrievers import (
     SECTIONS,
@@ -140,7 +142,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="show N queries that gained most and N that lost most in the first measure "
-        f"(default: {MOVED_SHOWN} for two runs, none for more)",
+        f"(default: none; with --verbose {MOVED_SHOWN} for two runs)",
     )
     parser.add_argument(
         "--only-retrieved",
@@ -154,6 +156,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--model, within --max-calls, --max-tokens and --max-cost-usd",
     )
     add_mode(parser, again=True)
+    add_verbose(parser)
     add_json(parser)
     add_common(
         parser, "evaluate", *SECTIONS, "judge", "budget", "prompts", without=_FLAGS_OF_JUDGE_ALONE
@@ -180,7 +183,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(dumps({**found.to_dict(), **({"judged": judged.to_dict()} if judged else {})}))
     else:
-        show(found.table(arguments.moved))
+        if arguments.verbose or arguments.moved is not None:
+            show(found.table(arguments.moved))
+        else:
+            show(found.summary())
+        after_comparing(arguments, found)
     return code_of(made)
 
 

@@ -47,6 +47,7 @@ from ragforge.cli.flags import (
     refuse_selection,
     settings_of,
 )
+from ragforge.cli.next_step import after_measuring
 from ragforge.cli.output import dumps, show
 from ragforge.cli.retrievers import (
     SECTIONS,
@@ -146,7 +147,9 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.dataset is None) == (arguments.qrels is None):
         raise UsageError("give either --dataset DIR, or --qrels FILE with --run FILE")
     if arguments.dataset is None:
-        _print(_of_files(arguments), arguments)
+        of_files = _of_files(arguments)
+        _print(of_files, arguments)
+        after_measuring(arguments, list(of_files.scores))
         return 0
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
@@ -165,6 +168,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = evaluate_dataset(dataset, names, settings.evaluate, only_retrieved=only_retrieved)
         _tell_observers(arguments, keep(arguments, dataset, found.records, observer), observer)
     _print(found, arguments)
+    after_measuring(arguments, list(found.scores))
     return code_of(made)
 
 

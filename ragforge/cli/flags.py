@@ -59,6 +59,13 @@ def add_common(
     group.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
 
+def add_verbose(parser: argparse.ArgumentParser) -> None:
+    """Add `--verbose`."""
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="print all figures, and what they mean"
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add `--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object to stdout")

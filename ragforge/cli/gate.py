@@ -39,6 +39,7 @@ from ragforge.cli.flags import (
     settings_of,
 )
 from ragforge.cli.measured_files import add_measured, measured
+from ragforge.cli.next_step import after_gate
 from ragforge.cli.output import print_result
 from ragforge.errors import DataError, UsageError
 
@@ -126,6 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         _write_baseline(arguments.write_baseline, subject, verdict)
     if not verdict.passed:
         notify_gate(verdict, settings.refresh, observer)
+    after_gate(arguments, verdict)
     return 0 if verdict.passed else 1
 
 

@@ -22,7 +22,17 @@ import asyncio
 from pathlib import Path
 
 from ragforge.api.progress import say
-from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
+from ragforge.cli.flags import (
+    PAID,
+    add_common,
+    add_json,
+    add_mode,
+    add_verbose,
+    job_of,
+    observed,
+    settings_of,
+)
+from ragforge.cli.next_step import after_queries
 from ragforge.cli.output import dumps, print_estimate
 from ragforge.config import Settings
 from ragforge.errors import BudgetError, EndpointError, ShortfallError, UsageError
@@ -68,6 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="generate nothing: put these chunks under the set, and look its evidence up in them",
     )
     add_mode(parser)
+    add_verbose(parser)
     add_json(parser)
     add_common(parser, "generate", "pool", "chunk", *PAID)
 
@@ -104,8 +115,9 @@ def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Sett
     if arguments.json:
         print(dumps({**_json(result), "shortfall": short or None}))
     elif result.report.n_accepted:
-        _print_result(result)
+        _print_result(result, verbose=arguments.verbose)
         print(arguments.out)
+        after_queries(arguments, result.dataset)
     if short:
         say(f"ragforge: error: {arguments.out}: {short}")
         return ShortfallError.exit_code
@@ -154,9 +166,14 @@ def _json(result: GenerationResult) -> dict[str, object]:
     }
 
 
-def _print_result(result: GenerationResult) -> None:
-    from ragforge.report.generation import generation_text, spent_line
+def _print_result(result: GenerationResult, *, verbose: bool) -> None:
+    from ragforge.report.generation import generation_summary, generation_text, spent_line
 
     assert result.report is not None
-    say(generation_text(result.report))
-    say(spent_line(result.dataset.manifest.spent, result.report.n_accepted))
+    spent = result.dataset.manifest.spent
+    if verbose:
+        say(generation_text(result.report))
+        say(spent_line(spent, result.report.n_accepted))
+        return
+    for line in generation_summary(result.report, spent, str(result.dataset.files / "README.md")):
+        say(line)

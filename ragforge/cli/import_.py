@@ -52,6 +52,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.next_step import after_queries
 from ragforge.cli.output import dumps
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         say(found.table())
         print(dataset.path)
+        after_queries(arguments, dataset)
     return 0
 
 

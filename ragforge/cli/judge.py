@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
+from ragforge.cli.next_step import after_judging
 from ragforge.cli.output import print_result, show
 from ragforge.errors import UsageError
 
@@ -155,6 +156,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     is_short = bool(arguments.pairs) and len(result.summaries) <= _FEW_QUERIES
     _print(result, place, per_query=arguments.per_query or is_short)
+    if arguments.dataset is not None:
+        after_judging(arguments, open_dataset(arguments.dataset))
     return 0
 
 
@@ -189,6 +192,7 @@ def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Sett
     for line in filter(None, (describe_holes(holes, dataset) for holes in holes_of(dataset))):
         say(line)
     print(dataset.files / "pool.jsonl")
+    after_judging(arguments, dataset)
     return 0
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import add_common, add_json, settings_of
 from ragforge.cli.measured_files import add_measured, measured
+from ragforge.cli.next_step import after_report
 from ragforge.cli.output import dumps, show
 
 
@@ -65,4 +66,5 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps(report_json(summary, arguments.out)))
     else:
         show(render_text(summary).removesuffix("\n") if form is None else str(arguments.out))
+        after_report(arguments)
     return 0

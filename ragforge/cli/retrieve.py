@@ -45,6 +45,7 @@ from ragforge.cli.flags import (
     settings_of,
     tell_chosen,
 )
+from ragforge.cli.next_step import after_runs
 from ragforge.cli.output import dumps
 from ragforge.errors import EndpointError, UsageError
 
@@ -169,6 +170,7 @@ def _tell(runs: "Sequence[Retrieved]", dataset: "Dataset", arguments: argparse.N
         ):
             say(line)
         print(found.path)
+        after_runs(arguments, dataset, found.run)
 
 
 def _code_of(made: "RunResult", max_failures: float) -> int:

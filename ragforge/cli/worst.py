@@ -19,6 +19,7 @@ from math import inf
 from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import add_common, add_json, settings_of
 from ragforge.cli.measured_files import add_measured, measured
+from ragforge.cli.next_step import after_worst
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 from ragforge.files.row import parse_number
@@ -83,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps(worst_json(report)))
     else:
         show(render_worst(report))
+        after_worst(arguments)
     return 0
 
 

@@ -35,6 +35,10 @@ _LEGEND: Final = (
     "are the same in both, as it may take more then); for half: queries that would show half of "
     "it.",
 )
+_SHORT_LEGEND: Final = (
+    "diff: mean of B less mean of A. Intervals and p corr. allow for all comparisons made here; "
+    "--verbose explains the columns and shows the queries that moved most."
+)
 _LAYOUT: Final = TextLayout(118, clean=str, break_on_hyphens=False, indent="")
 """Names in sentences are made visible where they are put in."""
 _TEXT_CHARS: Final = 60
@@ -48,7 +52,16 @@ def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
         report: What was found.
         n_moved: Queries to show that gained most, and that lost most, of each pair.
     """
-    document = _comparison_document(report, n_moved)
+    return _rendered(report, _comparison_document(report, n_moved))
+
+
+def render_comparison_summary(report: ComparisonReport) -> str:
+    """Return the comparison without the legend and the queries that moved."""
+    blocks = (*_pair_blocks(report, 0), Listing("", (_SHORT_LEGEND, *_notes(report))))
+    return _rendered(report, Document("", (graded_line(report.graded_by),), blocks))
+
+
+def _rendered(report: ComparisonReport, document: Document) -> str:
     part = []
     if report.part is not None:
         head, *table = report.part.lines
@@ -62,14 +75,18 @@ def _comparison_document(report: ComparisonReport, n_moved: int = 0) -> Document
 
     Three and more runs start with their means and the differences that survive the correction.
     """
+    blocks = (*_pair_blocks(report, n_moved), Listing("", (*legend(report), *_notes(report))))
+    return Document("", (graded_line(report.graded_by),), blocks)
+
+
+def _pair_blocks(report: ComparisonReport, n_moved: int) -> list[Block]:
     blocks: list[Block] = []
     if len(report.names) > 2:
         blocks += [means_table(report), survivors_table(report)]
     for items in by_pair(report.items):
         blocks += [pair_table(items), Listing("", tuple(findings(items))), *unknown_tables(items)]
         blocks += _moved_tables(items, n_moved)
-    blocks.append(Listing("", (*legend(report), *_notes(report))))
-    return Document("", (graded_line(report.graded_by),), tuple(blocks))
+    return blocks
 
 
 def means_table(report: ComparisonReport) -> Table:

@@ -62,6 +62,34 @@ def generation_text(report: GenerationReport) -> str:
     return "\n\n".join([*blocks, "\n".join(_generation_lines(report))])
 
 
+def generation_summary(report: GenerationReport, spent: Spent, card: str) -> list[str]:
+    """Return the figures to decide by, five lines at most.
+
+    Args:
+        report: Of the generation.
+        spent: By all calls behind the set.
+        card: Where all figures stand.
+    """
+    tried = next((step.n for step in report.funnel), 0)
+    stopped = ", ".join(
+        f"{code.replace('_', ' ')} {count}"
+        for step in report.funnel
+        for code, count in step.reasons.items()
+    )
+    why = f", stopped: {stopped}" if stopped else ""
+    documents, chunks = report.documents, report.chunks
+    lines = [
+        f"{plural(report.n_accepted, 'query', 'queries')} of {report.n_wanted:,} wanted, "
+        f"{plural(tried, 'source')} tried{why}; {spent_line(spent, report.n_accepted)}",
+        f"covered: {documents.covered:,} of {plural(documents.total, 'document')}, "
+        f"{chunks.covered:,} of {plural(chunks.total, 'chunk')}; all figures: --verbose, {card}",
+    ]
+    if report.overlap is not None and report.overlap.median >= _TOO_ALIKE:
+        lines += _overlap_lines(report)
+    lines.append("; ".join(_pool_lines(report)))
+    return [*lines, size_advice(report.n_accepted)]
+
+
 def _generation_tables(report: GenerationReport) -> list[Table]:
     """Return the funnel, the coverage and the shares."""
     return [

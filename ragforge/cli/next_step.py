@@ -1,0 +1,209 @@
+"""The line behind a command that says what to do next: one that can be copied and run as it is.
+
+It stands on stderr as `next: COMMAND  # why`, and nowhere with --json, --quiet and --observer.
+"""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ragforge.api.progress import say
+from ragforge.config import each_setting, load
+from ragforge.errors import RagforgeError
+
+if TYPE_CHECKING:
+    from ragforge.api.compared import RunComparison
+    from ragforge.evaluating.gate import Verdict
+    from ragforge.files.set.dataset import Dataset
+
+_CARRIED: Final = (
+    *("model_name", "model_base_url", "model_api_key_env", "judge_panel", "judge_batch"),
+    *("prompts_prompts_dir",),
+)
+"""Settings that the next command takes over where they were given as flags, by their keys."""
+_BUILT_IN: Final = ("bm25", "chargram")
+_ALLOWED_DROP: Final = "0.02"
+_REPORT: Final = "report.html"
+_BASELINE: Final = "baseline.json"
+
+
+def say_next(arguments: argparse.Namespace, words: Sequence[str], why: str) -> None:
+    """Say which command comes next, unless nobody wants to read it.
+
+    Args:
+        arguments: Of the command that ended; a settings file that it named is named again.
+        words: The next command behind `ragforge`; several are put together with `&&`.
+        why: What it is for, in a few words.
+    """
+    if not _is_read(arguments):
+        return
+    from ragforge.cli.invocation import shown_words
+
+    config = getattr(arguments, "config", None)
+    words = [*words, *(["--config", str(config)] if config and words[0] != "report" else [])]
+    say(f"next: ragforge {shlex.join(shown_words(words))}  # {why}")
+
+
+def _is_read(arguments: argparse.Namespace) -> bool:
+    """Whether a person reads what is said: neither a program nor the mail of a scheduler."""
+    given = vars(arguments)
+    return not any(given.get(name) for name in ("quiet", "json", "observer", "prometheus"))
+
+
+def after_queries(arguments: argparse.Namespace, dataset: "Dataset") -> None:
+    """Say what comes after queries were made or brought in: two retrievers, judged and compared."""
+    if not _is_read(arguments):
+        return
+    if dataset.run_names():
+        after_runs(arguments, dataset)
+        return
+    names = _services(arguments)[:2]
+    has_chunks = next(dataset.chunks(), None) is not None
+    others = _BUILT_IN if has_chunks else ("http://127.0.0.1:8000/old", "http://127.0.0.1:8000/new")
+    retrievers = [*names, *others][: max(2, len(names))]
+    why = "put yours for one of them: an address or package.module:name"
+    if not has_chunks and len(names) < len(retrievers):
+        why = "put the addresses of your service, which return texts"
+    elif len(names) >= len(retrievers):
+        why = "which is better?"
+    words = [word for name in retrievers for word in ("--retriever", name)]
+    say_next(arguments, ["compare", *_set(dataset), *words, "--judge", *_model(arguments)], why)
+
+
+def after_runs(arguments: argparse.Namespace, dataset: "Dataset", run: str = "") -> None:
+    """Say what comes after a run was made or brought in."""
+    names = dataset.run_names()
+    if len(names) > 1:
+        others = [name for name in names if name != run]
+        two = [others[-1], run] if run else names if len(names) == 2 else []
+        words = ["compare", *_set(dataset), *two]
+        is_judged = _is_judged(dataset)
+        more = [] if is_judged and not run else ["--judge", *_model(arguments)]
+        say_next(arguments, [*words, *more], "which is better?")
+        return
+    words = ["judge", *_set(dataset), "--run", names[0], *_model(arguments)]
+    say_next(arguments, words, "grade what it retrieved")
+
+
+def after_judging(arguments: argparse.Namespace, dataset: "Dataset") -> None:
+    """Say what comes after chunks were judged."""
+    names = dataset.run_names()
+    if not names:
+        after_queries(arguments, dataset)
+    elif len(names) == 1:
+        say_next(arguments, ["evaluate", *_set(dataset), "--run", names[0]], "how good is it?")
+    else:
+        two = names if len(names) == 2 else []
+        say_next(arguments, ["compare", *_set(dataset), *two], "which is better?")
+
+
+def after_measuring(arguments: argparse.Namespace, names: Sequence[str]) -> None:
+    """Say what comes after runs were measured."""
+    files = list(arguments.run) if arguments.dataset is None else list(names)
+    flags = [word for name in files for word in ("--run", str(name))]
+    if len(files) > 1:
+        say_next(arguments, ["compare", *_source(arguments), *flags], "which is better?")
+    else:
+        say_next(arguments, ["worst", *_source(arguments), *flags], "what to repair first")
+
+
+def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> None:
+    """Say what comes after a comparison: a gate for the winner, or what keeps it from one."""
+    report, outcome = found.report, found.outcome
+    if report.of != "runs":
+        return
+    names = list(report.names)
+    if outcome == "UNKNOWN":
+        if arguments.dataset is not None:
+            words = ["compare", *_source(arguments), *names, "--judge", *_model(arguments, "NAME")]
+            say_next(arguments, words, "a model's grades can tell; --base-url names its endpoint")
+        return
+    paths = dict(zip(names, arguments.run, strict=False)) if arguments.dataset is None else {}
+    winner = found.winner or names[-1]
+    if found.winner is None:
+        words = ["worst", *_source(arguments), "--run", str(paths.get(winner, winner))]
+        say_next(arguments, words, "not told apart; more queries show smaller differences")
+        return
+    other = next(name for name in reversed(names) if name != winner)
+    _say_gate(arguments, (paths.get(other, other), paths.get(winner, winner)), report.measures[0])
+
+
+def _say_gate(arguments: argparse.Namespace, runs: tuple[str, str], measure: str) -> None:
+    """Say how the winner is held against the other in CI: by a baseline that is there, or new."""
+    other, winner = runs
+    folder = arguments.dataset or Path()
+    baseline = folder / _BASELINE
+    drop = ["--max-drop", f"{measure}={_ALLOWED_DROP}", "--baseline", str(baseline)]
+    gate = ["gate", *_source(arguments), "--run", str(winner), *drop]
+    if baseline.exists():
+        say_next(arguments, gate, "may it ship?")
+        return
+    write = ["gate", *_source(arguments), "--run", str(other), "--write-baseline", str(baseline)]
+    if arguments.quiet or arguments.json:
+        return
+    say(f"next: ragforge {shlex.join(write)} && ragforge {shlex.join(gate)}  # may {winner} ship?")
+
+
+def after_gate(arguments: argparse.Namespace, verdict: "Verdict") -> None:
+    """Say what comes after a gate."""
+    run = [] if arguments.run is None else ["--run", arguments.run]
+    if arguments.answers is not None or arguments.write_baseline is not None:
+        return
+    if verdict.passed:
+        words = ["report", *_source(arguments), *run, "--out", _REPORT]
+        say_next(arguments, words, "a page for those who ask why")
+    else:
+        say_next(arguments, ["worst", *_source(arguments), *run], "what to repair first")
+
+
+def after_worst(arguments: argparse.Namespace) -> None:
+    """Say what comes after the worst queries were shown."""
+    runs = [word for name in arguments.run for word in ("--run", str(name))]
+    words = ["report", *_source(arguments), *runs, "--out", _REPORT]
+    say_next(arguments, words, "all queries on a page")
+
+
+def after_report(arguments: argparse.Namespace) -> None:
+    """Say what comes after a report: a page, or what to repair."""
+    runs = [word for name in arguments.run for word in ("--run", str(name))]
+    if arguments.out is None:
+        after_worst(arguments)
+    else:
+        say_next(arguments, ["worst", *_source(arguments), *runs], "what to repair first")
+
+
+def _services(arguments: argparse.Namespace) -> list[str]:
+    """Return the names of the retrievers that settings describe; none where these are no good."""
+    try:
+        return list(load(arguments.config).retrievers)
+    except RagforgeError:
+        return []
+
+
+def _set(dataset: "Dataset") -> list[str]:
+    return ["--dataset", str(dataset.path)]
+
+
+def _source(arguments: argparse.Namespace) -> list[str]:
+    if arguments.dataset is not None:
+        return ["--dataset", str(arguments.dataset)]
+    return ["--qrels", str(arguments.qrels)]
+
+
+def _model(arguments: argparse.Namespace, otherwise: str = "") -> list[str]:
+    """Return the flags of the model that was named; a name to be filled in where none was."""
+    given = vars(arguments)
+    words = []
+    for setting in each_setting("model", "judge", "prompts"):
+        value = given.get(setting.dest)
+        if f"{setting.section}_{setting.field}" in _CARRIED and value not in (None, [], ()):
+            text = ",".join(value) if isinstance(value, list | tuple) else str(value)
+            words += [f"--{setting.flag}", text]
+    return words or (["--model", otherwise] if otherwise else [])
+
+
+def _is_judged(dataset: "Dataset") -> bool:
+    """Whether anything but the evidence of the queries was graded."""
+    return any(item.source != "evidence" for item in dataset.each_judgment())

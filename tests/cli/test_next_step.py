@@ -1,0 +1,113 @@
+"""The line behind a command that says what to do next."""
+
+import shlex
+
+import pytest
+
+from ragforge.cli import main
+from ragforge.files.set.opening import open_dataset
+from ragforge.mock import Script, serving
+
+
+def run(capsys, *words):
+    capsys.readouterr()
+    code = main([*map(str, words)])
+    return code, *capsys.readouterr()
+
+
+def next_of(errors):
+    """Return the words of the command that is proposed; it is the last line."""
+    line = errors.rstrip("\n").splitlines()[-1]
+    assert line.startswith("next: ragforge ")
+    return shlex.split(line.removeprefix("next: "), comments=True)[1:]
+
+
+def test_each_step_can_be_run_as_it_is_shown(documents, tmp_path, capsys):
+    """From documents to a page, by copying the last line each time."""
+    out = tmp_path / "my set"
+    code, _, told = run(capsys, "generate", "--documents", documents, "-n", "3", "--out", out)
+    names = []
+    while code in (0, 1) and "next: " in told and len(names) < 4:
+        words = next_of(told)
+        names.append(words[0])
+        words = [word if word != "report.html" else str(tmp_path / word) for word in words]
+        if "NAME" in words:
+            break
+        code, _, told = run(capsys, *words)
+
+    assert names[0] == "compare"
+    assert open_dataset(out).run_names() == ["bm25", "chargram"]
+    assert code == 0
+
+
+@pytest.mark.parametrize("flag", ["--json", "-q"])
+def test_programs_and_the_quiet_are_told_nothing(dataset, capsys, flag):
+    """A log of every night must not tell anybody what to type."""
+    _, _, told = run(capsys, "compare", "--dataset", dataset, "--retriever", "bm25", flag, "bm25")
+    _, _, of_judge = run(capsys, "judge", "--dataset", dataset, flag)
+
+    assert "next:" not in told + of_judge
+
+
+def test_a_winner_is_led_to_a_gate(tmp_path, capsys):
+    """A comparison shows a difference; whether it may ship is decided by rules."""
+    (tmp_path / "q.trec").write_text("".join(f"q{n} 0 d{n} 3\nq{n} 0 x{n} 0\n" for n in range(30)))
+    for name, first, second in (("good", "d", "x"), ("bad", "x", "d")):
+        lines = (f"q{n} Q0 {first}{n} 1 2 t\nq{n} Q0 {second}{n} 2 1 t\n" for n in range(30))
+        (tmp_path / f"{name}.trec").write_text("".join(lines))
+    runs = ("--run", tmp_path / "bad.trec", "--run", tmp_path / "good.trec")
+
+    code, _, told = run(capsys, "compare", "--qrels", tmp_path / "q.trec", *runs)
+
+    line = told.rstrip("\n").splitlines()[-1]
+    assert code == 0
+    assert "# may good ship?" in line or "ship?" in line
+    assert f"--run {tmp_path / 'bad.trec'} --write-baseline" in line
+    assert f"--run {tmp_path / 'good.trec'} --max-drop nDCG@10=0.02" in line
+
+
+def test_model_and_settings_are_taken_over(documents, tmp_path, capsys):
+    """A next command that asks no model would give grades of the baseline."""
+    with serving(Script()) as endpoint:
+        address = ("--model", "m", "--base-url", endpoint.url)
+        _, _, told = run(
+            capsys,
+            *("generate", "--documents", documents, "-n", "2", "--out", tmp_path / "set"),
+            *address,
+        )
+
+    words = next_of(told)
+    assert words[-4:] == [*address]
+
+
+def test_named_services_are_proposed(tmp_path, capsys, monkeypatch):
+    """Whoever described a service in settings wants it measured."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(
+        '[retrievers.old]\nurl = "http://127.0.0.1:1/old"\n'
+        '[retrievers.new]\nurl = "http://127.0.0.1:1/new"\n'
+    )
+    (tmp_path / "q.csv").write_text("question\nWhy?\nHow?\n")
+
+    code, _, told = run(capsys, "import", "q.csv", "--out", "set", "--config", "mine.toml")
+
+    assert code == 0
+    assert next_of(told) == [
+        *("compare", "--dataset", "set", "--retriever", "old", "--retriever", "new", "--judge"),
+        *("--config", "mine.toml"),
+    ]
+
+
+def test_generation_says_five_lines(documents, tmp_path, capsys):
+    """Sixty lines are read by nobody; the rest is in the card and with --verbose."""
+    words = ("generate", "--documents", documents, "-n", "3")
+
+    _, _, told = run(capsys, *words, "--out", tmp_path / "a")
+    _, _, verbose = run(capsys, *words, "--out", tmp_path / "b", "--verbose")
+
+    summary = [line for line in told.splitlines() if line[:1].isdigit() or line[:2] in ("co", "wo")]
+    assert len(summary) <= 5
+    assert "3 queries of 3 wanted" in told
+    assert "sample size: 3 queries, too few" in told
+    assert "Funnel" not in told
+    assert "Funnel" in verbose
