@@ -1,6 +1,6 @@
 """Rankers that need no endpoint: how well they rank what people graded, and how fast.
 
-    python benchmarks/rankers.py PAIRS.jsonl.gz [--folder DIR]
+    python benchmarks/rankers.py PAIRS.jsonl.gz [--folder DIR] [--run FILE …]
 
 Pairs are rows of {query_id, query, chunk_id, text, grade}. For each query all texts of the file are
 ranked; those that nobody graded for it count as not relevant. The second table is the help centre
@@ -8,6 +8,9 @@ that ragforge ships. Brackets are 95 % intervals that resample queries; differen
 
 The third table holds cosines against grades, as a judge would use them. Thresholds are those of the
 highest quadratic kappa; each fifth of the queries is graded by thresholds fitted on the others.
+With `--run`, the last table is nDCG@10 of runs in TREC's form by people and by both baselines, on
+the pairs alone (what is no pair is left out of a ranking).
+
 Milliseconds are CPU, with the reading of the weights. Vectors are kept for the rows below; with
 `--folder` also for the next run, whose milliseconds then mean nothing.
 """
@@ -26,6 +29,7 @@ import numpy as np
 
 import ragforge as rf
 from ragforge.files.formats.pairs import PairRow, read_pairs
+from ragforge.files.formats.runs import read_run
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.shipped_folders import shipped
 from ragforge.measures.agreement import auc, quadratic_kappa
@@ -42,6 +46,7 @@ from ragforge.retrieval.local_models import LOCAL_MODELS
 from ragforge.retrieval.local_vectors import LocalVectors
 from ragforge.retrieval.retrievers import make_retriever
 from ragforge.stages.judge.lexical import grade_of_share, share_of_words
+from ragforge.stages.judge.local_model import grade_of_cosine
 
 SPECS = ("bm25", "static", "minilm", "bm25+minilm", "bm25>minilm")
 MEASURES = ("nDCG@10", "R(rel=2)@50")
@@ -69,6 +74,7 @@ def main() -> None:
     )
     parser.add_argument("pairs", type=Path, help="pairs with the grades of people, 0 to 3")
     parser.add_argument("--folder", type=Path, help="keeps vectors")
+    parser.add_argument("--run", type=Path, action="append", default=[])
     arguments = parser.parse_args()
     pairs = [pair for pair in read_pairs(arguments.pairs) if pair.human_grade is not None]
     with tempfile.TemporaryDirectory() as temporary:
@@ -76,6 +82,7 @@ def main() -> None:
         rank(of_pairs(pairs), folder, arguments.pairs.name)
         rank(help_centre(), folder, "help centre")
         grade(pairs, folder)
+        systems(pairs, folder, arguments.run)
 
 
 def of_pairs(pairs: Sequence[PairRow]) -> Collection:
@@ -175,6 +182,30 @@ def grade(pairs: Sequence[PairRow], folder: Path) -> None:
         gain = areas[one.name] - areas["shared words"]
         beyond = _of(percentile_interval(gain, found.n_queries)) if gain.any() else ""
         print(f"| {one.name} | {' | '.join(_of(one.figures[each]) for each in shown)} | {beyond} |")
+
+
+def systems(pairs: Sequence[PairRow], folder: Path, paths: Sequence[Path]) -> None:
+    """Print what each judge says of runs, and of a run of minilm."""
+    by: dict[str, dict[str, dict[str, int]]] = {"people": {}, "shared words": {}, "minilm": {}}
+    found = cosines(LocalVectors("minilm", folder), pairs)
+    for pair, cosine in zip(pairs, found.tolist(), strict=True):
+        share = share_of_words(pair.query, pair.text)
+        grades = (pair.human_grade or 0, grade_of_share(share), grade_of_cosine(cosine))
+        for judge, value in zip(by.values(), grades, strict=True):
+            judge.setdefault(pair.query_id, {})[pair.chunk_id] = value
+    runs = {path.name: read_run(path).rankings for path in paths}
+    if runs:
+        runs["minilm, all texts"] = asyncio.run(_ranked(of_pairs(pairs), "minilm", folder))[0]
+        print(f"\n| run, nDCG@10 by | {' | '.join(by)} |\n| --- |{' ---: |' * len(by)}")
+    for name, run in runs.items():
+        kept = {
+            query_id: {
+                chunk: value for chunk, value in run.get(query_id, {}).items() if chunk in of
+            }
+            for query_id, of in by["people"].items()
+        }
+        scores = [rf.evaluate(each, kept, ["nDCG@10"]).values("nDCG@10") for each in by.values()]
+        print(f"| {name} | {' | '.join(f'{np.mean(each):.3f}' for each in scores)} |")
 
 
 def cosines(vectors: LocalVectors, pairs: Sequence[PairRow]) -> np.ndarray:
