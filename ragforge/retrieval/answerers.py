@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "systems"
 BUILT_IN: Final = ("http:URL",)
-_NO_SERVICES: "Final[Mapping[str, SystemService]]" = MappingProxyType({})
+NO_SERVICES: "Final[Mapping[str, SystemService]]" = MappingProxyType({})
 
 
 def make_answerer(
@@ -23,7 +23,7 @@ def make_answerer(
     chunks: Iterable[Chunk] = (),
     *,
     timeout_s: float = 120.0,
-    services: "Mapping[str, SystemService]" = _NO_SERVICES,
+    services: "Mapping[str, SystemService]" = NO_SERVICES,
 ) -> Answerer:
     """Return the RAG system that a spec names.
 

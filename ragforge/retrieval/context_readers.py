@@ -4,20 +4,22 @@ A system that retrieves by itself has its own chunks, whatever it is given, and 
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ragforge.errors import UsageError
-from ragforge.plugins import call, construct, find, method_of, parameters_of
+from ragforge.plugins import HandedOver, call, construct, find, method_of, parameters_of
 from ragforge.retrieval import ContextPassage, SystemAnswer
-from ragforge.retrieval.answerers import BUILT_IN, GROUP
+from ragforge.retrieval.answerers import BUILT_IN, GROUP, NO_SERVICES
 from ragforge.retrieval.frameworks import ask_of
 from ragforge.retrieval.object_fields import fold_blanks
 from ragforge.retrieval.rag_systems import deadline, read_answer
 
 if TYPE_CHECKING:
+    from ragforge.config import SystemService
     from ragforge.http_service import Service
+    from ragforge.retrieval.services.system import ServiceSystem
 
 FUNCTION: Final = "f(query, contexts)"
 _METHODS: Final = ("aread", "read", "aanswer", "answer", "__call__")
@@ -48,14 +50,21 @@ class ContextReader(Protocol):
         ...
 
 
-def make_context_reader(spec: str, *, timeout_s: float = 120.0) -> ContextReader:
+def make_context_reader(
+    spec: str,
+    *,
+    timeout_s: float = 120.0,
+    services: "Mapping[str, SystemService]" = NO_SERVICES,
+) -> ContextReader:
     """Return the system that a spec names.
 
     Args:
         spec: An address that takes {"query", "contexts"} and replies as `read_answer` reads it;
             `package.module:attribute`, or the name of an entry point in `ragforge.systems`: a
-            function `f(query, contexts)`, plain or async, or an object or class with such a method.
+            function `f(query, contexts)`, plain or async, or an object or class with such a method;
+            or the name of a service whose request holds `{contexts}`.
         timeout_s: What one answer may take.
+        services: Those of the settings, by name.
 
     Raises:
         UsageError: There is no such system, it cannot be loaded, or it takes no contexts.
@@ -65,6 +74,8 @@ def make_context_reader(spec: str, *, timeout_s: float = 120.0) -> ContextReader
 
         url = parse_address(spec, "system")
         return _HttpReader(Service(url, what="system", function=FUNCTION, timeout_s=timeout_s))
+    if not isinstance(spec, HandedOver) and spec in services:
+        return _service_reader(spec, services[spec], timeout_s)
     target, where = find(GROUP, spec, ("model", *BUILT_IN)), f"system {spec}"
     if isinstance(target, type):
         target = construct(target, where, {}, _ADVICE)
@@ -73,6 +84,29 @@ def make_context_reader(spec: str, *, timeout_s: float = 120.0) -> ContextReader
     function = method_of(target, _METHODS, where, FUNCTION)
     _refuse_other_arguments(function, where)
     return _UserReader(function, where, timeout_s)
+
+
+def _service_reader(name: str, service: "SystemService", timeout_s: float) -> ContextReader:
+    from ragforge.retrieval.services.system import ServiceSystem
+
+    system = ServiceSystem(name, service, timeout_s=timeout_s)
+    if not system.takes_contexts:
+        raise UsageError(
+            f"system {name}: its request holds the query alone, so it retrieves by itself, and no "
+            "chunks but its own can be tried with it; expected {contexts} in its body"
+        )
+    return _ServiceReader(system)
+
+
+class _ServiceReader:
+    def __init__(self, system: "ServiceSystem") -> None:
+        self._system = system
+
+    async def read(self, query: str, contexts: Sequence[str]) -> str:
+        """Return the answer of the service; see `ContextReader`."""
+        answer = await self._system.answer_from(query, contexts)
+        _refuse_own_contexts(answer, contexts, self._system.client.where)
+        return answer.text
 
 
 class _HttpReader:

@@ -6,6 +6,7 @@ import json
 import pytest
 from service import running_service
 
+from ragforge.config import SystemService
 from ragforge.errors import CallError, UsageError
 from ragforge.plugins import HandedOver
 from ragforge.retrieval.context_readers import make_context_reader
@@ -138,3 +139,28 @@ def test_what_takes_too_long_fails_its_query():
 
     with pytest.raises(CallError, match=r"no answer in 0\.01 s"):
         read(slow, timeout_s=0.01)
+
+
+def test_a_service_of_the_settings_is_given_contexts(scripted):
+    """A chat behind a token can be tried with other chunks, without Python."""
+    body = {"q": "{query}", "passages": "{contexts}", "prompt": "{contexts}\n\nQ: {query}"}
+    service = SystemService(url=scripted.url, body=body, answer="text")
+    scripted.answer = {"text": "krill"}
+
+    reader = make_context_reader("rag", services={"rag": service})
+    answer = asyncio.run(reader.read("What?", ["one", "two"]))
+
+    assert answer == "krill"
+    assert scripted.seen[0].json == {
+        "q": "What?",
+        "passages": ["one", "two"],
+        "prompt": "one\n\ntwo\n\nQ: What?",
+    }
+
+
+def test_a_service_whose_request_holds_no_contexts_is_refused():
+    """It retrieves by itself, whatever is cut here."""
+    service = SystemService(url="http://127.0.0.1:1/")
+
+    with pytest.raises(UsageError, match="system rag: its request holds the query alone"):
+        make_context_reader("rag", services={"rag": service})

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ragforge.config import Settings
 from ragforge.corpus.user_chunkers import source_digest
 from ragforge.errors import EndpointError, UsageError
 from ragforge.evaluating.configurations import Configuration
@@ -102,13 +103,10 @@ def check_answering(answering: Answering, job: Job) -> ContextReader | None:
                 "--model NAME (and --base-url URL), or a system of yours"
             )
         return None
-    if answering.system in job.settings.systems and not isinstance(answering.system, HandedOver):
-        raise UsageError(
-            f"--system {answering.system}: is a service of the settings, whose request holds the "
-            "query alone: it retrieves by itself; expected model, http:URL that takes {query, "
-            "contexts}, or a function f(query, contexts) that asks it"
-        )
-    return make_context_reader(answering.system, timeout_s=job.settings.model.timeout_s)
+    settings = job.settings
+    return make_context_reader(
+        answering.system, timeout_s=settings.model.timeout_s, services=settings.systems
+    )
 
 
 async def answer_finals(
@@ -130,7 +128,7 @@ async def answer_finals(
     """
     spending = Spending(job.observer)
     job = Job(job.settings, spending, job.mode, job.account)
-    log = AnswerLog.opened(_log_path(place.folder, answering), anew=answering.again)
+    log = AnswerLog.opened(_log_path(place.folder, answering, job.settings), anew=answering.again)
     questions = finals.distinct
     n_kept = len(questions.keys() & log.answers.keys())
     async with open_backend(job, grading_prompt(job), place, "ask", "facts", "answer") as backend:
@@ -170,7 +168,7 @@ async def forecast_finals(
         answering: Who answers.
         job: In a dry run.
     """
-    path = None if answering.again else _log_path(place.folder, answering)
+    path = None if answering.again else _log_path(place.folder, answering, job.settings)
     log = AnswerLog.opened(path)
     questions = finals.distinct
     kept = questions.keys() & log.answers.keys()
@@ -200,13 +198,18 @@ def _supposed_answer(query: Query) -> str:
     return f"{query.asked} {query.expected_answer}"
 
 
-def _log_path(folder: Path, answering: Answering) -> Path | None:
+def _log_path(folder: Path, answering: Answering, settings: Settings) -> Path | None:
     """Return where answers are kept; None for a model, and for an object that no digest tells."""
     system = answering.system
     if answering.is_model or isinstance(system, HandedOver):
         return None
-    is_address = system.startswith(("http:", "https:"))
-    source = "" if is_address else source_digest(find(GROUP, system))
+    service = settings.systems.get(system)
+    if service is not None:
+        source = service.model_dump_json()
+    elif system.startswith(("http:", "https:")):
+        source = ""
+    else:
+        source = source_digest(find(GROUP, system))
     return folder / f"answers-{digest(system, source)}.jsonl"
 
 

@@ -33,7 +33,8 @@ from ragforge.retrieval.object_fields import Note, ignore_note
 from ragforge.retrieval.services.dialects import ServicePlan
 from ragforge.retrieval.services.paths import ReplyPath
 from ragforge.retrieval.services.templates import (
-    HOLES,
+    HOLES_OF_RETRIEVERS,
+    HOLES_OF_SYSTEMS,
     check_holes,
     escape_in_address,
     fill,
@@ -435,9 +436,10 @@ def _template(where: str, service: ServiceSettings, plan: ServicePlan) -> _Templ
     for name, value in template.headers.items():
         if not _TOKEN.fullmatch(name) or not _is_for_headers(str(value)):
             raise ConfigError(f"{where}.headers: {name!r}: no header can have this name or value")
+    filled = HOLES_OF_SYSTEMS if isinstance(service, SystemService) else HOLES_OF_RETRIEVERS
     for name, part in template.parts.items():
         is_header = name.startswith("headers.")
-        check_holes(part, f"{where}.{name}", frozenset() if is_header else frozenset(HOLES))
+        check_holes(part, f"{where}.{name}", frozenset() if is_header else filled)
     if template.method == "GET" and body is not None:
         raise ConfigError(f"{where}: a GET has no body; params go with it")
     holes = {hole for part in template.parts.values() for hole in holes_of(part)}

@@ -1,11 +1,13 @@
 """A RAG system that settings describe: its answer by paths, or piece by piece out of a stream."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from pydantic import JsonValue
+
 from ragforge.config import SystemService
-from ragforge.errors import CallError
+from ragforge.errors import CallError, EndpointError
 from ragforge.files.text import is_unicode
 from ragforge.http_service import read_json
 from ragforge.retrieval import ContextPassage, SystemAnswer
@@ -46,16 +48,39 @@ class ServiceSystem:
         self.client = client or ServiceClient(where, service, plan, timeout_s=timeout_s)
         self._reader = _AnswerReader(where, plan, self.client)
 
+    @property
+    def takes_contexts(self) -> bool:
+        """Whether its request holds the `{contexts}` that it is to answer from."""
+        return "contexts" in self.client.holes
+
     async def answer(self, query: str, on_exchange: OnExchange = pass_over) -> SystemAnswer:
-        """Return the answer of the service.
+        """Return the answer of the service, which retrieves by itself.
 
         Raises:
             CallError: `error` where no good reply came, `invalid` where it cannot be read.
-            EndpointError: Its credentials are not taken.
+            EndpointError: Its credentials are not taken, or it wants contexts.
         """
-        exchange = await self.client.ask({"query": query}, on_exchange)
+        if self.takes_contexts:
+            raise EndpointError(
+                f"{self.client.where}: its request holds {{contexts}}, which a sweep gives it; "
+                "there are none here"
+            )
+        return await self._asked({"query": query}, on_exchange)
+
+    async def answer_from(self, query: str, contexts: Sequence[str]) -> SystemAnswer:
+        """Return the answer of the service, which was given contexts.
+
+        Raises:
+            CallError, EndpointError: As for `answer`.
+        """
+        return await self._asked({"query": query, "contexts": list(contexts)}, pass_over)
+
+    async def _asked(
+        self, values: Mapping[str, JsonValue], on_exchange: OnExchange
+    ) -> SystemAnswer:
+        exchange = await self.client.ask(values, on_exchange)
         try:
-            answer = self._reader.read(exchange, query)
+            answer = self._reader.read(exchange, str(values["query"]))
         except CallError as error:
             raise CallError(error.kind, str(error), error.raw or exchange.start) from error
         ids = (name for passage in answer.context for name in passage.ids)

@@ -15,7 +15,8 @@ from pydantic import JsonValue
 
 from ragforge.errors import ConfigError
 
-HOLES: Final = ("query", "k", "offset", "page", "cursor", "vector")
+HOLES_OF_RETRIEVERS: Final = frozenset({"query", "k", "offset", "page", "cursor", "vector"})
+HOLES_OF_SYSTEMS: Final = frozenset({"query", "contexts"})
 _MARK: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\{([A-Za-z_]+)(:json)?\}")
 
 
@@ -42,7 +43,7 @@ def variables_of(template: JsonValue) -> set[str]:
     return {name for text in each_text(template) for name, _, _ in _MARK.findall(text) if name}
 
 
-def check_holes(template: JsonValue, where: str, allowed: Set[str] = frozenset(HOLES)) -> None:
+def check_holes(template: JsonValue, where: str, allowed: Set[str]) -> None:
     """Refuse holes that nothing is filled into.
 
     Raises:
@@ -58,7 +59,7 @@ def check_holes(template: JsonValue, where: str, allowed: Set[str] = frozenset(H
 
 
 def _listed(names: Set[str]) -> str:
-    listed = ", ".join(f"{{{name}}}" for name in HOLES if name in names)
+    listed = ", ".join(f"{{{name}}}" for name in sorted(names))
     return f"{listed}." if listed else "none here."
 
 
@@ -138,7 +139,9 @@ def _as_text(value: JsonValue) -> str:
             return ""
         case str():
             return value
-    return json.dumps(value)
+        case list() if value and all(isinstance(item, str) for item in value):
+            return "\n\n".join(map(str, value))
+    return "" if value == [] else json.dumps(value)
 
 
 def escape_in_address(text: str) -> str:

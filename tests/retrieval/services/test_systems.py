@@ -7,7 +7,7 @@ import pytest
 from scripted_service import Answer
 
 from ragforge.config import SystemService
-from ragforge.errors import CallError
+from ragforge.errors import CallError, EndpointError
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.services.system import ServiceSystem
 
@@ -237,6 +237,14 @@ def test_a_stream_that_is_not_whole_is_a_failure(scripted, system, answer, reply
 
     with pytest.raises(CallError, match=told):
         answer(system())
+
+
+def test_a_system_that_wants_contexts_is_not_asked_without(scripted, system, answer):
+    """It would answer from nothing, and be graded for that."""
+    with pytest.raises(EndpointError, match=r"its request holds \{contexts\}, which a sweep gives"):
+        answer(system(body={"q": "{query}", "c": "{contexts}"}))
+
+    assert scripted.seen == []
 
 
 @pytest.mark.local_model
