@@ -4,6 +4,7 @@ The service is one of the settings ([retrievers.NAME], [systems.NAME]; see docs/
 address. Shown are the request, the reply in short, and a table of the results or the answer with
 its contexts. Secrets are not shown: ${VARIABLE} stands where one is sent, and one that the service
 echoes is masked. Where a path is missing or matches nothing, paths are proposed that may be meant.
+With --dataset, each result is told as the chunk that it is, or by where its text stands.
 
 --set changes a field for this question: a path to try, a header, a body.
 
@@ -11,6 +12,7 @@ Exit codes: 0 understood; 3 a reply came that could not be read; 4 no good reply
 
 Examples:
   ragforge probe docs "How long do I have to return it?" --config services.toml
+  ragforge probe docs "How long?" --config services.toml --dataset my-set
   ragforge probe docs "How long?" --set results=data.items --set id=meta.key
   ragforge probe http://127.0.0.1:8000/search "How long?" --set 'body={"q": "{query}"}'
   ragforge probe http://127.0.0.1:8000/ask "How long?" --as system --json
@@ -18,13 +20,14 @@ Examples:
 
 import argparse
 import asyncio
+from pathlib import Path
 
 from ragforge.api.progress import Progress
 from ragforge.cli.flags import add_common, add_json, settings_of
 from ragforge.cli.output import dumps, show
 from ragforge.errors import DataError, EndpointError
 
-COMMON = ("--as", "--set", "-k", "--timeout-s", "--config", "--json")
+COMMON = ("--dataset", "--as", "--set", "-k", "--timeout-s", "--config", "--json")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,12 +49,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD=VALUE",
         help="change a field of its settings for this question, such as headers.X-Tenant=docs",
     )
+    parser.add_argument(
+        "--dataset",
+        type=Path,
+        metavar="DIR",
+        help="a set: tell which of its chunks each result is, or where its text stands",
+    )
     add_json(parser)
     add_common(parser, "retrieve", "model")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.job import Job
     from ragforge.pipeline.probing import probe_service
     from ragforge.report.probe import probe_json, render_probe
@@ -64,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
             job,
             kind=arguments.kind,
             changes=arguments.changes,
+            dataset=open_dataset(arguments.dataset) if arguments.dataset else None,
         )
     )
     if arguments.json:

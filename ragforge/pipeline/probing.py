@@ -10,9 +10,13 @@ from pydantic import JsonValue, ValidationError
 
 from ragforge.config import RetrieverService, ServiceSettings, SystemService
 from ragforge.errors import UsageError
+from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.backend import embedder_of
 from ragforge.pipeline.job import Job, OutputFile
-from ragforge.retrieval.services.probes import Probe, probe_retriever, probe_system
+from ragforge.pipeline.retrieving import HitCorpus
+from ragforge.records import Hit
+from ragforge.retrieval.retrieved_texts import RetrievedTexts
+from ragforge.retrieval.services.probes import PlaceOf, Probe, probe_retriever, probe_system
 from ragforge.retrieval.services.retriever import ServiceRetriever
 from ragforge.retrieval.services.system import ServiceSystem
 
@@ -30,6 +34,7 @@ async def probe_service(
     *,
     kind: Literal["", "retriever", "system"] = "",
     changes: Iterable[str] = (),
+    dataset: Dataset | None = None,
 ) -> Probe:
     """Ask a service one question; a failure is shown in the probe, and not raised.
 
@@ -39,6 +44,7 @@ async def probe_service(
         job: Settings; k is the number of results.
         kind: What it is; "" for what the settings say, and a retriever for an address.
         changes: `FIELD=VALUE` of its settings, for this question.
+        dataset: In which the results of a retriever are looked up.
 
     Raises:
         UsageError: There is no such service, two of them, or a change cannot be made.
@@ -56,10 +62,35 @@ async def probe_service(
     service = _service(name, settings.retrievers, RetrieverService, changed)
     with TemporaryDirectory(prefix="ragforge-") as folder:
         async with embedder_of(job, OutputFile.beside(Path(folder, "probe"))) as embedder:
+            corpus = None if dataset is None else HitCorpus.of(dataset)
+            texts = None if corpus is None else RetrievedTexts(corpus.documents)
             retriever = ServiceRetriever(
-                _called(name), service, embedder=embedder, timeout_s=timeout_s
+                _called(name),
+                service,
+                corpus.chunks if corpus else (),
+                embedder=embedder,
+                timeout_s=timeout_s,
+                texts=texts,
             )
-            return await probe_retriever(retriever, question, settings.retrieve.k)
+            place_of = _places(corpus, texts) if corpus and texts else None
+            return await probe_retriever(retriever, question, settings.retrieve.k, place_of)
+
+
+def _places(corpus: HitCorpus, texts: RetrievedTexts) -> PlaceOf:
+    """Return what tells what a hit is in a set."""
+
+    def place_of(hit: Hit) -> str:
+        if hit.chunk_id in corpus.known:
+            return hit.chunk_id
+        found = next(texts.located({hit.chunk_id}), None)
+        if found is None:
+            return "unknown id"
+        if len(found.places) != 1:
+            return f"in {len(found.places)} places" if found.places else "nowhere"
+        [place] = found.places
+        return f"{place.doc_id}[{place.start}:{place.end}]"
+
+    return place_of
 
 
 def _is_address(name: str) -> bool:

@@ -280,6 +280,34 @@ def require_working(made: Iterable[RunResult]) -> None:
         raise EndpointError("; ".join(explained))
 
 
+@dataclass(frozen=True, slots=True)
+class HitCorpus:
+    """What hits are looked up in.
+
+    Args:
+        chunks: Of the set.
+        known: Ids that a hit may have.
+        documents: Where a text may stand that is no chunk.
+    """
+
+    chunks: list[Chunk]
+    known: frozenset[str]
+    documents: CorpusDocuments
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "HitCorpus":
+        """Return the corpus of a set, whose chunks are read once."""
+        chunks = list(dataset.chunks())
+        names_documents = dataset.manifest.level is not None
+        known = frozenset(chunk.chunk_id for chunk in chunks)
+        if names_documents:
+            known |= {chunk.doc_id for chunk in chunks}
+        documents = CorpusDocuments(
+            chunks, file_texts, TextLocator, names_documents=names_documents
+        )
+        return cls(chunks, known, documents)
+
+
 @dataclass(slots=True)
 class _RetrieverAtWork:
     """A retriever at work."""
@@ -326,20 +354,15 @@ def _started(
     job: Job,
     embedder: EndpointEmbedder | None,
 ) -> list[_RetrieverAtWork]:
-    chunks: list[Chunk] = list(dataset.chunks())
-    known = frozenset(chunk.chunk_id for chunk in chunks)
-    if dataset.manifest.level is not None:
-        known |= {chunk.doc_id for chunk in chunks}
-    names_documents = dataset.manifest.level is not None
-    documents = CorpusDocuments(chunks, file_texts, TextLocator, names_documents=names_documents)
+    corpus = HitCorpus.of(dataset)
     note = _note_to(job.observer)
     timeout_s = job.settings.model.timeout_s
     started = []
     for name, spec in specs.items():
-        texts = RetrievedTexts(documents)
+        texts = RetrievedTexts(corpus.documents)
         retriever = make_retriever(
             spec,
-            chunks,
+            corpus.chunks,
             embedder,
             folder=dataset.own_place,
             note=note,
@@ -347,7 +370,7 @@ def _started(
             texts=texts,
             services=job.settings.retrievers,
         )
-        started.append(_RetrieverAtWork(name, spec, retriever, known, texts))
+        started.append(_RetrieverAtWork(name, spec, retriever, corpus.known, texts))
     return started
 
 

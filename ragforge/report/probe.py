@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 from ragforge.evaluating.formatting import one_line
@@ -40,8 +41,9 @@ def probe_json(probe: Probe) -> dict[str, Any]:
                 "document": result.document,
                 "score": result.score,
                 "text": result.text,
+                **({"in_the_set": place} if place is not None else {}),
             }
-            for rank, result in enumerate(probe.results, 1)
+            for rank, (result, place) in enumerate(_with_places(probe), 1)
         ],
         "answer": None if probe.answer is None else probe.answer.text,
         "contexts": [
@@ -81,7 +83,7 @@ def _lines(probe: Probe) -> Iterator[str]:
     yield f"{probe.state}{_summary(probe)}"
     if probe.results:
         yield ""
-        yield from _result_lines(probe.results)
+        yield from _result_lines(probe)
     if probe.answer is not None:
         yield from ("", *probe.answer.text.splitlines(), "")
         yield from _context_lines(probe.answer.context)
@@ -175,13 +177,19 @@ def _indented(text: str) -> Iterator[str]:
         yield f"  … {len(lines) - _LINES:,} lines more"
 
 
-def _result_lines(results: Sequence[Result]) -> Iterator[str]:
-    rows = [("rank", "id", "document", "score", "text")]
-    for rank, result in enumerate(results, 1):
+def _with_places(probe: Probe) -> list[tuple[Result, str | None]]:
+    return list(zip_longest(probe.results, probe.places[: len(probe.results)]))
+
+
+def _result_lines(probe: Probe) -> Iterator[str]:
+    heads = ("rank", "id", *(("in the set",) if probe.places else ()), "document", "score", "text")
+    rows: list[tuple[str, ...]] = [heads]
+    for rank, (result, place) in enumerate(_with_places(probe), 1):
         rows.append(
             (
                 str(rank),
                 _cell(result.id, _ID_SHOWN),
+                *((_cell(place, _ID_SHOWN),) if probe.places else ()),
                 _cell(result.document, _ID_SHOWN),
                 "-" if result.score is None else f"{result.score:g}",
                 _cell(result.text, _TEXT_SHOWN),

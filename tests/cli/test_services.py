@@ -194,3 +194,28 @@ def test_a_sweep_takes_no_service(settings, dataset, capsys, scripted):
     assert main([*map(str, words)]) == 2
     assert "has an index of its own" in capsys.readouterr().err
     assert scripted.seen == []
+
+
+def test_a_probe_tells_what_each_result_is_in_a_set(settings, dataset, capsys, scripted):
+    """Ids that a set does not know make every result a hole, which a run tells too late."""
+    first, second, *_ = rows(dataset / "chunks.jsonl")
+    part = second["text"].strip()[-40:]
+    scripted.answer = Answer(
+        [
+            {"id": first["chunk_id"]},
+            {"text": part},
+            {"text": "no such text"},
+            {"text": " "},
+            {"id": "zz"},
+        ]
+    )
+    capsys.readouterr()
+
+    code = main(["probe", scripted.url, "How long?", "--dataset", str(dataset), "--json", "-q"])
+
+    found = json.loads(capsys.readouterr().out)["results"]
+    places = [row["in_the_set"] for row in found]
+    assert code == 0
+    assert places[0] == first["chunk_id"]
+    assert places[1].startswith(f"{second['doc_id']}[")
+    assert places[2:] == ["nowhere", "nowhere", "unknown id"]

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.http_service import read_json
+from ragforge.records import Hit
 from ragforge.retrieval import SystemAnswer
 from ragforge.retrieval.services.client import Exchange, ServiceClient
 from ragforge.retrieval.services.retriever import Result, ServiceRetriever
@@ -36,6 +37,7 @@ class Probe:
         reason: Why it failed, or could not be read; "" where it was understood.
         missing: Fields of results or contexts that no path finds.
         proposals: Paths that may find what is missing.
+        places: What each result is in a set, where one was given; see `PlaceOf`.
     """
 
     where: str
@@ -47,10 +49,27 @@ class Probe:
     reason: str = ""
     missing: tuple[str, ...] = ()
     proposals: tuple[PathProposal, ...] = ()
+    places: tuple[str, ...] = ()
 
 
-async def probe_retriever(retriever: ServiceRetriever, question: str, k: int) -> Probe:
-    """Return what a question to a retriever shows; a failure is shown, and not raised."""
+class PlaceOf(Protocol):
+    """Tells what a hit is in a set."""
+
+    def __call__(self, hit: Hit, /) -> str:
+        """Return the id of its chunk, or where its text stands, in words."""
+
+
+async def probe_retriever(
+    retriever: ServiceRetriever, question: str, k: int, place_of: PlaceOf | None = None
+) -> Probe:
+    """Return what a question to a retriever shows; a failure is shown, and not raised.
+
+    Args:
+        retriever: Is asked.
+        question: The question.
+        k: How many results.
+        place_of: Tells what a hit is in the set that the retriever was given.
+    """
     exchanges: list[Exchange] = []
     where = retriever.client.where
     try:
@@ -68,8 +87,11 @@ async def probe_retriever(retriever: ServiceRetriever, question: str, k: int) ->
     proposals = [item for item in propose_fields(items) if item.setting in missing]
     state: State = "understood"
     reason = ""
+    places: list[str] = []
     try:
-        retriever.read(results, question, k)
+        for result in results:
+            hit = next(iter(retriever.read([result], question, 1)), None)
+            places += [place_of(hit) if hit else "nowhere"] if place_of else []
     except DataError as error:
         state, reason = "not understood", str(error)
         proposals = propose_results(value)
@@ -82,6 +104,7 @@ async def probe_retriever(retriever: ServiceRetriever, question: str, k: int) ->
         results=tuple(results),
         missing=tuple(missing),
         proposals=tuple(proposals),
+        places=tuple(places),
     )
 
 
