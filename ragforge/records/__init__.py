@@ -1,5 +1,13 @@
 """The records that cross a file or a stage: frozen, and closed to unknown fields."""
 
+from ragforge.records.calibrations import (
+    Label,
+    LabelSample,
+    LabelStratum,
+    SampledPair,
+    SampledRun,
+    label_text_sha256,
+)
 from ragforge.records.evaluations import (
     Baseline,
     BridgeMean,
@@ -136,6 +144,9 @@ __all__ = [
     "JudgeKind",
     "Judgment",
     "JudgmentsDiff",
+    "Label",
+    "LabelSample",
+    "LabelStratum",
     "Level",
     "Lineage",
     "LogDraw",
@@ -156,6 +167,8 @@ __all__ = [
     "RenamedDocument",
     "RetrievedText",
     "Review",
+    "SampledPair",
+    "SampledRun",
     "ShareRow",
     "Slot",
     "SourceDocument",
@@ -170,6 +183,7 @@ __all__ = [
     "VersionDiff",
     "Vote",
     "is_text_id",
+    "label_text_sha256",
     "text_id",
     "without_place",
 ]

@@ -47,7 +47,7 @@ _OWN_FILES: Final = frozenset(
     }
 )
 """Those of any dataset, whether its manifest lists them or not."""
-_OWN_FOLDERS: Final = frozenset({*FOLDERS, "history", CURRENT, VERSIONS, REJECTED})
+_OWN_FOLDERS: Final = frozenset({*FOLDERS, "calibration", "history", CURRENT, VERSIONS, REJECTED})
 _DEEPEST: Final = 3
 """Folders below that of a dataset in which it keeps files."""
 _HEADER_BYTES: Final = 4096

@@ -38,7 +38,9 @@ FOLDERS: Final = ("answer_grades", "answers", "runs")
 """Have a link even where a version has none of them yet."""
 _FOR_PEOPLE: Final = frozenset({"CHANGELOG.md", "README.md"})
 """May be somebody's own in the directory of a dataset."""
-_TOP_FOLDERS: Final = frozenset({*FOLDERS, "history", OWN_FOLDER, VERSIONS, REJECTED})
+_TOP_FOLDERS: Final = frozenset(
+    {*FOLDERS, "calibration", "history", OWN_FOLDER, VERSIONS, REJECTED}
+)
 _SUFFIXES: Final = (".json", ".jsonl", ".md")
 """Of the files that a dataset has at its top; what is called otherwise is somebody's own there."""
 
