@@ -3,7 +3,6 @@
 Functions may be plain or async; objects and classes are asked through the first method they have.
 """
 
-import asyncio
 import contextvars
 import difflib
 import importlib
@@ -193,6 +192,8 @@ async def in_thread(function: Callable[[], T]) -> T:
     The thread does not outlive the process, and none waits for another, unlike those of
     `asyncio.to_thread`: a call that never ends would hold up the end of the program.
     """
+    import asyncio  # Whoever asks for a name only does not need it.
+
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()

@@ -251,7 +251,7 @@ def test_no_two_settings_share_a_flag_or_variable():
 @pytest.mark.parametrize("setting", list(each_setting()), ids=lambda setting: setting.key)
 def test_every_setting_has_a_sentence(setting):
     """It is its help, its schema and its line in the default file."""
-    assert setting.info.description.endswith(".")
+    assert setting.text.endswith(".")
 
 
 def test_no_setting_holds_a_secret():

@@ -49,7 +49,7 @@ class SettingsInForce(Result):
                 "setting": setting.field,
                 **plain_values({"value": values[setting.section][setting.field]}),
                 "environment": setting.environment,
-                "meaning": _meaning(setting.info.description),
+                "meaning": _meaning(setting.text),
             }
             for setting in each_setting()
         ]
@@ -104,7 +104,7 @@ def settings_toml(values: Mapping[str, Mapping[str, object]]) -> str:
             section = setting.section
             lines += [*([""] if lines else []), f"[{section}]"]
         value = values[setting.section][setting.field]
-        lines.append(f"# {_meaning(setting.info.description)}")
+        lines.append(f"# {_meaning(setting.text)}")
         if setting.field in _SECRET and value:
             lines.append(
                 "# Not shown in full, as the path may be a secret; this line sets nothing."

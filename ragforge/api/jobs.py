@@ -10,7 +10,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, TypeAlias, Unpack
+from typing import Final, TypeAlias, Unpack
 
 from ragforge.api.answered import Answered, Grounded, ask_and_grade, grade
 from ragforge.api.arguments import checked
@@ -33,7 +33,7 @@ from ragforge.api.keywords import (
     RetrieveKeywords,
 )
 from ragforge.api.outcomes import Refreshed, Retrieved, describe_failures, retrieved
-from ragforge.api.sources import Records, as_file
+from ragforge.api.sources import AnyRetriever, AnySystem, Records, as_file
 from ragforge.errors import EndpointError, UsageError
 from ragforge.evaluating.gate import parse_share
 from ragforge.files.record_files import read_records
@@ -56,10 +56,6 @@ from ragforge.retrieval.retrievers import reranked
 
 Runs: TypeAlias = str | Sequence[str]
 """The name of a run, or several."""
-AnyRetriever: TypeAlias = Any
-"""A function, plain or async, an object with a method that searches, or the name of one."""
-AnySystem: TypeAlias = Any
-"""A function, plain or async, an object with a method that answers, or the name of one."""
 
 _MAX_FAILURES: Final = 0.05
 

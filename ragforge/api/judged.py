@@ -11,7 +11,6 @@ from ragforge.api.results import Estimate, Result, plain_values
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number, render_table
 from ragforge.files.set.output_paths import refuse_to_replace
-from ragforge.measures.grader_agreement import Agreement
 from ragforge.pipeline.job import failures_beside
 from ragforge.pipeline.judge.judge_run import JudgingResult, describe_position_effect
 from ragforge.records import Failure, JudgeAudit, Judgment
@@ -19,6 +18,7 @@ from ragforge.report.judges import agreement_json, agreement_table
 from ragforge.stages.judge.pairs import QuerySummary
 
 if TYPE_CHECKING:
+    from ragforge.measures.grader_agreement import Agreement
     from ragforge.pipeline.auditing import AuditResult
     from ragforge.pipeline.complete.completing import Completion
 
@@ -73,7 +73,7 @@ class Judged(Result):
         return tuple(self.counts.doubtful)
 
     @property
-    def agreement(self) -> Agreement | None:
+    def agreement(self) -> "Agreement | None":
         """With people, where they graded pairs that were judged."""
         return self.counts.agreement
 
@@ -298,7 +298,7 @@ def _summary_row(item: QuerySummary) -> list[str]:
     ]
 
 
-def agreement_text(agreement: Agreement) -> str:
+def agreement_text(agreement: "Agreement") -> str:
     """Return how far the judge and people agree, as a table."""
     from ragforge.report.text import table_text
 

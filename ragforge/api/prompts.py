@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from ragforge.api.call import PROMPT, Handle, begin, dataset_of, naming_keywords
 from ragforge.api.keywords import PromptKeywords
@@ -12,11 +12,13 @@ from ragforge.api.results import Result
 from ragforge.api.sources import Records, as_file
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import render_table
-from ragforge.pipeline.rendering import PickedInput, Rendered, render
 from ragforge.prompts import ListedPrompt, Prompt, diff_override, load_prompt
 from ragforge.prompts import copy_prompt as copy_prompt_of
 from ragforge.prompts import diff_prompts as diff_prompts_of
 from ragforge.prompts import list_prompts as list_prompts_of
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.rendering import Rendered
 
 Folder: TypeAlias = str | PathLike[str]
 
@@ -65,7 +67,7 @@ class RenderedPrompt(Result):
         notes: What was told on the way.
     """
 
-    rendered: Rendered
+    rendered: "Rendered"
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -169,6 +171,8 @@ async def render_prompt(
     if row < 1:
         raise UsageError(f"row {row}: expected a whole number from 1")
     with begin(PROMPT, settings, {}) as call, as_file(pairs) as path, naming_keywords():
+        from ragforge.pipeline.rendering import PickedInput, render
+
         rendered = await render(name, PickedInput(pairs=path, row=row), call.settings)
         return RenderedPrompt(rendered, tuple(call.notes))
 
@@ -199,6 +203,8 @@ async def render_prompt_in(
     """
     chunk_ids = (chunk,) if isinstance(chunk, str) else tuple(dict.fromkeys(chunk))
     with begin(PROMPT, settings, handle.keywords) as call, naming_keywords():
+        from ragforge.pipeline.rendering import PickedInput, render
+
         picked = PickedInput(dataset_of(handle), query, chunk_ids, answers)
         rendered = await render(name, picked, call.settings)
         return RenderedPrompt(rendered, tuple(call.notes))

@@ -18,6 +18,10 @@ Records: TypeAlias = Any
 """A path, an iterable of records (mappings, dataclasses, records of ragforge), or a data frame."""
 Documents: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | Mapping[str, str]
 """One or several files, folders and origins such as s3://…; or texts by name."""
+AnyRetriever: TypeAlias = Any
+"""A function, plain or async, an object with a method that searches, or the name of one."""
+AnySystem: TypeAlias = Any
+"""A function, plain or async, an object with a method that answers, or the name of one."""
 _EXAMPLE: Final = 80
 
 

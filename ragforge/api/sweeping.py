@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
 from ragforge.api.call import SWEEP, Handle, begin, part_of
-from ragforge.api.jobs import AnyRetriever, AnySystem, spec_of
 from ragforge.api.keywords import SweepKeywords
 from ragforge.api.results import Result, shown_html
-from ragforge.api.sources import Documents, as_documents
+from ragforge.api.sources import AnyRetriever, AnySystem, Documents, as_documents
 from ragforge.errors import UsageError
 from ragforge.evaluating.sweep import ConfigurationResult, SweepForecast, SweepReport
 from ragforge.evaluating.sweep_answers import SweepAnswers
@@ -203,6 +202,8 @@ async def sweep(
         DataError: The documents cannot be read, or no query has evidence that stands in them.
         EndpointError, BudgetError: It was stopped; what was ranked is kept.
     """
+    from ragforge.api.jobs import spec_of  # The command has words, and needs no jobs of others.
+
     check_out(None if out is None else Path(out))
     if processes is not None and processes < 1:
         raise UsageError(f"processes {processes}: expected a number from 1")

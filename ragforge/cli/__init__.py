@@ -101,6 +101,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The words behind the program's name; those of the process where None.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    # Threads of OpenBLAS spin for 30 ms when numpy is imported, whether anything is to be computed
+    # or not; so they sleep after 2^4 cycles.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -27,7 +27,6 @@ Examples:
 """
 
 import argparse
-import asyncio
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -43,6 +42,7 @@ from ragforge.cli.flags import (
     choose_queries,
     job_of,
     observed,
+    run_async,
     settings_of,
 )
 from ragforge.cli.output import print_result, show
@@ -166,10 +166,10 @@ def _answered(
     from ragforge.api.answered import ask_and_grade, grade
 
     if arguments.system is None:
-        return asyncio.run(grade(dataset, arguments.answers, name, job))
+        return run_async(grade(dataset, arguments.answers, name, job))
     # What the user's system prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
-        return asyncio.run(
+        return run_async(
             ask_and_grade(
                 dataset,
                 arguments.system,

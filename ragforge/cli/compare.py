@@ -39,7 +39,6 @@ Examples:
 """
 
 import argparse
-import asyncio
 from collections.abc import Set
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +55,7 @@ from ragforge.cli.flags import (
     job_of,
     observed,
     refuse_selection,
+    run_async,
     settings_of,
 )
 from ragforge.cli.next_step import after_comparing
@@ -216,7 +216,7 @@ def _estimate(arguments: argparse.Namespace, settings: "Settings") -> int:
     dataset, names = _dataset(arguments, settings), _names(arguments)
     with observed(arguments) as observer:
         job = job_of(arguments, settings, observer)
-        counted = asyncio.run(estimate_judging(dataset, names, new, job))
+        counted = run_async(estimate_judging(dataset, names, new, job))
     if any("dense" in spec for spec in new.values()):
         say("embeddings of dense are not counted; `ragforge retrieve` keeps them in the store")
     print_estimate(counted, as_json=arguments.json)
@@ -234,7 +234,7 @@ def _judged(
     dataset = _dataset(arguments, settings)
     with observed(arguments) as observer:
         job = replace(job_of(arguments, settings, observer), account=account)
-        result = asyncio.run(judge_dataset(dataset, names, job))
+        result = run_async(judge_dataset(dataset, names, job))
     for line in judging_lines(result):
         say(line)
     return Judged(result)

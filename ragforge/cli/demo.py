@@ -10,10 +10,9 @@ Examples:
 """
 
 import argparse
-import asyncio
 from pathlib import Path
 
-from ragforge.cli.flags import add_common, settings_of
+from ragforge.cli.flags import add_common, run_async, settings_of
 from ragforge.observe import silent
 
 _WHAT_IT_SAYS = {
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.api.measured import evaluation_text
     from ragforge.pipeline.demo import run_demo
 
-    demo = asyncio.run(run_demo(arguments.out, settings_of(arguments), silent))
+    demo = run_async(run_demo(arguments.out, settings_of(arguments), silent))
     judged = demo.judging.n_judged
     baseline = (
         "offline baseline by all-MiniLM-L6-v2" if demo.local_model else "offline lexical baseline"

@@ -35,8 +35,8 @@ Examples:
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ragforge.api.measured import MeasuredRuns, per_query_text
 from ragforge.api.progress import say
 from ragforge.cli.flags import (
     add_common,
@@ -57,10 +57,12 @@ from ragforge.cli.retrievers import (
     run_retrievers,
 )
 from ragforge.errors import UsageError
-from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Observer
-from ragforge.pipeline.evaluated import EvaluatedRun
-from ragforge.pipeline.evaluating import EvaluatedRuns, evaluate_dataset, evaluate_files
+
+if TYPE_CHECKING:
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.pipeline.evaluated import EvaluatedRun
+    from ragforge.pipeline.evaluating import EvaluatedRuns
 
 COMMON = (
     "--dataset",
@@ -92,10 +94,10 @@ def add_keeping(parser: argparse.ArgumentParser) -> None:
 
 def keep(
     arguments: argparse.Namespace,
-    dataset: Dataset,
-    runs: Sequence[EvaluatedRun],
+    dataset: "Dataset",
+    runs: "Sequence[EvaluatedRun]",
     observer: Observer,
-) -> list[EvaluatedRun]:
+) -> "list[EvaluatedRun]":
     """Add evaluations to the history unless told not to; return them as they were kept.
 
     A dataset that cannot be written is no reason to hold back what was measured on it: that it was
@@ -153,6 +155,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     from ragforge.files.set.opening import open_dataset
     from ragforge.files.set.output_paths import check_outputs
+    from ragforge.pipeline.evaluating import evaluate_dataset
 
     _require_folder(arguments)
     check_outputs({"--prometheus": arguments.prometheus}, {"--config": arguments.config})
@@ -172,7 +175,7 @@ def run(arguments: argparse.Namespace) -> int:
     return code_of(made)
 
 
-def _of_files(arguments: argparse.Namespace) -> EvaluatedRuns:
+def _of_files(arguments: argparse.Namespace) -> "EvaluatedRuns":
     _require_dataset(arguments)
     refuse_selection(arguments)
     if arguments.retriever or arguments.name:
@@ -182,10 +185,14 @@ def _of_files(arguments: argparse.Namespace) -> EvaluatedRuns:
     paths = [Path(name) for name in arguments.run]
     settings = settings_of(arguments).evaluate
     only_retrieved = arguments.only_retrieved
+    from ragforge.pipeline.evaluating import evaluate_files
+
     return evaluate_files(arguments.qrels, paths, settings, only_retrieved=only_retrieved)
 
 
-def _print(evaluated: EvaluatedRuns, arguments: argparse.Namespace) -> None:
+def _print(evaluated: "EvaluatedRuns", arguments: argparse.Namespace) -> None:
+    from ragforge.api.measured import MeasuredRuns, per_query_text
+
     found = MeasuredRuns(evaluated)
     if arguments.json:
         print(dumps(found.to_dict(per_query=arguments.per_query, interval=arguments.interval)))
@@ -241,7 +248,7 @@ def _require_folder(arguments: argparse.Namespace) -> None:
 
 
 def _tell_observers(
-    arguments: argparse.Namespace, evaluated: Sequence[EvaluatedRun], observer: Observer
+    arguments: argparse.Namespace, evaluated: "Sequence[EvaluatedRun]", observer: Observer
 ) -> None:
     """Tell of runs that were measured, where that was asked for.
 

@@ -2,10 +2,10 @@
 
 import argparse
 import gc
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ragforge.api.progress import Progress, say
 from ragforge.cli.parser import add_settings_group
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ragforge.observe import Observer
     from ragforge.pipeline.job import Job, Mode
 
+T = TypeVar("T")
 PAID = ("model", "budget", "prompts")
 """Sections of settings that every command takes which may ask a model."""
 _TITLES: Final = {
@@ -156,6 +157,13 @@ def job_of(arguments: argparse.Namespace, settings: Settings, observer: "Observe
     return Job(settings, observer, mode_of(arguments))
 
 
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Return what a coroutine comes to."""
+    import asyncio  # No help waits for it.
+
+    return asyncio.run(work)
+
+
 def relieve_collector() -> None:
     """Let the collector of cyclic garbage look less often, and not at what is loaded already.
 
@@ -259,7 +267,7 @@ def tell_chosen(dataset: "Dataset") -> None:
 def _add(group: "argparse._ArgumentGroup", setting: Setting, *, at_once: bool) -> None:
     default = setting.info.default
     shown = ", ".join(default) if isinstance(default, tuple) else default
-    text = " ".join((setting.info.description or "").split()).replace("%", "%%")
+    text = " ".join(setting.text.split()).replace("%", "%%")
     default_note = "" if shown in ("", None) else f" Default: {shown}."
     extra = setting.info.json_schema_extra
     if isinstance(extra, dict) and "switch" in extra:

@@ -18,8 +18,8 @@ Examples:
 """
 
 import argparse
-import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import (
@@ -30,14 +30,17 @@ from ragforge.cli.flags import (
     add_verbose,
     job_of,
     observed,
+    run_async,
     settings_of,
 )
 from ragforge.cli.next_step import after_queries
 from ragforge.cli.output import dumps, print_estimate
 from ragforge.config import Settings
 from ragforge.errors import BudgetError, EndpointError, ShortfallError, UsageError
-from ragforge.pipeline.generation.generating import GenerationResult
-from ragforge.pipeline.generation.source import ChunkSource
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.generation.generating import GenerationResult
+    from ragforge.pipeline.generation.source import ChunkSource
 
 COMMON = (
     "--documents",
@@ -87,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     settings = settings_of(arguments)
     with observed(arguments) as observer:
+        from ragforge.pipeline.generation.source import ChunkSource
+
         source = ChunkSource(arguments.documents or [], arguments.chunks, settings.chunk, observer)
         if arguments.rederive and arguments.dry_run:
             raise UsageError(
@@ -97,12 +102,12 @@ def run(arguments: argparse.Namespace) -> int:
         return _generate(arguments, source, settings)
 
 
-def _generate(arguments: argparse.Namespace, source: ChunkSource, settings: Settings) -> int:
+def _generate(arguments: argparse.Namespace, source: "ChunkSource", settings: Settings) -> int:
     from ragforge.pipeline.generation.generating import generate_dataset
     from ragforge.report.generation import shortfall
 
     try:
-        result = asyncio.run(
+        result = run_async(
             generate_dataset(arguments.out, source, job_of(arguments, settings, source.observer))
         )
     except (BudgetError, EndpointError):
@@ -134,7 +139,7 @@ def _print_stopped(arguments: argparse.Namespace) -> None:
         say(f"{arguments.out}: {stopped_line(report)}")
 
 
-def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
+def _rederive(arguments: argparse.Namespace, source: "ChunkSource") -> int:
     from ragforge.api.outcomes import Rederived
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.rederiving import rederive_dataset
@@ -152,7 +157,7 @@ def _rederive(arguments: argparse.Namespace, source: ChunkSource) -> int:
     return 0
 
 
-def _json(result: GenerationResult) -> dict[str, object]:
+def _json(result: "GenerationResult") -> dict[str, object]:
     assert result.report is not None
     from ragforge.report.generation import completion_json
 
@@ -166,7 +171,7 @@ def _json(result: GenerationResult) -> dict[str, object]:
     }
 
 
-def _print_result(result: GenerationResult, *, verbose: bool) -> None:
+def _print_result(result: "GenerationResult", *, verbose: bool) -> None:
     from ragforge.report.generation import generation_summary, generation_text, spent_line
 
     assert result.report is not None

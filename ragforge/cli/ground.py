@@ -11,12 +11,20 @@ Examples:
 """
 
 import argparse
-import asyncio
 from functools import partial
 from pathlib import Path
 
 from ragforge.api.progress import say
-from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
+from ragforge.cli.flags import (
+    PAID,
+    add_common,
+    add_json,
+    add_mode,
+    job_of,
+    observed,
+    run_async,
+    settings_of,
+)
 from ragforge.cli.output import print_result
 from ragforge.errors import UsageError
 
@@ -64,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         answers = arguments.answers or arguments.system_name
         ground = partial(ground_system, open_dataset(arguments.dataset), answers, arguments.out)
     with observed(arguments) as observer:
-        result = asyncio.run(ground(job_of(arguments, settings, observer)))
+        result = run_async(ground(job_of(arguments, settings, observer)))
     if arguments.json or result.summary is None:
         found = Grounded(result.grounder, result.summary, counted=result.estimate)
         print_result(found, as_json=arguments.json)

@@ -21,13 +21,21 @@ Examples:
 """
 
 import argparse
-import asyncio
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import say
-from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
+from ragforge.cli.flags import (
+    PAID,
+    add_common,
+    add_json,
+    add_mode,
+    job_of,
+    observed,
+    run_async,
+    settings_of,
+)
 from ragforge.cli.next_step import after_judging
 from ragforge.cli.output import print_result, show
 from ragforge.errors import UsageError
@@ -150,7 +158,7 @@ def run(arguments: argparse.Namespace) -> int:
         place = dataset.files / "judgments.jsonl"
         judge = partial(judge_dataset, dataset, arguments.run, earlier=_earlier(arguments))
     with observed(arguments) as observer:
-        result = asyncio.run(judge(job_of(arguments, settings, observer)))
+        result = run_async(judge(job_of(arguments, settings, observer)))
     if arguments.json or result.estimate is not None:
         print_result(Judged(result), as_json=arguments.json)
         return 0
@@ -182,7 +190,7 @@ def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Sett
     from ragforge.report.generation import completion_text
 
     with observed(arguments) as observer:
-        done = asyncio.run(complete_whole(dataset, job_of(arguments, settings, observer)))
+        done = run_async(complete_whole(dataset, job_of(arguments, settings, observer)))
     if arguments.json or done.summary is None:
         print_result(Completed(done), as_json=arguments.json)
         return 0
@@ -295,7 +303,7 @@ def run_audit(arguments: argparse.Namespace) -> int:
         place = dataset.files / "judge_audit.json"
         audit = partial(audit_dataset, dataset, plan)
     with observed(arguments) as observer:
-        result = asyncio.run(audit(job_of(arguments, settings, observer)))
+        result = run_async(audit(job_of(arguments, settings, observer)))
     if arguments.json or result.audit is None:
         print_result(Audited(result), as_json=arguments.json)
         return 0

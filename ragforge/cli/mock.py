@@ -17,20 +17,20 @@ Examples:
 """
 
 import argparse
-import asyncio
 import contextlib
 import ipaddress
 import signal
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from ragforge.api.progress import say
-from ragforge.api.serving import embed_of
+from ragforge.cli.flags import run_async
 from ragforge.errors import UsageError
-from ragforge.mock.app import App
 from ragforge.mock.script import Script, descriptions, fault_of, flag
-from ragforge.mock.serving import listening
+
+if TYPE_CHECKING:
+    from ragforge.mock.app import App
 
 COMMON = (
     "--host",
@@ -80,6 +80,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.api.serving import embed_of
+    from ragforge.mock.app import App
+
     # The name may stand for two addresses, which would take two different free ports.
     host = "127.0.0.1" if arguments.host == "localhost" else arguments.host
     port = arguments.port
@@ -87,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     script = script_of(arguments)
     app = App(script, embed=embed_of(script))
     try:
-        asyncio.run(_serve(app, host, port))
+        run_async(_serve(app, host, port))
     except OSError as error:
         raise UsageError(
             f"--host {host} --port {port}: cannot be listened on: {error.strerror or error}; "
@@ -113,7 +116,11 @@ def script_of(arguments: argparse.Namespace) -> Script:
     return Script(**given)
 
 
-async def _serve(app: App, host: str, port: int) -> None:
+async def _serve(app: "App", host: str, port: int) -> None:
+    import asyncio  # No help waits for it, nor for the server.
+
+    from ragforge.mock.serving import listening
+
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -127,7 +134,7 @@ async def _serve(app: App, host: str, port: int) -> None:
         await stop.wait()
 
 
-def _summary(app: App) -> str:
+def _summary(app: "App") -> str:
     stats, ledger = app.stats.to_dict(), app.ledger.to_dict()
     return (
         f"mock: {stats['requests']} requests, {stats['rejected']} rejected with 429, "

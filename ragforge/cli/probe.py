@@ -19,11 +19,10 @@ Examples:
 """
 
 import argparse
-import asyncio
 from pathlib import Path
 
 from ragforge.api.progress import Progress
-from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.flags import add_common, add_json, run_async, settings_of
 from ragforge.cli.output import dumps, show
 from ragforge.errors import DataError, EndpointError
 
@@ -67,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.report.probe import probe_json, render_probe
 
     job = Job(settings_of(arguments), Progress(arguments.quiet))
-    probe = asyncio.run(
+    probe = run_async(
         probe_service(
             arguments.service,
             arguments.question,

@@ -10,12 +10,11 @@ Examples:
 """
 
 import argparse
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
-from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.flags import add_common, add_json, run_async, settings_of
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
@@ -60,7 +59,7 @@ def run_render(arguments: argparse.Namespace) -> None:
     from ragforge.pipeline.rendering import render
 
     settings = settings_of(arguments)
-    found = asyncio.run(render(arguments.name, _picked(arguments), settings))
+    found = run_async(render(arguments.name, _picked(arguments), settings))
     rendered = RenderedPrompt(found)
     if arguments.json:
         print(dumps(rendered.to_dict()))

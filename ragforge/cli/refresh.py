@@ -25,11 +25,19 @@ Examples:
 """
 
 import argparse
-import asyncio
 from pathlib import Path
 
 from ragforge.api.progress import say
-from ragforge.cli.flags import PAID, add_common, add_json, add_mode, job_of, observed, settings_of
+from ragforge.cli.flags import (
+    PAID,
+    add_common,
+    add_json,
+    add_mode,
+    job_of,
+    observed,
+    run_async,
+    settings_of,
+)
 from ragforge.cli.output import dumps, show
 from ragforge.config import Settings
 from ragforge.errors import UsageError
@@ -103,7 +111,7 @@ def _refresh(path: Path, settings: Settings, arguments: argparse.Namespace) -> i
         chunk_file=arguments.chunks,
     )
     with observed(arguments) as observer:
-        summary = asyncio.run(refresh_dataset(path, job_of(arguments, settings, observer), options))
+        summary = run_async(refresh_dataset(path, job_of(arguments, settings, observer), options))
     if arguments.json:
         print(dumps(summary.as_json()))
     else:

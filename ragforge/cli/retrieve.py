@@ -30,7 +30,6 @@ Examples:
 """
 
 import argparse
-import asyncio
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -42,6 +41,7 @@ from ragforge.cli.flags import (
     add_json,
     add_selection,
     choose_queries,
+    run_async,
     settings_of,
     tell_chosen,
 )
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     specs = _specs(arguments, dataset, job)
     # What the user's retriever prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
-        made = asyncio.run(make_runs(dataset, specs, job))
+        made = run_async(make_runs(dataset, specs, job))
     for each in made:
         require_working([each])
     runs = [retrieved(each, dataset) for each in made]

@@ -1,7 +1,6 @@
 """What commands do with `--retriever`: make the runs on the spot that they then measure."""
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Iterable, Set
 from contextlib import redirect_stdout
@@ -9,14 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
+from ragforge.cli.flags import run_async
 from ragforge.config import Settings
 from ragforge.errors import EndpointError, UsageError
-from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.stale_runs import usable_runs
-from ragforge.measures import parse_measure
 from ragforge.observe import Observer
 
 if TYPE_CHECKING:
+    from ragforge.files.set.dataset import Dataset
     from ragforge.llm.budget import BudgetAccount
     from ragforge.pipeline.retrieving import RunResult
 
@@ -46,7 +44,7 @@ def add_retrievers(parser: argparse.ArgumentParser) -> None:
 
 def run_retrievers(
     arguments: argparse.Namespace,
-    dataset: Dataset,
+    dataset: "Dataset",
     settings: Settings,
     observer: Observer,
     named: Set[str] = frozenset(),
@@ -90,7 +88,7 @@ def run_retrievers(
     with redirect_stdout(sys.stderr):
         job = Job(settings, observer)
         job = job if account is None else replace(job, account=account)
-        made = asyncio.run(make_runs(dataset, specs, job))
+        made = run_async(make_runs(dataset, specs, job))
     for result in made:
         if result.stopped_by is not None and not isinstance(result.stopped_by, EndpointError):
             raise result.stopped_by
@@ -120,8 +118,11 @@ def code_of(made: "Iterable[RunResult]") -> int:
     return EndpointError.exit_code if any(result.explanation for result in made) else 0
 
 
-def _check_before(dataset: Dataset, settings: Settings, named: Set[str]) -> None:
+def _check_before(dataset: "Dataset", settings: Settings, named: Set[str]) -> None:
     """Refuse what the measuring behind it would refuse, before any retriever has worked."""
+    from ragforge.files.set.stale_runs import usable_runs
+    from ragforge.measures import parse_measure
+
     for measure in settings.evaluate.measures:
         parse_measure(measure)
     for name in sorted(named):

@@ -36,7 +36,6 @@ Examples:
 """
 
 import argparse
-import asyncio
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -52,6 +51,7 @@ from ragforge.cli.flags import (
     choose_queries,
     job_of,
     observed,
+    run_async,
     settings_of,
     tell_chosen,
 )
@@ -171,7 +171,7 @@ def run(arguments: argparse.Namespace) -> int:
     # What the user's splitter, retriever or system prints must not end up in the data on stdout.
     with observed(arguments) as observer, redirect_stdout(sys.stderr):
         job = job_of(arguments, settings, observer)
-        found = asyncio.run(_swept(arguments, dataset, plan, answering, job))
+        found = run_async(_swept(arguments, dataset, plan, answering, job))
     if arguments.out is not None and not arguments.dry_run:
         found.write(arguments.out)
     if not arguments.json:

@@ -5,6 +5,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -12,7 +13,7 @@ from typing import Any, Final, get_args
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from ragforge.config.section import Section
+from ragforge.config.section import Section, field_text
 from ragforge.config.sections import AnyFileMaySet, Settings
 from ragforge.config.services import (
     SERVICE_SECTIONS,
@@ -134,6 +135,11 @@ class Setting:
     def key(self) -> str:
         """The TOML key, `section.field`."""
         return f"{self.section}.{self.field}"
+
+    @property
+    def text(self) -> str:
+        """What it is, in a sentence or two."""
+        return field_text(type(Settings.model_fields[self.section].default), self.field)
 
     @property
     def words(self) -> list[str]:
@@ -302,6 +308,8 @@ def _validated(given: Mapping[str, _Given]) -> Settings:
     for key, item in given.items():
         section, field = key.split(".")
         merged.setdefault(section, {})[field] = item.value
+    with suppress(ValidationError):  # What is said of one is found out below.
+        return _settings(merged)
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
@@ -314,6 +322,21 @@ def _validated(given: Mapping[str, _Given]) -> Settings:
             raise ConfigError(f"{source}: {where}: {message}") from None
         shown = _CREDENTIALS.sub("//…@", repr(first["input"]))[:_LONGEST_VALUE]
         raise ConfigError(f"{source}: {key}: {message}, got {shown}{_near(key, first)}") from error
+
+
+def _settings(merged: Mapping[str, Mapping[str, object]]) -> Settings:
+    """Return the settings of values by section; validators are built for these sections alone.
+
+    Raises:
+        ValidationError: A value is not allowed.
+    """
+    if merged.keys() & set(SERVICE_SECTIONS):
+        return Settings.model_validate(merged)
+    sections = {
+        section: type(Settings.model_fields[section].default).model_validate(values)
+        for section, values in merged.items()
+    }
+    return Settings.model_construct(set(sections), **sections)
 
 
 def _near(key: str, error: Mapping[str, Any]) -> str:

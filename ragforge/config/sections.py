@@ -371,16 +371,18 @@ class PromptSettings(Section):
 class Settings(Section):
     """All settings, by section."""
 
-    model: ModelSettings = ModelSettings()
-    budget: BudgetSettings = BudgetSettings()
-    chunk: ChunkSettings = ChunkSettings()
-    generate: GenerateSettings = GenerateSettings()
-    pool: PoolSettings = PoolSettings()
-    retrieve: RetrieveSettings = RetrieveSettings()
-    judge: JudgeSettings = JudgeSettings()
-    evaluate: EvaluateSettings = EvaluateSettings()
-    refresh: RefreshSettings = RefreshSettings()
-    prompts: PromptSettings = PromptSettings()
+    # Nothing is to be validated before it is asked for: that would build all validators.
+
+    model: ModelSettings = ModelSettings.model_construct()
+    budget: BudgetSettings = BudgetSettings.model_construct()
+    chunk: ChunkSettings = ChunkSettings.model_construct()
+    generate: GenerateSettings = GenerateSettings.model_construct()
+    pool: PoolSettings = PoolSettings.model_construct()
+    retrieve: RetrieveSettings = RetrieveSettings.model_construct()
+    judge: JudgeSettings = JudgeSettings.model_construct()
+    evaluate: EvaluateSettings = EvaluateSettings.model_construct()
+    refresh: RefreshSettings = RefreshSettings.model_construct()
+    prompts: PromptSettings = PromptSettings.model_construct()
     retrievers: dict[ServiceName, RetrieverService] = Field(default_factory=dict)
     """Retrievers that are asked over HTTP, by name."""
     systems: dict[ServiceName, SystemService] = Field(default_factory=dict)

@@ -10,7 +10,6 @@ from typing import Final
 from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import FORMATS, suffix_of
 from ragforge.corpus.seen_text import Edit, seen_text
-from ragforge.corpus.text_locations import documents_of
 from ragforge.records import Chunk
 
 _UNSEEN: Final = "\0"
@@ -20,11 +19,15 @@ _UNSEEN_RUN: Final = re.compile(f"{_UNSEEN}+")
 
 def file_texts(chunks: Iterable[Chunk]) -> dict[str, str]:
     """Return the text of each document by id; offsets of chunks and evidence lead into it."""
+    from ragforge.corpus.text_locations import documents_of  # Its numpy is for long work.
+
     return documents_of(laid_out(chunk, " ") for chunk in chunks)
 
 
 def rebuilt_documents(chunks: Iterable[Chunk]) -> Iterator[Document]:
     """Yield the documents of chunks, as far as these hold them."""
+    from ragforge.corpus.text_locations import documents_of
+
     for doc_id, text in documents_of(laid_out(chunk, _UNSEEN) for chunk in chunks).items():
         named = FORMATS.get(suffix_of(doc_id.partition("#")[0]), "text")
         form = "row" if named == "export" else named

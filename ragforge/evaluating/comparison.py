@@ -1,12 +1,14 @@
 """A comparison of runs, or of answer systems, as data for text, JSON and page."""
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ragforge.evaluating.graded_by import GradedBy
 from ragforge.evaluating.selection import Part
-from ragforge.measures.comparing import Comparison
-from ragforge.measures.intervals import Ends
+
+if TYPE_CHECKING:
+    from ragforge.measures.comparing import Comparison
+    from ragforge.measures.intervals import Ends
 
 Outcome: TypeAlias = Literal["A", "B", "TIE", "UNKNOWN"]
 
@@ -37,7 +39,7 @@ class Unjudged:
     n_only_a: int
     n_only_b: int
     """As far down as the measure looks."""
-    bounds: Ends
+    bounds: "Ends"
     """Of the difference, over every grade that these and the `n_both` could have. Chunks that
     nobody retrieved are not in it: were one relevant, all values of the query would shrink."""
     n_both: int = 0
@@ -48,11 +50,11 @@ class Unjudged:
 class Compared:
     """One measure of two runs, with what else must be known."""
 
-    comparison: Comparison
+    comparison: "Comparison"
     n_left_out: int
     """Queries in which one of the two has no value: something failed, or an answer was not given,
     graded or checked."""
-    failure_bounds: Ends | None
+    failure_bounds: "Ends | None"
     """Of the difference, were nothing failed; None where nothing did."""
     unjudged: Unjudged | None
     """None where there is none, and for answers. Where a judgment failed the chunk is in

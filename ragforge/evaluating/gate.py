@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from ragforge.errors import UsageError
-from ragforge.evaluating.comparison import MovedQuery
 from ragforge.evaluating.formatting import number, plural
 from ragforge.evaluating.graded_by import GradedBy, graded_json
 from ragforge.evaluating.history.changes import Change
@@ -15,6 +14,9 @@ from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.measure_names import is_of_evidence
 from ragforge.records import Evaluation
+
+if TYPE_CHECKING:
+    from ragforge.evaluating.comparison import MovedQuery
 
 GateOutcome: TypeAlias = Literal["PASS", "FAIL", "OPEN"]
 """OPEN: the gate was refused, so that nothing is decided."""
@@ -159,7 +161,7 @@ class Verdict:
     """What one must know to read it."""
     changes: tuple[Change, ...] = ()
     """Since the baseline."""
-    fallen: tuple[MovedQuery, ...] = ()
+    fallen: "tuple[MovedQuery, ...]" = ()
     """Queries that are worse than in the baseline, by most first."""
     fallen_by: str = ""
     """Measure by which."""
@@ -327,7 +329,7 @@ def _check(check: Check) -> dict[str, object]:
     return {"name": check.name, **asdict(check), "power": power}
 
 
-def _fallen(queries: Iterable[MovedQuery]) -> Iterable[dict[str, object]]:
+def _fallen(queries: "Iterable[MovedQuery]") -> Iterable[dict[str, object]]:
     for query in queries:
         yield {
             "query_id": query.query_id,

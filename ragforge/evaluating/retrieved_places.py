@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ragforge.corpus.file_texts import file_texts
-from ragforge.corpus.quality import token_count
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Chunk, RetrievedText, Span
 
@@ -66,6 +64,8 @@ def _of_chunks(
 
 def _whole(chunks: Sequence[Chunk]) -> dict[str, PlacedText]:
     """Return whole documents by id, as their chunks have them."""
+    from ragforge.corpus.file_texts import file_texts  # Its numpy is for whole documents.
+
     texts = file_texts(chunks)
     starts: dict[str, int] = {}
     unplaced = {chunk.doc_id for chunk in chunks if not _place(chunk)}
@@ -92,4 +92,6 @@ def _of_text(item: RetrievedText) -> PlacedText:
 
 
 def _placed(text: str, places: tuple[Span, ...]) -> PlacedText:
+    from ragforge.corpus.quality import token_count  # Its numpy is for other findings.
+
     return PlacedText(len(text), token_count(text), places, "" if places else text)

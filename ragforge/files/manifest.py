@@ -22,7 +22,7 @@ def _name_in_folder(name: str) -> str:
 class RunOrigin(BaseModel):
     """What a run was made on, and with what."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     chunks_sha256: str
     """Of the file of chunks that there was then."""
@@ -36,7 +36,7 @@ class RunOrigin(BaseModel):
 class FileEntry(BaseModel):
     """One file of the dataset."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     sha256: str
     records: int
@@ -49,7 +49,7 @@ class FileEntry(BaseModel):
 class Spent(BaseModel):
     """What the calls behind the dataset took, all runs together."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -61,7 +61,7 @@ class Spent(BaseModel):
 class ReviewAudit(BaseModel):
     """How many of the queries that were drawn at random people found right as they were."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     n: Annotated[int, Field(ge=1)]
     """Drawn at random and decided about."""
@@ -86,7 +86,7 @@ class ReviewAudit(BaseModel):
 class GenerationStep(BaseModel):
     """A number of queries that was asked for, when people had rejected some of those before."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     n: Annotated[int, Field(gt=0)]
     """Never smaller than in the step before."""
@@ -97,7 +97,7 @@ class GenerationStep(BaseModel):
 class Aim(BaseModel):
     """How many accepted queries refreshes keep a set at."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     wanted: Annotated[int, Field(ge=0)]
     """The largest number so far, and one for some of the documents that came; what a version falls
@@ -109,7 +109,7 @@ class Aim(BaseModel):
 class Manifest(BaseModel):
     """The contents of `manifest.json`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     format: Annotated[int, Field(ge=1, le=1)] = 1
     name: str

@@ -1,14 +1,23 @@
 """Budgets and prices: what may be spent is reserved before a call and settled after it."""
 
-import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ragforge.config import BudgetSettings
 from ragforge.errors import BudgetError, ConfigError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.retries import AttemptError
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+def _event() -> "asyncio.Event":
+    import asyncio  # Most commands ask nothing, and need not wait for it.
+
+    return asyncio.Event()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ class BudgetAccount:
     spent: _Amount = field(default_factory=_Amount)
     in_flight: int = 0
     reserved: _Amount = field(default_factory=_Amount)
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    settled: "asyncio.Event" = field(default_factory=_event)
 
     def reserve(self, most: _Amount) -> None:
         """Set aside what a call can take at most."""
@@ -95,7 +104,7 @@ class BudgetAccount:
         # Sums of fractions drift; nothing in flight is exactly nothing.
         self.reserved = self.reserved - most if self.in_flight else _Amount()
         self.settled.set()
-        self.settled = asyncio.Event()
+        self.settled = _event()
 
 
 @dataclass(slots=True)

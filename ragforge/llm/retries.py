@@ -1,6 +1,5 @@
 """Failed attempts: their kinds, which are repeated after which wait, when a call is given up."""
 
-import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -91,6 +90,12 @@ class AttemptError(Exception):
         self.counted = fault != "rate"
 
 
+async def _sleep(seconds: float) -> None:
+    import asyncio  # Those who only count what calls cost need not wait for it.
+
+    await asyncio.sleep(seconds)
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How often and how long a call is tried.
@@ -106,7 +111,7 @@ class RetryPolicy:
     max_attempts: int
     max_s: float = 3600.0
     first_wait_s: float = 0.5
-    pause: Pause = asyncio.sleep
+    pause: Pause = _sleep
 
 
 @dataclass(slots=True)

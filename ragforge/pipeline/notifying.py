@@ -13,16 +13,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
-
 from ragforge.config import RefreshSettings
 from ragforge.errors import CallError, UsageError
 from ragforge.evaluating.formatting import harmless
-from ragforge.http_service import Service
 from ragforge.observe import Event, Observer
 
 if TYPE_CHECKING:
     from ragforge.evaluating.gate import Verdict
+    from ragforge.http_service import Service
 
 EventKind: TypeAlias = Literal[
     "published", "rejected", "pins_broken", "churn", "gate_failed", "failed"
@@ -179,7 +177,9 @@ def _words(command: str) -> list[str]:
         raise UsageError(f"notify_command cannot be run: {str(error).lower()}") from error
 
 
-def _service(url: str) -> Service:
+def _service(url: str) -> "Service":
+    from ragforge.http_service import Service  # Few are told by an address.
+
     try:
         return Service(url, what="notify_url", function="", timeout_s=_POST_S)
     except UsageError:  # whose words hold the address
@@ -194,6 +194,8 @@ class _PassingError(Exception):
 
 def _post(url: str, event: Mapping[str, object], pause: Callable[[float], None]) -> str:
     """Post the event; return what failed, "" for nothing."""
+    from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+
     try:
         service = _service(url)
     except UsageError as error:
@@ -213,7 +215,7 @@ def _post(url: str, event: Mapping[str, object], pause: Callable[[float], None])
     return f"{where}: {failed}" if failed else ""
 
 
-def _attempt(service: Service, body: Mapping[str, object]) -> str:
+def _attempt(service: "Service", body: Mapping[str, object]) -> str:
     """Post once; return what failed for good, "" for nothing.
 
     Raises:

@@ -27,7 +27,6 @@ from ragforge.records import (
     text_id,
     without_place,
 )
-from ragforge.stages.asking import locate_shown
 from ragforge.stages.generate.splits import Connections, names_of, with_names
 
 T = TypeVar("T")
@@ -90,6 +89,8 @@ def _lacks_quote(judgment: Judgment, chunk: Chunk | None) -> bool:
     """Whether the quote of a judgment does not stand in its chunk as a judge sees that."""
     if chunk is None or not judgment.evidence.strip():
         return False
+    from ragforge.stages.asking import locate_shown  # Its asyncio is for asking.
+
     quotes = (judgment.evidence, quote_as_read(judgment.evidence, chunk.doc_id))
     return all(locate_shown(quote, chunk.text) is None for quote in quotes)
 

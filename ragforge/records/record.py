@@ -25,7 +25,7 @@ Stage = Literal[
 class Record(BaseModel):
     """Base of all records: immutable, unknown fields refused, NaN and infinity refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
 
 
 HiddenPart = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]

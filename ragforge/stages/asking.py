@@ -1,6 +1,5 @@
 """What all stages that ask a model share: the model, its prompt, the fence around data."""
 
-import asyncio
 import hashlib
 import json
 import re
@@ -341,6 +340,8 @@ async def together(parts: Sequence[Coroutine[None, None, Part]]) -> list[Part | 
         Exception: The first that is no CallError, once all parts have ended.
         asyncio.CancelledError: The caller was cancelled; so are the parts.
     """
+    import asyncio  # Whoever only looks for a quote does not need it.
+
     tasks = [asyncio.ensure_future(part) for part in parts]
     try:
         await asyncio.wait(tasks)

@@ -154,7 +154,7 @@ def without(text: str, quotes: Sequence[str]) -> str:
 class RecheckReply(BaseModel):
     """Reply schema: the quote first, so that the verdict follows from it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     quote: Annotated[str, upto(1200)]
     verdict: Verdict

@@ -37,7 +37,7 @@ class Graded(NamedTuple):
 class GradedPairs(BaseModel):
     """Pairs with grades of one origin."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     source: Source
     provenance: Annotated[Provenance | None, Field(exclude_if=lambda by: by is None)] = None
@@ -48,7 +48,7 @@ class GradedPairs(BaseModel):
 class LabelsNote(BaseModel):
     """What qrels do not say."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     format: Annotated[int, Field(ge=1, le=1)] = 1
     rel_threshold: Annotated[int, Field(ge=1)]

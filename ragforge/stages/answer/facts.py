@@ -27,7 +27,7 @@ _MOST_FACTS = 8
 class StatedFact(BaseModel):
     """One fact as a model states it; its id is assigned by who asks."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     statement: Annotated[str, upto(300)]
     importance: Literal["vital", "okay"]
@@ -139,7 +139,7 @@ def _scripts(text: str) -> set[str]:
 class FactsReply(BaseModel):
     """What is asked for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     facts: Annotated[list[StatedFact], Field(min_length=1, max_length=_MOST_FACTS)]
 

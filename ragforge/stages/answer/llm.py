@@ -46,7 +46,7 @@ _UNANSWERABLE = "This question cannot be answered from the documents."
 class AnswerReply(BaseModel):
     """What the judge is asked for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     explanation: Annotated[str, upto(500)]
     unsupported: Annotated[list[Annotated[str, upto(400)]], Field(max_length=20)]
@@ -188,7 +188,7 @@ def _listed(word: str, texts: Sequence[str]) -> str:
 class FactReply(BaseModel):
     """What the answer says of one fact; the quote first, so that the status follows from it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     id: str
     quote: Annotated[str, upto(300)]
@@ -198,7 +198,7 @@ class FactReply(BaseModel):
 class ClaimReply(BaseModel):
     """A part of the answer that none of the facts says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     claim: Annotated[str, upto(300)]
     quote: Annotated[str, upto(300)]
@@ -208,7 +208,7 @@ class ClaimReply(BaseModel):
 class FactsGradeReply(BaseModel):
     """What the judge is asked for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     facts: list[FactReply]
     claims: Annotated[list[ClaimReply], Field(max_length=_MOST_CLAIMS)]

@@ -65,7 +65,7 @@ def _most(items: int) -> FieldInfo:
 
 
 class _StrictReply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
 
 class SaidQuote(_StrictReply):

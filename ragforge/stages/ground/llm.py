@@ -44,7 +44,7 @@ _MOST_MORE_TOKENS = 6000
 class EvidenceReply(BaseModel):
     """Words of a passage that say the same as a claim."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     passage: str
     quote: Annotated[str, upto(300)]
@@ -53,7 +53,7 @@ class EvidenceReply(BaseModel):
 class CheckedClaim(BaseModel):
     """A claim of the answer; the evidence first, so that the finding follows from it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     claim: Annotated[str, upto(400)]
     evidence: Annotated[list[EvidenceReply], Field(max_length=3)]
@@ -63,7 +63,7 @@ class CheckedClaim(BaseModel):
 class ClaimsReply(BaseModel):
     """Reply schema of the judge: claims with their evidence, and parts that claim nothing."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     claims: Annotated[list[CheckedClaim], Field(max_length=_MOST_PARTS)]
     no_claim: Annotated[list[Annotated[str, upto(400)]], Field(max_length=_MOST_PARTS)]

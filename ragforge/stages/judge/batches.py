@@ -252,7 +252,7 @@ class BatchVerdict(RelevanceReply):
 class BatchReply(BaseModel):
     """What the judge is asked for: one verdict a passage."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     verdicts: list[BatchVerdict]
 

@@ -76,7 +76,7 @@ _GivenGrade = Annotated[
 class RelevanceReply(BaseModel):
     """What the judge is asked for, reasoning first so that the grade can follow from it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     reasoning: Annotated[str, upto(500)]
     evidence: Annotated[str, upto(_EVIDENCE_CHARS)]
@@ -87,7 +87,7 @@ class RelevanceReply(BaseModel):
 class GradeReply(BaseModel):
     """What a judge too small for reasons is asked for: nothing shows that it read the passage."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     grade: _GivenGrade
 

@@ -69,7 +69,7 @@ class QuerySummary(BaseModel):
     where none does; None where failures leave that open.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     query_id: str
     totalChunks: int  # names fixed by the published shape of this summary

@@ -27,7 +27,7 @@ _STEP = LONGEST // 2
 class SearchReply(BaseModel):
     """Reply schema: the place of the answer first, so that the finding follows from it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     id: Annotated[str, upto(20)]
     quote: Annotated[str, upto(800)]

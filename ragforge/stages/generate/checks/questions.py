@@ -67,7 +67,7 @@ _QUOTES = re.compile(r"\b(?:quotes?|quotations?|evidence)\b", re.IGNORECASE)
 class QuestionVerdict(BaseModel):
     """Verdict on one question."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     id: str
     question: Annotated[str, upto(600)]
@@ -80,7 +80,7 @@ class QuestionVerdict(BaseModel):
 class QuestionsReply(BaseModel):
     """Reply schema: one verdict a question."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     questions: Annotated[list[QuestionVerdict], at_most(MOST)]
 
@@ -143,7 +143,7 @@ def known_answer(verdict: QuestionVerdict, question: str) -> str:
 class EvidenceReply(BaseModel):
     """Reply schema: the quote first, so that the answer follows from it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     quote: Annotated[str, upto(800)]
     premise: Literal["ok", "wrong"]
@@ -235,7 +235,7 @@ def broken_reading(reply: EvidenceReply, question: str, proofs: Sequence[Proof])
 class PairVerdict(BaseModel):
     """Verdict on one pair of answers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     id: str
     question: Annotated[str, upto(600)]
@@ -246,7 +246,7 @@ class PairVerdict(BaseModel):
 class PairsReply(BaseModel):
     """Reply schema: one verdict a pair."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
     pairs: Annotated[list[PairVerdict], at_most(MOST)]
 

@@ -1,0 +1,181 @@
+"""CPU that a command takes before its own work: `python benchmarks/startup.py [COMMAND…]`.
+
+Each command runs on a small set in processes of its own. Its start-up is the CPU (user and system,
+the least of several runs, bytecode kept) above `python -c pass`, less that of its own work: what
+the same command takes in a process that ran it before. `--help` has no work of its own.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ragforge.cli import COMMANDS
+
+RUNS = 7
+TARGET_MS = 150
+DOCUMENTS = {
+    "returns.md": "# Returns\n\nA restocking fee is a charge of ten percent on opened goods.\n\n"
+    "## Deadline\n\nUnopened goods go back within thirty days of delivery, free of charge.\n",
+    "shipping.md": "# Shipping\n\nA parcel locker is a public box that takes parcels at night.\n\n"
+    "## Costs\n\nShipping costs five euros for orders below fifty euros, above it is free.\n",
+    "care.txt": "Beeswax is a natural polish that keeps oak from drying out in heated rooms.\n",
+}
+FILES = {
+    "golden.csv": "question,answer,doc_id,quote\nWhat is beeswax?,A natural polish.,care.txt,"
+    "Beeswax is a natural polish that keeps oak from drying out\n",
+    "traffic.jsonl": '{"query_id": "q1", "query": "What is beeswax?", "answer": "A polish.", '
+    '"contexts": ["Beeswax is a natural polish that keeps oak from drying out."]}\n',
+    "answers.jsonl": '{"question": "What is beeswax?", "answer": "A natural polish."}\n',
+    "qrels.trec": "q1 0 a 2\nq1 0 b 0\nq2 0 a 3\n",
+    "run.trec": "q1 Q0 a 1 2.5 x\nq1 Q0 b 2 1.5 x\nq2 Q0 b 1 1.0 x\n",
+    "pairs.jsonl": '{"query_id": "q1", "query": "What is wax?", "chunk_id": "a", "text": "Wax."}\n',
+}
+MAKING = (
+    "import golden.csv --documents docs --out set -q",
+    "generate --documents docs -n 3 --out other -q",
+    "retrieve --dataset set --retriever bm25 -q",
+    "retrieve --dataset set --retriever chargram -q",
+    "evaluate --dataset set",
+)
+WORK = {
+    "demo": "demo --out demo -q",
+    "chunk": "chunk docs --out chunks.jsonl -q",
+    "generate": "generate --documents docs -n 3 --out new -q",
+    "import": "import golden.csv --documents docs --out new -q",
+    "review": "review export --dataset set --out review.html",
+    "validate": "validate --dataset set",
+    "export": "export --dataset set --as trec --out exported",
+    "retrieve": "retrieve --dataset set --retriever bm25 --name again -q",
+    "judge": "judge --dataset set -q",
+    "judge, of files": "judge --pairs pairs.jsonl --out judged.jsonl -q",
+    "answer": "answer --dataset set --answers answers.jsonl --name mine -q",
+    "ground": "ground --answers traffic.jsonl --out grounded.jsonl -q",
+    "sweep": "sweep --dataset set --size 500 --splitter headings --retriever bm25 --dry-run",
+    "runs": "runs list --dataset set",
+    "evaluate": "evaluate --dataset set",
+    "evaluate, of files": "evaluate --qrels qrels.trec --run run.trec",
+    "compare": "compare --dataset set bm25 chargram",
+    "gate": "gate --dataset set --run bm25 --min RR=0.1 --point",
+    "worst": "worst --dataset set --run bm25",
+    "report": "report --dataset set --out report.html",
+    "history": "history --dataset set",
+    "refresh": "refresh --dataset other --documents docs -q",
+    "schedule": "schedule",
+    "help": "help measures",
+    "config": "config",
+    "prompts": "prompts list",
+    "cache": "cache stats --dataset other",
+    "schema": "schema Judgment",
+}
+"""What is run for each command; those that serve until they are stopped have their help only."""
+WARM = """
+import os, sys, time
+from ragforge.cli import main
+sys.stdout = sys.stderr = open(os.devnull, "w")
+words = sys.argv[3:]
+os.chdir(sys.argv[1]); main(words)
+os.chdir(sys.argv[2]); before = time.process_time(); main(words)
+os.write(1, str(time.process_time() - before).encode())
+"""
+
+
+def environment(bytecode: Path) -> dict[str, str]:
+    """Return the environment of the processes: that of a user, whose bytecode is kept."""
+    left_out = ("PYTHONDONTWRITEBYTECODE", "RAGFORGE_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(bytecode)}
+
+
+def cpu_ms(arguments: list[str], cwd: Path) -> float:
+    """Return the CPU of a process and its children in milliseconds."""
+    with subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=environment(cwd.parent / "bytecode"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise SystemExit(f"{' '.join(arguments)}: exit code {process.returncode}")
+    return 1000 * (used.ru_utime + used.ru_stime)
+
+
+class Workplace:
+    """A folder with a small set, of which each run gets a copy."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.original = folder / "original"
+        (self.original / "docs").mkdir(parents=True)
+        for name, text in DOCUMENTS.items():
+            (self.original / "docs" / name).write_text(text, encoding="utf-8")
+        for name, text in FILES.items():
+            (self.original / name).write_text(text, encoding="utf-8")
+        for line in MAKING:
+            cpu_ms(["-m", "ragforge", *line.split()], self.original)
+        self.n_copies = 0
+
+    def copy(self) -> Path:
+        """Return a new copy."""
+        self.n_copies += 1
+        return shutil.copytree(self.original, self.folder / str(self.n_copies), symlinks=True)
+
+    def cold_ms(self, line: str) -> float:
+        """Return the CPU of a command in a process of its own."""
+        return cpu_ms(["-m", "ragforge", *line.split()], self.copy())
+
+    def warm_ms(self, line: str) -> float:
+        """Return the CPU of a command in a process that ran it before."""
+        done = subprocess.run(
+            [sys.executable, "-c", WARM, self.copy(), self.copy(), *line.split()],
+            env=environment(self.folder / "bytecode"),
+            capture_output=True,
+            check=True,
+        )
+        return 1000 * float(done.stdout)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("commands", nargs="*")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    arguments = parser.parse_args()
+    wanted = set(arguments.commands)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Workplace(Path(folder))
+        here = place.original
+        times = range(arguments.runs)
+        nothing = min(cpu_ms(["-c", "pass"], here) for _ in range(4 * arguments.runs))
+        print(f"python -c pass: {nothing:.0f} ms of CPU; all below is above that\n")
+        print(
+            "| command | --help | whole | own work | start-up |",
+            "| --- | ---: | ---: | ---: | ---: |",
+            sep="\n",
+        )
+        rows = {**{name: "" for name in ("(none)", *COMMANDS)}, **WORK}
+        for name, line in rows.items():
+            command = name.partition(",")[0]
+            if wanted and command not in wanted:
+                continue
+            words = ["--help"] if command == "(none)" else [command, "--help"]
+            help_ms = min(cpu_ms(["-m", "ragforge", *words], here) for _ in times) - nothing
+            cells = [f"{help_ms:.0f}", "", "", ""]
+            if line:
+                place.cold_ms(line)
+                cold = min(place.cold_ms(line) for _ in times) - nothing
+                warm = min(place.warm_ms(line) for _ in times)
+                starting = cold - warm
+                mark = " (over)" if starting > TARGET_MS else ""
+                cells[1:] = [f"{cold:.0f}", f"{warm:.0f}", f"{starting:.0f}{mark}"]
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""What a command imports before it works: most of the time that a short one takes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from measured_set import make_measured_set
+
+from ragforge.cli import COMMANDS
+
+HEAVY = ("numpy", "asyncio", "openai", "tqdm", "tenacity", "rensa", "bm25s", "markdown_it", "ssl")
+"""Modules that take 20 ms of CPU and more, and those that bring such."""
+RUN = """
+import io, json, sys
+from ragforge.cli import main
+kept, sys.stdout = sys.stdout, io.StringIO()
+code = main(sys.argv[1:])
+print(json.dumps([code, sorted(sys.modules)]), file=kept)
+"""
+
+
+def loaded(*words, cwd=None):
+    """Return the modules that a command loads in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *words], cwd=cwd, capture_output=True, text=True, check=True
+    )
+    code, modules = json.loads(done.stdout)
+    assert code in (0, 2), done.stderr
+    return modules
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_help_loads_nothing_heavy(name):
+    """It needs the names of options, and is asked for by somebody who waits."""
+    modules = loaded(name, "--help")
+
+    # What `mock` can be told is beside the server that is told it.
+    allowed = {"asyncio", "ssl"} if name == "mock" else set()
+    assert [each for each in HEAVY if each in modules and each not in allowed] == []
+    assert len(modules) <= (370 if allowed else 290)
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("--version",), ("evalute",)], ids=" ".join)
+def test_what_no_command_is_needed_for_loads_no_pydantic(words):
+    """A completion or a script asks for the version and nothing else."""
+    modules = loaded(*words)
+
+    assert "pydantic" not in modules
+    assert len(modules) <= 130
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (("validate", "--dataset", "set"), 330),
+        (("runs", "list", "--dataset", "set"), 330),
+        (("export", "--dataset", "set", "--as", "trec", "--out", "out"), 335),
+        (("schedule",), 250),
+        (("config",), 280),
+        (("help", "measures"), 250),
+        (("schema", "Judgment"), 290),
+    ],
+    ids=lambda words: words[0] if isinstance(words, tuple) else "",
+)
+def test_a_command_that_computes_nothing_loads_no_numpy(words, most, tmp_path):
+    """It would be half of the time that the command takes."""
+    make_measured_set(tmp_path / "set", 3)
+
+    modules = loaded(*words, cwd=tmp_path)
+
+    assert [name for name in ("numpy", "asyncio", "openai", "tqdm") if name in modules] == []
+    assert len(modules) <= most
+
+
+def test_records_build_their_validators_when_they_are_first_used():
+    """Sixty of them are defined, and a command reads three kinds or four."""
+    code = (
+        "from ragforge.records import Query, Judgment\n"
+        "from ragforge.config import Settings\n"
+        "print([each.__pydantic_complete__ for each in (Query, Judgment, Settings)])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[False, False, False]\n"
