@@ -60,14 +60,14 @@ try it, without a key and without network:
 
 from your documents and your retriever to "is the change better?":
   ragforge generate --documents docs/ -n 50 --out my-set    queries, with answers
-  ragforge retrieve --dataset my-set --retriever SPEC       what your retriever finds
-  ragforge judge --dataset my-set --model NAME              grades 0-3 of what was found
-  ragforge evaluate --dataset my-set                        measures
-  ragforge compare --dataset my-set old new                 which is better, and how surely
-  ragforge gate --dataset my-set --run new --min RR=0.6     an exit code for CI
+  ragforge compare --dataset my-set --retriever SPEC --retriever SPEC --judge
+                                          runs, grades 0-3, which is better, how surely
+  ragforge gate --dataset my-set --run NAME --min RR=0.6    an exit code for CI
 
-from questions that you have:
-  ragforge import questions.csv --documents docs/ --out my-set
+from questions that you have and a service:
+  ragforge import questions.csv --out my-set                then compare, and gate
+
+each command says what to do next; step by step they are retrieve, judge, evaluate
 
 more:
   ragforge --help            all commands

@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"\n{_WHAT_IT_SAYS[bool(demo.local_model)]}\n\n"
         f"files      {demo.dataset.path}/\nreport     {demo.report}\n\n"
         "next, with your own documents:\n"
-        "  ragforge generate --documents DOCS -n 20 --out my-set\n"
-        "  ragforge retrieve --dataset my-set\n"
-        "  ragforge judge --dataset my-set --model NAME --base-url URL"
+        "  ragforge generate --documents DOCS -n 50 --out my-set\n"
+        "  ragforge compare --dataset my-set --retriever bm25 --retriever chargram --judge "
+        "--model NAME --base-url URL"
     )
     return 0

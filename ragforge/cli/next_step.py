@@ -5,7 +5,7 @@ It stands on stderr as `next: COMMAND  # why`, and nowhere with --json, --quiet 
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -127,23 +127,32 @@ def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> No
         say_next(arguments, words, "not told apart; more queries show smaller differences")
         return
     other = next(name for name in reversed(names) if name != winner)
-    _say_gate(arguments, (paths.get(other, other), paths.get(winner, winner)), report.measures[0])
+    runs = {name: str(paths.get(name, name)) for name in (other, winner)}
+    _say_gate(arguments, runs, report.measures[0])
 
 
-def _say_gate(arguments: argparse.Namespace, runs: tuple[str, str], measure: str) -> None:
-    """Say how the winner is held against the other in CI: by a baseline that is there, or new."""
-    other, winner = runs
+def _say_gate(arguments: argparse.Namespace, runs: Mapping[str, str], measure: str) -> None:
+    """Say how the winner is held against the other in CI: by a baseline that is there, or new.
+
+    Args:
+        arguments: Of the comparison.
+        runs: Names or files of the other and of the winner, by name.
+        measure: That decides.
+    """
+    (_, other), (name, winner) = runs.items()
     folder = arguments.dataset or Path()
     baseline = folder / _BASELINE
     drop = ["--max-drop", f"{measure}={_ALLOWED_DROP}", "--baseline", str(baseline)]
-    gate = ["gate", *_source(arguments), "--run", str(winner), *drop]
+    gate = ["gate", *_source(arguments), "--run", winner, *drop]
     if baseline.exists():
         say_next(arguments, gate, "may it ship?")
         return
-    write = ["gate", *_source(arguments), "--run", str(other), "--write-baseline", str(baseline)]
+    # The rule has the baseline hold the measure, and lets one of evidence do without a judge.
+    rule = ["--min", f"{measure}=0", "--write-baseline", str(baseline)]
+    write = ["gate", *_source(arguments), "--run", other, *rule]
     if arguments.quiet or arguments.json:
         return
-    say(f"next: ragforge {shlex.join(write)} && ragforge {shlex.join(gate)}  # may {winner} ship?")
+    say(f"next: ragforge {shlex.join(write)} && ragforge {shlex.join(gate)}  # may {name} ship?")
 
 
 def after_gate(arguments: argparse.Namespace, verdict: "Verdict") -> None:

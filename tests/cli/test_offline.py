@@ -321,7 +321,7 @@ def test_the_demo_prints_measures_of_two_retrievers_and_what_to_do_next(tmp_path
     assert "bm25" in shown
     assert "chargram" in shown
     assert "offline lexical baseline" in shown
-    assert shown.count("\n  ragforge ") == 3
+    assert shown.count("\n  ragforge ") == 2
     assert (tmp_path / "demo" / "report.html").is_file()
 
 
