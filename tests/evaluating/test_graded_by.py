@@ -5,7 +5,7 @@ from ragforge.evaluating.judgments import judges
 from ragforge.records import AnswerGrade, Grader, Judgment, Provenance
 
 LEXICAL = Provenance(kind="baseline", model="offline-lexical-1")
-RULES = Provenance(kind="baseline", model="offline-rules-2")
+RULES = Provenance(kind="baseline", model="offline-rules-3")
 MODEL = Provenance(kind="llm", model="m", prompt="judge_relevance")
 
 
@@ -28,7 +28,7 @@ def test_all_who_graded_stand_in_one_line():
 
     assert graded_line(grades_of(judges(judged, {}))) == (
         "graded by m (language model): 2; the offline baseline, shared words "
-        "(offline-lexical-1): 1; quotes in queries by offline-rules-2: 1; people: 1"
+        "(offline-lexical-1): 1; quotes in queries by offline-rules-3: 1; people: 1"
     )
 
 
@@ -62,7 +62,7 @@ def test_grades_that_say_nothing_are_counted_in_the_past_as_well():
     found = silent_of(
         [
             Grader(kind="baseline", model="offline-lexical-1", count=5),
-            Grader(kind="baseline", model="offline-rules-2", count=3, n_evidence=3),
+            Grader(kind="baseline", model="offline-rules-3", count=3, n_evidence=3),
             Grader(kind="llm", model="m", count=12),
         ]
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ragforge.records import Chunk, Difficulty, Lineage, QueryType
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
+from ragforge.stages.generate.heading_questions import heading_question, lower_first
 from ragforge.stages.words import content_stems, words
 
 _SENTENCE_END = re.compile(
@@ -23,12 +24,21 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _INDENTED = re.compile(r"(?: {4}|\t)")
 
-_LINEAGE = Lineage(kind="baseline", model="offline-rules-2")
+_LINEAGE = Lineage(kind="baseline", model="offline-rules-3")
 _DEFINITION = re.compile(
     r"^(?P<article>(?:A|An|The)\s+)?(?P<term>[^\s,.;:()|#>*`-][^,.;:()|#>*\n]{1,60}?)\s+"
     r"(?P<verb>is|are|means|refers to)\s+(?P<rest>(?:a|an|the|any|our|one)\s.{12,}[.!])$"
 )
 _LINK = re.compile(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])|<?https?://\S+")
+_HEADING = re.compile(r"^#{1,6}[ \t]{1,20}(?P<title>\S[^\n]{0,200})$", re.MULTILINE)
+_POINTS_BACK = re.compile(
+    r"(?:This|That|These|Those|It|They|He|She|Now|Then|Here|There|Let's|You just|(?:You|We|I) will|"
+    r"We|I|Also|And|But|So|However|Again|Instead|Otherwise|Finally|Next|Note|Copy that|"
+    r"As (?:you|we)|In this|In the (?:same|next|previous|above)|With this|After that|"
+    r"The (?:same|following|previous|above|next)|For example)\b"
+)
+"""Begins a sentence that is understood with those before it."""
+_EVERYWHERE = frozenset("faq recap summary note notes tip overview introduction check it".split())
 _VAGUE = frozenset(
     "it this that these those there they he she we you i here what which who each both all one "
     "such another other some most many first second third last next following same".split()
@@ -140,38 +150,41 @@ def _definitions(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
 
 
 def _of_heading(sentences: list[str], chunk: Chunk, *, is_english: bool) -> Iterator[Candidate]:
-    heading = _plain(chunk.heading_path[-1])
-    if not content_stems(heading):
-        return
-    about = set(content_stems(" ".join(chunk.heading_path)))
-    answer = max(sentences, key=lambda part: len(about & set(content_stems(part))))
-    title = _plain(chunk.heading_path[0])
-    if heading.endswith(_QUESTION_MARKS):
-        yield _candidate(heading, answer, "easy", "fact")
-    elif is_english:
-        within = "" if len(chunk.heading_path) == 1 or title == heading else f" ({title})"
-        yield _about(heading, within, answer)
-    sought = _search_words(heading if title == heading else f"{title} {heading}")
-    if sought:
-        yield _candidate(sought, answer, "easy", "keyword")
+    """Yield what the headings of a chunk ask: its own, and those within it."""
+    for heading, said in _under_headings(sentences, chunk):
+        if not content_stems(heading):
+            continue
+        about = set(content_stems(" ".join((*chunk.heading_path, heading))))
+        answer = max(said, key=lambda part: len(about & set(content_stems(part))))
+        title = _plain(chunk.heading_path[0])
+        within = "" if title == heading else title
+        if heading.endswith(_QUESTION_MARKS):
+            yield _candidate(heading, answer, "easy", "fact")
+        elif is_english and (asked := heading_question(heading, within)):
+            yield _candidate(asked.text, answer, asked.difficulty, asked.type)
+        sought = _search_words(f"{within} {heading}")
+        if sought and heading.lower() not in _EVERYWHERE:
+            yield _candidate(sought, answer, "easy", "keyword")
 
 
-def _about(heading: str, within: str, answer: str) -> Candidate:
-    """Return the question that a heading of an English text stands for."""
-    if heading.lower().startswith("how to "):
-        return _candidate(f"How do I {heading[7:]}{within}?", answer, "medium", "procedure")
-    if re.match(r"\w+ing (?!of\b)\S+ \S", heading):
-        question = f"How do I go about {_lower_first(heading)}{within}?"
-        return _candidate(question, answer, "medium", "procedure")
-    question = f"What should I know about {_lower_first(heading)}{within}?"
-    return _candidate(question, answer, "medium", "fact")
+def _under_headings(sentences: Sequence[str], chunk: Chunk) -> Iterator[tuple[str, list[str]]]:
+    """Yield the headings over sentences, each with those that can be understood alone."""
+    titles = [(0, _plain(chunk.heading_path[-1]))]
+    titles += [(line.start(), _plain(line["title"])) for line in _HEADING.finditer(chunk.text)]
+    by_heading: dict[str, list[str]] = {}
+    for sentence in sentences:
+        if _POINTS_BACK.match(sentence) is None:
+            at = chunk.text.find(sentence)
+            above = next(title for start, title in reversed(titles) if start <= at)
+            by_heading.setdefault(above, []).append(sentence)
+    yield from by_heading.items()
 
 
 def _search_words(titles: str) -> str:
     """Return the words of titles that carry content, each once; "" where they are too few."""
     parts = (part.strip(_MARKS) for part in titles.split())
     distinct = {part.casefold(): part for part in parts if content_stems(part)}
-    found = [_lower_first(part) for part in distinct.values()][:_MOST_SEARCH_WORDS]
+    found = [lower_first(part) for part in distinct.values()][:_MOST_SEARCH_WORDS]
     return " ".join(found) if len(found) >= _FEWEST_SEARCH_WORDS else ""
 
 
@@ -201,14 +214,4 @@ def _names(titles: Sequence[str], question: str) -> bool:
 
 
 def _plain(heading: str) -> str:
-    return re.sub(r"[`*_]", "", _LINK.sub(r"\1", heading)).strip().rstrip(".:")
-
-
-def _lower_first(heading: str) -> str:
-    """Return a heading for the middle of a sentence; names and titles in capitals stay."""
-    first, *others = heading.split()
-    if first != first.capitalize() or any(
-        word[0].isupper() and not word.isupper() for word in others
-    ):
-        return heading
-    return heading[0].lower() + heading[1:]
+    return re.sub(r"[`*]|\b_+\B|\B_+\b", "", _LINK.sub(r"\1", heading)).strip().rstrip(".:")

@@ -584,5 +584,5 @@ def test_odd_provenance_is_no_error(judged, by):
 
 def test_a_quote_in_a_chunk_is_a_fact():
     """Whichever rule cut the query out of the text, the chunk holds its answer."""
-    assert not GradeOrigin("baseline", "offline-rules-2", source="evidence").says_nothing
+    assert not GradeOrigin("baseline", "offline-rules-3", source="evidence").says_nothing
     assert GradeOrigin("mock", "m", source="evidence").says_nothing

@@ -221,7 +221,26 @@ def test_the_lineage_says_that_rules_wrote_it(write):
 
     assert (lineage.kind, lineage.model, lineage.seed, lineage.slot) == (
         "baseline",
-        "offline-rules-2",
+        "offline-rules-3",
         7,
         "000001-0",
     )
+
+
+def test_a_section_within_a_chunk_is_asked_about_with_its_own_answer():
+    """A short page is one chunk; its title is no question for all that it says."""
+    text = (
+        "# TLS\n\nServers read the certificate once at the start.\n\n## Rotate certificates\n\n"
+        "This is easy. The job fetches a new certificate thirty days before the old one ends.\n"
+    )
+    asked = {each.question: each.answer for each in draw(chunk(text, "TLS"), "en")}
+
+    assert asked["How do I rotate certificates (TLS)?"].startswith("The job fetches")
+    assert asked["What should I know about TLS?"].startswith("Servers read")
+
+
+def test_sentence_that_points_back_answers_nothing():
+    """It is understood with the one before it alone."""
+    text = "That line shows the URL where your app is being served."
+
+    assert list(draw(chunk(text, "First Steps"), "en")) == []

@@ -14,6 +14,7 @@ from ragforge.stages.answer.refusals import abstains, speaks_of_absence
 from ragforge.stages.asking import locate_shown
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Quoted, Rejection
 from ragforge.stages.generate.gates.languages import wrong_language
+from ragforge.stages.generate.gates.prose import no_prose
 from ragforge.stages.generate.gates.repeated_questions import Taken
 from ragforge.stages.generate.gates.shape import (
     bad_form,
@@ -217,11 +218,13 @@ class _LocatedQuote:
 
 
 def _bad_quote(candidate: Candidate, brief: Brief) -> Rejection | None:
-    """Reject a candidate with an empty or too long quote, before any is looked up."""
+    """Reject a candidate with a quote that is too long or says nothing, before any is looked up."""
     for quote in candidate.quotes:
         chunk, size = brief.chunks[quote.passage], len(quote.text.strip())
         if _is_too_long(size, chunk):
             return Rejection("quote_too_long", f"{size} of {len(chunk.text)} characters")
+        if what := no_prose(quote.text):
+            return Rejection("quote_no_prose", f"{quote.text.strip()[:60]!r} is {what}")
         if not has_content(quote.text):
             return Rejection("quote_empty", repr(quote.text.strip()[:40]))
     return None

@@ -21,6 +21,7 @@ CODES = {
     "deictic",
     "order_followed",
     "quote_empty",
+    "quote_no_prose",
     "quote_too_long",
     "quote_not_found",
     "quote_too_short",

@@ -1,0 +1,64 @@
+"""Quotes that are no prose: what a site's generator reads, and lines that only part others.
+
+Chunks of documents hold little of it; ready-made chunks may hold all of it.
+"""
+
+import re
+from typing import Final
+
+from ragforge.stages.words import words
+
+_KINDS: Final = {
+    "an include": re.compile(
+        r"\{\*.{1,500}\*\}|\{!.{1,500}!\}|;?-{1,3}8<-.{0,500}|\{%-?\s{0,9}include\b.{1,500}%\}"
+        r"|\.\.[ ](?:literal)?include::.{0,500}|include::\S{1,500}\[.{0,300}\]"
+        r"|`{3,20}+\{(?:literal)?include\}.{0,500}|<!--\s{0,9}#?include\b.{0,500}-->"
+    ),
+    "a badge or an image": re.compile(
+        r"(?:\[?!\[[^\]\n]{0,500}\](?:\([^)\n]{0,2000}\)|\[[^\]\n]{0,300}\])(?:\]\([^)\n]{0,2000}\))?"
+        r"(?:\{[^{}\n]{0,300}\})?\s{0,9})+"
+        r"|\.\.[ ](?:image|figure)::.{0,500}|(?:image|figure)::?\S{1,500}\[.{0,300}\]"
+        r"|<img\b[^<>]{0,2000}/?>"
+    ),
+    "a table rule": re.compile(r"(?=[|+:\s]{0,9}[-=*_~^.])[-=|+:*_~^.\s]{2,500}+"),
+    "an anchor": re.compile(
+        r"\{:?\s?[#.][^{}\n]{0,300}\}|\([\w.:/ -]{1,200}\)=|\.\.[ ]_[^:\n]{1,200}:"
+        r"|\[\[[A-Za-z_][\w-]{0,200}\]\]|<a\s[^<>]{0,300}>(?:</a>)?"
+    ),
+    "a link's address": re.compile(
+        r"\[[^\]\n^][^\]\n]{0,300}\]:\s{0,9}<?\S{1,2000}>?(?:\s.{0,300})?"
+    ),
+    "a marker of a box or tab": re.compile(
+        r"(?:!!!|\?\?\?\+?)\s+[\w -]{1,100}|===[!+]?\s{0,9}[\"'][^\"'\n]{1,300}[\"']"
+        r"|/{3,9}+(?:\s?[\w-]{1,60}(?:\s?\|.{0,300})?)?"
+        r"|:{3,20}+\s?\{?[\w-]{0,60}\}?(?:\[[^\]\n]{0,200}\])?|\[!\w{1,30}\][+-]?"
+    ),
+    "a fence": re.compile(r"(?:`{3,20}+|~{3,20}+)[^`\n]{0,300}"),
+    "a directive": re.compile(
+        r"\.\.[ ](?:toctree|contents|index|meta|highlight|(?:current)?module|auto\w{1,20})::"
+        r".{0,300}|:[\w-]{1,60}:(?:\s.{0,300})?|\{%.{1,500}%\}"
+    ),
+    "a comment": re.compile(r"<!--.{0,5000}-->|\{/\*.{0,5000}\*/\}|//\s?tag::.{0,300}"),
+}
+_FIELD_WORDS: Final = 4
+"""Words behind a field of a directive from which on it may be text."""
+_QUOTATION: Final = re.compile(r"\A(?:>[ \t]?)+")
+
+
+def no_prose(quote: str) -> str:
+    """Return what a quote is that says nothing to a reader, such as "an include"; "" for text.
+
+    Args:
+        quote: As it was given; all of its lines must be of such a kind, or hold no word.
+    """
+    kinds = [_kind(line) for line in quote.splitlines() if line.strip()]
+    return next(filter(None, kinds), "") if kinds and all(kinds) else ""
+
+
+def _kind(line: str) -> str:
+    bare = _QUOTATION.sub("", line.strip(), count=1).strip()
+    for kind, pattern in _KINDS.items():
+        if pattern.fullmatch(bare):
+            is_text = kind == "a directive" and len(words(bare)) > _FIELD_WORDS
+            return "" if is_text else kind
+    return ""

@@ -1,0 +1,53 @@
+"""Quotes that say nothing to a reader."""
+
+import pytest
+
+from ragforge.stages.generate.gates.prose import no_prose
+
+
+@pytest.mark.parametrize(
+    ("quote", "kind"),
+    [
+        ("{* ../../docs_src/first_steps/tutorial001.py hl[3] *}", "an include"),
+        ('--8<-- "a.md"\n--8<-- "b.md"', "an include"),
+        (".. literalinclude:: ../examples/pool.py", "an include"),
+        ("include::partials/limits.adoc[]", "an include"),
+        ("[![Test](https://x.org/b.svg)](https://x.org) ![p](p.svg)", "a badge or an image"),
+        ("![The pool of a client](img/pool.png)", "a badge or an image"),
+        ("| --- | :---: |", "a table rule"),
+        ("====  =======", "a table rule"),
+        ("{ #pool-limits }", "an anchor"),
+        ("[pool]: https://x.org/pool 'Pool limits'", "a link's address"),
+        ("!!! note inline", "a marker of a box or tab"),
+        ('=== "Pool limits"', "a marker of a box or tab"),
+        (":::tip[Pool limits]", "a marker of a box or tab"),
+        ("```python hl_lines='3'", "a fence"),
+        (":maxdepth: 2", "a directive"),
+        ("{% hint style='info' %}", "a directive"),
+        ("<!-- pool limits are tested -->", "a comment"),
+    ],
+)  # fmt: skip
+def test_markup_is_no_proof(quote, kind):
+    """It holds words, and states nothing."""
+    assert no_prose(quote) == kind
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "An idle connection is closed after five seconds.",
+        "{* a.py *}\nAn idle connection is closed.",
+        "limits = httpx.Limits(max_connections=10)",
+        "--max-connections=10",
+        "- five seconds",
+        "| 443 | HTTPS |",
+        "[see] the limits",
+        "https://www.python-httpx.org/",
+        ":param timeout: How long to wait for an answer, in seconds.",
+        "x = a[0]",
+        "?",
+    ],
+)
+def test_text_code_and_cells_may_be_proof(quote):
+    """Answers stand in all of them."""
+    assert no_prose(quote) == ""
