@@ -78,7 +78,7 @@ Address: TypeAlias = Annotated[str, AfterValidator(_check_address)]
 Pairs: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_check_pairs)]
 
 
-class OAuthSettings(Section, defer_build=True):
+class OAuthSettings(Section):
     """Where a token is fetched, by the grant of client credentials."""
 
     token_url: Address
@@ -95,7 +95,7 @@ class OAuthSettings(Section, defer_build=True):
     """Whether client and secret are sent in the body, or as a header of basic authentication."""
 
 
-class ServiceSettings(Section, defer_build=True):
+class ServiceSettings(Section):
     """How a service is asked, and what its replies hold."""
 
     dialect: Dialect = "ragforge"

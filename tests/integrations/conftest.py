@@ -20,6 +20,7 @@ FRAMEWORKS = {
     "chroma": ["chromadb"],
     "qdrant": ["qdrant-client"],
     "lancedb": ["lancedb"],
+    "langserve": ["langserve[server]", "langchain-core", "uvicorn"],
     "splitters": [
         *("langchain-text-splitters", "llama-index-core", "haystack-ai", "nltk", "chonkie"),
     ],

@@ -73,13 +73,14 @@ class ReplyPath:
                 )
 
     def listed(self, value: object) -> list[object]:
-        """Return the list that stands there.
+        """Return the list that stands there; of an object of lists as long, a row for each place.
 
         Raises:
             CallError: There is none, or something else.
         """
-        match self.find(value):
-            case list() as found if not any(isinstance(item, list) for item in found):
+        found = _as_rows(self.find(value))
+        match found:
+            case list() if not any(isinstance(item, list) for item in found):
                 return found
             case list():
                 raise CallError(
@@ -99,6 +100,18 @@ class ReplyPath:
                     f"{self.where} = {self.expression!r}: matches {describe(other)} where a list "
                     "is wanted",
                 )
+
+
+def _as_rows(value: object) -> object:
+    """Return the rows of a table that comes as columns, anything else as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    columns = {name: column for name, column in value.items() if column is not None}
+    lengths = {len(column) if isinstance(column, list) else -1 for column in columns.values()}
+    if len(lengths) != 1 or -1 in lengths:
+        return value
+    [length] = lengths
+    return [{name: column[row] for name, column in columns.items()} for row in range(length)]
 
 
 def describe(value: object) -> str:

@@ -23,6 +23,11 @@ _IDS: Final = re.compile(
     r"(.*[_-])?(id|uid|uuid|guid|key|pk|chunk|passage|ref|slug)|(chunk|passage|node)_?id",
     re.IGNORECASE,
 )
+_COLUMNS: Final = re.compile(
+    r"(chunk_?)?(ids?|keys?)|documents?|texts?|contents?|passages?|metadatas?|scores?|distances?"
+    r"|sources?",
+    re.IGNORECASE,
+)
 _WORD: Final = re.compile(r"\S{1,200}")
 _TEXTS: Final = re.compile(
     r"(.*[_-])?(text|content|page_?content|body|passage|snippet|chunk|excerpt|quote|value|highlight)",
@@ -82,6 +87,11 @@ def propose_results(reply: object) -> list[PathProposal]:
     Returns:
         Nothing where no list in it looks like results.
     """
+    table = _table_of_columns(reply)
+    if table is not None:
+        rows = describe(table.value)
+        assert isinstance(table.value, list)
+        return [PathProposal("results", table.path, rows), *propose_fields(table.value)]
     place = _likeliest_list(reply)
     if place is None:
         return []
@@ -97,7 +107,7 @@ def propose_fields(items: Sequence[object]) -> list[PathProposal]:
         return []
     leaves = list(_common_leaves(objects))
     text = _longest([leaf for leaf in leaves if _is_text(leaf)]) or _longest(
-        [leaf for leaf in leaves if _length(leaf) >= _LONG_TEXT]
+        [leaf for leaf in leaves if _length(leaf) >= _LONG_TEXT or _is_prose(leaf)]
     )
     others = [leaf for leaf in leaves if leaf is not text]
     kinds: list[tuple[str, _Leaf | None]] = [
@@ -192,6 +202,11 @@ def _is_text(leaf: _Leaf) -> bool:
     return bool(_TEXTS.fullmatch(leaf.name)) and _length(leaf) > 0
 
 
+def _is_prose(leaf: _Leaf) -> bool:
+    """Whether a field that often names a document holds what stands in it."""
+    return leaf.name == "document" and all(" " in str(value) for value in leaf.values)
+
+
 def _is_document(leaf: _Leaf) -> bool:
     return bool(_DOCUMENTS.fullmatch(leaf.name)) and _length(leaf) > 0
 
@@ -226,6 +241,29 @@ def _list_worth(place: _Place) -> float:
     if not isinstance(first, Mapping):
         return 0.0
     return named + len(propose_fields(place.value)) - 0.1 * place.path.count(".")
+
+
+def _table_of_columns(reply: object) -> _Place | None:
+    """Return results that come as lists of ids, of texts and so on, each as long; None for none."""
+    if not isinstance(reply, Mapping):
+        return None
+    columns: dict[str, list[object]] = {}
+    for key, value in reply.items():
+        inner = value[0] if isinstance(value, list) and len(value) == 1 else None
+        column = inner if isinstance(inner, list) else value
+        name = str(key)
+        if isinstance(column, list) and column and _COLUMNS.fullmatch(name):
+            columns[f"{name}[0]" if column is inner else name] = column
+    lengths = {len(column) for column in columns.values()}
+    if len(columns) < 2 or len(lengths) != 1:
+        return None
+    names = {path: path.removesuffix("[0]").removesuffix("s") for path in columns}
+    rows = [
+        {names[path]: column[row] for path, column in columns.items()}
+        for row in range(min(lengths))
+    ]
+    path = ", ".join(f"{name}: {path}" for path, name in names.items())
+    return _Place(f"{{{path}}}", "", rows)
 
 
 def _places(value: object) -> Iterator[_Place]:

@@ -167,6 +167,21 @@ def test_a_result_without_a_known_id_is_found_by_its_text(scripted, retriever, i
     assert ids(found, "q") == ["b"]
 
 
+def test_a_table_of_columns_is_read_as_rows(scripted, retriever, ask):
+    """Chroma gives ids, texts and distances each as a list of its own."""
+    scripted.answer = Answer(
+        {"ids": [["a", "b"]], "documents": [["red", "blue"]], "distances": [[0.1, 0.4]], "x": None}
+    )
+
+    found = retriever(
+        results="{key: ids[0], text: documents[0], distance: distances[0], none: x}",
+        id="key",
+        score="distance",
+    )
+
+    assert [hit.chunk_id for hit in ask(found, "q")] == ["a", "b"]
+
+
 def test_nothing_found_is_a_value(scripted, retriever, ask):
     """The search worked."""
     scripted.answer = Answer({"items": []})

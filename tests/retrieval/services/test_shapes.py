@@ -44,6 +44,24 @@ def paths(proposals):
             [{"docid": "x.md", "uid": "1", "text": "a b"}, {"docid": "x.md", "uid": "2"}],
             {"results": "@", "id": "uid", "document": "docid"},
         ),
+        (
+            {
+                "ids": [["a", "b"]],
+                "embeddings": None,
+                "documents": [["goods go back", "beeswax is a polish"]],
+                "metadatas": [[{"source": "x.md"}, {"source": "y.md"}]],
+                "distances": [[0.1, 1.8]],
+                "include": ["documents", "metadatas", "distances"],
+            },
+            {
+                "results": "{id: ids[0], document: documents[0], metadata: metadatas[0], "
+                "distance: distances[0]}",
+                "id": "id",
+                "text": "document",
+                "document": "metadata.source",
+                "score": "distance",
+            },
+        ),
         ({"tags": ["a", "b"], "matches": ["c1", "c2"]}, {"results": "matches"}),
     ],
 )
