@@ -417,7 +417,7 @@ def text_sha256(text: str) -> str:
 
 
 def _blocks(document: Document, max_chars: int) -> Iterable[Block]:
-    if document.format == "markdown":
+    if document.format in {"markdown", "notebook"}:
         from ragforge.corpus.markdown import markdown_blocks
 
         return markdown_blocks(document.text, max_chars)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.formats import FORMATS, ExtractedText, Format
-from ragforge.corpus.seen_text import SeenText
+from ragforge.corpus.seen_text import SeenText, composed
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
 from ragforge.errors import DataError
 from ragforge.files.text import normalize, read_text
@@ -198,11 +198,25 @@ def _plain(doc_id: str, title: str, text: str, form: Format) -> Document:
 
 
 def read_plain(text: str, form: Format, doc_id: str) -> SeenText:
-    """Return what a reader sees of a file of text."""
+    """Return what a reader sees of a file of text.
+
+    Raises:
+        UnreadableError: It is not what its suffix says.
+    """
     if form == "markdown":
         from ragforge.corpus.markdown_reading import read_markdown
 
         return read_markdown(text, is_mdx=doc_id.lower().endswith(".mdx"))
+    if form == "rst":
+        from ragforge.corpus.rst_reading import read_rst
+
+        return read_rst(text)
+    if form == "notebook":
+        from ragforge.corpus.markdown_reading import read_markdown
+        from ragforge.corpus.notebook import read_notebook
+
+        cells = read_notebook(text)
+        return composed(cells, read_markdown(cells.text))
     return SeenText(text)
 
 
@@ -243,7 +257,7 @@ def _extracted_document(doc_id: str, page: ExtractedText, form: Format) -> Docum
 
 
 def _title(text: str, form: Format) -> str:
-    if form == "markdown":
+    if form in {"markdown", "notebook"}:
         from ragforge.corpus.markdown import markdown_title
 
         # Most have it in the first line, and blocks do not depend on what follows them.

@@ -8,12 +8,13 @@ from typing import Final, Literal
 
 from ragforge.errors import DataError
 
-Format = Literal["markdown", "rst", "text", "html", "pdf", "docx", "row"]
+Format = Literal["markdown", "rst", "text", "html", "pdf", "docx", "row", "notebook"]
 FORMATS: Final[dict[str, Format | Literal["export"]]] = {
     ".md": "markdown",
     ".markdown": "markdown",
     ".mdx": "markdown",
     ".rst": "rst",
+    ".ipynb": "notebook",
     ".txt": "text",
     ".text": "text",
     ".html": "html",

@@ -49,6 +49,11 @@ _ENTITY: Final = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}+|#[0-9]{1,7}+|#[xX][
 _ROLE: Final = re.compile(r"\{[a-zA-Z][\w:+.-]{0,60}+\}(?=`)")
 _ROLE_TEXT: Final = re.compile(r"`(?P<body>[^`]{1,500}+)`")
 _TITLED: Final = re.compile(r"(?P<title>[^<]{1,300}+)<[^<>]{1,500}+>\Z")
+TEXT_ROLES: Final = frozenset(
+    "abbr any doc download emphasis footcite guilabel kbd math menuselection numref ref strong sub "
+    "sup subscript superscript term title-reference".split()
+)
+"""Roles of Sphinx whose text is no code."""
 _BLANK_EXPRESSION: Final = re.compile(r"""\{["'`]([ \t]{0,20})["'`]\}""")
 _MACRO: Final = re.compile(
     r"\{(?:%[^{}%\n]{0,500}+%|\*[^{}*\n]{0,500}+\*|![^{}!\n]{0,500}+!"
@@ -239,7 +244,8 @@ class InlineReader:
         if role := _ROLE.match(text, at, end):
             yield Edit(at, role.end())
             if body := _ROLE_TEXT.match(text, role.end(), end):
-                yield from role_edits(text, body.start("body"), body.end("body"))
+                name = role[0].strip("{}").rpartition(":")[2]
+                yield from role_edits(text, body.span(), name)
                 yield body.end()
         elif text.startswith("{/*", at):
             yield from self._until("*/}", at, at + 3)
@@ -313,8 +319,18 @@ def _tag(tag: re.Match[str]) -> Iterator[Edit]:
     yield Edit(tag.start() + shown.end("value"), tag.end())
 
 
-def role_edits(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Yield the edits of what a Sphinx role is given: a title before its target, `~` and `!`."""
+def role_edits(text: str, quoted: tuple[int, int], name: str) -> Iterator[Edit]:
+    """Yield the edits of what a Sphinx role is given: a title before its target, `~` and `!`.
+
+    Args:
+        text: Of the file.
+        quoted: Where the ticks around it begin and end.
+        name: Of the role, without its domain; those of text lose the ticks.
+    """
+    start, end = quoted[0] + 1, quoted[1] - 1
+    is_text = name in TEXT_ROLES
+    if is_text:
+        yield Edit(start - 1, start)
     if titled := _TITLED.match(text, start, end):
         yield Edit(start + len(titled["title"].rstrip()), end)
     elif text.startswith("~", start):
@@ -322,3 +338,5 @@ def role_edits(text: str, start: int, end: int) -> Iterator[Edit]:
         yield Edit(start, max(start + 1, last))
     elif text.startswith("!", start):
         yield Edit(start, start + 1)
+    if is_text:
+        yield Edit(end, end + 1)

@@ -6,13 +6,13 @@ CommonMark with tables, whose headings, lists, fences and tables stay as they ar
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from ragforge.corpus.markdown_inline import ATTRIBUTES, InlineReader
-from ragforge.corpus.seen_text import Edit, SeenText, composed, seen_text
+from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_blanks
 
 _YAML: Final = re.compile(r"---[ \t]*\n(?P<body>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TOML: Final = re.compile(r"\+\+\+[ \t]*\n(?P<body>.*?\n)?\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -64,7 +64,6 @@ _BLOCK_OPTION: Final = re.compile(r"[ \t]{2,100}+[\w-]{1,60}:(?:[ \t]|\Z)")
 _ATTRIBUTES_ALONE: Final = re.compile(rf"(?:{ATTRIBUTES.pattern})[ \t]*\Z")
 _BRACKET: Final = re.compile(r"[\[\](){}]")
 _UNSEEN: Final = re.compile(r"<(?P<name>script|style|svg|iframe|template)\b", re.IGNORECASE)
-_EXTRA_BLANK: Final = re.compile(r"(?:\A|(?<=\n))(?:[ \t]*\n){2,}|\A(?:[ \t]*\n)+")
 
 _CODE_DIRECTIVES: Final = frozenset(
     "code code-block code-cell sourcecode prompt parsed-literal math doctest testcode mermaid "
@@ -115,23 +114,7 @@ def read_markdown(text: str, *, is_mdx: bool = False) -> SeenText:
     edits = [Edit(0, body), *reader.edits()]
     if len(edits) == 1 and not body:
         return SeenText(text)
-    seen = seen_text(text, edits)
-    return composed(seen, seen_text(seen.text, _without_extra_blanks(seen)))
-
-
-def _without_extra_blanks(seen: SeenText) -> Iterator[Edit]:
-    """Yield the empty lines that are more than one where something was left out."""
-    if not seen.places:
-        return
-    number = 0
-    for blank in _EXTRA_BLANK.finditer(seen.text):
-        while number < len(seen.places) and seen.places[number] < blank.start():
-            number += 1
-        if number == len(seen.places):
-            return
-        if seen.places[number] <= blank.end():
-            keep = 1 if blank.start() else 0
-            yield Edit(blank.start() + keep, blank.end())
+    return without_extra_blanks(seen_text(text, edits))
 
 
 @dataclass(slots=True)

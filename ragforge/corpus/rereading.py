@@ -54,4 +54,5 @@ def _seen(chunk: Chunk) -> SeenText:
 
 def _read(text: str, doc_id: str) -> SeenText:
     form = FORMATS.get(suffix_of(doc_id.partition("#")[0]), "text")
-    return read_plain(text, "markdown" if form == "export" else form, doc_id)
+    form = "markdown" if form in {"export", "notebook"} else form
+    return read_plain(text, form, doc_id) if form in {"markdown", "rst"} else SeenText(text)

@@ -1,10 +1,13 @@
 """What a reader sees of a file, and where each character of it stands in the file."""
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_EXTRA_BLANK: Final = re.compile(r"(?:\A|(?<=\n))(?:[ \t]*\n){2,}|\A(?:[ \t]*\n)+")
 
 
 class Edit(NamedTuple):
@@ -82,6 +85,25 @@ def seen_text(text: str, edits: Iterable[Edit]) -> SeenText:
     return SeenText("".join(parts), places, list(accumulate(lengths)))
 
 
+def placed_text(pieces: Iterable[tuple[str, int]]) -> SeenText:
+    """Return pieces of text one behind the other, each with the offset in the file where it stands.
+
+    Args:
+        pieces: In the order of their offsets; no longer than the way to the next.
+    """
+    parts: list[str] = []
+    places: list[int] = []
+    left_out: list[int] = []
+    length = 0
+    for text, offset in pieces:
+        if text and offset - length != (left_out[-1] if left_out else 0):
+            places.append(length)
+            left_out.append(offset - length)
+        parts.append(text)
+        length += len(text)
+    return SeenText("".join(parts), places, left_out)
+
+
 def composed(inner: SeenText, outer: SeenText) -> SeenText:
     """Return what is seen of what is seen.
 
@@ -109,3 +131,23 @@ def _places_in(outer: SeenText, offsets: Sequence[int]) -> Iterable[int]:
             number += 1
         place = offset - before
         yield min(place, outer.places[number]) if number < len(outer.places) else place
+
+
+def without_extra_blanks(seen: SeenText) -> SeenText:
+    """Return a text with one empty line, and none at its top, where something was left out."""
+    return composed(seen, seen_text(seen.text, _extra_blanks(seen)))
+
+
+def _extra_blanks(seen: SeenText) -> Iterator[Edit]:
+    """Yield the empty lines that are more than one where something was left out."""
+    if not seen.places:
+        return
+    number = 0
+    for blank in _EXTRA_BLANK.finditer(seen.text):
+        while number < len(seen.places) and seen.places[number] < blank.start():
+            number += 1
+        if number == len(seen.places):
+            return
+        if seen.places[number] <= blank.end():
+            keep = 1 if blank.start() else 0
+            yield Edit(blank.start() + keep, blank.end())

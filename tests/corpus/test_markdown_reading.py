@@ -51,7 +51,7 @@ def seen(text, **how):
         ("```{note} Mind\n:class: x\nInside.\n```", "Mind\n\nInside."),
         ("```{toctree}\n:maxdepth: 2\na\nb\n```\n\nText.", "Text."),
         ("```{code-block} python\n:linenos:\nx = 1\n```", "```python\nx = 1\n```"),
-        ("See {ref}`the guide <guide>` and {py:class}`~a.b.C`.", "See `the guide` and `C`."),
+        ("See {ref}`the guide <guide>` and {py:class}`~a.b.C`.", "See the guide and `C`."),
         ("(target)=\n# Title\n\n% hidden\n\nUse {py:func}`f`.", "# Title\n\nUse `f`."),
         ("::: httpx.get\n    options:\n      x: 1\n\nText.", "httpx.get\n\nText."),
         ("> [!WARNING]\n> Hot.", "> Warning\n>\n> Hot."),

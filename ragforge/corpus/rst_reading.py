@@ -1,0 +1,180 @@
+"""What a reader sees of reStructuredText as Sphinx renders it, with offsets into the file.
+
+Docutils reads it exactly; it tells of no offset, and stops at what it does not know.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from ragforge.corpus.markdown_inline import role_edits
+from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_blanks
+
+_DIRECTIVE: Final = re.compile(
+    r"\.\. (?:\|[^|\n]{1,100}\| )?(?P<name>[\w:+.-]{1,60}?)::(?:[ \t]{1,20}(?P<args>.*))?$"
+)
+_EXPLICIT: Final = re.compile(r"\.\.(?:[ \t]|\Z)")
+_FOOTNOTE: Final = re.compile(r"\.\. \[[^\]]{1,100}\]")
+_OPTION: Final = re.compile(r":[\w -]{1,60}:(?:[ \t]|\Z)")
+_DOCINFO: Final = re.compile(r":[\w-]{1,60}:(?:[ \t]|\Z)")
+_TARGET: Final = re.compile(r"^[ \t]{0,40}\.\. _(?P<name>[^:\n`]{1,200}):", re.MULTILINE)
+_UNSEEN: Final = frozenset(
+    "toctree contents index meta include literalinclude image raw highlight currentmodule module "
+    "automodule autoclass autofunction automethod autodata autoexception autosummary default-role "
+    "role sectnum tags py:module py:currentmodule c:namespace rst-class cssclass ifconfig".split()
+)
+_CODE: Final = frozenset(
+    "code code-block sourcecode parsed-literal prompt doctest testcode testoutput testsetup math "
+    "graphviz table list-table csv-table productionlist ipython jupyter-execute".split()
+)
+_SAID: Final = {
+    "versionadded": "New in version",
+    "versionchanged": "Changed in version",
+    "deprecated": "Deprecated:",
+    "seealso": "See also",
+}
+_TITLED: Final = frozenset({"admonition", "topic", "sidebar", "rubric", "figure", "centered"})
+_NAMED: Final = frozenset(
+    "note warning tip hint important caution danger error attention seealso todo".split()
+)
+_INLINE: Final = re.compile(
+    r"``[^`\n](?:[^\n]{0,500}?[^`\n])?``"
+    r"|(?P<role>:[\w:+.-]{1,60}:)`(?P<given>[^`\n]{1,500})`"
+    r"|`(?P<link>[^`<\n]{1,300}?)(?:\s<(?P<url>[^`<>\n]{1,500})>)?`(?P<marks>__?)"
+    r"|(?<![\w*])(?P<open>\*\*|\*)(?=[^\s*])(?P<loud>[^*\n]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
+    r"|\[[\w#*]{1,40}\](?P<note>_)(?!\w)"
+    r"|(?<![\w`])(?P<word>[A-Za-z][\w.-]{0,80}?)(?P<mark>_)(?![\w`])"
+)
+
+
+class _Container(NamedTuple):
+    """A directive around lines.
+
+    Args:
+        column: Of its mark; what is further in belongs to it.
+        kind: Whether its content is text, code, or not seen.
+        dedent: How far its content is moved to the left; None before the first line.
+    """
+
+    column: int
+    kind: str
+    dedent: int | None = None
+
+
+def read_rst(text: str) -> SeenText:
+    """Return what a reader sees of a file of reStructuredText, normalised."""
+    return without_extra_blanks(seen_text(text, _Reader(text).edits()))
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._targets = {found["name"].lower() for found in _TARGET.finditer(text)}
+        self._around: list[_Container] = []
+        self._options = False
+        self._began = False
+
+    def edits(self) -> Iterator[Edit]:
+        """Yield all edits."""
+        at = 0
+        for line in self._text.split("\n"):
+            yield from self._line(at, line)
+            at += len(line) + 1
+
+    def _line(self, at: int, line: str) -> Iterator[Edit]:
+        bare = line.strip()
+        if not bare:
+            self._options = False
+            return
+        column = len(line) - len(line.lstrip())
+        while self._around and column <= self._around[-1].column:
+            self._around.pop()
+        start, end = at + column, at + len(line)
+        kind = self._around[-1].kind if self._around else "text"
+        if self._options and _OPTION.match(bare):
+            yield Edit(at, min(end + 1, len(self._text)))
+        elif kind == "unseen":
+            yield Edit(at, end)
+        elif kind == "text":
+            yield from self._text_line(at, start, bare)
+        elif dedent := sum(one.dedent or 0 for one in self._around):
+            yield Edit(at, min(at + dedent, start))
+
+    def _text_line(self, at: int, start: int, bare: str) -> Iterator[Edit]:
+        self._options = False
+        dedent = self._dedent(start - at)
+        if dedent:
+            yield Edit(at, at + dedent)
+        if not self._began and _DOCINFO.match(bare):
+            yield Edit(start, start + len(bare))
+            return
+        if _EXPLICIT.match(bare) and not _FOOTNOTE.match(bare):
+            yield from self._explicit(start - at, start, bare)
+            return
+        self._began = True
+        yield from self._inline(start, start + len(bare))
+        if bare.endswith("::"):
+            self._around.append(_Container(start - at, "code"))
+
+    def _dedent(self, column: int) -> int:
+        """Return how much of the indentation of a line is of the directives around it."""
+        if not self._around:
+            return 0
+        inner = self._around[-1]
+        if inner.dedent is None:
+            inner = inner._replace(dedent=column - self._base())
+            self._around[-1] = inner
+        return sum(one.dedent or 0 for one in self._around)
+
+    def _base(self) -> int:
+        return self._around[0].column + sum(one.dedent or 0 for one in self._around[:-1])
+
+    def _explicit(self, column: int, start: int, bare: str) -> Iterator[Edit]:
+        directive = _DIRECTIVE.match(bare)
+        end = start + len(bare)
+        name = directive["name"] if directive else ""
+        if directive is None or name in _UNSEEN or bare.startswith(".. |"):
+            self._around.append(_Container(column, "unseen"))
+            yield Edit(start, end)
+            return
+        self._options = True
+        if name in _CODE:
+            self._around.append(_Container(column, "code"))
+            return
+        self._around.append(_Container(column, "text"))
+        yield from self._shown(start, end, directive)
+
+    def _shown(self, start: int, end: int, directive: re.Match[str]) -> Iterator[Edit]:
+        """Yield the edits of the first line of a directive that is text."""
+        name = directive["name"]
+        args = start + directive.start("args") if directive["args"] else end
+        said = _SAID.get(name, name.capitalize() if name in _NAMED else "")
+        if name == "figure":
+            yield Edit(start, end)
+        elif said and args < end:
+            mark = f"{said} " if name in _SAID else f"{said}: "
+            yield Edit(start, args, mark)
+        elif said:
+            yield Edit(start, end, said)
+        else:
+            # Objects of a domain are called by what is described; others have a title or none.
+            yield Edit(start, args)
+        yield from self._inline(args, end)
+
+    def _inline(self, start: int, end: int) -> Iterator[Edit]:
+        text = self._text
+        for found in _INLINE.finditer(text, start, end):
+            if found["role"]:
+                yield Edit(found.start(), found.end("role"))
+                name = found["role"].strip(":").rpartition(":")[2]
+                yield from role_edits(text, (found.end("role"), found.end()), name)
+            elif found["link"]:
+                yield Edit(found.start(), found.start("link"))
+                yield Edit(found.end("link"), found.end())
+            elif found["loud"]:
+                yield Edit(found.start(), found.start("loud"))
+                yield Edit(found.end("loud"), found.end())
+            elif found["note"]:
+                yield Edit(found.start("note"), found.end("note"))
+            elif found["word"] and found["word"].lower() in self._targets:
+                yield Edit(found.start("mark"), found.end("mark"))

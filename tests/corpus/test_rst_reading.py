@@ -1,0 +1,82 @@
+"""What a reader sees of reStructuredText, and where that stands in the file."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragforge.corpus.chunking import chunk_document
+from ragforge.corpus.documents import read_documents
+from ragforge.corpus.rst_reading import read_rst
+
+PARTS = (
+    "Title", "=====", "", "", "Plain text.", "See :ref:`a <b>`.", ".. note:: Mind", ".. warning::",
+    "   inside", "      deeper", ".. code-block:: python", "   :linenos:", ".. toctree::",
+    ".. _target:", "target_", "Literal::", ":orphan:", "``code``", "**bold**", ".. comment",
+    "`Text <https://x.org>`_", ".. versionadded:: 2", "\ttab", ":class:`~a.B`", "..", "::", "`",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (".. _top:\n\n:orphan:\n\nTitle\n=====\n\nText.", "Title\n=====\n\nText."),
+        ("See :ref:`the guide <guide>`, :doc:`intro`.", "See the guide, intro."),
+        ("Use :class:`~flask.Flask` and :py:func:`!run`.", "Use `Flask` and `run`."),
+        ("`Py <https://p.org>`_, `Perl`_ and guide_.\n\n.. _guide: x", "Py, Perl and guide."),
+        ("It is **bold** and *slanted* [1]_.", "It is bold and slanted [1]."),
+        (".. toctree::\n   :maxdepth: 2\n\n   a\n   b\n\nText.", "Text."),
+        (".. note:: Mind it.\n   It is wide.\n\nOut.", "Note: Mind it.\nIt is wide.\n\nOut."),
+        (".. warning::\n\n   Hot.\n\nOut.", "Warning\n\nHot.\n\nOut."),
+        (".. admonition:: Heads up\n   :class: x\n\n   Inside.", "Heads up\n\nInside."),
+        (".. versionadded:: 2.0\n   A thing.", "New in version 2.0\nA thing."),
+        (".. py:function:: get(url)\n   :module: httpx\n\n   Sends.", "get(url)\n\nSends."),
+        (".. image:: a.png\n   :alt: x\n\nText.", "Text."),
+        (".. |v| replace:: 1\n.. a comment\n   of two lines\n\nText.", "Text."),
+        (
+            ".. code-block:: python\n   :linenos:\n\n   x = 1",
+            ".. code-block:: python\n\n   x = 1",
+        ),
+    ],
+)  # fmt: skip
+def test_directives_and_roles_are_not_seen(text, read):
+    """Sphinx reads them; a reader sees what it makes of them."""
+    assert read_rst(text).text.strip() == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Example::\n\n    raw :ref:`x` **y** name_\n",
+        ".. code-block:: rst\n\n   .. note:: :ref:`x`\n",
+        "2*3*4, x_y, name_ and ``**code** :ref:`x` ``.",
+        ".. [1] A footnote.",
+        "Title\n=====\n\nText.",
+    ],
+)
+def test_code_and_text_that_look_like_markup_stay(text):
+    """What a reader sees must not get lost."""
+    assert read_rst(text).text == text
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=12))
+def test_what_is_seen_leads_into_the_file(parts):
+    """Offsets are of use where each character has its own, in order."""
+    text = "\n".join(parts)
+    read = read_rst(text)
+    offsets = [read.offset(place) for place in range(len(read.text))]
+
+    assert offsets == sorted(set(offsets))
+    assert all(offset < len(text) for offset in offsets)
+
+
+def test_labels_change_no_chunk(tmp_path):
+    """A site that gives its sections labels says what it said."""
+    body = "".join(f"Part {n}\n------\n\n{f'Sentence {n} of it. ' * 14}\n\n" for n in range(9))
+    labelled = body.replace("Part ", ".. _part:\n\nPart ")
+    ids = []
+    for text in (body, labelled):
+        (tmp_path / "a.rst").write_text(text)
+        [document] = read_documents([tmp_path])
+        ids.append([chunk.chunk_id for chunk in chunk_document(document)])
+
+    assert ids[0] == ids[1]
