@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     observer = Progress(arguments.quiet)
     if arguments.qrels is not None:
-        _check_files(arguments)
+        _check_files(arguments, rules)
     with measured(arguments, observer) as (opened, names):
         dataset = choose_queries(arguments, opened, settings.model.seed)
         held = Held(arguments.baseline, arguments.baseline_file, _allowed(arguments))
@@ -131,13 +131,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if verdict.passed else 1
 
 
-def _check_files(arguments: argparse.Namespace) -> None:
+def _check_files(arguments: argparse.Namespace, rules: "Rules") -> None:
     """Refuse what only a dataset has.
 
     Raises:
         UsageError: It is asked for.
     """
+    from ragforge.measures.measure_names import require_judgments_only
+
     refuse_selection(arguments)
+    require_judgments_only(rules.measures)
     if arguments.answers is not None:
         raise UsageError("--answers goes with --dataset DIR, which has the answers")
     if arguments.baseline == "last":

@@ -52,6 +52,9 @@ def measured(arguments: argparse.Namespace, observer: "Observer") -> "Iterator[M
         return
     if not runs:
         raise UsageError("--qrels needs --run FILE")
+    from ragforge.measures.measure_names import require_judgments_only
+
+    require_judgments_only(arguments.setting_evaluate_measures or ())
     from ragforge.pipeline.intake.runs_and_qrels import run_name_of
     from ragforge.pipeline.intake.set_of_files import MeasuredFiles, set_of_files
 

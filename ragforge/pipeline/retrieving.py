@@ -1,6 +1,7 @@
 """Making runs: retrievers over the queries of a dataset, several at the same time."""
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from itertools import islice
 from typing import Final
 
 from ragforge.config import Settings
+from ragforge.config.services import BUILT_IN
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.text_locations import TextLocator
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
@@ -58,11 +60,17 @@ class RetrievedCounts:
     n_unknown: int
     nowhere: tuple[str, ...] = ()
     ambiguous: tuple[str, ...] = ()
+    has_chunks: bool = True
+    """Whether the set has any; else its runs hold nothing but texts."""
 
     def sentences(self, run: str) -> Iterator[str]:
         """Yield what is to be told of texts that are no chunks; nothing where there are none."""
         n_texts = self.n_placed + self.n_ambiguous + self.n_nowhere
         if not n_texts:
+            return
+        if not self.has_chunks:
+            hits = plural(n_texts, "hit is a text", "hits are texts")
+            yield f"run {run}: {hits} to be judged as they are, as the set has no documents"
             return
         n_hits = self.n_chunks + n_texts + self.n_unknown
         yield (
@@ -110,6 +118,7 @@ def retrieved_counts(
         n_unknown=kinds["unknown"],
         nowhere=_beginnings(text for text in by_id.values() if not text.places),
         ambiguous=_beginnings(text for text in by_id.values() if len(text.places) > 1),
+        has_chunks=bool(known),
     )
 
 
@@ -221,6 +230,7 @@ async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> lis
     for name in specs:
         checked_name(name)
     require_own_chunks(dataset)
+    _refuse_without_chunks(dataset, specs)
     queries = dataset.require_queries()
     _refuse_to_replace_others(dataset, specs, {query.query_id for query in queries})
     # Before the chunks are read: were they replaced in between, the runs would count as stale.
@@ -241,6 +251,21 @@ async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> lis
     if not any(each.is_built for each in started):
         require_working(made)
     return made
+
+
+def _refuse_without_chunks(dataset: Dataset, specs: Mapping[str, str]) -> None:
+    """Refuse retrievers that search the chunks of a set that has none.
+
+    Raises:
+        DataError: There is one; its run would be empty.
+    """
+    built_in = [spec for spec in specs.values() if re.split(r"[+>]", spec)[0] in BUILT_IN]
+    if built_in and dataset.chunks_path.exists() and next(dataset.chunks(), None) is None:
+        raise DataError(
+            f"{dataset.path}: has no chunks that {built_in[0]!r} could search; name the address of "
+            "your service, or package.module:name, or put chunks under the set with `ragforge "
+            f"generate --rederive --documents DOCS --out {dataset.path}`"
+        )
 
 
 async def embed_chunks(retrievers: Iterable[Retriever], observer: Observer) -> None:

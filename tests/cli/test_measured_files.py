@@ -60,6 +60,10 @@ def test_gate_holds_a_file_against_a_baseline_of_files(files, capsys):
             "--baseline last: goes with --dataset DIR, which has a history",
         ),
         (
+            ["--qrels", "qrels.trec", "--run", "good.trec", "--min", "EvidenceR@10=0.5"],
+            "measure 'EvidenceR@10': needs a dataset",
+        ),
+        (
             ["--qrels", "qrels.trec", "--run", "good.trec", "--min", "RR=1", "--sample", "3"],
             "--sample: goes with --dataset DIR",
         ),

@@ -13,6 +13,7 @@ from ragforge.errors import DataError
 from ragforge.files.field_names import (
     ANSWERABLE,
     CATEGORY,
+    CHUNK_ID,
     DIFFICULTY,
     DOCUMENT_OF_ROW,
     EXPECTED_ANSWER,
@@ -21,7 +22,10 @@ from ragforge.files.field_names import (
     PERSONA,
     QUERY,
     QUERY_ID,
+    QUERY_ID_OF_PAIR,
     QUOTE_OF_ROW,
+    RANKING,
+    SCORE,
     TYPE,
     Field,
     normal_name,
@@ -45,7 +49,7 @@ from ragforge.files.formats.row_relevance import (
 )
 from ragforge.files.record_files import explain
 from ragforge.files.row import Row, examples
-from ragforge.files.source_files import has_header, open_source
+from ragforge.files.source_files import Source, has_header, open_source
 from ragforge.files.text import read_text, shown
 from ragforge.records import Behaviour, Difficulty, Query, QueryType
 
@@ -85,6 +89,8 @@ SHAPES: Final = (
     "question belong together)",
 )
 _SHOWN: Final = 5
+_QRELS_FLAG: Final = "--qrels FILE"
+_RUN_FLAG: Final = "--run FILE"
 _NEAR: Final = 0.8
 """How like names are of which one is a slip of the other: `qoute` and `quote`."""
 
@@ -342,14 +348,40 @@ def _together(first: _QueryRow, second: _QueryRow, where: str, first_where: str)
 
 def _rows(path: Path, columns: Columns) -> Iterator[Row]:
     first = True
-    for found in read_rows_of(open_source(path), SHAPES):
+    source = open_source(path)
+    if flag := _flag_of_trec(source):
+        raise _holds_no_questions(path, flag)
+    for found in read_rows_of(source, SHAPES):
         is_own = "origin" in found.given
         row = found if is_own else with_columns(found, columns)
         if first and not row.has(QUERY):
+            if flag := _flag_of_row(row):
+                raise _holds_no_questions(path, flag)
             hint = f"{unknown_columns(row)}. Otherwise it" if row.given else f"{path}:"
             raise DataError(f"{hint} has none of the shapes accepted:{examples(SHAPES)}")
         first = False
         yield row
+
+
+def _holds_no_questions(path: Path, flag: str) -> DataError:
+    return DataError(f"{path}: holds no questions; is it for {flag}?")
+
+
+def _flag_of_trec(source: Source) -> str:
+    """Return the flag for a file of TREC; "" for others."""
+    if source.kind != "columns" or has_header(source):
+        return ""
+    flags = {4: _QRELS_FLAG, 5: _RUN_FLAG, 6: _RUN_FLAG}
+    return flags.get(len(source.first.split()), "")
+
+
+def _flag_of_row(row: Row) -> str:
+    """Return the flag for a file whose rows hold grades or hits by query id; "" for others."""
+    if not row.has(QUERY_ID_OF_PAIR):
+        return ""
+    if row.has(RANKING) or (row.has(CHUNK_ID) and row.has(SCORE)):
+        return _RUN_FLAG
+    return _QRELS_FLAG if row.has(CHUNK_ID) else ""
 
 
 def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:

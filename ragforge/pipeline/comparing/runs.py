@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import combinations, starmap
+from itertools import chain, combinations, starmap
 from math import inf
 from pathlib import Path
 
@@ -419,9 +419,9 @@ def _check_shared(runs: Sequence[RankedRun]) -> None:
 def _warnings(runs: Sequence[RankedRun], basis: ComparisonBasis) -> list[str]:
     n_judged = sum(map(bool, basis.qrels.values()))
     outcome = "they are left out" if basis.only_retrieved else "they count 0"
-    highest = max(
-        (grade or 0 for judged in basis.qrels.values() for grade in judged.values()), default=0
-    )
+    of_texts = basis.texts.grades.values() if basis.texts else ()
+    graded = (judged.values() for judged in chain(basis.qrels.values(), of_texts))
+    highest = max((grade or 0 for grade in chain.from_iterable(graded)), default=0)
     names = by_grades(basis.measures, has_lists=basis.relevant is not None)
     unreached = out_of_reach(names, runs[0].scores.rel_threshold, highest)
     warnings = [f"no grade reaches the threshold: {unreached}"] if unreached else []
