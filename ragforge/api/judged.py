@@ -250,6 +250,7 @@ def _judging_json(result: JudgingResult) -> dict[str, Any]:
         "failed": result.n_failed,
         "copied": result.n_copied,
         "flags": dict(sorted(result.flags.items())),
+        "unwrapped": dict(sorted(result.unwrapped.items())),
         "position_effect": asdict(result.position) if result.position else None,
         "gave_up_batches": result.gave_up_batches,
         "grades": _grades(result),
@@ -269,6 +270,9 @@ def _remarks(result: JudgingResult) -> Iterator[str]:
     if result.flags:
         found = ", ".join(f"{name} {count}" for name, count in sorted(result.flags.items()))
         yield f"suspicious in the chunks, told by `flags` in the judgments: {found}"
+    if result.unwrapped:
+        counts = ", ".join(f"{name} {count}" for name, count in sorted(result.unwrapped.items()))
+        yield f"replies taken out of what stood around their JSON: {counts}"
     if result.doubtful:
         pairs = ", ".join(f"{one.query_id}/{one.chunk_id}" for one in result.doubtful[:3])
         yield f"most divided, and worth a person's look: {pairs} (--json has more)"

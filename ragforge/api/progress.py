@@ -97,7 +97,7 @@ class _Counts:
                 "price unknown" if self.unpriced else f"{self.cost_usd:.4f} USD",
             ]
         if self.wrapped:
-            parts.append(f"{self.wrapped} replies in fences or behind thinking")
+            parts.append(f"{self.wrapped} replies in fences or behind thoughts")
         return ", ".join(parts)
 
     @property

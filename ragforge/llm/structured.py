@@ -30,8 +30,14 @@ _SENT_BACK_CHARS = 8000
 _ROOMIER = 2
 """How much more a reply may have when it was cut off."""
 
-_THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL)
+_THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT_BEGINS = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_TURN = r"\s*(?:<\|start\|>assistant)?<\|channel\|>"
+_ASIDE = re.compile(_TURN + r"(?:analysis|commentary)<\|message\|>.*?<\|end\|>", re.DOTALL)
+_FINAL = re.compile(_TURN + r"final(?:\s*<\|constrain\|>\s*json)?\s*(?:<\|message\|>)?")
+_END_OF_TURN = re.compile(r"<\|(?:return|end)\|>\s*\Z")
+_FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL | re.IGNORECASE)
 _REFUSAL = re.compile(
     r"\A\W*(I(?:['\u2019]m| am) (?:sorry|unable)|I (?:can(?:no|['\u2019])t|won['\u2019]t))",
     re.IGNORECASE,
@@ -140,16 +146,30 @@ def reply_schema(reply_type: type[BaseModel]) -> Mapping[str, object]:
     return tidied
 
 
+@dataclass(frozen=True, slots=True)
+class _Unwrapped:
+    """A reply without what stands around its object.
+
+    Args:
+        bare: What is left; whether it is one object is not yet known.
+        wrappings: What was taken off: thinking, channel, fence.
+    """
+
+    bare: str
+    wrappings: tuple[str, ...]
+
+
 def reply_wrapping(text: str) -> str:
-    """Return the wrapping of a reply's object: "fence", "thinking", both, or ""."""
-    bare = _THINKING.sub("", text, count=1).strip() if "<think>" in text[:40] else text.strip()
-    found = ["thinking"] if len(bare) < len(text.strip()) else []
-    found += ["fence"] if bare.startswith("```") and _FENCE.match(bare) else []
-    return " and ".join(found)
+    """Return the wrapping of a reply's object: "thinking", "channel", "fence", several, or ""."""
+    return " and ".join(_unwrapped(text).wrappings)
 
 
 def parse_object(text: str) -> str:
-    """Return the one JSON object a reply consists of, fence and thinking in front taken off.
+    """Return the one JSON object a reply consists of, without what models put around it.
+
+    Taken off are thoughts in front (`<think>…</think>` and its kin, several of them, also one whose
+    beginning the server kept), channels in front of the final one, and a fence. It goes by marks at
+    the beginning and the end alone: what is left must be the object and nothing else.
 
     Raises:
         InvalidReplyError: It is not exactly one JSON object with distinct keys, or a number of it
@@ -157,9 +177,7 @@ def parse_object(text: str) -> str:
     """
     if len(text) > MAX_REPLY_CHARS:
         raise InvalidReplyError(f"the reply is longer than {MAX_REPLY_CHARS} characters")
-    bare = _THINKING.sub("", text.removeprefix("\ufeff"), count=1).strip()
-    fenced = _FENCE.match(bare)
-    bare = fenced.group(1).strip() if fenced else bare
+    bare = _unwrapped(text).bare
     if not bare:
         raise InvalidReplyError("the reply is empty")
     try:
@@ -169,6 +187,44 @@ def parse_object(text: str) -> str:
     if not isinstance(found, dict):
         raise InvalidReplyError("the reply is JSON but not an object")
     return bare
+
+
+def _unwrapped(text: str) -> _Unwrapped:
+    whole = text.removeprefix("\ufeff").strip()
+    if whole.startswith("{"):
+        return _Unwrapped(whole, ())  # Nearly all replies.
+    wrappings = []
+    at = _after(_THOUGHT, whole, _after_lone_thought(whole))
+    if at:
+        wrappings.append("thinking")
+    final = _FINAL.match(whole, _after(_ASIDE, whole, at))
+    if final is not None:
+        wrappings.append("channel")
+        at, whole = final.end(), _END_OF_TURN.sub("", whole)
+    bare = whole[at:].strip()
+    fenced = _FENCE.match(bare)
+    if fenced is not None:
+        wrappings.append("fence")
+        bare = fenced.group(1).strip()
+    return _Unwrapped(bare, tuple(wrappings))
+
+
+def _after(mark: re.Pattern[str], text: str, at: int) -> int:
+    """Return the place behind all that a pattern finds in a row from a place on."""
+    while found := mark.match(text, at):
+        at = found.end()
+    return at
+
+
+def _after_lone_thought(text: str) -> int:
+    """Return the place behind a thought whose beginning stood in the prompt; 0 where none does.
+
+    What begins like an object or a fence is no thought: it may be the reply.
+    """
+    ends = None if text.startswith(("[", "```", "<|")) else _THOUGHT_ENDS.search(text)
+    if ends is None or _THOUGHT_BEGINS.search(text, 0, ends.start()):
+        return 0
+    return ends.end()
 
 
 def _parse(reply: ChatReply, reply_type: type[T], check: Callable[[T], str | None]) -> T:

@@ -49,10 +49,10 @@ class Event:
             failed. Of a grade: grade.
         labels: As they apply to a call or retry: model (asked for), reply_model (that answered),
             endpoint (its address), schema (name of the reply's form), finish_reason, reply_id,
-            wrapping (what stood around the JSON: fence, thinking), kind (of a failed attempt or
-            call: rate, transient, refused, invalid, …; of a query: retrieval, judgment). Of all
-            that belongs to an evaluation: dataset, version, run, evaluation_id; of a query also
-            query_id, found (perfect, hit, without_hit, without_relevant) and, where it failed,
+            wrapping (what stood around the JSON: thinking, channel, fence), kind (of a failed
+            attempt or call: rate, transient, refused, invalid, …; of a query: retrieval, judgment).
+            Of all that belongs to an evaluation: dataset, version, run, evaluation_id; of a query
+            also query_id, found (perfect, hit, without_hit, without_relevant) and, where it failed,
             measures (names of those it has no value of). Of a grade: name (of what is graded),
             query_id, chunk_id or system, label.
         content: The turns of a call and its reply as (role, text), the question of a query, the

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, permutations
 from typing import TypeVar
 
 from pydantic import BaseModel, Field
@@ -29,6 +29,11 @@ _MOST_OBJECTS = 1000
 """Places of a text where an object may begin that are looked at; one with more counts as one that
 holds any object."""
 _DECODER = json.JSONDecoder(strict=False)
+_MOST_FIELDS = 5
+"""Of an object whose fields are looked for in any order: 120 orders."""
+_BRAILLE_BLANK = "\u2800"
+"""A letter by its class, and nothing to see."""
+_QUOTES = str.maketrans("", "", "\"'`\\\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb")
 _JOINED = (
     "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1800-\u18af\u1b00-\u1c4f"
     "\ua840-\ua8ff\uaa60-\uaa7f\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc\U00011000-\U00011fff"
@@ -60,8 +65,9 @@ def repeats_data(reply: BaseModel, holes: Mapping[str, str]) -> bool:
     """Whether a reply is an object that the data itself holds.
 
     A model that repeats what it reads would else let a document write its own verdict, whose
-    evidence is found in the document too. Blanks, signs without a glyph, the case of letters and
-    whether a number stands in quotes make no other object of it.
+    evidence is found in the document too. Blanks of any kind, signs without a glyph, the case of
+    letters and whether a number stands in quotes make no other object of it; nor do, in an object
+    without others inside, the quotes, strokes and commas that a model mends as it copies.
 
     Args:
         reply: Well-formed.
@@ -70,7 +76,30 @@ def repeats_data(reply: BaseModel, holes: Mapping[str, str]) -> bool:
     fields = reply.model_dump(mode="json")
     said, names = _folded(fields), [str(_folded(name)) for name in fields]
     texts = (text for value in holes.values() if "{" in value for text in _texts(_decoded(value)))
-    return any(_holds(text, said) for text in texts if _has_all(text, names))
+    spelled = _spellings(said)
+    return any(
+        _holds(text, said) or any(one in _bare(text) for one in spelled)
+        for text in texts
+        if _has_all(text, names)
+    )
+
+
+def _spellings(said: object) -> list[str]:
+    """Return an object as its text without blanks and quotes, its fields in any order.
+
+    Nothing for one that holds others, or has more fields than any verdict.
+    """
+    if not isinstance(said, dict) or len(said) > _MOST_FIELDS:
+        return []
+    if not all(isinstance(value, str) for value in said.values()):
+        return []
+    fields = [_bare(f"{name}:{value}") for name, value in said.items()]
+    return [f"{{{','.join(order)}{end}" for order in permutations(fields) for end in ("}", ",}")]
+
+
+def _bare(text: str) -> str:
+    """Return a text folded, without quotes and strokes before them."""
+    return str(_folded(text)).translate(_QUOTES)
 
 
 def _folded(value: object) -> object:
@@ -87,7 +116,11 @@ def _folded(value: object) -> object:
     text = normalize("NFKC", str(value)).casefold()
     if text.isascii():
         return "".join(text.split())
-    return "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")
+    return "".join(one for one in visible(text) if not _is_blank(one))
+
+
+def _is_blank(one: str) -> bool:
+    return one.isspace() or one == _BRAILLE_BLANK or unicodedata.category(one) == "Cf"
 
 
 def _has_all(text: str, names: Sequence[str]) -> bool:
@@ -99,6 +132,7 @@ def _has_all(text: str, names: Sequence[str]) -> bool:
 
 
 def _holds(text: str, reply: object) -> bool:
+    text = "".join(" " if one.isspace() or one == _BRAILLE_BLANK else one for one in text)
     starts = [found.start() for found in islice(_BEGINS.finditer(text), _MOST_OBJECTS + 1)]
     # What is not looked at must not be where a verdict hides.
     return len(starts) > _MOST_OBJECTS or any(_object_at(text, start) == reply for start in starts)

@@ -1,6 +1,7 @@
 """The ways of judging, from the command line against an endpoint that grades by shared words."""
 
 import json
+import re
 
 import pytest
 from endpoint import Reply, completion
@@ -308,6 +309,16 @@ def test_suspicious_chunks_are_flagged_and_graded_all_the_same(judge, pairs):
     assert judged[0]["flags"] != []
     assert judged[1]["flags"] == []
     assert "suspicious in the chunks" in err
+
+
+def test_replies_behind_thoughts_are_counted(judge, pairs):
+    """Who pays for thoughts must see it, and that no reply was lost to them."""
+    with serving(Script(p_think=0.5, p_fence=0.5)) as endpoint:
+        code, _, err, judged = judge(endpoint)
+
+    assert code == 0
+    assert [row["failure"] for row in judged] == [None] * len(judged)
+    assert re.search(r"replies taken out of what stood around their JSON: .*thinking \d", err)
 
 
 FORGED = {

@@ -9,7 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply, Message
-from ragforge.llm.structured import MAX_REPLY_CHARS, ask_structured, parse_object, reply_schema
+from ragforge.llm.structured import (
+    MAX_REPLY_CHARS,
+    ask_structured,
+    parse_object,
+    reply_schema,
+    reply_wrapping,
+)
 from ragforge.stages.judge.llm import RelevanceReply, broken_rule
 
 PASSAGE = "Far out at sea, blue whales eat krill. They do so in summer."
@@ -146,6 +152,67 @@ def test_a_huge_reply_is_not_parsed():
 def test_the_raw_object_is_returned_without_its_wrapping():
     """What is validated is exactly what the model wrote."""
     assert parse_object('<think>{"b": 2}</think>\n```json\n{"a": 1}\n```') == '{"a": 1}'
+
+
+WRAPPERS = {
+    "fence": "```json\n{}\n```",
+    "fence in capitals": "```JSON\n{}\n```",
+    "think": "<think>hm</think>{}",
+    "thinking": "<thinking>hm</thinking>\n{}",
+    "two thoughts": "<think>a</think>\n<think>b</think>\n{}",
+    "lone end": "hm</think>\n{}",
+    "final channel": "<|channel|>final<|message|>{}",
+    "all channels": "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final"
+    "<|message|>{}<|return|>",
+    "thought and fence": "<think>hm</think>\n```JSON\n{}\n```",
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS)
+def test_no_wrapper_makes_a_grade_of_a_hostile_reply(wrapper):
+    """What is taken off is told by marks at the ends; a grade is never looked for inside."""
+
+    def grade(text):
+        try:
+            return judge(saying(wrapper.replace("{}", text))).value.grade
+        except CallError:
+            return None
+
+    bodies = [case["text"] for case in INVALID.values() if len(case["text"]) < 100_000]
+
+    assert len(bodies) > 90
+    assert [text for text in bodies if grade(text) is not None] == []
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS)
+def test_what_is_wrapped_is_the_same_verdict(wrapper):
+    """Reasoning models and chat servers wrap every reply; each refused one would cost a turn."""
+    found = judge(saying(wrapper.replace("{}", GOOD)))
+
+    assert (found.value.grade, found.repaired) == (0, False)
+    assert reply_wrapping(wrapper.replace("{}", GOOD)) != ""
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (GOOD, ""),
+        (f"```JSON\n{GOOD}\n```", "fence"),
+        (f"hm</think>{GOOD}", "thinking"),
+        (f"<think>a</think><thinking>b</thinking>```\n{GOOD}\n```", "thinking and fence"),
+        (f"<|channel|>final<|message|>{GOOD}", "channel"),
+    ],
+)
+def test_the_wrapping_is_named(text, named):
+    """Who runs the model can then mend its template."""
+    assert reply_wrapping(text) == named
+
+
+def test_a_million_thoughts_are_taken_off_in_one_pass():
+    """A reply must not stall the event loop for the other calls."""
+    text = "<think></think>" * 60_000 + GOOD
+
+    assert parse_object(text) == GOOD
 
 
 def test_a_truncated_reply_says_what_to_raise():

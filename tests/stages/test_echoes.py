@@ -28,6 +28,18 @@ REPLY = RelevanceReply(**FORGED)
         json.dumps({**FORGED, "grade": "3"}),
         json.dumps(FORGED).replace('"grade"', '"Grade "'),
         json.dumps(FORGED).replace("says it", "says\nit"),
+        *(
+            json.dumps(FORGED).replace(", ", f",{blank}")
+            for blank in "\t\x0b\u00a0\u1680\u2003\u2800"
+        ),
+        json.dumps(FORGED).replace("{", "{\u3000"),
+        json.dumps(FORGED).replace("}", "\u00a0}"),
+        json.dumps(FORGED).replace("says it", "says\u2800\u3164it"),
+        json.dumps(FORGED).replace('"', '\\"'),
+        json.dumps(FORGED).replace('"', "'"),
+        json.dumps(FORGED).replace('"', "\u201d"),
+        json.dumps(FORGED).replace("true", "True"),
+        json.dumps(FORGED).replace("}", ",}"),
         "{" * 500 + json.dumps(FORGED),
         '{"a": 1} ' * 500 + json.dumps(FORGED),
         '{"a": 1} ' * 5000 + json.dumps(FORGED),
@@ -45,6 +57,8 @@ def test_an_object_of_the_data_is_no_verdict(text):
         "blue whales eat krill",
         json.dumps({**FORGED, "grade": 2}),
         json.dumps({**FORGED, "reasoning": "It says nearly all."}),
+        json.dumps({**FORGED, "grade": 2}).replace('"', "'"),
+        ", ".join(f"{name}: {value}" for name, value in FORGED.items()),
         json.dumps({**FORGED, "more": "[" * 100_000}),
         json.dumps(FORGED)[:-1],
         '{"reasoning" "evidence" "contains_answer" "grade"}',

@@ -166,6 +166,8 @@ class JudgingResult:
         n_texts: Distinct texts in work, query by query.
         grades: How many of each.
         flags: How many chunks hold what is suspicious, by what it is.
+        unwrapped: How many replies, stored ones too, had something around their object: thinking,
+            a channel, a fence.
         first_failure: None where none failed.
         doubtful: Judgments that a person should look at first: those whose votes or probabilities
             are most divided, the most undecided first.
@@ -184,6 +186,7 @@ class JudgingResult:
     n_texts: int = 0
     grades: Counter[int] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
+    unwrapped: Counter[str] = field(default_factory=Counter)
     first_failure: Failure | None = None
     doubtful: list[Judgment] = field(default_factory=list)
     position: PositionEffect | None = None
@@ -296,6 +299,7 @@ class JudgeRun:
             EndpointError, BudgetError: What was done is in `judged`.
         """
         batch = self.judges.batch
+        self.result.unwrapped = self.judges.unwrapped
         observer = self.judges.job.observer
         watched = _PositionWatch(self.result, self.judged, observer)
         await self._run(batches(pairs(), batch, singly), watched, total, batched=batch > 1)

@@ -73,12 +73,15 @@ class Judges:
         job: Its settings say how they judge, and at which temperature.
         examples: Shown to them first.
         baseline: Judges where no model does.
+        unwrapped: How many replies had something around their object, by what it was; counted as
+            they come.
     """
 
     backends: tuple[Backend, ...]
     job: Job
     examples: tuple[Example, ...] = ()
     baseline: Judge[Pair, Judgment] = field(default_factory=LexicalJudge)
+    unwrapped: Counter[str] = field(default_factory=Counter)
 
     @property
     def settings(self) -> Settings:
@@ -202,6 +205,8 @@ async def open_judges(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterat
         UsageError: Ways of judging that exclude each other.
         ConfigError, DataError: As for `open_backend`; an examples file cannot be taken.
     """
+    unwrapped: Counter[str] = Counter()
+    job = replace(job, observer=_counting(unwrapped, job.observer))
     settings, how = job.settings, job.settings.judge
     _refuse_contradictions(how, settings.model.temperature)
     examples = load_examples(Path(how.examples)) if how.examples else ()
@@ -216,9 +221,19 @@ async def open_judges(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterat
             )
             for member in members
         ]
-        yield Judges(
-            tuple(backends), job, examples, _baseline(of_member(settings, members[0]), place)
-        )
+        baseline = _baseline(of_member(settings, members[0]), place)
+        yield Judges(tuple(backends), job, examples, baseline, unwrapped)
+
+
+def _counting(unwrapped: Counter[str], observer: Observer) -> Observer:
+    """Return an observer that counts the wrappings of replies, and hands all on."""
+
+    def observe(event: Event) -> None:
+        if event.name == "call" and event.labels.get("wrapping"):
+            unwrapped.update(event.labels["wrapping"].split(" and "))
+        observer(event)
+
+    return observe
 
 
 def _baseline(settings: Settings, place: CallPlace) -> Judge[Pair, Judgment]:
