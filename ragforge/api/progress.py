@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Never
 
+from ragforge.api.colour import coloured_message
 from ragforge.evaluating.formatting import inert, one_line
 from ragforge.observe import Event
 
@@ -25,7 +26,7 @@ def say(text: str) -> None:
         return
     # A full disk behind stderr is no reason for a run to fail.
     with suppress(OSError):
-        _say(inert(text))
+        _say(coloured_message(inert(text), sys.stderr))
 
 
 def in_notebook() -> bool:

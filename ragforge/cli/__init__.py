@@ -124,9 +124,9 @@ def _dispatch(words: list[str]) -> int:
         print(_help() if words else _MAIN_PATH, flush=True)
         return 0 if words else 2
     if words[0] in ("-V", "--version"):
-        from ragforge import __version__
+        from ragforge.cli.versions import version_text
 
-        print(f"ragforge {__version__}")
+        print(version_text())
         return 0
     name = words[0]
     if name not in COMMANDS:
@@ -161,7 +161,9 @@ def _unknown(name: str) -> int:
     from ragforge.errors import did_you_mean
 
     near = did_you_mean(name, COMMANDS) or "; `ragforge --help` lists them"
-    print(f"ragforge: error: no command {name!r}{near}", file=sys.stderr)
+    from ragforge.api.progress import say
+
+    say(f"ragforge: error: no command {name!r}{near}")
     return 2
 
 

@@ -2,9 +2,11 @@
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ragforge.api.colour import coloured_result
 from ragforge.api.results import Estimate, Result
 from ragforge.evaluating.formatting import escaped_json, inert
 
@@ -14,7 +16,7 @@ _COMMANDS: Final = re.compile(r"##(?=\w*\[)")
 
 def show(text: str) -> None:
     """Print a result to stdout; what a terminal or a CI service would obey is shown instead."""
-    print(inert(text))
+    print(coloured_result(inert(text), sys.stdout))
 
 
 def print_result(result: Result, *, as_json: bool) -> None:

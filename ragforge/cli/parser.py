@@ -11,7 +11,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NoReturn
 
-from ragforge.cli.colour import bold
+from ragforge.api.colour import BOLD, coloured
 from ragforge.errors import UsageError, did_you_mean
 
 SCREEN_LINES: Final = 40
@@ -161,7 +161,7 @@ class Parser(argparse.ArgumentParser):
         formatter.add_arguments(actions)
         formatter.end_section()
         body = formatter.format_help().strip("\n")
-        return f"{bold(f'{title}:', sys.stdout)}\n{body}"
+        return f"{coloured(f'{title}:', BOLD, sys.stdout)}\n{body}"
 
     def _refuse_unknown_options(self, words: Sequence[str]) -> None:
         for word in words:
@@ -285,7 +285,7 @@ def _text_of(parser: Parser) -> str:
 def _examples_of(parser: Parser, most: int = 99) -> str:
     _, _, examples = (parser.description or "").partition(_EXAMPLES)
     lines = examples.rstrip().splitlines()[:most]
-    return "\n".join([bold("examples:", sys.stdout), *lines]) if lines else ""
+    return "\n".join([coloured("examples:", BOLD, sys.stdout), *lines]) if lines else ""
 
 
 def _title(title: str | None) -> str:
