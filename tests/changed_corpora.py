@@ -12,6 +12,7 @@ from ragforge.corpus.quote_locations import ChunkIndex, evidence_at
 from ragforge.files.manifest import FileEntry, digest_file
 from ragforge.files.record_files import write_records
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import create_dataset
 from ragforge.records import Chunk, DocumentsDiff, Evidence, Query, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.quotes.locations import LocatedQuery, LocatedQuote, locate_queries
@@ -63,6 +64,7 @@ class Change:
             self.folder / "added.jsonl": [c for c in new if c.chunk_id not in old_ids],
             self.folder / "removed.jsonl": [c for c in old if c.chunk_id not in new_ids],
         }
+        create_dataset(self.parent.path, {})
         for path, chunks in files.items():
             path.parent.mkdir(exist_ok=True, parents=True)
             write_records(path, chunks, lambda chunk: chunk.chunk_id)

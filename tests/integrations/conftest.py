@@ -30,10 +30,11 @@ QUIET = {"HAYSTACK_TELEMETRY_ENABLED": "False", "ANONYMIZED_TELEMETRY": "False"}
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what is here."""
+    """Mark what is here; as slow too: a choice of marks replaces the one of the settings."""
     for item in items:
         if Path(item.path).is_relative_to(Path(__file__).parent):
             item.add_marker("integrations")
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
