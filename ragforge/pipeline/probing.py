@@ -62,17 +62,17 @@ async def probe_service(
     service = _service(name, settings.retrievers, RetrieverService, changed)
     with TemporaryDirectory(prefix="ragforge-") as folder:
         async with embedder_of(job, OutputFile.beside(Path(folder, "probe"))) as embedder:
-            corpus = None if dataset is None else HitCorpus.of(dataset)
-            texts = None if corpus is None else RetrievedTexts(corpus.documents)
+            corpus = HitCorpus.empty() if dataset is None else HitCorpus.of(dataset)
+            texts = RetrievedTexts(corpus.documents)
             retriever = ServiceRetriever(
                 _called(name),
                 service,
-                corpus.chunks if corpus else (),
+                corpus.chunks,
                 embedder=embedder,
                 timeout_s=timeout_s,
                 texts=texts,
             )
-            place_of = _places(corpus, texts) if corpus and texts else None
+            place_of = None if dataset is None else _places(corpus, texts)
             return await probe_retriever(retriever, question, settings.retrieve.k, place_of)
 
 

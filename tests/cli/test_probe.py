@@ -133,6 +133,16 @@ def test_what_a_reply_does_not_give_is_told(scripted, probe):
     assert "results =" not in out.partition("these paths may be meant")[2]
 
 
+def test_texts_without_ids_are_understood(scripted, probe):
+    """They are placed by their text once there is a set."""
+    scripted.answer = Answer([{"text": "Goods go back within thirty days."}])
+
+    code, out, _ = probe("")
+
+    assert code == 0
+    assert "nothing was found for: id, document, score" in out
+
+
 @pytest.mark.parametrize(
     ("answer", "code", "told"),
     [

@@ -219,3 +219,31 @@ def test_a_probe_tells_what_each_result_is_in_a_set(settings, dataset, capsys, s
     assert places[0] == first["chunk_id"]
     assert places[1].startswith(f"{second['doc_id']}[")
     assert places[2:] == ["nowhere", "nowhere", "unknown id"]
+
+
+ECHOES = (
+    lambda told: Answer(told, 500),
+    lambda told: Answer(f"<html>{told}</html>", kind="text/html"),
+    lambda told: Answer(f'{{"half": "{told}'),
+    lambda told: Answer("", 302, (("Location", f"http://127.0.0.1:1/?t={told}"),)),
+    lambda told: Answer({"error": {"message": told}}),
+    lambda told: Answer({"query": told, "data": {"passages": []}}),
+    lambda told: Answer({"data": {"passages": [{"meta": {"chunk": told}, "text": told}]}}),
+    lambda told: Answer({"data": told}),
+    lambda told: Answer({"data": {"passages": [{"meta": {"chunk": [told]}}]}}),
+)
+
+
+@pytest.mark.parametrize("echo", ECHOES, ids=range(len(ECHOES)))
+def test_no_echo_of_a_token_is_kept_or_shown(settings, dataset, scripted, capfd, tmp_path, echo):
+    """A set is published with its failures, and a log of CI is read by others."""
+    scripted.answer = lambda seen: echo(seen.headers["Authorization"])
+    words = ["retrieve", "--dataset", dataset, "--retriever", "docs", "--config", settings]
+
+    main([*map(str, words), "--max-failures", "100%"])
+    main(["probe", "docs", "Why?", "--config", str(settings)])
+
+    shown = capfd.readouterr()
+    assert scripted.seen
+    assert TOKEN not in shown.out + shown.err
+    assert TOKEN.encode() not in held(dataset) + held(tmp_path / "config")

@@ -1,6 +1,7 @@
 """Asking one service as its settings say: the request, its credentials, its pace and its faults."""
 
 import asyncio
+import codecs
 import email.utils
 import json
 import math
@@ -8,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
@@ -17,14 +18,13 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import JsonValue
 
 from ragforge.config import ServiceSettings, SystemService
-from ragforge.errors import CallError, ConfigError, EndpointError, UsageError
+from ragforge.errors import CallError, ConfigError, EndpointError
 from ragforge.http_service import (
     HttpClient,
     NoReplyError,
     Reply,
     Request,
     Target,
-    parse_target,
     read_json,
 )
 from ragforge.masking import SecretValues
@@ -43,15 +43,23 @@ from ragforge.retrieval.services.templates import (
     read_body,
     variables_of,
 )
-from ragforge.retrieval.services.tokens import TokenSource
+from ragforge.retrieval.services.tokens import BUSY, TokenSource, named_target
 
-_BUSY: Final = frozenset({429, 502, 503, 504})
 _UNAUTHORIZED: Final = 401
 _FIRST_WAIT_S: Final = 1.0
 _SHOWN: Final = 200
 _ADDRESS: Final = re.compile(r"((?i:https?://)[^/?]*|\$\{\w+\})(/[^?]*)?(\?.*)?")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CREDENTIALS_HEADER: Final = "authorization"
+_CHARSET: Final = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
+_ENCODINGS: Final = frozenset(
+    {
+        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "ascii", "iso8859-1", "iso8859-15"),
+        *("cp1251", "cp1252", "koi8-r", "gb2312", "gbk", "gb18030", "big5", "shift_jis", "euc_jp"),
+        "euc_kr",
+    }
+)
+"""Encodings that replies are read in: some others of Python take the square of the length."""
 _FORM: Final = "application/x-www-form-urlencoded"
 _LONGEST_STATED_S: Final = 86_400.0
 
@@ -195,8 +203,8 @@ class ServiceClient:
         """
         refused, attempt = "", 1
         while True:
-            token = await self._tokens.token(refused) if self._tokens else ""
             try:
+                token = await self._tokens.token(refused) if self._tokens else ""
                 async with self._pace.turn():
                     answered = await self._sent(values, token)
             except NoReplyError as error:
@@ -211,7 +219,7 @@ class ServiceClient:
             status = answered.reply.status
             if status == _UNAUTHORIZED and token and not refused:
                 refused = token
-            elif status in _BUSY and attempt < self._service.max_attempts:
+            elif status in BUSY and attempt < self._service.max_attempts:
                 asked_s = _retry_after_s(answered.reply.headers)
                 await self._wait(attempt, asked_s, f"status {status}: {answered.exchange.start!r}")
                 attempt += 1
@@ -283,13 +291,8 @@ class ServiceClient:
         return Request(self._target(values), self._template.method, headers, content)
 
     def _target(self, values: Mapping[str, JsonValue]) -> Target:
-        try:
-            target = parse_target(self._address(values, self._variables), self.where)
-        except UsageError:  # Whose message repeats what may be secret.
-            raise ConfigError(
-                f"{self.where}.url = {self._template.url!r}: is no address once it is filled in; "
-                "expected http://HOST[:PORT]/PATH or https://…, without a user or password"
-            ) from None
+        address = self._address(values, self._variables)
+        target = named_target(address, f"{self.where}.url", self._template.url)
         return replace(target, shown=self.where)
 
     def _address(self, values: Mapping[str, JsonValue], variables: Mapping[str, str]) -> str:
@@ -318,7 +321,7 @@ class ServiceClient:
             body=fill(self._template.body, values, names),
             status=reply.status,
             content_type=reply.headers.get("content-type", "").partition(";")[0].strip().lower(),
-            text=self.secrets.mask(reply.body.decode("utf-8", "replace")),
+            text=self.secrets.mask(_decoded(reply)),
             duration_s=duration_s,
         )
 
@@ -535,6 +538,16 @@ def _as_parameter(value: JsonValue) -> str | None:
         case None | str():
             return value
     return json.dumps(value)
+
+
+def _decoded(reply: Reply) -> str:
+    """Return the text of a reply, in the encoding that it names, else UTF-8."""
+    named = _CHARSET.search(reply.headers.get("content-type", ""))
+    encoding = "utf-8"
+    with suppress(LookupError):
+        encoding = codecs.lookup(named[1]).name if named else encoding
+    text = reply.body.decode(encoding if encoding in _ENCODINGS else "utf-8", "replace")
+    return text.removeprefix("\ufeff")
 
 
 def _is_html(exchange: Exchange) -> bool:

@@ -1,5 +1,6 @@
 """A retriever that settings describe: asked page by page, its replies read by their paths."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
@@ -304,9 +305,10 @@ def _number_or_none(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return float(value)
-    except ValueError:
+        number = float(value)
+    except (ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _require_told(results: Sequence[Result], paths: _Paths, exchange: Exchange) -> None:

@@ -4,17 +4,27 @@ import asyncio
 import base64
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final
 from urllib.parse import quote_plus, urlencode
 
 from ragforge.config import OAuthSettings
-from ragforge.errors import EndpointError
-from ragforge.http_service import HttpClient, Request, parse_target, read_json
+from ragforge.errors import ConfigError, EndpointError, UsageError
+from ragforge.http_service import (
+    HttpClient,
+    NoReplyError,
+    Request,
+    Target,
+    parse_target,
+    read_json,
+)
 from ragforge.masking import SecretValues
 from ragforge.plugins import in_thread
 from ragforge.retrieval.services.templates import fill_text
 
+BUSY: Final = frozenset({429, 502, 503, 504})
+"""Statuses of a service that may be good in a moment."""
 _EARLY_S: Final = 30.0
 """So long before it expires a token is fetched anew: a request takes its time."""
 _SHOWN: Final = 200
@@ -47,6 +57,9 @@ class TokenSource:
         self._client = client
         self._secrets = secrets
         self._clock = clock
+        self._target = named_target(
+            fill_text(settings.token_url, {}, variables), f"{where}.token_url", settings.token_url
+        )
         self._lock = asyncio.Lock()
         self._token = ""
         self._until = 0.0
@@ -59,7 +72,8 @@ class TokenSource:
 
         Raises:
             EndpointError: There is none to be had.
-            CallError: The endpoint cannot be reached in time.
+            NoReplyError: The endpoint is busy or cannot be reached.
+            CallError: It took too long.
         """
         async with self._lock:
             if not self._token or self._token == refused or self._clock() >= self._until:
@@ -69,6 +83,8 @@ class TokenSource:
     async def _fetch(self) -> None:
         reply = await in_thread(partial(self._client.send, self._request()))
         text = self._secrets.mask_message(reply.body.decode("utf-8", "replace"))
+        if reply.status in BUSY:
+            raise NoReplyError("error", f"{self._where}: no token: status {reply.status}")
         if not 200 <= reply.status < 300:
             raise EndpointError(
                 f"{self._where}: no token: status {reply.status}: {text[:_SHOWN]!r}"
@@ -104,10 +120,23 @@ class TokenSource:
             headers["Authorization"] = f"Basic {base64.b64encode(pair).decode('ascii')}"
         else:
             fields |= {"client_id": client_id, "client_secret": secret}
-        target = parse_target(
-            fill_text(settings.token_url, {}, self._variables), f"{self._where}.token_url"
-        )
-        return Request(target, "POST", headers, urlencode(fields).encode("ascii"))
+        return Request(self._target, "POST", headers, urlencode(fields).encode("ascii"))
+
+
+def named_target(address: str, where: str, template: str) -> Target:
+    """Return an address that messages call by its setting: filled in, it may hold a secret.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    try:
+        target = parse_target(address, where)
+    except UsageError:  # Whose message repeats it.
+        raise ConfigError(
+            f"{where} = {template!r}: is no address once it is filled in; expected "
+            "http://HOST[:PORT]/PATH or https://…, without a user or password"
+        ) from None
+    return replace(target, shown=where)
 
 
 def _is_fit(token: str) -> bool:

@@ -208,7 +208,7 @@ def test_that_it_is_waited_for_is_told_once(scripted, client_of, ask):
         ),
         (
             {"results": "hits[0]"},
-            "results = 'hits[0]': matches an object with 'uid', 'tags', 'meta' where a list",
+            "results = 'hits[0]': matches an object with 'uid', 'tags', 'meta', 'nan' where a list",
         ),
         ({"results": "hits[].[uid]"}, "matches a list of lists where a list of results is wanted"),
         (
@@ -224,6 +224,7 @@ def test_that_it_is_waited_for_is_told_once(scripted, client_of, ask):
             "id = '_id' and retrievers.docs.text = 'body': match nothing in any of 1 results",
         ),
         ({"results": "hits", "id": "uid", "score": "uid"}, "matches 'u1' where a number is wanted"),
+        ({"results": "hits", "id": "uid", "score": "nan"}, "matches nan where a number is wanted"),
         ({"results": "length(uid)"}, "results = 'length(uid)': "),
     ],
 )
@@ -231,7 +232,9 @@ def test_paths_that_match_nothing_or_too_much_are_failures(
     scripted, retriever, failure, fields, told
 ):
     """They are named with what stands there, and no guess takes their place."""
-    scripted.answer = Answer({"hits": [{"uid": "u1", "tags": ["a", "b"], "meta": {"x": 1}}]})
+    scripted.answer = Answer(
+        {"hits": [{"uid": "u1", "tags": ["a", "b"], "meta": {"x": 1}, "nan": float("nan")}]}
+    )
 
     error = failure(retriever(**fields))
 

@@ -182,6 +182,23 @@ def test_a_table_of_columns_is_read_as_rows(scripted, retriever, ask):
     assert [hit.chunk_id for hit in ask(found, "q")] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ('["größe"]'.encode("latin-1"), "application/json; charset=ISO-8859-1"),
+        ('\ufeff["größe"]'.encode(), "application/json; charset=utf-8"),
+        ('["größe"]'.encode(), "application/json; charset=no-such"),
+        ('["größe"]'.encode(), "application/json; charset=punycode"),
+        ('["größe"]'.encode("utf-16"), 'application/json; charset="utf-16"'),
+    ],
+)
+def test_a_reply_is_read_in_the_encoding_that_it_names(scripted, retriever, ids, body, kind):
+    """Older services write other ones, and some a byte order mark."""
+    scripted.answer = Answer(body, kind=kind)
+
+    assert ids(retriever(), "q") == ["größe"]
+
+
 def test_nothing_found_is_a_value(scripted, retriever, ask):
     """The search worked."""
     scripted.answer = Answer({"items": []})

@@ -9,7 +9,7 @@ from scripted_service import Answer
 
 from ragforge.config import RetrieverService
 from ragforge.corpus.text_locations import TextLocator, documents_of
-from ragforge.errors import EndpointError
+from ragforge.errors import ConfigError, EndpointError
 from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
 from ragforge.retrieval.services.retriever import ServiceRetriever
 
@@ -201,3 +201,22 @@ def test_exchanges_can_be_written_as_json(scripted, retriever):
     asyncio.run(retriever(body={"q": "{query}"}).results("q", 1, exchanges.append))
 
     assert json.dumps(exchanges[0].body) == '{"q": "q"}'
+
+
+def test_a_busy_token_endpoint_is_asked_again(scripted, granting, retriever, ids, waits):
+    """It is no reason to end a run."""
+    scripted.answer = Answer(["a"])
+    granting.answers(Answer("busy", 503), Answer({"access_token": "granted-token-9"}))
+
+    assert ids(retriever(oauth={"token_url": granting.url, **OAUTH}), "q") == ["a"]
+    assert waits[0] == 1.0
+
+
+def test_a_token_endpoint_that_is_no_address_is_told_before_any_query(retriever):
+    """Filled in, it may hold a secret, and is not repeated."""
+    with pytest.raises(
+        ConfigError, match=r"oauth\.token_url = '\$\{SECRET\}/token': is no"
+    ) as caught:
+        retriever(oauth={"token_url": "${SECRET}/token", **OAUTH})
+
+    assert SECRET not in str(caught.value)
