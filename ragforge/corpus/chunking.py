@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ragforge.corpus.documents import Document
-from ragforge.corpus.formats import Block, Kind, text_blocks
+from ragforge.corpus.formats import Block, Kind, Lines, text_blocks
 from ragforge.errors import UsageError
 from ragforge.records import Chunk
 
@@ -421,6 +421,10 @@ def _blocks(document: Document, max_chars: int) -> Iterable[Block]:
         from ragforge.corpus.markdown import markdown_blocks
 
         return markdown_blocks(document.text, max_chars)
+    if document.format in {"asciidoc", "man"}:
+        from ragforge.corpus.markdown import scanned_blocks
+
+        return scanned_blocks(Lines(document.text), 0)
     if document.format == "rst":
         from ragforge.corpus.rst import rst_blocks
 

@@ -211,6 +211,14 @@ def read_plain(text: str, form: Format, doc_id: str) -> SeenText:
         from ragforge.corpus.rst_reading import read_rst
 
         return read_rst(text)
+    if form == "asciidoc":
+        from ragforge.corpus.asciidoc_reading import read_asciidoc
+
+        return read_asciidoc(text)
+    if form == "man":
+        from ragforge.corpus.man_reading import read_man_page
+
+        return read_man_page(text)
     if form == "notebook":
         from ragforge.corpus.markdown_reading import read_markdown
         from ragforge.corpus.notebook import read_notebook
@@ -225,6 +233,10 @@ def _stated_title(text: str, form: Format) -> str:
         from ragforge.corpus.markdown_reading import stated_title
 
         return stated_title(text)
+    if form == "man":
+        from ragforge.corpus.man_reading import man_title
+
+        return man_title(text)
     return ""
 
 
@@ -257,7 +269,7 @@ def _extracted_document(doc_id: str, page: ExtractedText, form: Format) -> Docum
 
 
 def _title(text: str, form: Format) -> str:
-    if form in {"markdown", "notebook"}:
+    if form in {"markdown", "notebook", "asciidoc"}:
         from ragforge.corpus.markdown import markdown_title
 
         # Most have it in the first line, and blocks do not depend on what follows them.

@@ -8,13 +8,19 @@ from typing import Final, Literal
 
 from ragforge.errors import DataError
 
-Format = Literal["markdown", "rst", "text", "html", "pdf", "docx", "row", "notebook"]
+Format = Literal[
+    "markdown", "rst", "asciidoc", "notebook", "man", "text", "html", "pdf", "docx", "row"
+]
 FORMATS: Final[dict[str, Format | Literal["export"]]] = {
     ".md": "markdown",
     ".markdown": "markdown",
     ".mdx": "markdown",
     ".rst": "rst",
+    ".adoc": "asciidoc",
+    ".asciidoc": "asciidoc",
+    ".asc": "asciidoc",
     ".ipynb": "notebook",
+    **dict.fromkeys((f".{section}" for section in range(1, 9)), "man"),
     ".txt": "text",
     ".text": "text",
     ".html": "html",

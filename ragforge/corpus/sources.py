@@ -21,6 +21,7 @@ _MEANING = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 Skipped = Callable[[str, str], None]
 """Called with the path and the reason for what is passed over without being an error."""
 _EXAMPLES: Final = 3
+_SNIFFED: Final = 5_000
 _FOLLOW: Final = "--follow-links reads what they lead to"
 _LINK_OUT: Final = f"links out of the folder are not followed; {_FOLLOW}"
 _ODD_NAME: Final = "names that are not UTF-8 cannot be ids"
@@ -146,7 +147,9 @@ def _sources(path: Path, search: _Search) -> list[FileSource]:
 
 def _folder_sources(folder: Path, search: _Search) -> list[FileSource]:
     files = [FileSource(_relative(path, folder), path, True) for path in _files(folder, search)]
-    sources = [file for file in files if search.wanted(file.doc_id)]
+    sources = [
+        file for file in files if search.wanted(file.doc_id) and _is_what_its_suffix_says(file)
+    ]
     if not sources:
         raise no_documents_error(str(folder), [file.doc_id for file in files])
     kept, passed = list[FileSource](), defaultdict[str, list[FileSource]](list)
@@ -164,6 +167,19 @@ def _folder_sources(folder: Path, search: _Search) -> list[FileSource]:
         reasons = "; ".join(f"{_describe_files(some)}: {reason}" for reason, some in passed.items())
         raise DataError(f"{folder}: no document in it is read: {escaped(reasons)}")
     return kept
+
+
+def _is_what_its_suffix_says(file: FileSource) -> bool:
+    """Whether a file that ends in a digit is a manual page, and not the first of its name."""
+    if FORMATS.get(file.suffix) != "man":
+        return True
+    from ragforge.corpus.man_reading import is_man_page
+
+    try:
+        with file.path.open(encoding="utf-8", errors="replace") as stream:
+            return is_man_page(stream.read(_SNIFFED))
+    except OSError:
+        return False
 
 
 def _leads_out(path: Path, folder: Path) -> bool:

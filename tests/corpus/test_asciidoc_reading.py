@@ -1,0 +1,65 @@
+"""What a reader sees of AsciiDoc, and where that stands in the file."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragforge.corpus.asciidoc_reading import read_asciidoc
+from ragforge.corpus.chunking import chunk_document
+from ragforge.corpus.documents import read_documents
+
+PARTS = (
+    "= Title", "== Part", "", "", "Text *bold* <<a,b>>.", "[source,python]", "----", "....", "====",
+    "[NOTE]", "NOTE: x", "|===", "|a |b", "include::a[]", ":toc:", "// gone", "////", "[[id]]",
+    "image::a[]", ".Title", "* item", "+", "https://x.org[x]", "```", "--", "  literal", "[",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("= Title\n:toc: left\n:icons: font\n\nText.", "# Title\n\nText."),
+        ("[[intro]]\n== Intro\n// gone\nText.", "## Intro\n\nText."),
+        ("See xref:g.adoc#x[the guide], <<a,above>>.", "See the guide, above."),
+        ("See https://x.org[the site] or https://y.org[].", "See the site or https://y.org."),
+        ("*Bold*, _lean_, `code *x*`, [.red]#red#.", "Bold, lean, `code *x*`, red."),
+        ("[source,python]\n----\nx = 1\n----", "```python\nx = 1\n```"),
+        ("....\nraw *x*\n....", "```\nraw *x*\n```"),
+        ("[source,java]\nFoo x;", "Foo x;"),
+        ("NOTE: Mind.\n\n[WARNING]\n====\nHot.\n====", "NOTE: Mind.\n\nWarning\n\nHot."),
+        ("include::a.adoc[]\n\nimage::a.png[Alt]\n\nText.", "Text."),
+        ("ifdef::x[]\nText.\nendif::[]", "Text."),
+        ("////\ngone\n////\nText.", "Text."),
+        (".A list\n* item\n+\nmore", "A list\n* item\n\nmore"),
+        ("|===\n|a |b\n|===", "|a |b"),
+    ],
+)  # fmt: skip
+def test_markup_is_not_seen(text, read):
+    """Nobody asks about an attribute, and an include proves nothing."""
+    assert read_asciidoc(text).text.strip() == read
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=12))
+def test_what_is_seen_leads_into_the_file(parts):
+    """Offsets are of use where each character has its own, in order."""
+    text = "\n".join(parts)
+    read = read_asciidoc(text)
+    offsets = [read.offset(place) for place in range(len(read.text))]
+
+    assert offsets == sorted(set(offsets))
+    assert all(offset < len(text) for offset in offsets)
+
+
+def test_chunks_follow_the_headings(tmp_path):
+    """A page is cut as it is written."""
+    code = "[source,sh]\n----\nls\n----"
+    text = f"= Guide\n\n== One\n\n{'First. ' * 40}\n\n== Two\n\n{code}\n\n{'B. ' * 90}\n"
+    (tmp_path / "a.adoc").write_text(text)
+    [document] = read_documents([tmp_path])
+
+    chunks = chunk_document(document)
+
+    assert document.title == "Guide"
+    assert [chunk.heading_path for chunk in chunks] == [("Guide", "One"), ("Guide", "Two")]
+    assert "```sh\nls\n```" in chunks[1].text
+    assert text[chunks[1].start :].startswith("== Two")
