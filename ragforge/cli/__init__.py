@@ -40,6 +40,7 @@ COMMANDS = {
     "prompts": "list, show, compare or copy the prompts; render what a model would be asked",
     "cache": "look into the call store: what was bought, export, import, prune",
     "schema": "print the JSON schema of a record",
+    "completion": "print a script by which bash, zsh or fish complete commands and options",
     "mock": "serve a scriptable OpenAI-compatible endpoint on loopback, to rehearse with",
 }
 """Every command with what it does; the order is that of the help."""
@@ -74,7 +75,7 @@ more:
   ragforge COMMAND --help    what a command takes
   ragforge help TOPIC        measures, chunks, judges, budgets, files, exit-codes, settings, …"""
 
-_TWO_WORDS = frozenset({("judge", "audit"), ("config", "trust")})
+TWO_WORDS = frozenset({("judge", "audit"), ("config", "trust")})
 """Commands of two words, in the module of the first, which alone is a command too."""
 _KEPT = dict.fromkeys(
     (
@@ -133,7 +134,7 @@ def _dispatch(words: list[str]) -> int:
         return _unknown(name)
     from ragforge.cli.invocation import invoke
 
-    second = words[1] if tuple(words[:2]) in _TWO_WORDS else ""
+    second = words[1] if tuple(words[:2]) in TWO_WORDS else ""
     return invoke(import_module(f"ragforge.cli.{name.replace('import', 'import_')}"), words, second)
 
 

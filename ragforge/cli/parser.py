@@ -271,6 +271,15 @@ def brief(text: str) -> str:
     return f"{words} (default: {value})" if value and len(value) < _LONG_DEFAULT else words
 
 
+def values_of(action: argparse.Action) -> tuple[str, ...]:
+    """Return the words of which an option takes one; none where it takes other values."""
+    if action.choices is not None:
+        return tuple(str(choice) for choice in action.choices)
+    shown = action.metavar if isinstance(action.metavar, str) else ""
+    words = tuple(shown.split("|")) if "|" in shown else ()
+    return tuple(word for word in words if not word.isupper())
+
+
 def width() -> int:
     """Return how wide help and tables may be: the terminal, at most 100 columns, 80 without one."""
     if not os.environ.get("COLUMNS") and not sys.stdout.isatty():
