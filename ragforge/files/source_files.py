@@ -30,7 +30,7 @@ LONGEST_LINE_BYTES = 100_000_000
 _PACKED = (".gz", ".zst")
 _PACKED_OTHERWISE = {".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip"}
 
-_DELIMITERS = "\t,;"
+_DELIMITERS = "\t,;|"
 """Semicolons are what spreadsheets write where the comma is the decimal sign."""
 
 
@@ -71,7 +71,7 @@ def open_source(path: Path, holds: str = "data") -> Source:
         ahead.append(group)
         for number, line in _ungrouped([group]):
             first = decode(line, f"{path}:{number}").strip()
-            if first and not first.startswith("#"):
+            if first and not first.startswith("#") and not is_separator_line(first):
                 return Source(path, _kind(path, first), first, chain(ahead, groups))
     raise DataError(f"{path}: is empty: no {holds}; expected at least one line")
 
@@ -188,6 +188,11 @@ def _kind(path: Path, first: str) -> Literal["json", "jsonl", "columns"]:
     if suffix == ".json":
         return "json"
     return "json" if first[0] in "[{" and suffix not in _COLUMNS else "columns"
+
+
+def is_separator_line(line: str) -> bool:
+    """Whether a line tells a spreadsheet which sign is between the columns: `sep=;`."""
+    return line[:4].lower() == "sep=" and len(line) <= len("sep=;")
 
 
 def has_header(source: Source, fields: tuple[Field, ...] = (QUERY_ID, QUERY)) -> bool:

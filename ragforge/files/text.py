@@ -83,7 +83,9 @@ def decode(raw: bytes, where: str) -> str:
         DataError: The bytes are UTF-16, hold a NUL byte, or are not UTF-8.
     """
     if raw.startswith(_UTF16_MARKS):
-        raise DataError(f"{where}: is UTF-16; only UTF-8 is read (convert it with iconv)")
+        raise DataError(
+            f"{where}: is UTF-16; only UTF-8 is read (convert it with `iconv -f UTF-16 -t UTF-8`)"
+        )
     if b"\0" in raw:
         raise DataError(f"{where}: is binary (holds a NUL byte); only UTF-8 text is read")
     try:

@@ -5,8 +5,11 @@ LangSmith, promptfoo and MLflow keep questions and answers under `inputs`, `vars
 """
 
 import json
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -32,7 +35,7 @@ from ragforge.files.field_names import (
     normal_name,
 )
 from ragforge.files.row import Row, load_json, make_row
-from ragforge.files.text import shown
+from ragforge.files.text import SHOWN_CHARS, shown
 
 Columns: TypeAlias = Mapping[Field, str]
 """Where fields stand: the name of a column or key, with dots between nested keys."""
@@ -48,7 +51,11 @@ _HOLDERS: Final[Mapping[Field, tuple[str, ...]]] = {
 }
 """Under which objects known tools keep a field, in the normal form of names."""
 _MISSING: Final = object()
+_NEXT_PART: Final = re.compile(r",(?=[^,=]+=)")
+"""A comma before NAME=; names of columns may hold others."""
 _SHOWN: Final = 12
+_DEEPEST: Final = 5
+"""Keys in a path that is proposed."""
 
 
 def parse_columns(given: Iterable[str] | Mapping[str, str]) -> dict[Field, str]:
@@ -73,7 +80,7 @@ def _pairs(given: Iterable[str] | Mapping[str, str]) -> Iterator[tuple[str, str]
         yield from given.items()
         return
     for text in given:
-        for part in text.split(","):
+        for part in _NEXT_PART.split(text):
             name, sign, column = (piece.strip() for piece in part.partition("="))
             if not (name and sign and column):
                 raise UsageError(
@@ -102,6 +109,7 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
             ones and nothing says which counts.
     """
     given = dict(row.given)
+    read = set[str]()
     found = {field: _at(row, given, path) for field, path in columns.items()}
     if columns and found.get(QUERY) is _MISSING:
         raise DataError(
@@ -111,6 +119,8 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
     for field, holders in _HOLDERS.items():
         if field not in columns and not _has_text(row, field):
             found[field] = _held(row, given, field, holders)
+            if found[field] is not _MISSING:
+                read.update(holders)
     found = {field: value for field, value in found.items() if value is not _MISSING}
     if QUERY not in found:
         _refuse_two_questions(row)
@@ -120,7 +130,9 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
     rest = {
         name: value
         for name, value in given.items()
-        if name not in taken and not any(goes_by(name, field) for field in found)
+        if name not in taken
+        and normal_name(name) not in read
+        and not any(goes_by(name, field) for field in found)
     }
     rest |= {_written(field): value for field, value in found.items()}
     return make_row(row.where, rest, is_of_table=row.is_of_table)
@@ -128,11 +140,10 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
 
 def unknown_columns(row: Row) -> str:
     """Return why no question was found in the first row, and how to say where it stands."""
-    names = list(row.given)
-    example = shown(names[0]).strip("'\"") if names else "NAME"
+    example = next(_leaves(row.given), "NAME")
     return (
         f"{row.where}: no column is known to hold questions; there are: {_names(row.given)}; say "
-        f"which with --map question={example}"
+        f"which with --map {shlex.quote(f'question={example[:SHOWN_CHARS]}')}"
     )
 
 
@@ -234,10 +245,20 @@ def _longest_key(inner: Mapping[str, object], path: str) -> str | None:
     return max(begun, key=len, default=None)
 
 
-def _names(given: Mapping[str, object]) -> str:
-    names = []
+def _leaves(given: Mapping[str, object], before: str = "") -> Iterator[str]:
+    """Yield the paths of all values that are no objects and no lists."""
     for name, value in given.items():
+        path = f"{before}{name}"
         inner = _as_object(value)
-        names += [f"{name}.{key}" for key in inner] if inner else [name]
+        if isinstance(value, list):
+            inner = {str(at): item for at, item in enumerate(value)}
+        if inner and path.count(".") < _DEEPEST:
+            yield from _leaves(inner, f"{path}.")
+        else:
+            yield path
+
+
+def _names(given: Mapping[str, object]) -> str:
+    names = list(islice(_leaves(given), _SHOWN + 1))
     more = ", …" if len(names) > _SHOWN else ""
     return (", ".join(map(shown, names[:_SHOWN])) or "none") + more

@@ -19,7 +19,7 @@ from ragforge.files.field_names import (
     normal_name,
 )
 from ragforge.files.row import Row, examples, load_json, make_row
-from ragforge.files.source_files import Line, Source, delimiter_of
+from ragforge.files.source_files import Line, Source, delimiter_of, is_separator_line
 from ragforge.files.text import decode, shown
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def read_table(source: Source, verbatim: tuple[Field, ...] = ()) -> Iterator[Row
     kept: set[str] = set()
     for number, cells in _numbered_cells(source):
         values = [cell.strip() for cell in cells]
-        if not any(values):
+        if not any(values) or (not header and is_separator_line("".join(values))):
             continue
         where = f"{source.path}:{number}"
         if not header:

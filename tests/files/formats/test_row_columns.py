@@ -49,6 +49,8 @@ def test_names_of_known_tools_need_no_map(tmp_path, row):
         'inputs,outputs\n"{""question"": ""Why?""}","{""answer"": ""So.""}"\n',
         "user_input;reference\r\nWhy?;So.\r\n",
         "question\tground_truth\nWhy?\tSo.\n",
+        "question|answer\nWhy?|So.\n",
+        "sep=;\r\nquestion;answer\r\nWhy?;So.\r\n",
         b"\xef\xbb\xbfquestion,answer\n\n,\nWhy?,So.\n",
         'question;"answer, short, or long, or none";answer\nWhy?;;So.\n',
     ],
@@ -63,6 +65,7 @@ def test_tables_of_known_tools_need_no_map(tmp_path, table):
     [
         ("frage,antwort\nWhy?,So.\n", ["question=frage,answer=antwort"]),
         ("frage,antwort\nWhy?,So.\n", ["query=frage", "expected_answer=antwort"]),
+        ('"Frage, kurz",antwort\nWhy?,So.\n', ["question=Frage, kurz,answer=antwort"]),
         ("question,query,text\nno,Why?,So.\n", ["question=query,answer=text"]),
         ("a.b,c\nWhy?,So.\n", ["question=a.b,answer=c"]),
         ('{"a": {"b.c": [{"d": "Why?"}]}, "e": "So."}', ["question=a.b.c.0.d,answer=e"]),
@@ -106,6 +109,11 @@ def test_map_that_cannot_be_taken_is_refused(given, message):
             "which with --map question=frage",
         ),
         (
+            "Frage kurz,antwort\nWhy?,So.\n",
+            (),
+            "say which with --map 'question=Frage kurz'",
+        ),
+        (
             "frage,antwort\nWhy?,So.\n",
             ("question=fragen",),
             "set.csv:2: has no 'fragen', which --map calls the question; there are: 'frage', ",
@@ -137,6 +145,26 @@ def test_faulty_tables_say_what_to_do(tmp_path, text, given, message):
 
     with pytest.raises(DataError, match=re.escape(message)):
         read_queries(path, str.casefold, parse_columns(given))
+
+
+def test_nested_texts_are_proposed_by_their_path(tmp_path):
+    """Chats keep the question in a list of messages."""
+    row = {"inputs": {"messages": [{"role": "user", "content": "Why?"}]}, "n": 1}
+    path = write(tmp_path / "chat.jsonl", json.dumps(row))
+
+    with pytest.raises(DataError, match=r"'inputs\.messages\.0\.role', .*content', 'n'; say which"):
+        read_queries(path, str)
+
+    assert asked(path, "question=inputs.messages.0.content") == [("Why?", None)]
+
+
+def test_objects_that_were_read_are_not_called_unread(tmp_path):
+    """A note on them would send people looking for what is there."""
+    row = {"inputs": {"question": "Why?"}, "outputs": {"answer": "So."}}
+
+    found = read_queries(write(tmp_path / "s.jsonl", json.dumps(row)), lambda text: text)
+
+    assert found.left_out == ()
 
 
 def test_question_that_is_repeated_is_taken_once_and_told(tmp_path):
