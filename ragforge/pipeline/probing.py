@@ -72,7 +72,7 @@ async def probe_service(
                 timeout_s=timeout_s,
                 texts=texts,
             )
-            place_of = None if dataset is None else _places(corpus, texts)
+            place_of = _places(corpus, texts) if corpus.chunks else None
             return await probe_retriever(retriever, question, settings.retrieve.k, place_of)
 
 

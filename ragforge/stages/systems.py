@@ -11,6 +11,7 @@ from typing import TypeVar
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.records import Query, Ranking
 from ragforge.retrieval import Answerer, Retriever, SystemAnswer
+from ragforge.retrieval.waiting import counting_waits
 from ragforge.stages.runner import Collected, Sink, Work, Workers, collect, pour
 
 T = TypeVar("T")
@@ -45,8 +46,9 @@ async def retrieve(
 
     async def rank(query: Query) -> Ranking:
         started = time.perf_counter()
-        hits = await given_by("retriever", retriever.retrieve(query.asked, k))
-        latency_s = time.perf_counter() - started
+        with counting_waits() as waits:
+            hits = await given_by("retriever", retriever.retrieve(query.asked, k))
+        latency_s = max(0.0, time.perf_counter() - started - waits.waited_s)
         return Ranking(
             query_id=query.query_id, ranking=tuple(hits[:k]), latency_s=round(latency_s, 6)
         )
@@ -97,7 +99,8 @@ async def ask_system(
         nonlocal in_a_row
         started = time.perf_counter()
         try:
-            answer = await given_by("system", answerer.answer(query.asked))
+            with counting_waits() as waits:
+                answer = await given_by("system", answerer.answer(query.asked))
         except Exception as error:
             in_a_row += 1
             if in_a_row >= _FAILURES_IN_A_ROW:
@@ -106,7 +109,8 @@ async def ask_system(
                 ) from error
             raise
         in_a_row = 0
-        return AnsweredQuery(query, answer, round(time.perf_counter() - started, 6))
+        latency_s = max(0.0, time.perf_counter() - started - waits.waited_s)
+        return AnsweredQuery(query, answer, round(latency_s, 6))
 
     work: Work[Query, AnsweredQuery] = Work(
         stage="ask",

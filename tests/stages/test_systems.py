@@ -7,6 +7,7 @@ from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.observe import silent
 from ragforge.records import Hit
 from ragforge.retrieval import SystemAnswer
+from ragforge.retrieval.waiting import count_wait
 from ragforge.stages.runner import Collected, Workers
 from ragforge.stages.systems import ask_system, retrieve
 
@@ -55,6 +56,19 @@ def test_each_query_gets_a_ranking_with_its_latency(retrieved, query):
 
     assert (ranking.query_id, list(ranking.ranking)) == ("q1", HITS)
     assert 0.002 <= ranking.latency_s < 1
+
+
+def test_what_a_query_waited_for_its_turn_is_no_latency(retrieved, query):
+    """A limit of ours would else pass for a slow service."""
+
+    class Waiting(ScriptedRetriever):
+        async def retrieve(self, query, k):
+            count_wait(3600)
+            return self.hits
+
+    [ranking] = retrieved([query()], Waiting(HITS)).results
+
+    assert ranking.latency_s == 0.0
 
 
 def test_a_failed_query_is_a_failure_and_no_empty_ranking(retrieved, query):

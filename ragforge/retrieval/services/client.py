@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
@@ -44,6 +44,7 @@ from ragforge.retrieval.services.templates import (
     variables_of,
 )
 from ragforge.retrieval.services.tokens import BUSY, TokenSource, named_target
+from ragforge.retrieval.waiting import count_wait
 
 _UNAUTHORIZED: Final = 401
 _FIRST_WAIT_S: Final = 1.0
@@ -343,7 +344,9 @@ class ServiceClient:
             self._has_waited = True
             self._note(f"{self._told(why)[:_SHOWN]}; waiting {wait_s:g} s (said once)")
         self._pace.hold(wait_s)
+        begun_s = asyncio.get_running_loop().time()
         await self._sleep(wait_s)
+        count_wait(asyncio.get_running_loop().time() - begun_s)
 
     def _refuse_unreachable(self, error: NoReplyError) -> None:
         """End the run where the service was never there.
@@ -406,12 +409,11 @@ class _Pace:
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Wait for a place."""
-        if self._places is None:
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        async with self._places or nullcontext():
             await self._wait()
-            yield
-            return
-        async with self._places:
-            await self._wait()
+            count_wait(loop.time() - begun_s)
             yield
 
     def hold(self, wait_s: float) -> None:

@@ -8,7 +8,10 @@ from scripted_service import Answer
 
 from ragforge.config import RetrieverService
 from ragforge.errors import ConfigError
+from ragforge.retrieval.services.client import ServiceClient
+from ragforge.retrieval.services.dialects import plan_of
 from ragforge.retrieval.services.retriever import ServiceRetriever
+from ragforge.retrieval.waiting import counting_waits
 
 from .conftest import TOKEN
 
@@ -234,6 +237,26 @@ def test_so_many_requests_are_in_flight_at_once(scripted, retriever):
 
     assert len(scripted.seen) == 8
     assert scripted.most_in_flight <= 2
+
+
+def test_what_a_query_waits_for_its_turn_is_counted(scripted):
+    """A limit of ours must not pass for a slow service."""
+    service = RetrieverService(url=scripted.url, requests_per_minute=600)
+    client = ServiceClient("retrievers.docs", service, plan_of(service), timeout_s=10)
+    found = ServiceRetriever("docs", service, client=client)
+
+    async def waited():
+        with counting_waits() as waits:
+            await found.retrieve("q", 1)
+        return waits.waited_s
+
+    async def two_at_once():
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(waited()) for _ in range(2)]
+        return [task.result() for task in tasks]
+
+    first, second = asyncio.run(two_at_once())
+    assert first < 0.05 <= second
 
 
 def test_the_body_is_sent_whole(scripted, retriever, ask):
