@@ -16,6 +16,17 @@ take it a minute."""
 _DEEPEST_INDENT = 30
 """Levels of lists that are shown; those of a page with thousands would be nothing but blanks."""
 _DROPPED = {"script", "style", "nav", "template", "noscript", "svg", "iframe", "head"}
+_FURNITURE = frozenset(
+    "breadcrumb breadcrumbs breadcrumb-section theme-doc-breadcrumbs wy-breadcrumbs bd-breadcrumbs "
+    "toc toc-macro toctree-wrapper table-of-contents table_of_contents theme-doc-toc-desktop "
+    "theme-doc-toc-mobile sphinxsidebar md-sidebar md-header md-footer md-tabs md-source-file "
+    "bd-sidebar bd-header bd-toc pagination-nav prev-next-area prev-next-footer navheader "
+    "navfooter page-metadata page-metadata-secondary footer-body edit-this-page "
+    "theme-edit-this-page headerlink hash-link anchorjs-link skip-link skip-to-content "
+    "page-header-icon cookie-banner".split()
+)
+"""Classes and ids of what site generators and exports of wikis put around a page."""
+_FURNITURE_ROLES = frozenset({"navigation", "search", "contentinfo"})
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BREAKS = {
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
@@ -39,7 +50,7 @@ _TICKS = re.compile(r"^`{3,}", re.MULTILINE)
 
 
 def read_page(html: str) -> ExtractedText:
-    """Return title and text of a page; scripts, styles, navigation and templates are left out.
+    """Return title and text of a page; scripts, styles, navigation and breadcrumbs are left out.
 
     Raises:
         UnreadableError: More elements than `DEEPEST` are open at once.
@@ -137,10 +148,19 @@ def _walk(body: LexborNode, writer: "_Writer") -> None:
             writer.words(node.text_content or "")
         elif tag == "pre":
             writer.pre(node.text(deep=True))
-        elif tag not in _DROPPED:
+        elif tag not in _DROPPED and not _is_furniture(node):
             writer.enter(tag)
             stack.append((node, False))
             stack.extend((child, True) for child in reversed(list(node.iter(include_text=True))))
+
+
+def _is_furniture(node: LexborNode) -> bool:
+    """Whether an element leads through a site, and is no part of what its page says."""
+    given = node.attributes
+    if not given:
+        return False
+    names = f"{given.get('class') or ''} {given.get('id') or ''}".split()
+    return given.get("role") in _FURNITURE_ROLES or not _FURNITURE.isdisjoint(names)
 
 
 class _Writer:

@@ -27,3 +27,23 @@ def test_lists_in_lists_are_indented_so_far():
     page = read_page("<ul><li>a" * 2000)
 
     assert len(page.text) < 200_000
+
+
+CONFLUENCE = """<div id="page"><div id="main-header"><div id="breadcrumb-section">
+<ol id="breadcrumbs"><li><a href="index.html">Space</a></li></ol></div>
+<h1 id="title-heading">Backups</h1></div><div id="content"><div class="page-metadata">Created by
+A. Author</div><div class="toc-macro"><ul><li>Restore</li></ul></div><p>Run weekly.</p></div>
+<div id="footer"><section class="footer-body"><p>By Confluence</p></section></div></div>"""
+NOTION = """<article><header><div class="page-header-icon">X</div><h1>Backups</h1></header>
+<nav class="block-color-gray table_of_contents"><a>Restore</a></nav><p>Run weekly.</p></article>"""
+GITBOOK = """<header role="navigation"><a>Docs</a></header><main><h1>Backups</h1><p>Run weekly.</p>
+<a class="hash-link">#</a></main><footer role="contentinfo">Powered by GitBook</footer>"""
+DOCUSAURUS = """<nav class="theme-doc-breadcrumbs"><ul><li>Docs</li></ul></nav><h1>Backups</h1>
+<p>Run weekly.</p><div class="theme-doc-toc-mobile">On this page</div>
+<a class="theme-edit-this-page">Edit this page</a><div class="pagination-nav">Next</div>"""
+
+
+@pytest.mark.parametrize("page", [CONFLUENCE, NOTION, GITBOOK, DOCUSAURUS])
+def test_what_leads_through_a_site_is_left_out(page):
+    """It stands on every page of an export, and says nothing of any."""
+    assert read_page(page).text == "# Backups\n\nRun weekly."
