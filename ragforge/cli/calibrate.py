@@ -11,10 +11,15 @@ threshold: sensitivity is the share of relevant pairs that the judge finds, spec
 others that it leaves. bias is its grade minus people's. In brackets are 95 % intervals that
 resample queries. tau says how alike judge and people order runs, top tau the better half of them.
 
+With --answers the files are about answers: query_id, system and verdict (correct, partial,
+incorrect, not_attempted) or score; or which of two answers people prefer: query_id, system_a,
+system_b, preference. A judge's scores of both are held against it.
+
 Examples:
   ragforge calibrate report --human people.trec --judge gpt.trec
   ragforge calibrate report --human people.csv --judge a.jsonl --judge b.jsonl --json
   ragforge calibrate report --human people.trec --judge judges/*.trec --run runs/*.trec
+  ragforge calibrate report --answers --human people.csv --graded set/answer_grades/rag.jsonl
 """
 
 import argparse
@@ -23,6 +28,7 @@ from pathlib import Path
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
 from ragforge.cli.output import dumps, show
+from ragforge.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +42,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     report.add_argument(
         "--judge",
-        required=True,
         nargs="+",
         action="extend",
+        default=[],
         type=Path,
         metavar="FILE",
         help="grades of a judge; as many as there are",
+    )
+    report.add_argument(
+        "--answers", action="store_true", help="the files are about answers: see --graded"
+    )
+    report.add_argument(
+        "--graded",
+        nargs="+",
+        action="extend",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="answers graded by a judge; as many as there are",
     )
     report.add_argument(
         "--run",
@@ -71,6 +89,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    if arguments.answers:
+        return _report_answers(arguments)
+    if arguments.graded:
+        raise UsageError("--graded names graded answers: give --answers too, or --judge FILE")
     from ragforge.pipeline.judge_table import compare_judge_files
     from ragforge.report.judge_table import judge_table_json, judge_table_text, skipped_lines
 
@@ -88,4 +110,18 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps(judge_table_json(found.report)))
     else:
         show(judge_table_text(found.report, by_query=arguments.by_query))
+    return 0
+
+
+def _report_answers(arguments: argparse.Namespace) -> int:
+    from ragforge.pipeline.judge_table import compare_answer_files
+    from ragforge.report.judge_table import answer_table_json, answer_table_text
+
+    if arguments.judge:
+        raise UsageError("--judge names grades of chunks: with --answers give --graded FILE")
+    report = compare_answer_files(arguments.human, arguments.graded)
+    if arguments.json:
+        print(dumps(answer_table_json(report)))
+    else:
+        show(answer_table_text(report))
     return 0

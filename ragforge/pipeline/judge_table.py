@@ -1,9 +1,10 @@
 """Hold files of judges' grades against one of people's."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ragforge.calibration.answer_table import AnswerReport, read_answer_labels, report_answers
 from ragforge.calibration.judge_table import AgreementReport, report_agreement, scale
 from ragforge.calibration.label_files import Labels, read_labels
 from ragforge.errors import UsageError
@@ -57,6 +58,26 @@ def compare_judge_files(
         people, graders, threshold=threshold, runs=rankings, measure=measure, seed=seed
     )
     return JudgeFiles(report, (people, *graders))
+
+
+def compare_answer_files(human: Path, judges: Sequence[Path]) -> AnswerReport:
+    """Return how judges of answers agree with people; see `report_answers`.
+
+    Args:
+        human: People's labels of answers.
+        judges: A file for each judge, at least one.
+
+    Raises:
+        UsageError: No judge is named, or one twice.
+        DataError: A file cannot be read, or holds no label that can be used.
+    """
+    if not judges:
+        raise UsageError("name at least one file of graded answers: --graded FILE")
+    graders = tuple(
+        replace(read_answer_labels(path), name=name)
+        for path, name in zip(judges, _names(judges), strict=True)
+    )
+    return report_answers(read_answer_labels(human), graders)
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from ragforge.calibration.answer_table import VERDICTS, AnswerJudgeReport, AnswerReport
 from ragforge.calibration.judge_table import AgreementReport, JudgeReport
 from ragforge.calibration.label_files import Labels
 from ragforge.evaluating.formatting import (
@@ -14,6 +15,8 @@ from ragforge.evaluating.formatting import (
     signed,
     with_ends,
 )
+from ragforge.measures.answer_agreement import ScoreAgreement
+from ragforge.measures.intervals import ClusteredInterval
 
 _COLUMNS: Final = {
     "kappa": "kappa",
@@ -150,3 +153,98 @@ def _ends(low: float | None, high: float | None) -> list[float] | None:
 
 def _runs(people: Mapping[str, float], judge: Mapping[str, float]) -> dict[str, object]:
     return {name: {"people": people[name], "judge": judge[name]} for name in people}
+
+
+def answer_table_text(report: AnswerReport) -> str:
+    """Return judges of answers as a table, people's agreement among themselves last."""
+    judges = list(report.judges) + ([report.people] if report.people else [])
+    rows = [_answer_row(judge, judge is report.people) for judge in judges]
+    headers = ("judge", "answers", "kappa", "same verdict", "Pearson", "Spearman", "bias")
+    parts = [render_table(headers, [row[: len(headers)] for row in rows])]
+    verdicts = [(judge, judge.verdicts) for judge in report.judges if judge.verdicts is not None]
+    if verdicts:
+        cells = [
+            (one_line(judge.name, 60), verdict, f"{sum(found.counts[i]):,}", _ends_of(recall))
+            for judge, found in verdicts
+            for i, (verdict, recall) in enumerate(zip(VERDICTS, found.recall, strict=True))
+        ]
+        parts.append(render_table(("judge", "people say", "answers", "it says so too"), cells))
+    compared = [(judge, judge.preferences) for judge in judges if judge.preferences is not None]
+    if compared:
+        sides = [
+            (
+                one_line(judge.name, 60),
+                f"{found.scores.n:,}",
+                _ends_of(found.same_sign),
+                _ends_of(found.scores.pearson),
+                _ends_of(found.scores.spearman),
+                f"{found.n_ties:,}",
+                f"{found.n_judge_ties:,}",
+            )
+            for judge, found in compared
+        ]
+        names = ("judge", "comparisons", "same side", "Pearson", "Spearman", "ties", "its ties")
+        parts.append(render_table(names, sides))
+    return "\n\n".join(parts)
+
+
+def answer_table_json(report: AnswerReport) -> dict[str, object]:
+    """Return judges of answers as JSON has them, by name."""
+    people = report.people
+    return {
+        "judges": {judge.name: _answer_json(judge) for judge in report.judges},
+        "people": None if people is None else _answer_json(people),
+        "level": 0.95,
+    }
+
+
+def _answer_row(judge: AnswerJudgeReport, is_people: bool) -> tuple[str, ...]:
+    verdicts, scores = judge.verdicts, judge.scores
+    name = f"(people: {judge.name} beside the other)" if is_people else judge.name
+    return (
+        one_line(name, 60),
+        f"{scores.n:,}" if scores else MISSING,
+        _ends_of(verdicts.kappa) if verdicts else MISSING,
+        _ends_of(verdicts.same) if verdicts else MISSING,
+        _ends_of(scores.pearson) if scores else MISSING,
+        _ends_of(scores.spearman) if scores else MISSING,
+        _ends_of(scores.bias) if scores else MISSING,
+    )
+
+
+def _answer_json(judge: AnswerJudgeReport) -> dict[str, object]:
+    verdicts, scores, preferences = judge.verdicts, judge.scores, judge.preferences
+    return {
+        "verdicts": verdicts
+        and {
+            "kappa": _interval_json(verdicts.kappa),
+            "same": _interval_json(verdicts.same),
+            "recall": dict(zip(VERDICTS, map(_interval_json, verdicts.recall), strict=True)),
+            "confusion": [list(row) for row in verdicts.counts],
+        },
+        "scores": scores and _scores_json(scores),
+        "preferences": preferences
+        and {
+            **_scores_json(preferences.scores),
+            "same_side": _interval_json(preferences.same_sign),
+            "ties": preferences.n_ties,
+            "judge_ties": preferences.n_judge_ties,
+        },
+    }
+
+
+def _scores_json(scores: ScoreAgreement) -> dict[str, object]:
+    return {
+        "n": scores.n,
+        "pearson": _interval_json(scores.pearson),
+        "spearman": _interval_json(scores.spearman),
+        "bias": _interval_json(scores.bias),
+    }
+
+
+def _interval_json(found: ClusteredInterval) -> dict[str, float | None]:
+    return {"value": found.value, "low": found.low, "high": found.high}
+
+
+def _ends_of(found: ClusteredInterval) -> str:
+    return with_ends(found.value, found.low, found.high)
