@@ -112,6 +112,17 @@ def _running_over(
     }
 
 
+class _EveryId:
+    """What a set without chunks knows: nothing tells which ids are wrong."""
+
+    def __contains__(self, _: object) -> bool:
+        """Return that it does."""
+        return True
+
+
+_EVERY_ID: Final = _EveryId()
+
+
 @dataclass(slots=True)
 class Findings:
     """What is wrong, and what is merely noteworthy."""
@@ -135,14 +146,15 @@ def validate(dataset: Dataset) -> Findings:
     retrieved = _read(dataset.retrieved_texts, findings)
     findings.problems += _wrong_texts(retrieved, texts)
     of_set: Collection[str] = texts if dataset.manifest.level is None else ids_of_corpus(dataset)
-    known = {*of_set, *(text.chunk_id for text in retrieved)}
+    of_corpus = {*of_set, *(text.chunk_id for text in retrieved)}
+    known: Container[str] = of_corpus if texts else _EVERY_ID
     findings.problems += _level_problems(dataset, judgments)
     by_people = {j.chunk_id for j in judgments if j.source == "human"}
     # A grade belongs to its text, and waits for a run that has it again.
     made = (
         j.chunk_id for j in judgments if j.chunk_id not in by_people and not is_text_id(j.chunk_id)
     )
-    findings.problems += _unknown(judged, "chunk", made, texts)
+    findings.problems += _unknown(judged, "chunk", made, texts or _EVERY_ID)
     findings.notes += _unfindable(judgments, known)
     for documents in _read(lambda: [_documents(dataset, queries)], findings):
         findings.notes += _splits(queries, documents)

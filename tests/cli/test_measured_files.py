@@ -118,3 +118,4 @@ def test_import_takes_questions_qrels_and_runs_at_once(files, tmp_path, capsys):
     assert (code, counts["queries"], counts["qrels"]["judgments"]) == (0, 30, 60)
     assert counts["runs"]["one"]["queries"] == counts["runs"]["bad"]["queries"] == 30
     assert main(["evaluate", "--dataset", str(out)]) == 0
+    assert main(["validate", "--dataset", str(out)]) == 0
