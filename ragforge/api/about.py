@@ -1,13 +1,14 @@
 """What holds for all sets: the settings in force, and the schemas of records."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from ragforge.api.results import Result, plain_values
 from ragforge.config import Settings, each_setting
 from ragforge.config.services import SERVICE_SECTIONS
+from ragforge.config.toml_text import service_toml
 from ragforge.corpus.origins.origin import shown_host
 from ragforge.errors import UsageError, did_you_mean
 
@@ -119,31 +120,9 @@ def settings_toml(values: Mapping[str, Mapping[str, object]]) -> str:
         )
     for section in SERVICE_SECTIONS:
         for name, service in values.get(section, {}).items():
-            lines += ["", *_service_lines(f"{section}.{name}", service)]
+            assert isinstance(service, Mapping)
+            lines += ["", *service_toml(f"{section}.{name}", service)]
     return "\n".join(lines) + "\n"
-
-
-def _service_lines(key: str, service: object) -> Iterator[str]:
-    """Yield a service as TOML; what is not set is left out."""
-    assert isinstance(service, Mapping)
-    yield f"[{key}]"
-    for field_name, value in service.items():
-        if value is not None and value not in ("", {}):
-            yield f"{field_name} = {_toml(value)}"
-
-
-def _toml(value: object) -> str:
-    """Return a value as TOML on one line."""
-    match value:
-        case Mapping():
-            inside = (f"{_toml(str(name))} = {_toml(item)}" for name, item in value.items())
-            return f"{{ {', '.join(inside)} }}" if value else "{}"
-        case list():
-            return f"[{', '.join(map(_toml, value))}]"
-        case str():
-            # What JSON leaves as it is and TOML escapes.
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return json.dumps(value)
 
 
 def _meaning(description: str | None) -> str:

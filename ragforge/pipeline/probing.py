@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal, TypeVar
@@ -50,8 +51,23 @@ async def probe_service(
         UsageError: There is no such service, two of them, or a change cannot be made.
         ConfigError: Its settings cannot be used.
     """
-    settings = job.settings
     changed = _changes(changes)
+    probe = await _probe(name, question, job, kind, changed, dataset)
+    if not _is_address(name):
+        return probe
+    proposed = {item.setting: item.path for item in probe.proposals}
+    return replace(probe, settings={**_with_changes({"url": name}, changed), **proposed})
+
+
+async def _probe(
+    name: str,
+    question: str,
+    job: Job,
+    kind: Literal["", "retriever", "system"],
+    changed: Mapping[str, JsonValue],
+    dataset: Dataset | None,
+) -> Probe:
+    settings = job.settings
     as_system = kind == "system" or (not kind and _is_system(name, job))
     timeout_s = settings.model.timeout_s
     if as_system:
@@ -128,13 +144,7 @@ def _service(
     fields: dict[str, JsonValue] = {"url": name} if _is_address(name) else {}
     if name in known:
         fields = known[name].model_dump(mode="json", exclude_unset=True)
-    for field, value in changes.items():
-        table, _, key = field.partition(".")
-        inner = fields.get(table) if key else None
-        if key and table in _TABLES:
-            fields[table] = {**(inner if isinstance(inner, dict) else {}), key: value}
-        else:
-            fields[field] = value
+    fields = _with_changes(fields, changes)
     try:
         return kind.model_validate(fields)
     except ValidationError as error:
@@ -142,6 +152,21 @@ def _service(
         where = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
         raise UsageError(f"{where or _called(name)}: {message}") from None
+
+
+def _with_changes(
+    fields: Mapping[str, JsonValue], changes: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    """Return the fields of a service with changes, those of tables key by key."""
+    changed = dict(fields)
+    for field, value in changes.items():
+        table, _, key = field.partition(".")
+        inner = changed.get(table) if key else None
+        if key and table in _TABLES:
+            changed[table] = {**(inner if isinstance(inner, dict) else {}), key: value}
+        else:
+            changed[field] = value
+    return changed
 
 
 def _changes(given: Iterable[str]) -> dict[str, JsonValue]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
+from ragforge.config.toml_text import service_toml
 from ragforge.evaluating.formatting import one_line
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.services.client import Exchange
@@ -55,6 +56,7 @@ def probe_json(probe: Probe) -> dict[str, Any]:
             {"setting": item.setting, "path": item.path, "found": item.found}
             for item in probe.proposals
         ],
+        "settings": dict(probe.settings),
     }
 
 
@@ -92,6 +94,9 @@ def _lines(probe: Probe) -> Iterator[str]:
         yield f"nothing was found for: {', '.join(probe.missing)}"
     if probe.proposals:
         yield from ("", *_proposal_lines(probe))
+    if probe.settings and probe.state != "failed":
+        yield from ("", "for a settings file, under a name of yours:")
+        yield from (f"  {line}" for line in service_toml(probe.where, probe.settings))
 
 
 def _summary(probe: Probe) -> str:

@@ -214,6 +214,22 @@ def test_an_address_can_be_probed_without_settings(scripted, capsys):
     assert "returns-1" in capsys.readouterr().out
 
 
+def test_an_address_becomes_a_service_of_a_file(scripted, capsys, place):
+    """What was tried on the command line, with what is proposed, is what goes into the file."""
+    scripted.answer = Answer(PASSAGES)
+    words = ["--set", "headers.X-Token=${DOCS_TOKEN}", "--set", 'body={"q": "{query}", "n": null}']
+    main(["probe", f"{scripted.url}/find", "How long?", "-q", *words])
+    out = capsys.readouterr().out
+
+    lines = out.partition("for a settings file, under a name of yours:\n")[2].splitlines()
+    settings = "\n".join(lines).replace("NAME", "mine")
+    (place / "found.toml").write_text(settings, encoding="utf-8")
+
+    assert main(["probe", "mine", "How long?", "--config", "found.toml", "-q"]) == 0
+    assert "returns-1" in capsys.readouterr().out
+    assert scripted.seen[1].json == {"q": "How long?", "n": None}
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

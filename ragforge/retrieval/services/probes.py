@@ -1,8 +1,8 @@
 """Probing a service with one question: what was sent, what came, and what was understood of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from ragforge.errors import CallError, DataError, EndpointError
@@ -38,6 +38,8 @@ class Probe:
         missing: Fields of results or contexts that no path finds.
         proposals: Paths that may find what is missing.
         places: What each result is in a set, where one was given; see `PlaceOf`.
+        settings: Those of an address, with what was set and what is proposed, to be put into a
+            file; empty for a service that has a name.
     """
 
     where: str
@@ -50,6 +52,7 @@ class Probe:
     missing: tuple[str, ...] = ()
     proposals: tuple[PathProposal, ...] = ()
     places: tuple[str, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 class PlaceOf(Protocol):
