@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = {
+    "init": "look at this folder, ask five questions at most, write a ragforge.toml",
     "demo": "the whole pipeline on the shipped sample: dataset, judgments, measures, report",
     "chunk": "cut documents into chunks",
     "generate": "make queries with answers and evidence from documents or chunks",
@@ -46,7 +47,7 @@ COMMANDS = {
 """Every command with what it does; the order is that of the help."""
 
 _HEADINGS = {
-    "demo": "make a set",
+    "init": "make a set",
     "retrieve": "run and grade",
     "evaluate": "measure and decide",
     "refresh": "keep it fresh",
@@ -71,6 +72,7 @@ from questions that you have and a service:
 each command says what to do next; step by step they are retrieve, judge, evaluate
 
 more:
+  ragforge init              looks at this folder, and writes a ragforge.toml
   ragforge --help            all commands
   ragforge COMMAND --help    what a command takes
   ragforge help TOPIC        measures, chunks, judges, budgets, files, exit-codes, settings, …"""
