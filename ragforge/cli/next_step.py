@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import say
-from ragforge.config import each_setting, load
+from ragforge.config import Settings, each_setting, load
 from ragforge.errors import RagforgeError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _CARRIED: Final = (
 )
 """Settings that the next command takes over where they were given as flags, by their keys."""
 _BUILT_IN: Final = ("bm25", "chargram")
+_OFFLINE: Final = "offline"
 _ALLOWED_DROP: Final = "0.02"
 _REPORT: Final = "report.html"
 _BASELINE: Final = "baseline.json"
@@ -59,7 +60,8 @@ def after_queries(arguments: argparse.Namespace, dataset: "Dataset") -> None:
     if dataset.run_names():
         after_runs(arguments, dataset)
         return
-    names = _services(arguments)[:2]
+    settings = _settings(arguments)
+    names = list(settings.retrievers)[:2]
     has_chunks = next(dataset.chunks(), None) is not None
     others = _BUILT_IN if has_chunks else ("http://127.0.0.1:8000/old", "http://127.0.0.1:8000/new")
     retrievers = [*names, *others][: max(2, len(names))]
@@ -69,7 +71,16 @@ def after_queries(arguments: argparse.Namespace, dataset: "Dataset") -> None:
     elif len(names) >= len(retrievers):
         why = "which is better?"
     words = [word for name in retrievers for word in ("--retriever", name)]
-    say_next(arguments, ["compare", *_set(dataset), *words, "--judge", *_model(arguments)], why)
+    words += ["--judge", *_model(arguments)]
+    if settings.model.name == _OFFLINE and not _model(arguments):
+        words += _measures_without_judge(dataset)
+    say_next(arguments, ["compare", *_set(dataset), *words], why)
+
+
+def _measures_without_judge(dataset: "Dataset") -> list[str]:
+    """Return flags for a measure that needs no grades, first, where queries have evidence."""
+    has_evidence = any(query.evidence for query in dataset.accepted_queries())
+    return ["-m", "EvidenceR@10", "-m", "nDCG@10"] if has_evidence else []
 
 
 def after_runs(arguments: argparse.Namespace, dataset: "Dataset", run: str = "") -> None:
@@ -183,12 +194,12 @@ def after_report(arguments: argparse.Namespace) -> None:
         say_next(arguments, ["worst", *_source(arguments), *runs], "what to repair first")
 
 
-def _services(arguments: argparse.Namespace) -> list[str]:
-    """Return the names of the retrievers that settings describe; none where these are no good."""
+def _settings(arguments: argparse.Namespace) -> Settings:
+    """Return what settings say of models and services; nothing where they are no good."""
     try:
-        return list(load(arguments.config).retrievers)
+        return load(arguments.config)
     except RagforgeError:
-        return []
+        return Settings()
 
 
 def _set(dataset: "Dataset") -> list[str]:
