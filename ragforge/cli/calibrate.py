@@ -1,6 +1,33 @@
-"""Find out how far a judge can be trusted, by labels of people.
+"""Find out how far a judge can be trusted, by labels of people, and correct measures by them.
 
+  plan    tell how many labels give which width, before anybody labels
+  sample  draw the pairs that people are asked to grade; a larger -n adds, and spoils none
+  apply   correct P@k, DCG@k and nDCG@k by the labels
   report  hold files of judges' grades against one of people's: no model, no texts, no dataset
+
+Examples:
+  ragforge calibrate plan --dataset set/ --run old --run new -m P@10
+  ragforge calibrate sample --dataset set/ --run old --run new -m P@10 -m DCG@10 -n 200
+  ragforge calibrate apply --dataset set/
+  ragforge calibrate report --human people.trec --judge gpt.trec
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps, show
+from ragforge.errors import UsageError
+
+if TYPE_CHECKING:
+    from ragforge.calibration.population import Question
+    from ragforge.files.set.dataset import Dataset
+
+    Actions = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_REPORT: Final = """Hold files of judges' grades against one of people's.
 
 Files are TREC qrels, CSV with a header or JSON Lines with query_id, chunk_id and grade. A column
 `labeller` tells several people apart: their middle grade counts, and their own agreement is the
@@ -21,21 +48,148 @@ Examples:
   ragforge calibrate report --human people.trec --judge judges/*.trec --run runs/*.trec
   ragforge calibrate report --answers --human people.csv --graded set/answer_grades/rag.jsonl
 """
+_SAMPLE: Final = """Draw the pairs that people are asked to grade.
 
-import argparse
-from pathlib import Path
+Only pairs that weigh in the measures and runs named are drawn, at random within strata of weight
+and judge's grade, and with known probabilities. They go to calibration/NAME/sample.json, in the
+order in which to label them: labels count as far as there is no gap. With a larger -n pairs are
+added behind. Runs, judge and grades are kept as digests; where one changed, --again draws for what
+is there now, and labels on pairs that are drawn again still count.
 
-from ragforge.api.progress import say
-from ragforge.cli.flags import add_json
-from ragforge.cli.output import dumps, show
-from ragforge.errors import UsageError
+Examples:
+  ragforge calibrate sample --dataset set/ --run old --run new -m P@10 -m DCG@10 -n 200
+  ragforge calibrate sample --dataset set/ --run new -m nDCG@10 -n 400 --repeat-share 0.1
+"""
+_PLAN: Final = """Tell how wide intervals will be, by the number of labels, and how many part runs.
+
+Without --run it is for the calibration that is there. Before any label the spread is that of judges
+of other sets; labels that are there take its place.
+
+Examples:
+  ragforge calibrate plan --dataset set/ --run old --run new -m P@10 -m DCG@10
+  ragforge calibrate plan --dataset set/ -n 300 -n 600
+"""
+_APPLY: Final = """Correct measures by the labels, and write calibration/NAME/calibration.json.
+
+Each row has what the judge says alone, what the labels say alone, and both: on these queries, and
+on queries like these. "no judge" is the interval of the same labels where the judge gives one grade
+to all pairs; the judge's share is how much narrower the judge makes it. A run, a judge or grades
+that changed since the sample was drawn are refused. nDCG differences need 100 labels, 40 of them on
+retrieved pairs, and 30 queries; its levels rest on a model of the grades: --model-assisted.
+
+Examples:
+  ragforge calibrate apply --dataset set/
+  ragforge calibrate apply --dataset set/ --name spring --json
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="report")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    _configure_plan(actions)
+    _configure_sample(actions)
+    _configure_apply(actions)
+    _configure_report(actions)
+
+
+def _configure_sample(actions: "Actions") -> None:
+    sample = actions.add_parser(
+        "sample", help="draw the pairs that people are asked to grade", description=_SAMPLE
+    )
+    _add_question(sample, required=True)
+    sample.add_argument(
+        "-n", dest="n", type=int, default=200, metavar="N", help="pairs to label in all (200)"
+    )
+    sample.add_argument(
+        "--repeat-share",
+        type=float,
+        default=0.1,
+        metavar="X",
+        help="share of the pairs that each labeller is shown twice (0.1)",
+    )
+    sample.add_argument("--seed", type=int, default=0, metavar="N", help="of the draw (0)")
+    sample.add_argument(
+        "--again",
+        action="store_true",
+        help="replace a sample that was drawn for other runs, measures or grades",
+    )
+    add_json(sample)
+
+
+def _configure_plan(actions: "Actions") -> None:
+    plan = actions.add_parser(
+        "plan", help="tell how many labels give which width", description=_PLAN
+    )
+    _add_question(plan, required=False)
+    plan.add_argument(
+        "-n",
+        dest="sizes",
+        type=int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="numbers of labels (50, 100, 200, 400, 800)",
+    )
+    add_json(plan)
+
+
+def _configure_apply(actions: "Actions") -> None:
+    apply = actions.add_parser("apply", help="correct measures by the labels", description=_APPLY)
+    _add_set(apply)
+    apply.add_argument(
+        "--model-assisted",
+        action="store_true",
+        help="give levels of nDCG too, which rest on a model of the grades",
+    )
+    add_json(apply)
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the dataset")
+    parser.add_argument(
+        "--name", metavar="NAME", help="of the calibration (people, or the only one there is)"
+    )
+
+
+def _add_question(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    _add_set(parser)
+    parser.add_argument(
+        "--run",
+        action="append",
+        default=[],
+        required=required,
+        metavar="NAME",
+        help="a run; the others are held against the first",
+    )
+    parser.add_argument(
+        "-m",
+        "--measure",
+        action="append",
+        default=[],
+        required=required,
+        metavar="NAME",
+        help="P@k, DCG@k or nDCG@k",
+    )
+    parser.add_argument(
+        "--of",
+        choices=("levels", "differences", "both"),
+        default="both",
+        help="what is to be known; differences alone need the fewest labels (both)",
+    )
+    parser.add_argument(
+        "--judge", metavar="MODEL", help="whose grades are corrected, where several judged"
+    )
+    parser.add_argument(
+        "--rel-threshold",
+        type=int,
+        metavar="N",
+        help="lowest grade that counts as relevant (that of the set, else 2)",
+    )
+
+
+def _configure_report(actions: "Actions") -> None:
     report = actions.add_parser(
-        "report", help="agreement of judges with people", description=__doc__
+        "report", help="agreement of judges with people", description=_REPORT
     )
     report.add_argument(
         "--human", required=True, type=Path, metavar="FILE", help="labels of people"
@@ -89,6 +243,78 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    actions = {"sample": _sample, "plan": _plan, "apply": _apply, "report": _report}
+    return actions[arguments.action](arguments)
+
+
+def _sample(arguments: argparse.Namespace) -> int:
+    from ragforge.calibration.sampling import SampleOptions
+    from ragforge.files.set.calibrations import USUAL_NAME, calibration_files
+    from ragforge.pipeline.calibrating import sample_labels
+    from ragforge.report.calibration import sample_json, sample_text
+
+    options = SampleOptions(arguments.n, arguments.seed, arguments.repeat_share, arguments.again)
+    dataset, name = _dataset(arguments), arguments.name or USUAL_NAME
+    drawn = sample_labels(dataset, _question(arguments, dataset), options, name)
+    if arguments.json:
+        print(dumps(sample_json(drawn)))
+    else:
+        show(sample_text(drawn, str(calibration_files(dataset, name).folder / "sample.json")))
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from ragforge.pipeline.calibrating import plan_calibration
+    from ragforge.report.calibration import plan_json, plan_text
+
+    if bool(arguments.run) != bool(arguments.measure):
+        raise UsageError("--run and -m go together")
+    dataset = _dataset(arguments)
+    question = _question(arguments, dataset) if arguments.run else None
+    plan = plan_calibration(dataset, question, arguments.name, arguments.sizes)
+    if arguments.json:
+        print(dumps(plan_json(plan)))
+    else:
+        show(plan_text(plan))
+    return 0
+
+
+def _apply(arguments: argparse.Namespace) -> int:
+    from ragforge.pipeline.calibrating import apply_calibration
+    from ragforge.report.calibration import calibration_json, calibration_text
+
+    found = apply_calibration(
+        _dataset(arguments), arguments.name, model_assisted=arguments.model_assisted
+    )
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+    if arguments.json:
+        print(dumps(calibration_json(found)))
+    else:
+        show(calibration_text(found))
+    return 0
+
+
+def _dataset(arguments: argparse.Namespace) -> "Dataset":
+    from ragforge.files.set.opening import open_dataset
+
+    return open_dataset(arguments.dataset)
+
+
+def _question(arguments: argparse.Namespace, dataset: "Dataset") -> "Question":
+    from ragforge.pipeline.calibrating import question_of
+
+    return question_of(
+        dataset,
+        arguments.run,
+        arguments.measure,
+        of=arguments.of,
+        judge=arguments.judge,
+        rel_threshold=arguments.rel_threshold,
+    )
+
+
+def _report(arguments: argparse.Namespace) -> int:
     if arguments.answers:
         return _report_answers(arguments)
     if arguments.graded:

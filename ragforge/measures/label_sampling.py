@@ -68,14 +68,51 @@ def label_allocation(strata: Integers, sizes: Floats, n: int) -> dict[int, int]:
     Raises:
         UsageError: There are fewer places than the first two of each stratum take.
     """
+    first, others = _allocated(strata, sizes, n)
+    drawn = dict(first)
+    for stratum in others:
+        drawn[stratum] += 1
+    return drawn
+
+
+def label_order(strata: Integers, sizes: Floats, places: Floats, n: int) -> Integers:
+    """Return which pairs are drawn, as indexes in an order whose every beginning is a sample too.
+
+    The first two of each stratum come first, in the order of their numbers: nothing tells whoever
+    labels them of which stratum they are.
+
+    Args:
+        strata: Shape (N,).
+        sizes: Aligned, from `label_sizes`.
+        places: Aligned: numbers in [0, 1) from a digest of seed, query and text.
+        n: Pairs to draw.
+
+    Raises:
+        UsageError: As for `label_allocation`.
+    """
+    first, others = _allocated(strata, sizes, n)
+    by_place = np.lexsort((places, strata))
+    starts = dict(zip(*np.unique(strata[by_place], return_index=True), strict=True))
+    drawn = [by_place[starts[s] + i] for s, count in first.items() for i in range(count)]
+    found = sorted(drawn, key=lambda i: float(places[i]))
+    reached = dict(first)
+    for stratum in others:
+        found.append(by_place[starts[stratum] + reached[stratum]])
+        reached[stratum] += 1
+    return np.array(found, dtype=np.intp)
+
+
+def _allocated(strata: Integers, sizes: Floats, n: int) -> tuple[dict[int, int], list[int]]:
+    """Return how many of each stratum come first, and of which stratum each one behind them is."""
     names, places = np.unique(strata, return_inverse=True)
     totals, counts = np.bincount(places, weights=sizes), np.bincount(places)
     wanted = {int(s): float(t) for s, t in zip(names, totals, strict=True) if t > 0}
     population = {int(s): int(c) for s, c in zip(names, counts, strict=True) if int(s) in wanted}
-    drawn = {s: min(size, LEAST_OF_STRATUM) for s, size in population.items()}
-    left = min(n, sum(population.values())) - sum(drawn.values())
+    first = {s: min(size, LEAST_OF_STRATUM) for s, size in population.items()}
+    left = min(n, sum(population.values())) - sum(first.values())
     if left < 0:
-        raise UsageError(f"a sample of {n}: expected at least {sum(drawn.values())} pairs")
+        raise UsageError(f"a sample of {n}: expected at least {sum(first.values())} pairs")
+    drawn = dict(first)
 
     def priority(stratum: int) -> tuple[float, int]:
         is_full = drawn[stratum] == population[stratum]
@@ -83,11 +120,13 @@ def label_allocation(strata: Integers, sizes: Floats, n: int) -> dict[int, int]:
 
     waiting = [priority(stratum) for stratum in population]
     heapify(waiting)
+    others = []
     for _ in range(left):
         stratum = waiting[0][1]
         drawn[stratum] += 1
+        others.append(stratum)
         heapreplace(waiting, priority(stratum))
-    return drawn
+    return first, others
 
 
 def label_sample(strata: Integers, places: Floats, drawn: dict[int, int]) -> Integers:

@@ -126,3 +126,122 @@ class LabelSample(Record):
 def label_text_sha256(text: str) -> str:
     """Return what tells a text from others of a query; blanks alone make no other."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
+
+
+class CorrectedValue(Record):
+    """A measure, or a difference, as one method has it."""
+
+    value: float
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval of what people would find on these queries."""
+    wide_low: float | None
+    wide_high: float | None
+    """Those of what they would find on queries like these; None with one query, and for nDCG."""
+
+
+class CorrectedFigure(Record):
+    """One measure of a run, or of two, by the judge, by people, and by both."""
+
+    measure: NonEmpty
+    run: NonEmpty
+    against: str = ""
+    """The run whose value is taken off; "" for a level."""
+    judge_only: CorrectedValue
+    """As if the judge were right; its interval is of queries like these alone."""
+    people_only: CorrectedValue | None
+    """By the labels alone, each weighted by how likely its pair was drawn."""
+    corrected: CorrectedValue | None
+    without_judge: CorrectedValue | None
+    """By the method of `corrected`, of a judge that gives all pairs one grade."""
+    tuned: CorrectedValue | None = None
+    """By PPI++, the alternative."""
+    n: Count
+    """Labels on its pairs."""
+    n_pairs: Count
+    """Pairs that it depends on."""
+    model_assisted: bool = False
+    refused: str = ""
+    """Why it is not corrected; "" where it is."""
+
+    @property
+    def judges_share(self) -> float | None:
+        """How much narrower the judge makes the interval; below 0 where it makes it wider."""
+        mine, centred = _width(self.corrected), _width(self.without_judge)
+        return None if mine is None or not centred else 1 - mine / centred
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether it is of two runs."""
+        return bool(self.against)
+
+
+class LabellerAgreement(Record):
+    """Two labellers on the pairs that both graded, or one on those shown twice."""
+
+    labeller: NonEmpty
+    other: NonEmpty
+    n: Count
+    n_same: Count
+    kappa: float | None
+    """None where one of them gave one grade throughout."""
+
+
+class LabelCounts(Record):
+    """What became of the labels."""
+
+    n_used: Count
+    """Drawn pairs with a grade that counts."""
+    n_existing: Count
+    """Of these, pairs whose grade by people was in the set before."""
+    n_skipped: Count
+    """Drawn pairs that all who saw them skipped."""
+    n_open: Count
+    """Drawn pairs that nobody saw yet."""
+    n_beyond: Count
+    """Labels behind the first drawn pair without one; they count when the gap is closed."""
+    n_not_drawn: Count
+    """Labels on pairs that the sample did not draw."""
+    n_vanished: Count
+    """Labels on chunks that the set no longer has; they count where their pair was drawn."""
+    n_by_hand: Count
+    """People's grades in the set on pairs that were not drawn: how likely they were chosen is not
+    known, so that they cannot stand for others."""
+    seconds: float | None
+    """Median time of a label; None where nobody measured."""
+    labellers: dict[str, Count]
+    """Labels by labeller."""
+
+
+class Calibration(Record):
+    """What people would find, by their labels on a sample; `calibration.json`."""
+
+    name: NonEmpty
+    design_sha256: Sha256
+    labels_sha256: Sha256
+    """Of the labels that count."""
+    judge: Provenance
+    parser: NonEmpty
+    scale: tuple[int, ...]
+    rel_threshold: Annotated[int, Field(ge=1)]
+    runs: tuple[SampledRun, ...]
+    measures: tuple[NonEmpty, ...]
+    n_pairs: Count
+    n_queries: Count
+    n_ungraded: Count
+    """Pairs that decide and that the judge did not grade, or failed on."""
+    labels: LabelCounts
+    agreement: tuple[LabellerAgreement, ...]
+    figures: tuple[CorrectedFigure, ...]
+    warnings: tuple[str, ...] = ()
+
+    def figure(self, measure: str, run: str, against: str = "") -> CorrectedFigure | None:
+        """Return one figure; None where it was not asked for."""
+        for each in self.figures:
+            if (each.measure, each.run, each.against) == (measure, run, against):
+                return each
+        return None
+
+
+def _width(of: CorrectedValue | None) -> float | None:
+    return None if of is None or of.low is None or of.high is None else of.high - of.low

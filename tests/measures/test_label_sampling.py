@@ -6,6 +6,7 @@ import pytest
 from ragforge.errors import UsageError
 from ragforge.measures.label_sampling import (
     label_allocation,
+    label_order,
     label_sample,
     label_sizes,
     label_strata,
@@ -68,3 +69,15 @@ def test_a_sample_below_two_of_each_stratum_is_refused():
     """One label alone shows no spread."""
     with pytest.raises(UsageError, match="expected at least 24 pairs"):
         draw(20)
+
+
+@pytest.mark.parametrize("n", [30, 60, 120])
+def test_every_beginning_of_the_order_is_a_sample(n):
+    """Whoever stops half way has labelled a sample, too."""
+    strata = label_strata(WEIGHTS, JUDGED, 4)
+    sizes = label_sizes(WEIGHTS, JUDGED, 4, ideal=False)
+    places = np.random.default_rng(1).random(len(WEIGHTS))
+
+    order = label_order(strata, sizes, places, 150)
+
+    assert set(order[:n]) == set(draw(n))

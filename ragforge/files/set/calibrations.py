@@ -15,13 +15,14 @@ from ragforge.files.atomic import alone_in
 from ragforge.files.record_files import read_object, read_records, write_object, write_records
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import checked_name
-from ragforge.records.calibrations import Label, LabelSample
+from ragforge.records.calibrations import Calibration, Label, LabelSample
 
 USUAL_NAME: Final = "people"
 """Of a calibration that nobody named."""
 _FOLDER: Final = "calibration"
 _SAMPLE: Final = "sample.json"
 _LABELS: Final = "labels.jsonl"
+_FOUND: Final = "calibration.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,19 @@ class CalibrationFiles:
         """Write which pairs are to be labelled."""
         self.folder.mkdir(parents=True, exist_ok=True)
         write_object(self.folder / _SAMPLE, sample)
+
+    def calibration(self) -> Calibration | None:
+        """Return what was found when the labels were last applied; None where they never were.
+
+        Raises:
+            DataError: The file does not hold to the format.
+        """
+        path = self.folder / _FOUND
+        return read_object(path, Calibration) if path.is_file() else None
+
+    def write_calibration(self, found: Calibration) -> None:
+        """Write what the labels say."""
+        write_object(self.folder / _FOUND, found)
 
     def labels(self) -> list[Label]:
         """Return the labels, sorted; [] where there are none yet.

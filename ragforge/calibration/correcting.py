@@ -1,0 +1,308 @@
+"""Measures of runs by a judge, corrected by people's labels on a sample of their pairs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final
+
+import numpy as np
+
+from ragforge.calibration.expected import expected_values
+from ragforge.calibration.population import UNGRADED, LabelPopulation
+from ragforge.calibration.sampling import population_of, strata_of
+from ragforge.calibration.used_labels import PairText, UsedLabels, middle, use_labels
+from ragforge.errors import UsageError
+from ragforge.evaluating.formatting import plural
+from ragforge.files.set.calibrations import CalibrationFiles
+from ragforge.files.set.dataset import Dataset
+from ragforge.measures.agreement import N_GRADES
+from ragforge.measures.checked_samples import Floats
+from ragforge.measures.corrected import (
+    CorrectedMean,
+    Integers,
+    LabelledPairs,
+    Method,
+    corrected_mean,
+)
+from ragforge.measures.corrected_ndcg import (
+    Divisors,
+    ModelledNDCG,
+    RunDiscounts,
+    divisors,
+    ideal_dcg,
+    ndcg_difference,
+    ndcg_level,
+    refuse_labels,
+)
+from ragforge.measures.distributions import student_quantile
+from ragforge.measures.grade_model import GradedPool, fit_grades
+from ragforge.measures.measure_names import Measure
+from ragforge.records import LabelSample
+from ragforge.records.calibrations import Calibration, CorrectedFigure, CorrectedValue
+
+_LEVEL: Final = 0.95
+_CHANCE_KAPPA: Final = 0.05
+_FEW: Final = 10
+
+
+def apply_labels(
+    dataset: Dataset, files: CalibrationFiles, *, model_assisted: bool = False
+) -> Calibration:
+    """Return what people would find, by the labels of a calibration.
+
+    Args:
+        dataset: As it is now.
+        files: Of the calibration.
+        model_assisted: Whether levels of nDCG are given, which rest on a model of the grades.
+
+    Raises:
+        DataError: The sample is of other runs, another judge, or other grades than those of now.
+    """
+    sample = files.sample()
+    population = population_of(dataset, sample)
+    used = use_labels(sample, files.labels(), dataset.judgments(), dataset)
+    corrected = _Corrected(population, sample, used, strata_of(population))
+    return Calibration(
+        name=files.name,
+        design_sha256=sample.design_sha256,
+        labels_sha256=used.sha256,
+        judge=sample.judge,
+        parser=sample.parser,
+        scale=sample.scale,
+        rel_threshold=sample.rel_threshold,
+        runs=sample.runs,
+        measures=sample.measures,
+        n_pairs=len(population.units),
+        n_queries=len(population.query_ids),
+        n_ungraded=population.n_ungraded,
+        labels=used.counts,
+        agreement=used.agreement,
+        figures=tuple(corrected.figures(model_assisted=model_assisted)),
+        warnings=tuple(_warnings(population, used, sample)),
+    )
+
+
+@dataclass(frozen=True)
+class _Corrected:
+    population: LabelPopulation
+    sample: LabelSample
+    used: UsedLabels
+    strata: Integers
+
+    def figures(self, *, model_assisted: bool) -> Iterator[CorrectedFigure]:
+        """Yield levels, then differences, of each measure."""
+        question = self.population.question
+        first, *others = question.runs
+        levels = [(run, "") for run in question.runs] if question.of != "differences" else []
+        apart = [(run, first) for run in others] if question.of != "levels" else []
+        for name, measure in question.parsed.items():
+            for run, against in (*levels, *apart):
+                if measure.name != "nDCG":
+                    yield self._linear(name, measure, run, against)
+                elif against or model_assisted:
+                    yield self._modelled(name, measure, run, against)
+
+    def _linear(self, name: str, measure: Measure, run: str, against: str = "") -> CorrectedFigure:
+        weights = self._weights(name, run, against)
+        pairs = self._labelled(weights, measure)
+        n = int((~np.isnan(pairs.values)).sum())
+        by_judge = self._judge_only(weights, measure)
+        found: dict[Method, CorrectedValue | None] = {}
+        refused = ""
+        methods: tuple[Method, ...] = ("grade means", "people only", "no judge", "ppi++")
+        for method in methods:
+            try:
+                found[method] = _value(corrected_mean(pairs, method))
+            except UsageError as error:
+                refused = str(error)
+                found[method] = None
+        return CorrectedFigure(
+            measure=name,
+            run=run,
+            against=against,
+            judge_only=by_judge,
+            corrected=found["grade means"],
+            people_only=found["people only"],
+            without_judge=found["no judge"],
+            tuned=found["ppi++"],
+            n=n,
+            n_pairs=len(pairs.weights),
+            refused=refused,
+        )
+
+    def _weights(self, name: str, run: str, against: str = "") -> Floats:
+        levels = self.population.levels
+        return levels[name, run] - levels[name, against] if against else levels[name, run]
+
+    def _labelled(self, weights: Floats, measure: Measure) -> LabelledPairs:
+        population = self.population
+        kept = np.flatnonzero(weights)
+        numbers = population.digests(self.sample.seed)
+        threshold = measure.rel or self.sample.rel_threshold
+        return LabelledPairs(
+            population.queries[kept],
+            weights[kept],
+            population.judged[kept],
+            self._values(measure)[kept],
+            self.strata[kept],
+            numbers.parts[kept],
+            max(len(population.query_ids), 1),
+            expected_values(measure, threshold),
+        )
+
+    def _values(self, measure: Measure) -> Floats:
+        """Return the mean value of the labels of each pair, NaN where it has none."""
+        threshold = measure.rel or self.sample.rel_threshold
+        found = np.full(len(self.population.units), np.nan)
+        for i, grades in self._graded():
+            of = [float(g >= threshold) if measure.name == "P" else float(g) for g in grades]
+            found[i] = sum(of) / len(of)
+        return found
+
+    def _graded(self) -> Iterator[tuple[int, Sequence[int]]]:
+        for i, unit in enumerate(self.population.units):
+            grades = self.used.grades.get(PairText(unit.query_id, unit.text_sha256))
+            if grades:
+                yield i, grades
+
+    def _judge_only(self, weights: Floats, measure: Measure) -> CorrectedValue:
+        judged = np.where(self.population.judged == UNGRADED, 0, self.population.judged)
+        threshold = measure.rel or self.sample.rel_threshold
+        values = (judged >= threshold) if measure.name == "P" else judged
+        by_query: Floats = np.bincount(
+            self.population.queries,
+            weights=weights * values,
+            minlength=len(self.population.query_ids),
+        ).astype(np.float64)
+        return _over_queries(by_query)
+
+    def _modelled(
+        self, name: str, measure: Measure, run: str, against: str = ""
+    ) -> CorrectedFigure:
+        of_a = self._weights(name, run)
+        of_b = self._weights(name, against) if against else of_a
+        pairs = self._labelled(of_a - of_b if against else of_a, measure)
+        corrected, refused = None, ""
+        try:
+            corrected = self._ndcg(measure, of_a, of_b, is_difference=bool(against))
+        except UsageError as error:
+            refused = str(error)
+        by_judge = self._ndcg_by_judge(measure, of_a)
+        if against:
+            by_judge = by_judge - self._ndcg_by_judge(measure, of_b)
+        return CorrectedFigure(
+            measure=name,
+            run=run,
+            against=against,
+            judge_only=_over_queries(by_judge),
+            people_only=None,
+            corrected=corrected,
+            without_judge=None,
+            n=int((~np.isnan(pairs.values)).sum()),
+            n_pairs=len(pairs.weights),
+            model_assisted=True,
+            refused=refused,
+        )
+
+    def _ndcg(
+        self, measure: Measure, of_a: Floats, of_b: Floats, *, is_difference: bool
+    ) -> CorrectedValue:
+        """Return nDCG by estimator R: corrected DCG over divisors that a model supplies."""
+        by = self._divisors(measure, of_a, of_b)
+        mean_a = corrected_mean(self._labelled(of_a, measure))
+        if not is_difference:
+            return _modelled_value(ndcg_level(mean_a, by.a))
+        mean_b = corrected_mean(self._labelled(of_b, measure))
+        apart = corrected_mean(self._labelled(of_a - of_b, measure))
+        return _modelled_value(ndcg_difference(mean_a, mean_b, apart, by))
+
+    def _divisors(self, measure: Measure, of_a: Floats, of_b: Floats) -> Divisors:
+        population = self.population
+        heaviest = np.maximum(of_a, of_b)
+        grades = np.full(len(population.units), -1, dtype=np.intp)
+        for i, given in self._graded():
+            grades[i] = middle(given)
+        features = np.hstack(
+            [
+                np.eye(N_GRADES + 1)[population.judged][:, 1:],
+                (heaviest > 0)[:, np.newaxis],
+                heaviest[:, np.newaxis],
+            ]
+        )
+        pool = GradedPool(population.queries, features, grades, len(population.query_ids), N_GRADES)
+        refuse_labels(pool, heaviest > 0)
+        generator = np.random.default_rng(self.sample.seed)
+        return divisors(fit_grades(pool), RunDiscounts(of_a, of_b), measure.cutoff or 0, generator)
+
+    def _ndcg_by_judge(self, measure: Measure, weights: Floats) -> Floats:
+        population = self.population
+        judged = np.where(population.judged == UNGRADED, 0, population.judged)
+        n = len(population.query_ids)
+        ideal = ideal_dcg(population.queries, judged, n, N_GRADES, measure.cutoff or 0)
+        dcg = np.bincount(population.queries, weights=weights * judged, minlength=n)
+        found: Floats = np.divide(dcg, ideal, out=np.zeros(n), where=ideal > 0)
+        return found
+
+
+def _value(mean: CorrectedMean) -> CorrectedValue:
+    low, high = mean.interval()
+    wide = mean.interval("queries like these") if isfinite(mean.wide_error) else (None, None)
+    return CorrectedValue(value=mean.value, low=low, high=high, wide_low=wide[0], wide_high=wide[1])
+
+
+def _modelled_value(of: ModelledNDCG) -> CorrectedValue:
+    half = student_quantile((1 + _LEVEL) / 2, of.degrees) * of.error
+    return CorrectedValue(
+        value=of.value, low=of.value - half, high=of.value + half, wide_low=None, wide_high=None
+    )
+
+
+def _over_queries(by_query: Floats) -> CorrectedValue:
+    """Return the mean over queries, with the interval of queries like these."""
+    n = len(by_query)
+    value = float(by_query.mean()) if n else 0.0
+    if n < 2:
+        return CorrectedValue(value=value, low=None, high=None, wide_low=None, wide_high=None)
+    half = student_quantile((1 + _LEVEL) / 2, n - 1) * float(by_query.std(ddof=1)) / n**0.5
+    return CorrectedValue(
+        value=value, low=None, high=None, wide_low=value - half, wide_high=value + half
+    )
+
+
+def _warnings(population: LabelPopulation, used: UsedLabels, sample: LabelSample) -> Iterator[str]:
+    counts = used.counts
+    told = (
+        (counts.n_open, "drawn pair", f"of {len(sample.pairs):,} without a label yet"),
+        (
+            counts.n_beyond,
+            "label",
+            "left out, behind the first drawn pair that nobody saw: label in the order of the "
+            "sample, and they count",
+        ),
+        (counts.n_not_drawn, "label", "left out, on pairs that were not drawn"),
+        (
+            counts.n_by_hand,
+            "grade",
+            "of people left out, on pairs that were not drawn: how likely they were chosen is not "
+            "known",
+        ),
+        (counts.n_skipped, "drawn pair", "skipped: they count as if not drawn"),
+        (counts.n_vanished, "label", "on chunks that the set no longer has"),
+        (
+            population.n_ungraded,
+            "pair",
+            "without a grade of the judge: 0 for it, and by labels of such pairs when corrected",
+        ),
+    )
+    yield from (f"{plural(n, noun)} {text}" for n, noun, text in told if n)
+    if population.n_left_out:
+        yield f"left out: {plural(population.n_left_out, 'query', 'queries')} on which a run failed"
+    for each in used.agreement:
+        if each.kappa is not None and each.kappa <= _CHANCE_KAPPA and each.n >= _FEW:
+            yield (
+                f"{each.labeller} and {each.other} agree no better than chance (kappa "
+                f"{each.kappa:.2f} on {each.n} pairs): settle these before you rely on either"
+            )
+    given = set(population.judged.tolist()) - {UNGRADED}
+    if len(given) == 1:
+        yield f"the judge says {given.pop()} of all pairs: it adds nothing to the labels"

@@ -1,0 +1,249 @@
+"""How many labels for which width, before anybody labels.
+
+Within a stratum the label of a pair is expected to miss the mean of its grade as labels of other
+sets missed it, or as the labels do that are there. What a sample of n then leaves open follows
+from the strata; what other queries would change follows from the judge's grades.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+import numpy as np
+
+from ragforge.calibration.expected import expected_values, expected_variances
+from ragforge.calibration.population import LabelPopulation, Question, load_population
+from ragforge.calibration.sampling import population_of, strata_of
+from ragforge.calibration.used_labels import PairText, use_labels
+from ragforge.errors import UsageError
+from ragforge.files.set.calibrations import CalibrationFiles
+from ragforge.files.set.dataset import Dataset
+from ragforge.measures.agreement import N_GRADES
+from ragforge.measures.checked_samples import Floats
+from ragforge.measures.corrected import LEAST_LABELS, MOST_DRAWN, Integers
+from ragforge.measures.distributions import student_quantile
+from ragforge.measures.label_sampling import LEAST_OF_STRATUM, label_allocation, label_sizes
+from ragforge.measures.measure_names import Measure
+
+SIZES: Final = (50, 100, 200, 400, 800)
+_PRIOR_LABELS: Final = 4.0
+_POWER: Final = 0.84
+"""Of the normal distribution: a difference is shown in 4 of 5 samples."""
+_FITTED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWidth:
+    """What a sample would leave open about one figure."""
+
+    measure: str
+    run: str
+    against: str
+    n: int
+    """Labels in all."""
+    width: float
+    """Of the 95 % interval over these queries; 0 where all pairs are labelled."""
+    wide_width: float
+    """Over queries like these."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDifference:
+    """How many labels tell two runs apart in 4 of 5 samples, if they differ as expected."""
+
+    measure: str
+    run: str
+    against: str
+    expected: float
+    """The difference, by the judge's grades and what people mean by them."""
+    n: int | None
+    """Over these queries; None where not even labels on all pairs do."""
+    n_wide: int | None
+    """Over queries like these; None where it takes more queries, not labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPlan:
+    """How many labels for which width."""
+
+    n_pairs: int
+    n_queries: int
+    n_least: int
+    """Labels that a sample has at least, one or two of each kind of pair."""
+    n_labels: int
+    """Labels that the spread is known from; 0 where it is that of other sets."""
+    widths: tuple[PlannedWidth, ...]
+    differences: tuple[PlannedDifference, ...]
+
+    def labels_for(self, width: float, measure: str, run: str, against: str = "") -> int | None:
+        """Return the least number of labels planned whose interval is no wider; None for none."""
+        for each in self.widths:
+            asked = (each.measure, each.run, each.against) == (measure, run, against)
+            if asked and each.width <= width:
+                return each.n
+        return None
+
+
+def plan_labels(
+    dataset: Dataset,
+    files: CalibrationFiles | None,
+    question: Question | None,
+    sizes: Sequence[int] = (),
+) -> LabelPlan:
+    """Return how wide intervals will be, by the number of labels.
+
+    Args:
+        dataset: Has the runs, and the judge's grades.
+        files: Of a calibration whose labels tell how they spread; None for none.
+        question: What is asked; that of the calibration where None.
+        sizes: Numbers of labels; the usual ones where empty. All pairs come last.
+
+    Raises:
+        UsageError: Nothing is asked, or no pair decides.
+    """
+    sample = files.sample() if files is not None and files.exists else None
+    if question is not None:
+        population = load_population(dataset, question)
+    elif sample is not None:
+        population = population_of(dataset, sample)
+    else:
+        raise UsageError("name runs and measures: --run A --run B -m P@10")
+    if not len(population.units) or not population.weights().any():
+        raise UsageError("no pair decides: the runs rank alike as far as the measures look")
+    labels: dict[PairText, tuple[int, ...]] = {}
+    if sample is not None and files is not None:
+        used = use_labels(sample, files.labels(), dataset.judgments(), dataset)
+        labels = dict(used.grades)
+    return _Planning(population, strata_of(population), labels).plan(sizes or SIZES)
+
+
+@dataclass(frozen=True)
+class _Planning:
+    population: LabelPopulation
+    strata: Integers
+    labels: dict[PairText, tuple[int, ...]]
+
+    def plan(self, sizes: Sequence[int]) -> LabelPlan:
+        population = self.population
+        n_pairs = len(population.units)
+        least = max(self._least(), LEAST_LABELS)
+        usable = sorted({n for n in sizes if least <= n <= MOST_DRAWN * n_pairs})
+        figures = list(self._figures())
+        drawn = {n: self._drawn(n) for n in (*usable, n_pairs)}
+        return LabelPlan(
+            n_pairs,
+            len(population.query_ids),
+            least,
+            len(self.labels),
+            tuple(
+                self._width(figure, n, drawn[n]) for figure in figures for n in (*usable, n_pairs)
+            ),
+            tuple(self._apart(figure) for figure in figures if figure.against),
+        )
+
+    def _least(self) -> int:
+        _, counts = np.unique(self.strata[self._sizes() > 0], return_counts=True)
+        return int(np.minimum(counts, LEAST_OF_STRATUM).sum())
+
+    def _sizes(self) -> Floats:
+        ideal = self.population.question.needs_ideal
+        weights = self.population.weights()
+        return label_sizes(weights, self.population.judged, N_GRADES, ideal=ideal)
+
+    def _drawn(self, n: int) -> Floats:
+        """Return the share of each pair's stratum that a sample of n draws, shape (N,)."""
+        drawn = label_allocation(self.strata, self._sizes(), n)
+        counts = np.bincount(self.strata)
+        shares = np.array([drawn.get(s, 0) / max(size, 1) for s, size in enumerate(counts)])
+        found: Floats = shares[self.strata]
+        return found
+
+    def _figures(self) -> Iterator["_Figure"]:
+        population, question = self.population, self.population.question
+        first, *others = question.runs
+        levels = [(run, "") for run in question.runs] if question.of != "differences" else []
+        apart = [(run, first) for run in others] if question.of != "levels" else []
+        for name, measure in question.parsed.items():
+            if measure.name == "nDCG":
+                continue
+            means, variances = self._known(measure)
+            for run, against in (*levels, *apart):
+                weights = (
+                    population.difference(name, run) if against else (population.levels[name, run])
+                )
+                yield _Figure(name, run, against, weights, means, variances)
+
+    def _known(self, measure: Measure) -> tuple[Floats, Floats]:
+        """Return mean and variance of values by the judge's grade, by the labels there are."""
+        threshold = measure.rel or self.population.question.rel_threshold
+        means = expected_values(measure, threshold)
+        variances = expected_variances(measure, threshold)
+        if not self.labels:
+            return means, variances
+        values: dict[int, list[float]] = {}
+        for unit, judged in zip(self.population.units, self.population.judged, strict=True):
+            for grade in self.labels.get(PairText(unit.query_id, unit.text_sha256), ()):
+                value = float(grade >= threshold) if measure.name == "P" else float(grade)
+                values.setdefault(int(judged), []).append(value)
+        for grade, of in values.items():
+            n = len(of) + _PRIOR_LABELS
+            mean = (sum(of) + _PRIOR_LABELS * means[grade]) / n
+            squares = sum((value - mean) ** 2 for value in of)
+            variances[grade] = (squares + _PRIOR_LABELS * variances[grade]) / n
+            means[grade] = mean
+        return means, variances
+
+    def _width(self, figure: "_Figure", n: int, drawn: Floats) -> PlannedWidth:
+        error, wide = self._errors(figure, drawn)
+        quantile = student_quantile(0.975, max(n - _FITTED, 1))
+        over = student_quantile(0.975, max(len(self.population.query_ids) - 1, 1))
+        return PlannedWidth(
+            figure.measure, figure.run, figure.against, n, 2 * quantile * error, 2 * over * wide
+        )
+
+    def _errors(self, figure: "_Figure", drawn: Floats) -> tuple[float, float]:
+        """Return the standard errors over these queries, and over queries like these."""
+        m = len(self.population.query_ids)
+        judged = self.population.judged
+        squares = figure.weights**2 * figure.variances[judged]
+        rate = np.maximum(drawn, 1e-12)
+        own = float((squares * (1 - drawn) / rate).sum()) / m**2
+        known = figure.weights * figure.means[judged]
+        by_query = np.bincount(self.population.queries, weights=known, minlength=m)
+        between = float(by_query.var(ddof=1)) / m if m > 1 else float("inf")
+        return sqrt(own), sqrt(between + float((squares / rate).sum()) / m**2)
+
+    def _apart(self, figure: "_Figure") -> PlannedDifference:
+        judged, m = self.population.judged, len(self.population.query_ids)
+        expected = float((figure.weights * figure.means[judged]).sum()) / m
+        found: list[int | None] = []
+        for place in (0, 1):
+            low, high = max(self._least(), LEAST_LABELS), len(self.population.units)
+            if low > high or not self._shows(figure, high, place, expected):
+                found.append(None)
+                continue
+            while low < high:
+                half = (low + high) // 2
+                if self._shows(figure, half, place, expected):
+                    high = half
+                else:
+                    low = half + 1
+            found.append(low)
+        return PlannedDifference(
+            figure.measure, figure.run, figure.against, expected, found[0], found[1]
+        )
+
+    def _shows(self, figure: "_Figure", n: int, place: int, expected: float) -> bool:
+        error = self._errors(figure, self._drawn(n))[place]
+        return abs(expected) > (student_quantile(0.975, max(n - _FITTED, 1)) + _POWER) * error
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    measure: str
+    run: str
+    against: str
+    weights: Floats
+    means: Floats
+    variances: Floats

@@ -1,0 +1,430 @@
+"""The pairs that measures of runs depend on, each with its weight and the judge's grade.
+
+A pair is a query and a text: chunks of a query with one text are one pair, and weigh together.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.graded_by import judge_text
+from ragforge.evaluating.judgments import failed_by_name, settle
+from ragforge.evaluating.runs import rank_order
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import document_level
+from ragforge.files.set.stale_runs import usable_runs
+from ragforge.measures import parse_measure
+from ragforge.measures.agreement import N_GRADES
+from ragforge.measures.checked_samples import Floats
+from ragforge.measures.corrected import N_PARTS, Integers
+from ragforge.measures.measure_names import Measure
+from ragforge.records import Judgment, Provenance, SampledRun, label_text_sha256
+from ragforge.records.calibrations import SampleOf
+
+PARSER: Final = "relevance replies 1"
+"""What reads a judge's replies; another number where it reads one otherwise than before."""
+UNGRADED: Final = N_GRADES
+"""Stands for the grade where the judge gave none."""
+_MEASURES: Final = ("P", "DCG", "nDCG")
+_LEVEL_SHARE: Final = 0.5
+"""What a level weighs beside a difference, where both are asked for."""
+_USUAL_THRESHOLD: Final = 2
+
+
+class Unit(NamedTuple):
+    """A pair."""
+
+    query_id: str
+    chunk_id: str
+    """The first by id of those with the text."""
+    text_sha256: str
+    same_text: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a calibration is to answer."""
+
+    runs: tuple[str, ...]
+    """The others are held against the first."""
+    measures: tuple[str, ...]
+    of: SampleOf = "both"
+    judge: Provenance | None = None
+    """None for the one that graded, where that is one."""
+    rel_threshold: int = _USUAL_THRESHOLD
+
+    def __post_init__(self) -> None:
+        if not self.runs or not self.measures:
+            raise UsageError("name at least one run and one measure")
+        twice = next((run for run in self.runs if self.runs.count(run) > 1), None)
+        if twice is not None:
+            raise UsageError(f"run {twice!r} is named twice")
+        if self.of == "differences" and len(self.runs) < 2:
+            raise UsageError("differences: name two runs or more")
+        for name in self.measures:
+            correctable(name)
+
+    @property
+    def parsed(self) -> dict[str, Measure]:
+        """The measures by their canonical names."""
+        return {str(measure): measure for measure in map(parse_measure, self.measures)}
+
+    @property
+    def depth(self) -> int:
+        """Ranks that the measures look at."""
+        return max(measure.cutoff or 0 for measure in self.parsed.values())
+
+    @property
+    def needs_ideal(self) -> bool:
+        """Whether a measure depends on what no run retrieved."""
+        return any(measure.name == "nDCG" for measure in self.parsed.values())
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPopulation:
+    """The pairs that decide, N of them; all arrays have the shape (N,) and are aligned."""
+
+    question: Question
+    query_ids: tuple[str, ...]
+    """Of the measures, sorted; with those that have no pair."""
+    units: tuple[Unit, ...]
+    """Sorted."""
+    queries: Integers
+    """Places in `query_ids`."""
+    judged: Integers
+    """From 0 to 3; `UNGRADED` where the judge gave none. Texts with several have the first."""
+    levels: Mapping[tuple[str, str], Floats]
+    """By measure and run: what a value of 1 adds to the sum over queries."""
+    judge: Provenance
+    runs: tuple[SampledRun, ...]
+    grades_sha256: str
+    n_vanished: int
+    """Pairs whose text is no longer in the set."""
+    n_left_out: int
+    """Queries on which a run failed."""
+
+    def difference(self, measure: str, run: str) -> Floats:
+        """Return the weights of a run minus those of the first."""
+        found: Floats = self.levels[measure, run] - self.levels[measure, self.question.runs[0]]
+        return found
+
+    @property
+    def n_ungraded(self) -> int:
+        """Pairs without a grade by the judge."""
+        return int((self.judged == UNGRADED).sum())
+
+    def weights(self) -> Floats:
+        """Return what each pair weighs at most in what is asked, from 0 to 1."""
+        found = np.zeros(len(self.units))
+        runs, of = self.question.runs, self.question.of
+        for measure in self.question.parsed:
+            if of != "differences" or len(runs) < 2:
+                levels = np.max([self.levels[measure, run] for run in runs], axis=0)
+                share = 1.0 if of == "levels" or len(runs) < 2 else _LEVEL_SHARE
+                found = np.maximum(found, share * _scaled(levels))
+            if of != "levels" and len(runs) > 1:
+                apart = [np.abs(self.difference(measure, run)) for run in runs[1:]]
+                found = np.maximum(found, _scaled(np.max(apart, axis=0)))
+        return found
+
+    def digests(self, seed: int) -> "UnitNumbers":
+        """Return numbers of each pair that seed, query and text alone decide."""
+        every = b"".join(
+            hashlib.sha256(f"{seed}\0{unit.query_id}\0{unit.text_sha256}".encode()).digest()
+            for unit in self.units
+        )
+        words = np.frombuffer(every, dtype=">u8").reshape(-1, 4)
+        numbers = (words >> np.uint64(11)).astype(np.float64) / 2**53
+        parts = (words[:, 1] % np.uint64(N_PARTS)).astype(np.intp)
+        return UnitNumbers(numbers[:, 0], parts, numbers[:, 2])
+
+
+@dataclass(frozen=True, slots=True)
+class UnitNumbers:
+    """What chance decides of each pair, the same on every day."""
+
+    places: Floats
+    """In [0, 1): in this order the pairs of a stratum are drawn."""
+    parts: Integers
+    """From 0 to N_PARTS - 1."""
+    repeats: Floats
+    """In [0, 1): below the share of repeats, a pair is shown twice."""
+
+
+def correctable(name: str) -> Measure:
+    """Return a measure that labels can correct.
+
+    Raises:
+        UsageError: It is none of them.
+    """
+    measure = parse_measure(name)
+    if measure.name not in _MEASURES or measure.cutoff is None or measure.gain != "linear":
+        raise UsageError(
+            f"measure {name!r}: a sample of labels corrects P@k, DCG@k and nDCG@k with linear gain"
+        )
+    return measure
+
+
+def load_population(
+    dataset: Dataset, question: Question, drawn: Iterable[tuple[str, str, str]] = ()
+) -> LabelPopulation:
+    """Return the pairs that decide a question on a dataset.
+
+    Args:
+        dataset: Has queries, chunks, judgments and the runs.
+        question: What is asked.
+        drawn: Query, chunk and digest of the text of pairs that a sample drew: they are known by it
+            where their text is gone.
+
+    Raises:
+        DataError: A run is missing or stale, a judge graded nothing, or several did.
+        UsageError: The labels of the set name documents, or a run is of a weighted sample.
+    """
+    judgments = dataset.judgments()
+    if document_level(dataset, judgments).query_ids:
+        raise UsageError(
+            f"{dataset.path}: has labels that name documents; a sample of pairs needs texts to show"
+        )
+    judge, grades = _grades(dataset, judgments, question.judge)
+    asked = _queries(dataset, question, judgments)
+    rankings, without = _rankings(dataset, question, asked)
+    query_ids = tuple(sorted(asked - without))
+    pairs = _pairs(question, rankings, grades if question.needs_ideal else {}, query_ids)
+    texts = _text_digests(dataset, {pair[1] for pair in pairs}, drawn, pairs)
+    found = _units(question, query_ids, pairs, texts.digests, rankings, grades)
+    kept = replace(found, judge=judge, n_vanished=texts.n_vanished, n_left_out=len(without))
+    return _without_weight(kept)
+
+
+def _scaled(weights: Floats) -> Floats:
+    heaviest = float(weights.max(initial=0.0))
+    return weights / heaviest if heaviest else weights
+
+
+def _queries(dataset: Dataset, question: Question, judgments: Iterable[Judgment]) -> set[str]:
+    """Return the answerable queries with a judgment that all runs were made for."""
+    judged = {judgment.query_id for judgment in judgments}
+    found = {
+        query.query_id
+        for query in dataset.require_accepted_queries()
+        if query.answerable and query.query_id in judged
+    }
+    for name in question.runs:
+        chosen = dataset.chosen_of_run(name)
+        if chosen is not None and chosen.design is not None:
+            raise UsageError(f"run {name!r} is of a weighted sample of the queries")
+        if chosen is not None:
+            found &= chosen.query_ids
+    return found
+
+
+def _rankings(
+    dataset: Dataset, question: Question, asked: set[str]
+) -> tuple[dict[str, dict[str, tuple[str, ...]]], set[str]]:
+    """Return the top of each run by query, and the queries on which one of them failed."""
+    usable = usable_runs(dataset, list(question.runs)).require_any()
+    failed = failed_by_name(dataset.failures(), "retrieve")
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    without: set[str] = set()
+    for name in question.runs:
+        found[name] = {
+            item.query_id: rank_order(item.ranking)[: question.depth]
+            for item in usable.rankings(name)
+            if item.query_id in asked
+        }
+        lost = failed.get(name, set()) | set(usable.reworded.get(name, set()))
+        without |= (lost & asked) - found[name].keys()
+    return found, without
+
+
+def _grades(
+    dataset: Dataset, judgments: Iterable[Judgment], wanted: Provenance | None
+) -> tuple[Provenance, dict[str, dict[str, int]]]:
+    """Return a judge with its grades by query and chunk; those by evidence are among them."""
+    given = [item for item in chain(judgments, dataset.label_checks()) if item.source != "human"]
+    by_rule = [item for item in given if item.source == "evidence"]
+    by_judge: dict[Provenance, list[Judgment]] = {}
+    for item in given:
+        if item.source != "evidence" and item.provenance is not None:
+            by_judge.setdefault(_identity(item.provenance), []).append(item)
+    judge = _the_judge(dataset, Counter({who: len(of) for who, of in by_judge.items()}), wanted)
+    found: dict[str, dict[str, int]] = {}
+    for query_id, of_query in settle([*by_rule, *by_judge[judge]]).items():
+        graded = {name: item.grade for name, item in of_query.items() if item.grade is not None}
+        found[query_id] = graded
+    return judge, found
+
+
+def _the_judge(
+    dataset: Dataset, counts: Counter[Provenance], wanted: Provenance | None
+) -> Provenance:
+    if not counts:
+        raise DataError(
+            f"{dataset.path}: no judge graded anything; `ragforge judge` does, and people's labels "
+            "then correct it"
+        )
+    if wanted is not None and wanted.kind == "llm" and not (wanted.prompt or wanted.prompt_sha256):
+        named = [judge for judge in counts if judge.model == wanted.model]
+        counts = Counter({judge: counts[judge] for judge in named})
+        if not named:
+            raise DataError(f"{dataset.path}: judge {wanted.model!r} graded nothing")
+    elif wanted is not None:
+        if wanted not in counts:
+            there = ", ".join(sorted(map(judge_text, counts)))
+            raise DataError(
+                f"{dataset.path}: {judge_text(wanted)} graded nothing that is left; there are "
+                f"grades of {there}"
+            )
+        return wanted
+    if len(counts) > 1:
+        listed = ", ".join(f"{judge_text(who)}: {n:,}" for who, n in counts.most_common())
+        raise UsageError(
+            f"{dataset.path}: several judges graded ({listed}); labels correct one of them, so "
+            "name its model with --judge, or let one grade all: `ragforge judge --again`"
+        )
+    return next(iter(counts))
+
+
+def _identity(provenance: Provenance) -> Provenance:
+    """Return who judged, without the call."""
+    return Provenance(
+        kind=provenance.kind,
+        model=provenance.model,
+        prompt=provenance.prompt,
+        prompt_sha256=provenance.prompt_sha256,
+        protocol=provenance.protocol,
+    )
+
+
+def _pairs(
+    question: Question,
+    rankings: Mapping[str, Mapping[str, Sequence[str]]],
+    pool: Mapping[str, Iterable[str]],
+    query_ids: Sequence[str],
+) -> list[tuple[str, str]]:
+    """Return the pairs that a run retrieved, and of a pool all, sorted."""
+    found = []
+    for query_id in query_ids:
+        chunks = set(pool.get(query_id, ()))
+        for name in question.runs:
+            chunks.update(rankings[name].get(query_id, ()))
+        found += [(query_id, chunk_id) for chunk_id in sorted(chunks)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    digests: Mapping[tuple[str, str], str]
+    n_vanished: int
+
+
+def _text_digests(
+    dataset: Dataset,
+    wanted: set[str],
+    drawn: Iterable[tuple[str, str, str]],
+    pairs: Iterable[tuple[str, str]],
+) -> _Texts:
+    """Return the digest of each pair's text."""
+    of_sample = {(query_id, chunk_id): digest for query_id, chunk_id, digest in drawn}
+    by_chunk: dict[str, str] = {}
+    if dataset.chunks_path.exists():
+        with dataset.chunk_texts(wanted) as texts:
+            by_chunk = {c: label_text_sha256(texts[c]) for c in sorted(wanted) if c in texts}
+    found, n_vanished = {}, 0
+    for pair in pairs:
+        digest = by_chunk.get(pair[1])
+        if digest is None:
+            n_vanished += 1
+            digest = of_sample.get(pair) or hashlib.sha256(f"\0{pair[1]}".encode()).hexdigest()
+        found[pair] = digest
+    return _Texts(found, n_vanished)
+
+
+def _units(
+    question: Question,
+    query_ids: tuple[str, ...],
+    pairs: Sequence[tuple[str, str]],
+    digests: Mapping[tuple[str, str], str],
+    rankings: Mapping[str, Mapping[str, Sequence[str]]],
+    grades: Mapping[str, Mapping[str, int]],
+) -> LabelPopulation:
+    at = {query_id: i for i, query_id in enumerate(query_ids)}
+    chunks_of: dict[tuple[str, str], list[str]] = {}
+    for query_id, chunk_id in pairs:
+        chunks_of.setdefault((query_id, digests[query_id, chunk_id]), []).append(chunk_id)
+    units = tuple(
+        sorted(
+            Unit(query_id, chunks[0], digest, tuple(chunks[1:]))
+            for (query_id, digest), chunks in chunks_of.items()
+        )
+    )
+    place = {
+        (unit.query_id, chunk_id): i
+        for i, unit in enumerate(units)
+        for chunk_id in (unit.chunk_id, *unit.same_text)
+    }
+    judged = np.full(len(units), UNGRADED, dtype=np.intp)
+    for i, unit in enumerate(units):
+        of_query = grades.get(unit.query_id, {})
+        given = [of_query[c] for c in (unit.chunk_id, *unit.same_text) if c in of_query]
+        if given:
+            judged[i] = given[0]
+    levels = {}
+    for name, measure in question.parsed.items():
+        discounts = _discounts(measure)
+        for run in question.runs:
+            weights = np.zeros(len(units))
+            for query_id in query_ids:
+                top = rankings[run].get(query_id, ())[: len(discounts)]
+                for rank, chunk_id in enumerate(top):
+                    weights[place[query_id, chunk_id]] += discounts[rank]
+            levels[name, run] = weights
+    return LabelPopulation(
+        question,
+        query_ids,
+        units,
+        np.array([at[unit.query_id] for unit in units], dtype=np.intp),
+        judged,
+        levels,
+        Provenance(kind="llm"),
+        tuple(
+            SampledRun(name=run, rankings_sha256=_digest(sorted(rankings[run].items())))
+            for run in question.runs
+        ),
+        _digest([(*pair, grades.get(pair[0], {}).get(pair[1])) for pair in pairs]),
+        0,
+        0,
+    )
+
+
+def _without_weight(of: LabelPopulation) -> LabelPopulation:
+    """Return the pairs that what is asked depends on."""
+    if of.question.needs_ideal:
+        return of
+    kept = np.flatnonzero(of.weights())
+    return replace(
+        of,
+        units=tuple(of.units[i] for i in kept),
+        queries=of.queries[kept],
+        judged=of.judged[kept],
+        levels={key: weights[kept] for key, weights in of.levels.items()},
+    )
+
+
+def _discounts(measure: Measure) -> Floats:
+    k = measure.cutoff or 0
+    if measure.name == "P":
+        return np.full(k, 1 / k)
+    found: Floats = 1 / np.log2(np.arange(2, k + 2))
+    return found
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()

@@ -1,0 +1,79 @@
+"""Calibrations of a dataset: draw a sample, plan one, and apply the labels."""
+
+from collections.abc import Sequence
+
+from ragforge.calibration.correcting import apply_labels
+from ragforge.calibration.planning import LabelPlan, plan_labels
+from ragforge.calibration.population import Question
+from ragforge.calibration.sampling import DrawnSample, SampleOptions, draw_sample
+from ragforge.files.set.calibrations import (
+    USUAL_NAME,
+    calibration_files,
+    calibration_names,
+    the_calibration,
+)
+from ragforge.files.set.dataset import Dataset
+from ragforge.records import Calibration, Provenance
+from ragforge.records.calibrations import SampleOf
+
+
+def question_of(
+    dataset: Dataset,
+    runs: Sequence[str],
+    measures: Sequence[str],
+    *,
+    of: SampleOf = "both",
+    judge: str | None = None,
+    rel_threshold: int | None = None,
+) -> Question:
+    """Return what a calibration is to answer.
+
+    Args:
+        dataset: Whose author may call grades relevant from another one on than 2.
+        runs: At least one; the others are held against the first.
+        measures: P@k, DCG@k or nDCG@k.
+        of: Whether levels, differences or both are wanted.
+        judge: Its model, where several judges graded.
+        rel_threshold: Lowest relevant grade; the set's where None.
+
+    Raises:
+        UsageError: It cannot be answered.
+    """
+    usual = dataset.rel_threshold("auto")
+    return Question(
+        runs=tuple(runs),
+        measures=tuple(measures),
+        of="levels" if len(runs) == 1 else of,
+        judge=None if judge is None else Provenance(kind="llm", model=judge),
+        rel_threshold=rel_threshold or (2 if usual == "auto" else usual),
+    )
+
+
+def sample_labels(
+    dataset: Dataset, question: Question, options: SampleOptions, name: str = USUAL_NAME
+) -> DrawnSample:
+    """Draw the pairs that people are asked to grade, or more of them; see `draw_sample`."""
+    return draw_sample(dataset, calibration_files(dataset, name), question, options)
+
+
+def plan_calibration(
+    dataset: Dataset, question: Question | None, name: str | None = None, sizes: Sequence[int] = ()
+) -> LabelPlan:
+    """Return how many labels for which width; by those of a calibration where there is one."""
+    is_there = name is not None or question is None or len(calibration_names(dataset)) == 1
+    files = the_calibration(dataset, name) if is_there else None
+    return plan_labels(dataset, files, question, sizes)
+
+
+def apply_calibration(
+    dataset: Dataset, name: str | None = None, *, model_assisted: bool = False
+) -> Calibration:
+    """Return what people would find, and write it to `calibration.json`.
+
+    Raises:
+        DataError: There is no such calibration, or what it is bound to changed.
+    """
+    files = the_calibration(dataset, name)
+    found = apply_labels(dataset, files, model_assisted=model_assisted)
+    files.write_calibration(found)
+    return found

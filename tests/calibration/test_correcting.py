@@ -1,0 +1,339 @@
+"""Correcting measures by labels."""
+
+import pytest
+from labelled_sets import as_label, drawn, graded_set, label_all, place_of, truth
+
+from ragforge.calibration.correcting import apply_labels
+from ragforge.calibration.population import Question
+from ragforge.errors import DataError
+from ragforge.files.set.calibrations import calibration_files
+from ragforge.records import Judgment, Provenance
+
+PRECISION = Question(("a", "b"), ("P@10",))
+
+
+def precision(made, run):
+    """Return what the person says of a run, in full."""
+    values = []
+    for ranking in made.run(run):
+        hits = sorted(ranking.ranking, key=lambda hit: -hit.score)[:10]
+        places = [(int(ranking.query_id[1:]), int(hit.chunk_id[-2:])) for hit in hits]
+        values.append(sum(truth(*place) >= 2 for place in places) / 10)
+    return sum(values) / len(values)
+
+
+def applied(made, **options):
+    """Return the calibration of a set, as its labels have it."""
+    return apply_labels(made, calibration_files(made), **options)
+
+
+def test_the_interval_holds_what_people_say_of_all(tmp_path):
+    """It is what the labels are for."""
+    made = graded_set(tmp_path)
+    drawn(made, 150)
+    label_all(made)
+
+    found = applied(made).figure("P@10", "b", "a").corrected
+
+    assert found.low < precision(made, "b") - precision(made, "a") < found.high
+
+
+def test_a_judge_makes_the_interval_of_dcg_narrower(tmp_path):
+    """Else there would be no need of one."""
+    made = graded_set(tmp_path)
+    drawn(made, 150)
+    label_all(made)
+
+    assert applied(made).figure("DCG@10", "a").judges_share > 0.05
+
+
+def test_a_census_is_exact(tmp_path):
+    """Where all is labelled nothing is left to chance."""
+    made = graded_set(tmp_path)
+    drawn(made, 10_000, PRECISION)
+    label_all(made)
+
+    found = applied(made).figure("P@10", "a")
+
+    assert found.n == found.n_pairs
+    assert found.corrected.value == pytest.approx(precision(made, "a"), abs=1e-12)
+    assert (found.corrected.low, found.corrected.high) == (found.corrected.value,) * 2
+
+
+def test_near_a_census_the_rest_is_asked_for(tmp_path):
+    """The few others would decide the interval, which is too short then."""
+    made = graded_set(tmp_path)
+    n = drawn(made, 10_000, Question(("a",), ("P@10",), "levels")).sample.n_pairs
+    label_all(made, most=n - 3)
+
+    [found] = applied(made).figures
+
+    assert "label the 3 that are left" in found.refused
+
+
+def test_with_too_few_labels_nothing_is_corrected(tmp_path):
+    """An interval of six labels is one of six labels."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    label_all(made, most=6)
+
+    found = applied(made).figure("P@10", "a")
+
+    assert found.corrected is None
+    assert "expected at least 15" in found.refused
+
+
+def test_labels_count_up_to_the_first_gap(tmp_path):
+    """Whoever picks what to label makes a sample of unknown probabilities."""
+    made = graded_set(tmp_path)
+    pairs = drawn(made, 100).sample.pairs
+    picked = [*pairs[:40], *pairs[60:]]
+    calibration_files(made).add_labels(as_label(p, truth(*place_of(p))) for p in picked)
+
+    counts = applied(made).labels
+
+    assert (counts.n_used, counts.n_beyond, counts.n_open) == (40, 40, 20)
+
+
+def test_a_skipped_pair_is_no_gap(tmp_path):
+    """People may not know; that must not stop the sample."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    label_all(made, grade=lambda q, c: None if c == 3 else truth(q, c))
+
+    counts = applied(made).labels
+
+    assert counts.n_skipped > 0
+    assert counts.n_used + counts.n_skipped == 100
+
+
+def test_a_stratum_without_labels_joins_its_neighbour(tmp_path):
+    """A kind of which all pairs were skipped must not divide by 0."""
+    made = graded_set(tmp_path)
+    strata = {pair.chunk_id: pair.stratum for pair in drawn(made, 150).sample.pairs}
+    gone = min(strata.values())
+    files = calibration_files(made)
+    files.add_labels(
+        as_label(p, None if p.stratum == gone else truth(*place_of(p)))
+        for p in files.sample().pairs
+    )
+
+    assert applied(made).figure("P@10", "a").corrected is not None
+
+
+def test_peoples_grades_in_the_set_count_where_the_sample_drew_them(tmp_path):
+    """They were chosen by hand: elsewhere nobody knows how likely."""
+    made = graded_set(tmp_path)
+    sample = drawn(made, 60).sample
+    label_all(made, most=59)
+    pair = sample.pairs[59]
+    drawn_ids = {each.chunk_id for each in sample.pairs}
+    other = next(j for j in made.judgments() if j.chunk_id not in drawn_ids)
+    made.add_judgments(iter(sorted((_by_hand(pair), _by_hand(other)), key=_key)))
+    made.write_label_checks(_checks(made))
+
+    counts = applied(made).labels
+
+    assert (counts.n_used, counts.n_existing, counts.n_by_hand) == (60, 1, 1)
+
+
+def test_one_query_has_no_interval_for_queries_like_it(tmp_path):
+    """One says nothing of how queries differ."""
+    made = graded_set(tmp_path, 1)
+    drawn(made, 1000, Question(("a",), ("P@10",), "levels"))
+    label_all(made)
+
+    found = applied(made).figure("P@10", "a").corrected
+
+    assert (found.wide_low, found.wide_high) == (None, None)
+    assert found.low == found.high
+
+
+def test_a_run_that_changed_after_sampling_is_refused(tmp_path):
+    """Its pairs are others, and their probabilities too."""
+    made = graded_set(tmp_path)
+    drawn(made, 60)
+    label_all(made)
+    made.write_run("b", [r.model_copy(update={"ranking": r.ranking[5:]}) for r in made.run("b")])
+
+    with pytest.raises(DataError, match="run b changed after sampling"):
+        applied(made)
+
+
+def test_another_judge_is_refused(tmp_path):
+    """Labels correct the judge whose grades they were drawn by."""
+    made = graded_set(tmp_path)
+    drawn(made, 60)
+    other = Provenance(kind="llm", model="judge-2", prompt="p", prompt_sha256="cd" * 32)
+    made.write_judgments(j.model_copy(update={"provenance": other}) for j in made.judgments())
+
+    with pytest.raises(DataError, match=r"judge-1 with judge_relevance .* graded nothing"):
+        applied(made)
+
+
+def test_grades_that_changed_are_refused(tmp_path):
+    """The strata are of the grades that were there."""
+    made = graded_set(tmp_path)
+    drawn(made, 60)
+    made.write_judgments(j.model_copy(update={"grade": 1}) for j in made.judgments())
+
+    with pytest.raises(DataError, match="the judge's grades changed after sampling"):
+        applied(made)
+
+
+def test_labels_on_chunks_that_are_gone_are_counted(tmp_path):
+    """What was retrieved then was still right or wrong; that some texts are gone must be told."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    files = label_all(made)
+    lost = files.labels()[0].chunk_id
+    made.write_chunks(chunk for chunk in made.chunks() if chunk.chunk_id != lost)
+
+    found = applied(made)
+
+    assert found.labels.n_vanished == 1
+    assert "1 label on chunks that the set no longer has" in found.warnings
+
+
+def test_labels_on_pairs_that_were_not_drawn_are_left_out(tmp_path):
+    """Somebody added rows of an older file."""
+    made = graded_set(tmp_path)
+    pair = drawn(made, 60).sample.pairs[0]
+    label_all(made)
+    calibration_files(made).add_labels([as_label(pair.model_copy(update={"query_id": "q9"}), 2)])
+
+    assert applied(made).labels.n_not_drawn == 1
+
+
+def test_a_grade_outside_of_the_scale_is_refused_by_its_line(tmp_path):
+    """A 7 would be the best text of all."""
+    made = graded_set(tmp_path)
+    drawn(made, 60)
+    files = label_all(made)
+    path = files.folder / "labels.jsonl"
+    path.write_text(path.read_text().replace('"grade":0', '"grade":7', 1))
+
+    with pytest.raises(DataError, match=r"labels\.jsonl:\d+: grade: "):
+        applied(made)
+
+
+def test_one_text_labelled_twice_and_differently_counts_by_the_mean(tmp_path):
+    """Who imports labels by chunk may have two on one text."""
+    made = graded_set(tmp_path, text=lambda q, c: f"Text {c // 2} on {q}.")
+    drawn(made, 10_000, Question(("a",), ("DCG@10",), "levels"))
+    files = label_all(made, grade=lambda q, c: 2)
+    before = applied(made).figure("DCG@10", "a").corrected.value
+    files.add_labels(
+        as_label(p, 0).model_copy(update={"chunk_id": p.same_text[0]})
+        for p in files.sample().pairs
+        if p.same_text
+    )
+
+    assert applied(made).figure("DCG@10", "a").corrected.value < before
+
+
+def test_two_labellers_who_differ_throughout_are_told(tmp_path):
+    """No interval is worth more than the labels in it."""
+    made = graded_set(tmp_path)
+    drawn(made, 60)
+    label_all(made)
+    label_all(made, labeller="bob", grade=lambda q, c: 3 - truth(q, c))
+
+    [warning] = [text for text in applied(made).warnings if "chance" in text]
+
+    assert warning.startswith("ann and bob agree no better than chance")
+
+
+def test_what_settles_a_pair_counts_alone(tmp_path):
+    """Two who differed agreed on it, or a third decided."""
+    made = graded_set(tmp_path)
+    drawn(made, 10_000, PRECISION)
+    label_all(made)
+    label_all(made, labeller="bob", grade=lambda q, c: 0)
+    files = calibration_files(made)
+    files.add_labels(
+        as_label(p, truth(*place_of(p)), "both").model_copy(update={"decides": True})
+        for p in files.sample().pairs
+    )
+
+    found = applied(made).figure("P@10", "a").corrected
+
+    assert found.value == pytest.approx(precision(made, "a"), abs=1e-12)
+
+
+def test_a_second_look_tells_how_sure_a_labeller_is(tmp_path):
+    """Who says another thing each time is no yardstick."""
+    made = graded_set(tmp_path)
+    pairs = drawn(made, 60).sample.pairs
+    files = label_all(made)
+    files.add_labels(as_label(p, truth(*place_of(p)), look=2) for p in pairs if p.twice)
+
+    [again] = applied(made).agreement
+
+    assert (again.labeller, again.other, again.kappa) == ("ann", "ann", 1.0)
+    assert applied(made).labels.n_used == 60
+
+
+def test_failed_judgments_are_a_kind_of_their_own(tmp_path):
+    """A failure is no grade 0, and labels say what such pairs are worth."""
+    made = graded_set(tmp_path, judge=lambda q, c: None if (q + c) % 5 == 0 else 2)
+    sample = drawn(made, 150).sample
+    label_all(made)
+
+    found = applied(made)
+
+    assert None in {stratum.judged for stratum in sample.strata}
+    assert found.n_ungraded > 0
+    corrected = found.figure("P@10", "a").corrected
+    assert corrected.low < precision(made, "a") < corrected.high
+
+
+def test_a_judge_that_says_one_grade_adds_nothing(tmp_path):
+    """Its share is 0, and that is said."""
+    made = graded_set(tmp_path, judge=lambda q, c: 3)
+    drawn(made, 150)
+    label_all(made)
+
+    found = applied(made)
+
+    assert "the judge says 3 of all pairs: it adds nothing to the labels" in found.warnings
+    assert found.figure("P@10", "a").judges_share == pytest.approx(0.0, abs=0.02)
+
+
+def test_levels_of_ndcg_are_given_where_asked_for_alone(tmp_path):
+    """They take a model at its word."""
+    made = graded_set(tmp_path)
+    drawn(made, 250, Question(("a", "b"), ("nDCG@10",)))
+    label_all(made)
+
+    names = [(f.run, f.against) for f in applied(made).figures]
+    assisted = [(f.run, f.against) for f in applied(made, model_assisted=True).figures]
+
+    assert names == [("b", "a")]
+    assert assisted == [("a", ""), ("b", ""), ("b", "a")]
+
+
+def test_a_difference_of_ndcg_needs_a_hundred_labels(tmp_path):
+    """With fewer its coverage is not known to hold."""
+    made = graded_set(tmp_path)
+    drawn(made, 80, Question(("a", "b"), ("nDCG@10",)))
+    label_all(made)
+
+    [found] = applied(made).figures
+
+    assert found.corrected is None
+    assert "at least 100 labels, got 80" in found.refused
+
+
+def _by_hand(pair):
+    return Judgment(query_id=pair.query_id, chunk_id=pair.chunk_id, grade=1, source="human")
+
+
+def _checks(made):
+    by_hand = {(j.query_id, j.chunk_id) for j in made.judgments() if j.source == "human"}
+    before = graded_set(made.path.parent / "before")
+    return [j for j in before.judgments() if (j.query_id, j.chunk_id) in by_hand]
+
+
+def _key(judgment):
+    return judgment.query_id, judgment.chunk_id

@@ -1,0 +1,70 @@
+"""How many labels for which width."""
+
+import pytest
+from labelled_sets import AS_DRAWN, drawn, graded_set, label_all
+
+from ragforge.calibration.correcting import apply_labels
+from ragforge.calibration.planning import plan_labels
+from ragforge.calibration.population import Question
+from ragforge.errors import UsageError
+from ragforge.files.set.calibrations import calibration_files
+
+
+def widths(plan, measure, run, against=""):
+    """Return planned widths by the number of labels."""
+    asked = (measure, run, against)
+    return {w.n: w.width for w in plan.widths if (w.measure, w.run, w.against) == asked}
+
+
+def test_more_labels_make_narrower_intervals(tmp_path):
+    """Else nobody would label more."""
+    found = widths(plan_labels(graded_set(tmp_path), None, AS_DRAWN), "P@10", "a")
+
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+def test_labels_on_all_pairs_leave_nothing_open_on_these_queries(tmp_path):
+    """The last column is a census."""
+    plan = plan_labels(graded_set(tmp_path), None, AS_DRAWN)
+
+    assert widths(plan, "P@10", "a")[plan.n_pairs] == 0.0
+
+
+@pytest.mark.parametrize(("measure", "run", "against"), [("P@10", "a", ""), ("DCG@10", "b", "a")])
+def test_the_width_planned_is_about_that_which_comes(tmp_path, measure, run, against):
+    """A plan that is wrong by half has people label for nothing."""
+    made = graded_set(tmp_path)
+    drawn(made, 150)
+    files = label_all(made)
+
+    planned = widths(plan_labels(made, files, None, [150]), measure, run, against)[150]
+
+    corrected = apply_labels(made, files).figure(measure, run, against).corrected
+    assert planned == pytest.approx(corrected.high - corrected.low, rel=0.2)
+
+
+def test_labels_that_are_there_say_how_labels_spread(tmp_path):
+    """This judge is not those of other sets."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    label_all(made)
+
+    plan = plan_labels(made, calibration_files(made), None)
+
+    assert plan.n_labels == 100
+
+
+def test_a_difference_that_is_too_small_needs_more_queries(tmp_path):
+    """No number of labels makes up for queries that are not there."""
+    made = graded_set(tmp_path, 6)
+    made.write_run("b", [*made.run("a")[:-1], made.run("b")[-1]])
+
+    [found] = plan_labels(made, None, Question(("a", "b"), ("P@10",), "differences")).differences
+
+    assert found.n_wide is None
+
+
+def test_a_plan_of_nothing_is_refused(tmp_path):
+    """There is no calibration to plan for, and nothing named."""
+    with pytest.raises(UsageError, match="name runs and measures"):
+        plan_labels(graded_set(tmp_path), None, None)

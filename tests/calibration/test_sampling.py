@@ -1,0 +1,173 @@
+"""Drawing pairs to label."""
+
+import pytest
+from labelled_sets import AS_DRAWN, drawn, graded_set, label_all
+
+from ragforge.calibration.population import Question
+from ragforge.errors import DataError, UsageError
+from ragforge.files.set.calibrations import calibration_files
+from ragforge.records import Hit, Ranking
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A set of thirty queries, to be read only."""
+    return graded_set(tmp_path_factory.mktemp("set"))
+
+
+def test_a_larger_sample_goes_on_behind_the_smaller_one(tmp_path):
+    """Labels that people gave must not be lost where some more are wanted."""
+    made = graded_set(tmp_path)
+    few = drawn(made, 60).sample
+
+    many = drawn(made, 120)
+
+    assert [p.chunk_id for p in many.sample.pairs[:60]] == [p.chunk_id for p in few.pairs]
+    assert (many.n_before, len(many.sample.pairs)) == (60, 120)
+
+
+def test_a_smaller_sample_takes_nothing_away(tmp_path):
+    """The same command typed with the usual -n must not forget half of the work."""
+    made = graded_set(tmp_path)
+    drawn(made, 120)
+
+    assert len(drawn(made, 60).sample.pairs) == 120
+
+
+def test_a_pair_both_runs_have_at_one_weight_is_not_drawn_for_their_difference(tmp_path):
+    """A label on it would say nothing of which is better."""
+    made = graded_set(tmp_path)
+    for name in ("a", "b"):
+        made.write_run(name, _same_but_last(name))
+
+    sample = drawn(made, 15, Question(("a", "b"), ("P@10",), "differences")).sample
+
+    assert sample.n_pairs == 60
+
+
+def test_what_no_run_retrieved_is_drawn_for_ndcg_alone(made):
+    """Its ideal ranking is of all that is relevant."""
+    n_of = {
+        measure: drawn(made, 60, Question(("a", "b"), (measure,)), again=True).sample.n_pairs
+        for measure in ("DCG@10", "nDCG@10")
+    }
+
+    assert n_of["DCG@10"] < n_of["nDCG@10"] == 30 * 16
+
+
+def test_every_kind_of_pair_is_drawn(made):
+    """A kind without a label would have to be guessed from another."""
+    sample = drawn(made, 60, again=True).sample
+
+    assert min(stratum.n_drawn for stratum in sample.strata) >= 2
+
+
+def test_probabilities_are_shares_of_the_strata(made):
+    """They are what an honest interval follows from."""
+    sample = drawn(made, 60, again=True).sample
+    shares = {stratum.stratum: stratum.n_drawn / stratum.n_pairs for stratum in sample.strata}
+
+    assert all(pair.probability == shares[pair.stratum] for pair in sample.pairs)
+
+
+def test_the_order_does_not_tell_the_judges_grade(made):
+    """Whoever labels must not learn from the order what the judge said."""
+    first = drawn(made, 60, again=True).sample.pairs[:12]
+
+    strata = [pair.stratum for pair in first]
+    assert strata != sorted(strata)
+
+
+def test_runs_that_rank_alike_need_no_label(tmp_path):
+    """All weights are 0: the difference is 0 whatever people say."""
+    made = graded_set(tmp_path)
+    made.write_run("b", made.run("a"))
+
+    with pytest.raises(UsageError, match="no pair decides: the runs rank alike"):
+        drawn(made, 60, Question(("a", "b"), ("P@10",), "differences"))
+
+
+def test_chunks_of_one_text_are_one_pair(tmp_path):
+    """Nobody should label the same words twice, nor count them twice."""
+    made = graded_set(tmp_path, text=lambda q, c: f"Text {c // 2} on {q}.")
+
+    sample = drawn(made, 60).sample
+
+    assert sample.n_pairs <= 30 * 8
+    assert any(pair.same_text for pair in sample.pairs)
+
+
+def test_a_sample_for_another_question_is_not_written_over(tmp_path):
+    """Its labels would be read as drawn with other probabilities."""
+    made = graded_set(tmp_path)
+    drawn(made, 60)
+
+    with pytest.raises(DataError, match="for another question: its measures are P@10, DCG@10;"):
+        drawn(made, 60, Question(("a", "b"), ("P@5",)))
+
+
+def test_labels_on_pairs_drawn_again_count(tmp_path):
+    """A run that was made again shares most of its pairs with the one before."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    label_all(made)
+    made.write_run("b", [_shortened(ranking) for ranking in made.run("b")])
+
+    found = drawn(made, 100, again=True)
+
+    assert found.n_labels_kept > 50
+    assert found.n_labels_kept + found.n_labels_left == 100
+
+
+def test_some_pairs_are_shown_twice(made):
+    """Whoever says another thing the second time is no yardstick."""
+    sample = drawn(made, 100, again=True, repeat_share=0.2).sample
+
+    assert 8 <= sum(pair.twice for pair in sample.pairs) <= 35
+
+
+def test_texts_that_cannot_be_shown_are_refused(tmp_path):
+    """A pair that nobody can label would stop the sample at its place."""
+    made = graded_set(tmp_path)
+    made.write_chunks(chunk for chunk in made.chunks() if not chunk.chunk_id.endswith("-03"))
+
+    with pytest.raises(DataError, match="cannot be shown to anybody"):
+        drawn(made, 60)
+
+
+def test_a_measure_that_labels_cannot_correct_is_refused():
+    """Reciprocal rank is not linear in the labels."""
+    with pytest.raises(UsageError, match="corrects P@k, DCG@k and nDCG@k"):
+        Question(("a",), ("RR",))
+
+
+def test_too_few_labels_for_all_kinds_are_refused(made):
+    """Two of each kind is the least."""
+    with pytest.raises(UsageError, match="expected at least"):
+        drawn(made, 5, AS_DRAWN, again=True)
+
+
+def test_nothing_is_written_where_sampling_is_refused(tmp_path):
+    """Half a calibration would be taken for one."""
+    made = graded_set(tmp_path)
+
+    with pytest.raises(UsageError):
+        drawn(made, 3)
+
+    assert not calibration_files(made).exists
+
+
+def _same_but_last(name):
+    last = "14" if name == "a" else "15"
+    return [
+        _ranking(q, [*(f"c{q:05}-{c:02}" for c in range(9)), f"c{q:05}-{last}"]) for q in range(30)
+    ]
+
+
+def _ranking(query, chunk_ids):
+    hits = tuple(Hit(chunk_id=c, score=20.0 - rank) for rank, c in enumerate(chunk_ids))
+    return Ranking(query_id=f"q{query:05}", ranking=hits)
+
+
+def _shortened(ranking):
+    return ranking.model_copy(update={"ranking": ranking.ranking[:9]})
