@@ -184,6 +184,7 @@ NEED_TRUST = {
     "budget.output_usd_per_mtok",
     "chunk.chunker",
     "chunk.follow_links",
+    "chunk.source_code",
     "generate.personas",
     "generate.like",
     "generate.checker",

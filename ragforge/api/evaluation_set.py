@@ -455,7 +455,7 @@ def _refuse_cutting(settings: ChunkKeywords) -> None:
     Raises:
         UsageError: One is given.
     """
-    for name in ("max_chars", "chunker", "include", "exclude", "follow_links"):
+    for name in ("max_chars", "chunker", "include", "exclude", "follow_links", "source_code"):
         if settings.get(name) is not None:
             raise UsageError(f"{name}: goes with documents; chunks are taken as they are")
 

@@ -74,6 +74,7 @@ class Chunks(TypedDict, total=False):
     include: Several | None
     exclude: Several | None
     follow_links: bool | None
+    source_code: bool | None
 
 
 class Generating(TypedDict, total=False):

@@ -205,6 +205,8 @@ class ChunkSettings(Section):
     """Glob patterns of the files to leave out."""
     follow_links: Annotated[Literal["off", "on"], Field(json_schema_extra=switch("on"))] = "off"
     """Read what links in a folder of documents lead to outside of it, too."""
+    source_code: Annotated[Literal["off", "on"], Field(json_schema_extra=switch("on"))] = "off"
+    """Read docstrings and doc comments of source files (.py, .js, .ts, .java, .go, .rs, …), too."""
 
 
 class GenerateSettings(Section):

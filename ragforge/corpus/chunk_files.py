@@ -79,6 +79,7 @@ def corpus_documents(
         include=settings.include,
         exclude=settings.exclude,
         follow_links=settings.follow_links == "on",
+        source_code=settings.source_code == "on",
         skipped=skipped,
         unread=unread,
         named_must=named_must,

@@ -421,7 +421,7 @@ def _blocks(document: Document, max_chars: int) -> Iterable[Block]:
         from ragforge.corpus.markdown import markdown_blocks
 
         return markdown_blocks(document.text, max_chars)
-    if document.format in {"asciidoc", "man"}:
+    if document.format in {"asciidoc", "man", "source"}:
         from ragforge.corpus.markdown import scanned_blocks
 
         return scanned_blocks(Lines(document.text), 0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ragforge.corpus.formats import FORMATS, ExtractedText, Format
+from ragforge.corpus.formats import FORMATS, ExtractedText, Format, suffix_of
 from ragforge.corpus.seen_text import SeenText, composed
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
 from ragforge.errors import DataError
@@ -50,6 +50,7 @@ def read_documents(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     follow_links: bool = False,
+    source_code: bool = False,
     skipped: Skipped = lambda path, reason: None,
     unread: Callable[[str], None] = lambda doc_id: None,
     named_must: bool = False,
@@ -65,6 +66,7 @@ def read_documents(
         include: Patterns (see `path_matcher`) of what is read of a folder; empty takes everything.
         exclude: Patterns of what is not; stronger than include. A file given by name is not asked.
         follow_links: Read what links in a folder lead to outside of it, too.
+        source_code: Read source files, too.
         skipped: Told of documents without text, of links that are not followed, and of files that
             cannot be read as what their suffix says: not UTF-8, a table with a broken row. How many
             these are comes last.
@@ -77,7 +79,13 @@ def read_documents(
             that must be.
     """
     all_sources = find_sources(
-        paths, include, exclude, skipped, follow_links=follow_links, unread=unread
+        paths,
+        include,
+        exclude,
+        skipped,
+        follow_links=follow_links,
+        source_code=source_code,
+        unread=unread,
     )
     sources = with_readers(all_sources, skipped)
     for source in _without(all_sources, sources):
@@ -149,7 +157,7 @@ def _named(document: Document, source: FileSource) -> str:
 
 
 def _read(source: FileSource) -> Iterator[Document]:
-    match FORMATS[source.suffix]:
+    match FORMATS.get(source.suffix, "source"):
         case "row":
             yield from _rows(source)
         case "pdf":
@@ -215,6 +223,10 @@ def read_plain(text: str, form: Format, doc_id: str) -> SeenText:
         from ragforge.corpus.asciidoc_reading import read_asciidoc
 
         return read_asciidoc(text)
+    if form == "source":
+        from ragforge.corpus.source_code import read_source_code
+
+        return read_source_code(text, suffix_of(doc_id))
     if form == "man":
         from ragforge.corpus.man_reading import read_man_page
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from ragforge.errors import DataError
 
 Format = Literal[
-    "markdown", "rst", "asciidoc", "notebook", "man", "text", "html", "pdf", "docx", "row"
+    "markdown", "rst", "asciidoc", "notebook", "man", "source", "text", "html", "pdf", "docx", "row"
 ]
 FORMATS: Final[dict[str, Format | Literal["export"]]] = {
     ".md": "markdown",
@@ -36,6 +36,11 @@ FORMATS: Final[dict[str, Format | Literal["export"]]] = {
 }
 """The suffixes that are read, lower case. The rows of an export say themselves what form they have.
 """
+SOURCE_CODE: Final = frozenset(
+    ".py .pyi .js .jsx .mjs .ts .tsx .java .kt .scala .c .h .cc .cpp .hpp .cs .go .rs .swift .php"
+    .split()
+)  # fmt: skip
+"""The suffixes of source files, which are read where that is asked for."""
 _LIBRARIES: Final = {".pdf": ("pypdf", "pdf"), ".docx": ("mammoth", "docx")}
 Kind = Literal["heading", "text", "code", "table", "mark"]
 """`code` and `table` are kept whole; a `mark` says nothing alone: a rule, a label, a comment."""

@@ -10,7 +10,7 @@ from fnmatch import translate
 from pathlib import Path
 from typing import Final
 
-from ragforge.corpus.formats import FORMATS, missing_extra, suffix_of
+from ragforge.corpus.formats import FORMATS, SOURCE_CODE, missing_extra, suffix_of
 from ragforge.errors import DataError
 from ragforge.files.set.paths import is_within
 from ragforge.files.text import escaped, is_unicode
@@ -79,6 +79,7 @@ def find_sources(
     skipped: Skipped,
     *,
     follow_links: bool = False,
+    source_code: bool = False,
     unread: Callable[[str], None] = lambda doc_id: None,
 ) -> list[FileSource]:
     """Return the files of what is given, path by path in sorted order; see `read_documents`.
@@ -87,7 +88,8 @@ def find_sources(
         DataError: A path is missing, a folder holds no document that can be read, a file that is
             given has a name that is not UTF-8, or two files would have the same doc_id.
     """
-    search = _Search(folder_filter(include, exclude), skipped, unread, follow_links)
+    wanted = folder_filter(include, exclude, source_code=source_code)
+    search = _Search(wanted, skipped, unread, follow_links, source_code)
     sources = _each_once([_sources(path, search) for path in paths])
     _refuse_twins(sources)
     return sources
@@ -104,16 +106,20 @@ def with_readers(sources: Sequence[FileSource], skipped: Skipped) -> list[FileSo
     return [source for source in sources if not missing[source.suffix]]
 
 
-def folder_filter(include: Sequence[str], exclude: Sequence[str]) -> Callable[[str], bool]:
+def folder_filter(
+    include: Sequence[str], exclude: Sequence[str], *, source_code: bool = False
+) -> Callable[[str], bool]:
     """Return a test of paths relative to a folder, posix and NFC: is it read as a document?
 
     Hidden files are not. Exports in JSON Lines are only where `include` says so: data of any kind
-    has that form, the files of a dataset of ragforge too.
+    has that form, the files of a dataset of ragforge too. Source files are only with
+    `source_code`.
     """
     included, excluded = path_matcher(include), path_matcher(exclude)
 
     def takes(relative: str) -> bool:
-        form = FORMATS.get(suffix_of(relative))
+        suffix = suffix_of(relative)
+        form = FORMATS.get(suffix) or ("source" if source_code and suffix in SOURCE_CODE else None)
         if form is None or any(part.startswith(".") for part in relative.split("/")):
             return False
         named = included(relative) if include else form != "export"
@@ -130,6 +136,7 @@ class _Search:
     skipped: Skipped
     unread: Callable[[str], None]
     follow_links: bool
+    source_code: bool
 
 
 def _sources(path: Path, search: _Search) -> list[FileSource]:
@@ -137,7 +144,8 @@ def _sources(path: Path, search: _Search) -> list[FileSource]:
         return _folder_sources(path, search)
     if not path.exists():
         raise DataError(f"{path}: does not exist; expected a document or a folder of documents")
-    if suffix_of(path.name) not in FORMATS:
+    suffix = suffix_of(path.name)
+    if suffix not in FORMATS and not (search.source_code and suffix in SOURCE_CODE):
         found = path.suffix or "no suffix"
         raise DataError(f"{path}: expected one of {_suffixes()}, got {found}")
     if not is_unicode(path.name):

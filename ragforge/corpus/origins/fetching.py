@@ -99,7 +99,8 @@ def fetch_documents(
     """
     parsed = [_parsed(spec) for spec in specs]
     _refuse_twins(parsed)
-    wanted = folder_filter(settings.include, settings.exclude)
+    source_code = settings.source_code == "on"
+    wanted = folder_filter(settings.include, settings.exclude, source_code=source_code)
     with ExitStack() as stack:
         paths = FetchedPaths()
         for spec in parsed:
@@ -193,7 +194,7 @@ def _chosen(
     """Return an origin with those of its files that are documents and fit for a file system."""
     files: dict[str, str] = {}
     for path in sorted(origin.files):
-        if not _is_document(path):
+        if not (_is_document(path) or wanted(path)):
             continue
         if reason := _unfit(path):
             passed(path, reason)

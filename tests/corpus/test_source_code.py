@@ -1,0 +1,96 @@
+"""Source files as documents, where that is asked for."""
+
+import pytest
+
+from ragforge.corpus.chunking import chunk_document
+from ragforge.corpus.documents import read_documents
+from ragforge.corpus.formats import UnreadableError
+from ragforge.corpus.source_code import read_source_code
+from ragforge.errors import DataError
+
+PYTHON = '''"""Clients \u00e9."""
+import os
+
+class Client(Base):
+    """A client of a service.
+
+    Args:
+        url: Where it is.
+    """
+
+    def get(self, url: str) -> str:
+        """Send a request."""
+        return secret(url)
+
+    def bare(self):
+        return "x"
+'''
+SCRIPT = """/**
+ * Adds two numbers.
+ * @param a first
+ */
+export function add(a, b) {
+  return a + b;
+}
+/* not for readers */
+"""
+
+
+def test_docstrings_stand_under_the_names_that_they_describe():
+    """A reader of the reference sees them so; code is no prose."""
+    assert read_source_code(PYTHON, ".py").text == (
+        "Clients \u00e9.\n\n# Client(Base)\n\nA client of a service.\n\n"
+        "Args:\n    url: Where it is.\n\n## get(self, url: str) -> str\n\nSend a request."
+    )
+
+
+def test_doc_comments_stand_before_what_they_describe():
+    """Comments for the next programmer are left out."""
+    read = read_source_code(SCRIPT, ".js").text
+
+    assert read == "Adds two numbers.\n@param a first\n\nexport function add(a, b)"
+
+
+def test_chunks_lead_into_the_file(tmp_path):
+    """A person who checks a quote opens the file."""
+    (tmp_path / "a.py").write_text(PYTHON, encoding="utf-8")
+    [document] = read_documents([tmp_path], source_code=True)
+
+    chunks = chunk_document(document, min_chars=0)
+
+    assert [chunk.heading_path for chunk in chunks][-1] == (
+        "Client(Base)",
+        "get(self, url: str) -> str",
+    )
+    at = chunks[-1].text.index("Send")
+    assert PYTHON[chunks[-1].offset(at) : chunks[-1].end] == "Send a request."
+
+
+def test_source_files_are_read_by_a_flag_alone(tmp_path):
+    """A folder of documents often has code beside them."""
+    (tmp_path / "a.py").write_text(PYTHON, encoding="utf-8")
+    (tmp_path / "b.md").write_text("Text.")
+
+    assert [document.doc_id for document in read_documents([tmp_path])] == ["b.md"]
+    with pytest.raises(DataError, match=r"expected one of .*, got \.py"):
+        list(read_documents([tmp_path / "a.py"]))
+    assert len(list(read_documents([tmp_path], source_code=True))) == 2
+
+
+@pytest.mark.parametrize("text", ["def f(:\n", "\x00", "(" * 100_000])
+def test_what_is_no_python_is_passed_over(text):
+    """The other documents can be read without it."""
+    with pytest.raises(UnreadableError, match="is no Python"):
+        read_source_code(text, ".py")
+
+
+@pytest.mark.parametrize(
+    "text", ['""', '"""x"""', "def f(): 'd'", "class A:\n  'd'\n  class B: 'e'", "x = 1", ""]
+)
+def test_offsets_ascend_in_terse_code(text):
+    """There is little room between two texts."""
+    read = read_source_code(text, ".py")
+    offsets = [read.offset(place) for place in range(len(read.text))]
+
+    assert offsets == sorted(set(offsets))
+    assert all(0 <= offset < len(text) for offset in offsets)
