@@ -60,20 +60,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.job import Job
     from ragforge.pipeline.probing import probe_service
     from ragforge.report.probe import probe_json, render_probe
 
-    job = Job(settings_of(arguments), Progress(arguments.quiet))
+    dataset = None
+    if arguments.dataset:
+        from ragforge.files.set.opening import open_dataset
+
+        dataset = open_dataset(arguments.dataset)
     probe = run_async(
         probe_service(
             arguments.service,
             arguments.question,
-            job,
+            settings_of(arguments),
+            Progress(arguments.quiet),
             kind=arguments.kind,
             changes=arguments.changes,
-            dataset=open_dataset(arguments.dataset) if arguments.dataset else None,
+            dataset=dataset,
         )
     )
     if arguments.json:

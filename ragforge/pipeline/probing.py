@@ -1,25 +1,28 @@
 """Asking a service of the settings, or an address, one question to see what it makes of it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from ragforge.config import RetrieverService, ServiceSettings, SystemService
+from ragforge.config import RetrieverService, ServiceSettings, Settings, SystemService
 from ragforge.errors import UsageError
-from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.backend import embedder_of
-from ragforge.pipeline.job import Job, OutputFile
-from ragforge.pipeline.retrieving import HitCorpus
+from ragforge.observe import Observer
 from ragforge.records import Hit
-from ragforge.retrieval.retrieved_texts import RetrievedTexts
+from ragforge.retrieval import Embedder
 from ragforge.retrieval.services.probes import PlaceOf, Probe, probe_retriever, probe_system
 from ragforge.retrieval.services.retriever import ServiceRetriever
 from ragforge.retrieval.services.system import ServiceSystem
+
+if TYPE_CHECKING:
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.pipeline.retrieving import HitCorpus
+    from ragforge.retrieval.retrieved_texts import RetrievedTexts
 
 S = TypeVar("S", bound=ServiceSettings)
 
@@ -31,18 +34,20 @@ _UNNAMED: Final = "NAME"
 async def probe_service(
     name: str,
     question: str,
-    job: Job,
+    settings: Settings,
+    observer: Observer,
     *,
     kind: Literal["", "retriever", "system"] = "",
     changes: Iterable[str] = (),
-    dataset: Dataset | None = None,
+    dataset: "Dataset | None" = None,
 ) -> Probe:
     """Ask a service one question; a failure is shown in the probe, and not raised.
 
     Args:
         name: Of a service in the settings, or an address.
         question: Is asked.
-        job: Settings; k is the number of results.
+        settings: Services, the number of results, and the embedding model.
+        observer: Told of the embedding of the question, where one is made.
         kind: What it is; "" for what the settings say, and a retriever for an address.
         changes: `FIELD=VALUE` of its settings, for this question.
         dataset: In which the results of a retriever are looked up.
@@ -52,47 +57,64 @@ async def probe_service(
         ConfigError: Its settings cannot be used.
     """
     changed = _changes(changes)
-    probe = await _probe(name, question, job, kind, changed, dataset)
+    as_system = kind == "system" or (not kind and _is_system(name, settings))
+    timeout_s = settings.model.timeout_s
+    if as_system:
+        service = _service(name, settings.systems, SystemService, changed)
+        system = ServiceSystem(_called(name), service, timeout_s=timeout_s)
+        probe = await probe_system(system, question)
+    else:
+        described = _service(name, settings.retrievers, RetrieverService, changed)
+        async with _embedder(settings, observer) as embedder:
+            probe = await _probe_retriever(
+                _called(name), described, question, settings, embedder, dataset
+            )
     if not _is_address(name):
         return probe
     proposed = {item.setting: item.path for item in probe.proposals}
     return replace(probe, settings={**_with_changes({"url": name}, changed), **proposed})
 
 
-async def _probe(
-    name: str,
-    question: str,
-    job: Job,
-    kind: Literal["", "retriever", "system"],
-    changed: Mapping[str, JsonValue],
-    dataset: Dataset | None,
-) -> Probe:
-    settings = job.settings
-    as_system = kind == "system" or (not kind and _is_system(name, job))
-    timeout_s = settings.model.timeout_s
-    if as_system:
-        system = _service(name, settings.systems, SystemService, changed)
-        return await probe_system(
-            ServiceSystem(_called(name), system, timeout_s=timeout_s), question
-        )
-    service = _service(name, settings.retrievers, RetrieverService, changed)
+@asynccontextmanager
+async def _embedder(settings: Settings, observer: Observer) -> AsyncIterator[Embedder | None]:
+    """Lend the embedding model of the settings; None where they name none."""
+    if not settings.model.embedding_model:
+        yield None
+        return
+    from ragforge.pipeline.backend import embedder_of  # Few services want a vector.
+    from ragforge.pipeline.job import Job, OutputFile
+
     with TemporaryDirectory(prefix="ragforge-") as folder:
-        async with embedder_of(job, OutputFile.beside(Path(folder, "probe"))) as embedder:
-            corpus = HitCorpus.empty() if dataset is None else HitCorpus.of(dataset)
-            texts = RetrievedTexts(corpus.documents)
-            retriever = ServiceRetriever(
-                _called(name),
-                service,
-                corpus.chunks,
-                embedder=embedder,
-                timeout_s=timeout_s,
-                texts=texts,
-            )
-            place_of = _places(corpus, texts) if corpus.chunks else None
-            return await probe_retriever(retriever, question, settings.retrieve.k, place_of)
+        place = OutputFile.beside(Path(folder, "probe"))
+        async with embedder_of(Job(settings, observer), place) as embedder:
+            yield embedder
 
 
-def _places(corpus: HitCorpus, texts: RetrievedTexts) -> PlaceOf:
+async def _probe_retriever(
+    name: str,
+    service: RetrieverService,
+    question: str,
+    settings: Settings,
+    embedder: Embedder | None,
+    dataset: "Dataset | None",
+) -> Probe:
+    timeout_s, k = settings.model.timeout_s, settings.retrieve.k
+    if dataset is None:
+        retriever = ServiceRetriever(name, service, embedder=embedder, timeout_s=timeout_s)
+        return await probe_retriever(retriever, question, k)
+    from ragforge.pipeline.retrieving import HitCorpus  # It finds texts, which takes numpy.
+    from ragforge.retrieval.retrieved_texts import RetrievedTexts
+
+    corpus = HitCorpus.of(dataset)
+    texts = RetrievedTexts(corpus.documents)
+    retriever = ServiceRetriever(
+        name, service, corpus.chunks, embedder=embedder, timeout_s=timeout_s, texts=texts
+    )
+    place_of = _places(corpus, texts) if corpus.chunks else None
+    return await probe_retriever(retriever, question, k, place_of)
+
+
+def _places(corpus: "HitCorpus", texts: "RetrievedTexts") -> PlaceOf:
     """Return what tells what a hit is in a set."""
 
     def place_of(hit: Hit) -> str:
@@ -117,8 +139,8 @@ def _called(name: str) -> str:
     return _UNNAMED if _is_address(name) else name
 
 
-def _is_system(name: str, job: Job) -> bool:
-    retrievers, systems = job.settings.retrievers, job.settings.systems
+def _is_system(name: str, settings: Settings) -> bool:
+    retrievers, systems = settings.retrievers, settings.systems
     if name in retrievers and name in systems:
         raise UsageError(
             f"{name!r} is a retriever and a system; --as retriever or --as system tells which"

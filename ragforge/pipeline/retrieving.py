@@ -320,11 +320,6 @@ class HitCorpus:
     documents: CorpusDocuments
 
     @classmethod
-    def empty(cls) -> "HitCorpus":
-        """Return one in which no hit is found."""
-        return cls([], frozenset(), CorpusDocuments([], file_texts, TextLocator))
-
-    @classmethod
     def of(cls, dataset: Dataset) -> "HitCorpus":
         """Return the corpus of a set, whose chunks are read once."""
         chunks = list(dataset.chunks())

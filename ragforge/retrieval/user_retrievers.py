@@ -9,7 +9,7 @@ from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from itertools import pairwise
 from numbers import Integral
-from typing import SupportsFloat
+from typing import TYPE_CHECKING, SupportsFloat
 
 from ragforge.errors import CallError, DataError
 from ragforge.http_service import Service
@@ -32,7 +32,9 @@ from ragforge.retrieval.object_fields import (
     type_name,
     values_of,
 )
-from ragforge.retrieval.retrieved_texts import CorpusDocuments, Origin, RetrievedTexts
+
+if TYPE_CHECKING:
+    from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
 
 _METHODS = (
     *("aretrieve", "retrieve"),
@@ -87,7 +89,7 @@ class ResultReader:
         where: str,
         chunks: Iterable[Chunk] = (),
         note: Note = ignore_note,
-        texts: RetrievedTexts | None = None,
+        texts: "RetrievedTexts | None" = None,
     ) -> None:
         self._where = where
         self._note = note
@@ -229,7 +231,7 @@ class ResultReader:
         return [chunk.chunk_id for chunk in _nearest(same, near)]
 
     def _id_of_text(
-        self, item: object, texts: Sequence[str], taken: RetrievedTexts, n_chunks: int
+        self, item: object, texts: Sequence[str], taken: "RetrievedTexts", n_chunks: int
     ) -> str:
         """Return the id of a text that is no chunk, or of a stretch of a document; "" for none."""
         text = next((text for text in texts if text.strip()), "")
@@ -238,6 +240,8 @@ class ResultReader:
         doc_ids = taken.documents.named(document_names_of(item))
         start = offset_of(item, STARTS)
         if text:
+            from ragforge.retrieval.retrieved_texts import Origin  # Loaded by who made `taken`.
+
             return taken.add(text, Origin(doc_ids, start), n_chunks)
         if texts or not _has_offsets(item):
             return ""
@@ -251,7 +255,7 @@ class ResultReader:
         return self._id_of_stretch(span, sliced, taken)
 
     def _id_of_document(
-        self, texts: Sequence[str], ids: Sequence[str], taken: RetrievedTexts
+        self, texts: Sequence[str], ids: Sequence[str], taken: "RetrievedTexts"
     ) -> str:
         """Return the id of the text of a document that was retrieved by its id; "" for none."""
         if any(text not in ids for text in texts):
@@ -267,7 +271,7 @@ class ResultReader:
         span = Span(doc_id=doc_id, start=len(text) - len(text.lstrip()), end=len(text.rstrip()))
         return self._id_of_stretch(span, fold_blanks(text), taken)
 
-    def _id_of_stretch(self, span: Span, folded: str, taken: RetrievedTexts) -> str:
+    def _id_of_stretch(self, span: Span, folded: str, taken: "RetrievedTexts") -> str:
         """Return the id of a stretch of a document: of the chunk that it is, if it is one."""
         same = [chunk for chunk in self._by_text.get(folded, ()) if chunk.doc_id == span.doc_id]
         return _nearest(same, span.start)[0].chunk_id if same else taken.add_slice(span)
@@ -342,7 +346,7 @@ def _given(item: object, names: Iterable[str]) -> object:
 
 
 def _span(
-    doc_ids: Sequence[str], start: object, end: object, documents: CorpusDocuments
+    doc_ids: Sequence[str], start: object, end: object, documents: "CorpusDocuments"
 ) -> Span | None:
     """Return the stretch that offsets are of one document; None where they are of none."""
     if len(doc_ids) != 1 or not isinstance(start, Integral) or not isinstance(end, Integral):
@@ -375,7 +379,7 @@ def adapt(
     *,
     note: Note = ignore_note,
     timeout_s: float = 120.0,
-    texts: RetrievedTexts | None = None,
+    texts: "RetrievedTexts | None" = None,
 ) -> Retriever:
     """Return a retriever that asks a user's object.
 
@@ -488,7 +492,7 @@ class HttpRetriever:
         *,
         timeout_s: float = 30.0,
         note: Note = ignore_note,
-        texts: RetrievedTexts | None = None,
+        texts: "RetrievedTexts | None" = None,
     ) -> None:
         self._service = Service(url, what="retriever", function="f(query, k)", timeout_s=timeout_s)
         self._reader = ResultReader(self._service.shown, chunks, note, texts)

@@ -1,6 +1,6 @@
 """Probing a service with one question: what was sent, what came, and what was understood of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
@@ -92,7 +92,8 @@ async def probe_retriever(
     reason = ""
     places: list[str] = []
     try:
-        for result in results:
+        # What has an id or a text is a hit, in some set or in none.
+        for result in results if place_of else _bare(results):
             hit = next(iter(retriever.read([result], question, 1)), None)
             places += [place_of(hit) if hit else "nowhere"] if place_of else []
     except DataError as error:
@@ -109,6 +110,11 @@ async def probe_retriever(
         proposals=tuple(proposals),
         places=tuple(places),
     )
+
+
+def _bare(results: Iterable[Result]) -> Iterator[Result]:
+    """Yield the results whose fields are not known, such as pairs of an id and a score."""
+    return (result for result in results if not (result.id or result.text))
 
 
 async def probe_system(system: ServiceSystem, question: str) -> Probe:
