@@ -3,6 +3,7 @@
 stdout carries data, stderr carries talk. What the exit codes mean is in `errors`.
 """
 
+import gc
 import io
 import os
 import sys
@@ -97,6 +98,10 @@ _KEPT = dict.fromkeys(
 """Commands that keep what an interrupt leaves half done."""
 
 
+_COLLECT_AFTER = 10_000
+"""Objects that are made before the collector looks at the youngest; Python has 700."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
@@ -107,6 +112,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Threads of OpenBLAS spin for 30 ms when numpy is imported, whether anything is to be computed
     # or not; so they sleep after 2^4 cycles.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    # A twentieth of the start goes into looking for garbage among what was just imported.
+    gc.set_threshold(_COLLECT_AFTER)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

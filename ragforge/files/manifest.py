@@ -129,7 +129,7 @@ class Manifest(BaseModel):
     models: tuple[str, ...] = ()
     prompts: dict[str, str] = {}
     """Prompt name to the sha256 of its file."""
-    spent: Spent = Spent()
+    spent: Spent = Spent.model_construct()
     audit: ReviewAudit | None = None
     """None where nobody decided about queries drawn at random."""
     labels: Annotated[

@@ -3,17 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.config import EvaluateSettings
-from ragforge.evaluating.cuttings import differ, differ_in_words
-from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of, judge_name
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.evaluating.runs import Latency, MeasuredRun, latency_of
 from ragforge.evaluation import evaluate_file
 from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
 from ragforge.files.formats.row_relevance import lists_in_words
-from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import (
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
@@ -22,7 +20,10 @@ from ragforge.files.set.stale_runs import (
 from ragforge.files.source_files import plain_name
 from ragforge.measures import DEFAULT_MEASURES, Scores
 from ragforge.measures.measure_names import by_judgments, canonical, require_judgments_only
-from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
+
+if TYPE_CHECKING:
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.pipeline.evaluated import EvaluatedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class EvaluatedRuns:
     judged_by: tuple[str, ...]
     measures: tuple[str, ...]
     n_unanswerable: int
-    records: tuple[EvaluatedRun, ...] = ()
+    records: "tuple[EvaluatedRun, ...]" = ()
     warnings: tuple[str, ...] = ()
     """Which runs of the dataset are left out because they are stale or empty, and the like."""
     reading: str = ""
@@ -64,7 +65,7 @@ class EvaluatedRuns:
 
 
 def evaluate_dataset(
-    dataset: Dataset,
+    dataset: "Dataset",
     run_names: Sequence[str],
     settings: EvaluateSettings,
     *,
@@ -81,6 +82,9 @@ def evaluate_dataset(
     Raises:
         DataError: There is no (such) run, it was made on other chunks, or nothing is judged.
     """
+    from ragforge.evaluating.evaluation_data import reading_in_force
+    from ragforge.pipeline.evaluated import evaluate_usable  # What files do not need.
+
     usable = usable_runs(dataset, run_names)
     evaluated = evaluate_usable(usable, settings, only_retrieved=only_retrieved)
     latencies = {run.measured.name: run.measured.summary.latency for run in evaluated}
@@ -156,6 +160,8 @@ def evaluate_files(
 
 def _of_texts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
     """Yield what runs with texts that are no chunks of the set are measured on."""
+    from ragforge.evaluating.cuttings import differ, differ_in_words
+
     listed = list(runs)
     cut = {run.name: run.task.cutting for run in listed if run.task and run.task.cutting}
     yield from (cutting.describe(name) for name, cutting in cut.items())
@@ -164,7 +170,7 @@ def _of_texts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
         yield differ_in_words(measures)
 
 
-def _reading(dataset: Dataset, run: EvaluatedRun, settings: EvaluateSettings) -> str:
+def _reading(dataset: "Dataset", run: "EvaluatedRun", settings: EvaluateSettings) -> str:
     """Return a sentence on what is relevant where that is not one threshold for all grades."""
     if run.relevant:
         return lists_in_words(run.relevant, run.scores.per_query, run.scores.rel_threshold)
@@ -178,6 +184,9 @@ def reading_of_file(path: Path, judged: JudgedQrels) -> LabelReading | None:
     """Return a file's reading of chunks without a label; None where it does not say."""
     folder = path if path.is_dir() else path.parent
     if (folder / "manifest.json").is_file() and (folder / "judgments.jsonl").is_file():
+        from ragforge.evaluating.evaluation_data import reading_in_force
+        from ragforge.files.set.dataset import Dataset
+
         dataset = Dataset(folder)
         return reading_in_force(dataset, dataset.each_judgment())
     return judged.labels
