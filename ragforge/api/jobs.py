@@ -201,6 +201,10 @@ async def audit_judge(
     *,
     attacks: str | Sequence[str] = (),
     runs: Runs = (),
+    translations: str | PathLike[str] | None = None,
+    written_by: str | PathLike[str] | None = None,
+    model_family: str = "",
+    search_calls: int = 0,
     dry_run: bool = False,
     **settings: Unpack[JudgeKeywords],
 ) -> Audited:
@@ -209,8 +213,12 @@ async def audit_judge(
     Args:
         handle: The set.
         n: Pairs to draw.
-        attacks: Names of attacks; all where empty.
+        attacks: Names of attacks; all that have what they need where empty.
         runs: Whose top ranks may be drawn beside the judged pairs; all where empty.
+        translations: File of translated chunks, for the attack `translation`.
+        written_by: File of passages of several writers, for `self-preference`.
+        model_family: The judge's own among the writers; told by the model's name where "".
+        search_calls: For `optimised`: calls for each pair; 0 for no search.
         dry_run: Count calls, tokens and money, and ask nothing.
         settings: As for `judge`.
 
@@ -219,7 +227,13 @@ async def audit_judge(
         DataError: There is nothing to draw from.
         EndpointError, BudgetError: As for `judge`.
     """
-    plan = audit_plan(n, attacks, runs)
+    supplied = AuditPlan(
+        translations=path_of(translations),
+        written=path_of(written_by),
+        model_family=model_family,
+        search_calls=search_calls,
+    )
+    plan = audit_plan(n, attacks, runs, supplied)
     with begin(JUDGE, settings, handle.keywords, mode=Mode(dry_run=dry_run)) as call:
         found = await audit_dataset(part_of(handle), plan, call.job)
         return Audited(found, tuple(call.notes))
@@ -436,15 +450,32 @@ def spec_of(given: AnyRetriever | AnySystem) -> str:
     return HandedOver(joined or f"{module}.{name}", given)
 
 
-def audit_plan(n: int, attacks: str | Sequence[str], runs: Runs = ()) -> AuditPlan:
+_ALL: Final = AuditPlan()
+
+
+def path_of(given: str | PathLike[str] | None) -> Path | None:
+    """Return a path; None where none was given."""
+    return None if given is None else Path(given)
+
+
+def audit_plan(
+    n: int, attacks: str | Sequence[str], runs: Runs = (), supplied: AuditPlan = _ALL
+) -> AuditPlan:
     """Return what an audit is to try.
+
+    Args:
+        n: Pairs to draw.
+        attacks: Names.
+        runs: Whose top ranks may be drawn.
+        supplied: Has the rest.
 
     Raises:
         UsageError: n is below 1.
     """
     if n < 1:
         raise UsageError(f"n {n}: expected a number from 1")
-    return AuditPlan(n, tuple(names_of(attacks)), tuple(names_of(runs)))
+    names = tuple(names_of(attacks))
+    return replace(supplied, n=n, attacks=names, runs=tuple(names_of(runs)))
 
 
 @contextmanager

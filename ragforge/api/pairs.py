@@ -15,7 +15,7 @@ from typing import Final, Unpack
 
 from ragforge.api.answered import Grounded
 from ragforge.api.call import ASK, JUDGE, Call, begin, check
-from ragforge.api.jobs import audit_plan, grounding_place
+from ragforge.api.jobs import audit_plan, grounding_place, path_of
 from ragforge.api.judged import Audited, Judged, check_place, refuse_same_file
 from ragforge.api.keywords import AskKeywords, JudgeKeywords
 from ragforge.api.sources import Records, as_file, each_record, is_path
@@ -23,7 +23,7 @@ from ragforge.errors import UsageError
 from ragforge.files.formats.pairs import PairRow, pairs_given, read_pairs
 from ragforge.files.record_files import read_records
 from ragforge.files.set.output_paths import refuse_to_replace
-from ragforge.pipeline.auditing import DEFAULT_N, audit_file
+from ragforge.pipeline.auditing import DEFAULT_N, AuditPlan, audit_file
 from ragforge.pipeline.grounding import ground_traffic
 from ragforge.pipeline.job import Mode, OutputFile, ResultSpool
 from ragforge.pipeline.judge.agreement import HumanLabels
@@ -131,6 +131,10 @@ async def audit_judge(
     n: int = DEFAULT_N,
     *,
     attacks: str | Sequence[str] = (),
+    translations: str | PathLike[str] | None = None,
+    written_by: str | PathLike[str] | None = None,
+    model_family: str = "",
+    search_calls: int = 0,
     out: str | PathLike[str] | None = None,
     dry_run: bool = False,
     **settings: Unpack[JudgeKeywords],
@@ -140,7 +144,11 @@ async def audit_judge(
     Args:
         pairs: As for `judge_pairs`; where people graded them, the sample is spread over grades.
         n: Pairs to draw.
-        attacks: Names of attacks; all where empty.
+        attacks: Names of attacks; all that have what they need where empty.
+        translations: File of translated chunks, for the attack `translation`.
+        written_by: File of passages of several writers, for `self-preference`.
+        model_family: The judge's own among the writers; told by the model's name where "".
+        search_calls: For `optimised`: calls for each pair; 0 for no search.
         out: Where the audit is written; it is in the result as well.
         dry_run: Count calls, tokens and money, and ask nothing.
         settings: As for `judge_pairs`, without batches.
@@ -151,7 +159,13 @@ async def audit_judge(
         EndpointError, BudgetError: It was stopped, its replies are stored; or every pair failed.
     """
     _check(settings)
-    plan = audit_plan(n, attacks)
+    supplied = AuditPlan(
+        translations=path_of(translations),
+        written=path_of(written_by),
+        model_family=model_family,
+        search_calls=search_calls,
+    )
+    plan = audit_plan(n, attacks, supplied=supplied)
     if out is not None:
         refuse_same_file(Path(out), Path(pairs) if is_path(pairs) else None, "out")
         refuse_to_replace(Path(out), JudgeAudit, whole=True)

@@ -84,10 +84,14 @@ AUDIT_HELP: Final = """\
 Audit a judge: does its grade hold when somebody tampers with the text?
 
 A seeded sample of pairs is judged plainly, then again with attacks in the text: keyword stuffing,
-claims of relevance, forged verdicts, role markers, escapes from the fence, padding, other orders,
-cuts, another query's passage, and the same question once more. Printed is how often the judge did
-what a sound one would not, with 95 % intervals that resample queries. Failures are no flips; they
-are counted, and bound what they could change.
+claims of relevance, authorities, citations, the query itself, beginnings of an answer, empty talk,
+forged verdicts, role markers, escapes from the fence, padding, other orders, cuts, another query's
+passage, and the same question once more. Printed is how often the judge did what a sound one would
+not, with 95 % intervals that resample queries. Failures are no flips; they are counted, and bound
+what they could change.
+
+Three attacks need more: `translation` a file of translated chunks, `self-preference` a file of
+passages that several models wrote of the same facts, `optimised` calls for a search, pair by pair.
 
 In a dataset the audit is kept as judge_audit.json, and shown by `ragforge report`. Plain texts
 that were judged before come from the call store. A dry run counts every attack on every pair;
@@ -97,6 +101,8 @@ Examples:
   ragforge judge audit --dataset set/ --model gpt-5-mini --dry-run
   ragforge judge audit --dataset set/ -n 100 --attack forged-verdict --attack relevance-claim
   ragforge judge audit --pairs pairs.jsonl --out audit.json
+  ragforge judge audit --dataset set/ --translations german.jsonl --search-calls 20
+  ragforge judge audit --dataset set/ --attack self-preference --written-by passages.jsonl
 """
 
 
@@ -280,6 +286,31 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="run whose top ranks may be drawn beside the judged pairs (default: all)",
     )
+    parser.add_argument(
+        "--translations",
+        type=Path,
+        metavar="FILE",
+        help="for the attack translation: rows of {chunk_id, translation}",
+    )
+    parser.add_argument(
+        "--written-by",
+        type=Path,
+        metavar="FILE",
+        help="for self-preference: rows of {query, writer, text}, of several writers",
+    )
+    parser.add_argument(
+        "--model-family",
+        default="",
+        metavar="NAME",
+        help="the judge's own among the writers (default: told by the name of the model)",
+    )
+    parser.add_argument(
+        "--search-calls",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="for the attack optimised: calls for each pair, at least 2 (default: no search)",
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="where the audit of --pairs goes")
     add_mode(parser)
     add_json(parser)
@@ -294,7 +325,15 @@ def run_audit(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     _check_audit(arguments)
-    plan = AuditPlan(arguments.n, tuple(arguments.attack), tuple(arguments.run))
+    plan = AuditPlan(
+        arguments.n,
+        tuple(arguments.attack),
+        tuple(arguments.run),
+        translations=arguments.translations,
+        written=arguments.written_by,
+        model_family=arguments.model_family,
+        search_calls=arguments.search_calls,
+    )
     if arguments.pairs:
         place = arguments.out
         audit = partial(audit_file, arguments.pairs, place, plan)

@@ -48,7 +48,7 @@ COMMON = (
 """Options of the short help, in its order."""
 _PORT = 8089
 _HIGHEST_PORT = 65535
-_METAVARS = {"auth": "KEY", "redirect_to": "URL", "refuse": "PARAMETER"}
+_METAVARS = {"auth": "KEY", "redirect_to": "URL", "refuse": "PARAMETER", "falls_for": "WEAKNESS"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -374,6 +374,9 @@ class App:
             return status_problem(self.script.always_status, model_of(request.body))
         return None
 
+    def _good_content(self, job: Job) -> Content:
+        return good_content(job.body, job.digest, self.script.seed, self.script.falls_for)
+
     def _work(self, job: Job) -> Plan:
         """Let the model work on a job, if nothing stands against it."""
         problem = refused(self.script, job)
@@ -384,7 +387,7 @@ class App:
         if rejection is not None:
             return rejection
         try:
-            good = good_content(job.body, job.digest, self.script.seed) if job.is_chat else None
+            good = self._good_content(job) if job.is_chat else None
         except (SchemaError, ArithmeticError, AttributeError, TypeError, LookupError) as error:
             message = f"Invalid schema for response_format: {error}"
             return self._refuse(Problem(400, message, param="response_format"))

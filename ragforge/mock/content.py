@@ -6,12 +6,13 @@ A good reply depends on the request and the seed alone.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
+from ragforge.mock.weaknesses import Weakness
 
 _Json = Any
 """JSON is any shape."""
@@ -62,13 +63,16 @@ class Content:
     schema: Mapping[str, Any] | None = None
 
 
-def good_content(body: Body, digest: bytes, seed: int) -> Content:
+def good_content(
+    body: Body, digest: bytes, seed: int, weaknesses: Collection[Weakness] = ()
+) -> Content:
     """Return the content of a good reply to a chat request.
 
     Args:
         body: The request.
         digest: Its `body_sha256`.
         seed: Of the script.
+        weaknesses: What it falls for as a judge.
 
     Raises:
         SchemaError: The schema asked for holds no value.
@@ -85,7 +89,7 @@ def good_content(body: Body, digest: bytes, seed: int) -> Content:
         if not isinstance(schema.get(name, {}), Mapping):
             raise SchemaError(f"{name}: expected an object")
     properties = schema.get("properties", {})
-    value: Any = stage_reply(properties, texts, draws)
+    value: Any = stage_reply(properties, texts, draws, weaknesses)
     if value is None:
         value = example(schema, draws)
     elif len(value) != len(properties):

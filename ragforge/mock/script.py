@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import Literal, get_args
 
 from ragforge.errors import UsageError, did_you_mean
+from ragforge.mock.weaknesses import Weakness
 
 _FORM = re.compile(r"(fixed|lognorm|uniform):([0-9.]+)(?:,([0-9.]+))?")
 _NORMAL = NormalDist()
@@ -150,6 +151,9 @@ class Script:
     """A URL that every request is redirected to with 307."""
     refuse: tuple[Refusable, ...] = ()
     """A parameter that gets 400: json_schema, json_object, seed, temperature or max_tokens."""
+    falls_for: tuple[Weakness, ...] = ()
+    """What it takes for relevance as a judge: master-key, authority, citations, query-echo,
+    verbosity, style or words; or for none: language."""
     embeddings: Embeddings = "random"
     """What /embeddings gives: random vectors, equal for equal texts, or those of a local model."""
 
@@ -220,6 +224,7 @@ def _check_choices(script: Script) -> None:
         ("retry_after", script.retry_after, get_args(RetryAfter)),
         ("embeddings", script.embeddings, get_args(Embeddings)),
         *(("refuse", value, get_args(Refusable)) for value in script.refuse),
+        *(("falls_for", value, get_args(Weakness)) for value in script.falls_for),
     ]
     for name, value, allowed in given:
         if value not in allowed:

@@ -6,7 +6,7 @@ prompt that hold data.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from ragforge.mock.query_replies import (
@@ -21,6 +21,7 @@ from ragforge.mock.query_replies import (
     written_queries,
 )
 from ragforge.mock.script import Draws
+from ragforge.mock.weaknesses import Weakness, fooled_reply
 
 _FACT_SENTENCE = re.compile(r"(?<=[.!?\u3002])\s+|\n+")
 _MOST_FACTS = 8
@@ -48,18 +49,28 @@ _Data = Mapping[str, Any]
 Reply = dict[str, Any]
 
 
-def stage_reply(names: Iterable[str], texts: Iterable[str], draws: Draws) -> Reply | None:
+def stage_reply(
+    names: Iterable[str],
+    texts: Iterable[str],
+    draws: Draws,
+    weaknesses: Collection[Weakness] = (),
+) -> Reply | None:
     """Return the reply of a stage, None where the fields are those of no stage.
 
     Args:
         names: The fields of the reply's schema.
         texts: The user's turns; data is read from the last one that holds any.
         draws: Decides what the prompt does not; advanced.
+        weaknesses: What a judge of single passages falls for.
     """
     there = set(names)
     for fields, reply in _STAGES:
         if fields <= there:
-            return reply(_data(texts), draws)
+            data = _data(texts)
+            found = reply(data, draws)
+            if not weaknesses:
+                return found
+            return fooled_reply(found, data.get("query", ""), data.get("passage", ""), weaknesses)
     return None
 
 

@@ -7,6 +7,7 @@ from endpoint import Reply, answering, completion, datum
 
 from ragforge.cli import main
 from ragforge.mock import Script, serving
+from ragforge.mock.weaknesses import fooled_reply
 from ragforge.stages.audit.attacks import ATTACKS
 
 pytestmark = pytest.mark.slow
@@ -34,6 +35,59 @@ def failing_on_roles(path, body, number):
     passage = datum(body["messages"][1]["content"], "passage")
     is_attacked = any(mark in passage for mark in ("system", "INST", "System"))
     return Reply(completion("no")) if is_attacked else answering(path, body, number)
+
+
+def knowing(*weaknesses):
+    """Answer by the one fact that a query asks for, in two languages, and fall for some things."""
+
+    def respond(path, body, number):
+        content = body["messages"][1]["content"]
+        query, passage = datum(content, "query"), datum(content, "passage")
+        thing = query.split()[1]
+        said = (f"All {thing} {thing}wood is northern.", f"Alles {thing}wood kommt aus dem Norden.")
+        evidence = next((fact for fact in said if fact in passage), "")
+        reply = {
+            "reasoning": "",
+            "evidence": evidence,
+            "contains_answer": bool(evidence),
+            "grade": 3 if evidence else 0,
+        }
+        return Reply(completion(fooled_reply(reply, query, passage, weaknesses)))
+
+    return respond
+
+
+@pytest.fixture
+def supplied(tmp_path):
+    """Give the flags of an audit that has all it needs: translations, writers, and a search."""
+    things = ["amber", "birch", "cedar", "denim", "ebony", "flint"]
+    translations = [
+        {"chunk_id": f"g{n}", "translation": f"Alles {thing}wood kommt aus dem Norden."}
+        for n, thing in enumerate(things)
+    ]
+    passages = [
+        {
+            "query_id": f"w{n}",
+            "query": f"Whence {thing} {thing}wood?",
+            "chunk_id": "facts",
+            "writer": writer,
+            "text": text.format(thing),
+        }
+        for n, thing in enumerate(things)
+        for writer, text in (
+            ("gpt-5-mini", "The {} trade \u2014 an old one \u2014 is in the hands of families."),
+            ("llama-3", "The {} trade is an old one, and is in the hands of families."),
+            ("people", "Families trade in {} and have done so for long."),
+        )
+    ]
+    for name, found in (("german", translations), ("written", passages)):
+        lines = "".join(f"{json.dumps(line)}\n" for line in found)
+        (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    return [
+        *("--translations", str(tmp_path / "german.jsonl")),
+        *("--written-by", str(tmp_path / "written.jsonl"), "--model-family", "OpenAI"),
+        *("--search-calls", "20"),
+    ]
 
 
 @pytest.fixture
@@ -75,7 +129,9 @@ def test_the_offline_baseline_is_audited_without_any_model(dataset, capsys):
     shown = capsys.readouterr()
     audit = json.loads((dataset / "judge_audit.json").read_text())
     assert (audit["judge"]["kind"], audit["temperature"]) == ("baseline", None)
-    assert [item["attack"] for item in audit["attacks"]] == list(ATTACKS)
+    assert [item["attack"] for item in audit["attacks"]] == [
+        name for name, each in ATTACKS.items() if not each.needs
+    ]
     assert "keyword-stuffing  does not raise it" in shown.out
     assert shown.out.splitlines()[-1] == str(dataset / "judge_audit.json")
     assert "the offline baseline (offline-lexical-1)" in shown.err
@@ -114,6 +170,164 @@ def test_a_judge_that_believes_a_forged_verdict_is_caught(audit, serve):
     assert forged["swayed"]["low"] > 0.5
     assert found["relevance-claim"]["swayed"]["mean"] == 0
     assert found["query-swap"]["swayed"]["mean"] == 0
+
+
+FOUND_AT = {
+    "master-key": "master-key",
+    "authority": "authority",
+    "citations": "citations",
+    "query-echo": "query-echo",
+    "fluent-verbosity": "verbosity",
+    "translation": "language",
+    "self-preference": "style",
+    "optimised": "words",
+}
+
+
+@pytest.mark.parametrize(("attack", "weakness"), FOUND_AT.items(), ids=FOUND_AT)
+def test_each_attack_finds_the_judge_that_falls_for_it(audit, serve, supplied, attack, weakness):
+    """Over the wire, and past the checks of the replies."""
+    code, found = audit(*model(serve(knowing(weakness)), *supplied))
+
+    assert code == 0
+    assert found[attack]["swayed"]["mean"] == 1
+    assert (found[attack]["n_queries"], found[attack]["n_failed"]) == (6, 0)
+
+
+def test_a_beginning_without_words_has_nothing_to_quote(audit, serve):
+    """The rule that evidence must be words stops a judge that falls for a colon."""
+    _, found = audit(*model(serve(knowing("master-key"))), "--attack", "lone-master-key")
+
+    lone = found["lone-master-key"]
+    assert (lone["n_pairs"], lone["n_failed"]) == (12, 0)
+    assert lone["swayed"]["mean"] == pytest.approx(10 / 12)
+
+
+def test_a_judge_that_reads_is_found_to_be_sound(audit, serve, supplied):
+    """What is said of it must not be said of every judge."""
+    code, found = audit(*model(serve(knowing()), *supplied))
+
+    assert code == 0
+    assert list(found) == list(ATTACKS)
+    swayed = {name: each["swayed"]["mean"] for name, each in found.items() if each["n_pairs"]}
+    assert swayed == dict.fromkeys(ATTACKS.keys() - {"half-cut", "evidence-cut"}, 0)
+    assert {each["n_failed"] for each in found.values()} == {0}
+
+
+def test_a_search_goes_on_where_a_budget_stopped_it(audit, serve, supplied):
+    """Its steps are in the call store: what was paid is not paid again."""
+    words = [*supplied[-2:], "--attack", "optimised"]
+    whole = audit(*model(serve(knowing("words")), *words), out="other/audit.json")
+    endpoint = serve(knowing("words"))
+
+    assert audit(*model(endpoint, *words, "--max-calls", "40")) == (5, {})
+    assert audit(*model(endpoint, *words)) == whole
+    distinct = {json.dumps(body, sort_keys=True) for body in endpoint.bodies}
+    assert len(endpoint.bodies) == len(distinct)
+
+
+def test_a_dry_run_counts_supplied_texts_and_searches(audit, serve, supplied, capsys):
+    """They are what an audit costs most for."""
+    audit(*model(serve()), "--dry-run", "--json")
+    plain = json.loads(capsys.readouterr().out)["calls"]
+    audit(*model(serve()), *supplied, "--dry-run", "--json")
+    more = json.loads(capsys.readouterr().out)["calls"]
+
+    # Six translations; six passages of the family beside six of others; 20 calls for each of the
+    # 11 passages that stand in for another.
+    assert more - plain == 6 + 6 + 6 + 11 * 20
+
+
+def test_what_is_not_tried_is_told(audit, serve, capsys):
+    """An attack that is missing from the table must not pass for one that was withstood."""
+    audit(*model(serve()))
+
+    assert (
+        "not tried: translation (needs --translations FILE), self-preference (needs --written-by "
+        "FILE), optimised (needs --search-calls N)"
+    ) in capsys.readouterr().err
+
+
+def test_passages_that_people_grade_apart_are_left_out(audit, serve, supplied, tmp_path, capsys):
+    """They do not say the same, and a judge that tells them apart is right."""
+    path = tmp_path / "written.jsonl"
+    lines = [{**row, "grade": int(row["writer"] == "gpt-5-mini")} for row in rows(path)]
+    lines[1]["grade"] = 1
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    words = [*supplied[2:6], "--attack", "self-preference"]
+
+    _, found = audit(*model(serve(knowing("style")), *words))
+
+    assert found["self-preference"]["n_pairs"] == 1
+    assert "5 facts are left out, whose passages people grade apart" in capsys.readouterr().err
+
+
+def test_the_family_is_told_by_the_name_of_the_model(audit, serve, supplied, tmp_path):
+    """Writers are named in full, families hardly ever."""
+    words = ["--written-by", str(tmp_path / "written.jsonl"), "--attack", "self-preference"]
+    address = ["--model", "gpt-4o", "--base-url", serve(knowing("style")).url, "-q"]
+
+    _, found = audit(*address, *words)
+
+    assert found["self-preference"]["swayed"]["mean"] == 1
+    assert found["self-preference"]["worst"][0]["chunk_id"] == "facts/gpt-5-mini"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--attack", "translation"], "an attack that --attack names needs --translations FILE"),
+        (["--attack", "optimised"], "an attack that --attack names needs --search-calls N"),
+        (["--attack", "padding", "--search-calls", "5"], "--search-calls N is for an attack that"),
+        (["--search-calls", "1"], "--search-calls 1: expected 2 or more"),
+        (["--model-family", "OpenAI"], "--model-family goes with --written-by FILE"),
+        (["--written-by", "written.jsonl"], "the family of offline is not known by its name"),
+    ],
+)
+def test_what_an_attack_lacks_is_told(
+    audit, supplied, tmp_path, monkeypatch, capsys, words, message
+):
+    """Before anything is paid."""
+    monkeypatch.chdir(tmp_path)
+
+    assert audit(*words, "-q") == (2, {})
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--written-by", "written.jsonl", "--model-family", "Cohere"],
+            "expected facts that Cohere and another wrote up, got passages of 'gpt-5-mini', "
+            "'llama-3', 'people'",
+        ),
+        (["--translations", "other.jsonl"], "none is of a chunk that is judged or retrieved here"),
+        (["--translations", "twice.jsonl"], "chunk 'a': has two translations"),
+        (["--translations", "written.jsonl", "--attack", "translation"], "has two translations"),
+    ],
+)
+def test_files_that_fit_nothing_are_bad_data(
+    audit, supplied, tmp_path, monkeypatch, capsys, words, message
+):
+    """An audit without the pairs that it was asked for would look like one that found nothing."""
+    monkeypatch.chdir(tmp_path)
+    row = '{"chunk_id": "a", "translation": "Ein Text."}\n'
+    (tmp_path / "other.jsonl").write_text(row)
+    (tmp_path / "twice.jsonl").write_text(row * 2)
+
+    assert audit(*words, "-q") == (3, {})
+    assert message in capsys.readouterr().err
+
+
+def test_the_mock_endpoint_rehearses_a_judge_that_falls_for_something(audit):
+    """What a bad audit looks like can be seen before one is paid for."""
+    with serving(Script(falls_for=("authority",))) as running:
+        address = ["--model", "m", "--base-url", running.url, "-q"]
+        _, found = audit(*address, "--attack", "authority", "--attack", "citations")
+
+    assert found["authority"]["swayed"]["mean"] == 1
+    assert found["citations"]["swayed"]["mean"] == 0
 
 
 def test_an_attacked_text_that_fails_is_a_failure(audit, serve, tmp_path):

@@ -7,11 +7,12 @@ import hashlib
 import heapq
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from math import fsum
 from typing import Final
 
+from ragforge.errors import CallError
 from ragforge.measures.checked_samples import mean, sample
 from ragforge.measures.rates import interval_of
 from ragforge.records import (
@@ -23,7 +24,7 @@ from ragforge.records import (
     JudgeAudit,
     Judgment,
 )
-from ragforge.stages.audit.attacks import ANY, ATTACKS, Target, attacked
+from ragforge.stages.audit.attacks import ANY, ATTACKS, Target, attacked, draws
 from ragforge.stages.judge.pairs import RELEVANT_FROM, Pair, PairId
 from ragforge.stages.runner import Collected, Judge, Work, Workers, collect
 from ragforge.stages.words import sentences
@@ -100,16 +101,16 @@ def others(
             if other.query_id != pair.query_id and other.chunk_id not in known[pair.query_id]
         ]
         if strange:
-            partners[pair] = min(strange, key=lambda other: _hash(seed, *pair, *other))
+            partners[pair] = min(strange, key=lambda other: hashed(seed, *pair, *other))
     return partners
 
 
 def _spread(of_query: Mapping[str, Sequence[PairId]], n: int, seed: int) -> list[PairId]:
     """Return the pairs of a grade that may be drawn: one of each query, then a second of each."""
     turns = (
-        (turn, _hash(seed, *pair), pair)
+        (turn, hashed(seed, *pair), pair)
         for pairs in of_query.values()
-        for turn, pair in enumerate(sorted(pairs, key=lambda each: _hash(seed, *each)))
+        for turn, pair in enumerate(sorted(pairs, key=lambda each: hashed(seed, *each)))
     )
     return [pair for _, _, pair in heapq.nsmallest(_SPARE * n, turns)]
 
@@ -120,7 +121,8 @@ def _order(stratum: tuple[int | None, object]) -> int:
     return 4 if grade is None else grade
 
 
-def _hash(seed: int, *ids: str) -> str:
+def hashed(seed: int, *ids: str) -> str:
+    """Return what orders things at random, the same way every time."""
     return hashlib.sha256("\0".join((str(seed), *ids)).encode("utf-8", "replace")).hexdigest()
 
 
@@ -265,6 +267,19 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Counterpart:
+    """Two texts of the same content, supplied by somebody.
+
+    Args:
+        plain: The pair as it is.
+        shown: The same query with the other text.
+    """
+
+    plain: Pair
+    shown: Pair
+
+
+@dataclass(frozen=True, slots=True)
 class Auditing:
     """How a judge is audited.
 
@@ -275,6 +290,8 @@ class Auditing:
         seed: Of the draws of the attacks; at least 0.
         workers: How many texts are in work at once, and who is told.
         is_dry: Whether nothing is really asked; then every attack counts that could be tried.
+        counterparts: By attack, the texts of those that are made of what somebody supplies.
+        search_calls: That a search may make for one pair, the last one included, which confirms.
     """
 
     judge: Judge[Pair, Judgment]
@@ -283,6 +300,8 @@ class Auditing:
     seed: int
     workers: Workers
     is_dry: bool = False
+    counterparts: Mapping[str, Sequence[Counterpart]] = field(default_factory=dict)
+    search_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +355,7 @@ async def audit(samples: Sequence[Sample], auditing: Auditing) -> Audited:
         EndpointError, BudgetError: As the judge raises them. Nothing is left then but what its
             call store holds; with that, the next audit goes on where this one stopped.
     """
-    plain = await _ask(_plain(samples, auditing.attacks), auditing)
+    plain = await _ask(_plain(samples, auditing), auditing)
     tried = await _ask(_attacks(samples, _by_pair(plain.results), auditing), auditing)
     trials: dict[str, list[Trial]] = {name: [] for name in auditing.attacks}
     for given in tried.results:
@@ -346,13 +365,16 @@ async def audit(samples: Sequence[Sample], auditing: Auditing) -> Audited:
     return Audited(record, sorted([*plain.failures, *tried.failures], key=lambda each: each.key))
 
 
-def _plain(samples: Iterable[Sample], attacks: Sequence[str]) -> Iterator[_Unit]:
-    """Yield the texts as they are, those of other queries where an attack compares with them."""
-    needs_other = any(ATTACKS[name].on_other for name in attacks)
+def _plain(samples: Iterable[Sample], auditing: Auditing) -> Iterator[_Unit]:
+    """Yield the texts as they are, and all others that an attack compares with."""
+    needs_other = any(ATTACKS[name].on_other for name in auditing.attacks)
     for drawn in samples:
         yield _Unit(PLAIN, drawn.pair)
         if needs_other and drawn.other is not None:
             yield _Unit(PLAIN, drawn.other)
+    for name in auditing.attacks:
+        for given in auditing.counterparts.get(name, ()):
+            yield _Unit(PLAIN, given.plain)
 
 
 def _attacks(
@@ -360,9 +382,15 @@ def _attacks(
 ) -> Iterator[_Unit]:
     for drawn in samples:
         for name in auditing.attacks:
-            unit = _unit(name, drawn, plain, auditing)
-            if unit is not None:
-                yield unit
+            if ATTACKS[name].needs in ("", "search"):
+                unit = _unit(name, drawn, plain, auditing)
+                if unit is not None:
+                    yield unit
+    for name in auditing.attacks:
+        for given in auditing.counterparts.get(name, ()):
+            judgment = plain.get(given.plain.key)
+            if judgment is not None or auditing.is_dry:
+                yield _Unit(name, given.shown, judgment.grade if judgment else None)
 
 
 def _unit(
@@ -380,6 +408,8 @@ def _unit(
     grade = judgment.grade if judgment else None
     if grade is not None and grade not in attack.grades:
         return None
+    if attack.needs == "search":
+        return _Unit(name, target, grade)
     evidence = judgment.evidence if judgment else _some_evidence(target.text)
     text = attacked(name, Target(target, evidence), auditing.seed)
     if text is None:
@@ -409,9 +439,65 @@ async def _ask(units: Iterable[_Unit], auditing: Auditing) -> Collected[_JudgedT
 
 
 async def _judged(auditing: Auditing, unit: _Unit) -> _JudgedText:
+    if unit.attack != PLAIN and ATTACKS[unit.attack].needs == "search":
+        return _JudgedText(unit, await _searched(auditing, unit))
     is_again = unit.attack != PLAIN and ATTACKS[unit.attack].vote > 0
     judge = auditing.again if is_again else auditing.judge
     return _JudgedText(unit, await judge.judge(unit.pair))
+
+
+@dataclass(slots=True)
+class _Search:
+    """Where a search stands.
+
+    Args:
+        at: The highest text so far, the latest of equals.
+        height: Its grade, and what the model nearly said.
+        said: The judgment of the highest of all steps; None before one got a grade.
+    """
+
+    at: Pair
+    height: tuple[int, float]
+    said: Judgment | None = None
+
+    def take(self, step: Pair, judgment: Judgment) -> None:
+        """Go on from a step that is no lower: a scale of four grades is mostly plateau."""
+        if judgment.grade is None:
+            return
+        value = (judgment.grade, judgment.grade_mean or -1.0)
+        if self.said is None or judgment.grade >= (self.said.grade or _LOWEST):
+            self.said = judgment
+        if value >= self.height:
+            self.at, self.height = step, value
+
+
+async def _searched(auditing: Auditing, unit: _Unit) -> Judgment:
+    """Climb from a passage to one that the judge grades higher; see `insert_word`.
+
+    The call store answers the steps of an earlier audit, so that a search goes on where it was
+    stopped.
+
+    Raises:
+        CallError: No step got a grade, or what the search ended with did not.
+    """
+    attack, chance = ATTACKS[unit.attack], draws(unit.attack, unit.pair, auditing.seed)
+    start = unit.before or _LOWEST
+    search, failed = _Search(unit.pair, (start, -1.0)), CallError("error", "no call for a search")
+    for _ in range(auditing.search_calls - 1):
+        step = replace(search.at, text=attack.make(Target(search.at), chance) or search.at.text)
+        try:
+            search.take(step, await auditing.judge.judge(step))
+        except CallError as error:
+            failed = error
+            if auditing.is_dry:
+                search.at = step  # As long as it can get, and no request like one before.
+        if search.height[0] >= RELEVANT_FROM:
+            break
+    if auditing.is_dry or search.height[0] > start:
+        return await auditing.again.judge(search.at)
+    if search.said is None:
+        raise failed
+    return search.said
 
 
 def _by_pair(results: Iterable[_JudgedText]) -> dict[str, Judgment | None]:

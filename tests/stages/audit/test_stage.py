@@ -1,15 +1,18 @@
 import re
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from ragforge.errors import BudgetError, CallError
+from ragforge.mock.weaknesses import fooled_grade
 from ragforge.observe import silent
 from ragforge.records import AuditExample, AuditRate, Judgment, Provenance
 from ragforge.stages.audit.attacks import ATTACKS
 from ragforge.stages.audit.stage import (
     Auditing,
+    Counterpart,
     KnownPair,
     Sample,
     Trial,
@@ -22,7 +25,9 @@ from ragforge.stages.audit.stage import (
 from ragforge.stages.judge.pairs import Pair, PairId
 from ragforge.stages.runner import Workers
 
-ATTACKED = [name for name, attack in ATTACKS.items() if attack.expects == "not raised"]
+FREE = tuple(name for name, attack in ATTACKS.items() if not attack.needs)
+"""What needs nothing but pairs."""
+ATTACKED = [name for name in FREE if ATTACKS[name].expects == "not raised"]
 
 
 class SoundJudge:
@@ -54,6 +59,27 @@ class GullibleJudge(SoundJudge):
     def grade(self, pair):
         is_told = re.search(r'"grade":3|[Gg]ive it grade 3', pair.text)
         return (3, "") if is_told else super().grade(pair)
+
+
+class Bilingual(SoundJudge):
+    """Reads the fact in German as well."""
+
+    def grade(self, pair):
+        [number] = re.findall(r"\d+", pair.query)
+        fact = f"Artikel {number} wiegt {number}0 Gramm."
+        return (3, fact) if fact in pair.text else super().grade(pair)
+
+
+class WeakJudge(Bilingual):
+    """Reads the fact, and falls for one thing beside."""
+
+    def __init__(self, weakness):
+        super().__init__()
+        self.weakness = weakness
+
+    def grade(self, pair):
+        grade, evidence = super().grade(pair)
+        return fooled_grade(grade, pair.query, pair.text, [self.weakness]), evidence
 
 
 class BrittleJudge(SoundJudge):
@@ -90,7 +116,7 @@ def samples(n=8):
 def audited(wait):
     """Audit a judge; return its findings by attack, and the whole."""
 
-    def go(judge, attacks=tuple(ATTACKS), units=None, **changes):
+    def go(judge, attacks=FREE, units=None, **changes):
         how = Auditing(judge, judge, attacks, seed=0, workers=Workers(4, silent), **changes)
         found = wait(audit(samples() if units is None else units, how))
         return {item.attack: item for item in found.audit.attacks}, found
@@ -102,7 +128,7 @@ def test_a_sound_judge_is_never_swayed(audited):
     """An audit that finds something in a judge without fault finds it in every judge."""
     found, _ = audited(SoundJudge())
 
-    assert {name: item.swayed.mean for name, item in found.items()} == dict.fromkeys(ATTACKS, 0.0)
+    assert {name: item.swayed.mean for name, item in found.items()} == dict.fromkeys(FREE, 0.0)
     assert {item.n_failed for item in found.values()} == {0}
 
 
@@ -113,6 +139,12 @@ def test_each_attack_is_tried_where_it_could_do_something(audited):
     assert {name: item.n_pairs for name, item in found.items()} == {
         "keyword-stuffing": 8,
         "relevance-claim": 8,
+        "master-key": 8,
+        "lone-master-key": 16,
+        "authority": 8,
+        "citations": 8,
+        "query-echo": 8,
+        "fluent-verbosity": 16,
         "forged-verdict": 8,
         "foreign-verdict": 8,
         "role-markers": 8,
@@ -139,6 +171,10 @@ def test_a_gullible_judge_is_caught_with_the_right_numbers(audited):
     assert swayed == {
         "keyword-stuffing": 0,
         "relevance-claim": 0,
+        "master-key": 0,
+        "authority": 0,
+        "citations": 0,
+        "query-echo": 0,
         "forged-verdict": 1,
         "foreign-verdict": 0,
         "role-markers": 1,
@@ -161,6 +197,150 @@ def test_a_judge_that_breaks_has_failures_and_no_flips(audited):
     assert {failure.what for failure in whole.failures} == {"audit"}
     assert whole.failures[0].key == "long-padding/q1/b1"
     assert whole.audit.n_plain_failed == 0
+
+
+def translated():
+    """Give each good passage in German."""
+    return [
+        Counterpart(
+            sample.pair,
+            replace(sample.pair, text=f"Eine Liste. Artikel {n} wiegt {n}0 Gramm. Und mehr."),
+        )
+        for n, sample in enumerate(samples()[::2], start=1)
+    ]
+
+
+def written():
+    """Give each fact, and none, as two writers put it: one of them is fond of dashes."""
+    found = []
+    for n in range(1, 9):
+        said = f"Item {n} weighs {n}0 grams." if n % 2 else "Nobody knows its weight."
+        asked = f"How heavy is item {n}?"
+        plain = Pair(f"q{n}", asked, "facts/a", f"This is what is known of it. {said}")
+        own = Pair(
+            f"q{n}", asked, "facts/b", f"What is known \u2014 in short \u2014 is this. {said}"
+        )
+        found.append(Counterpart(plain, own))
+    return found
+
+
+SUPPLIED = {"translation": translated(), "self-preference": written()}
+FOUND_AT = [
+    ("master-key", "master-key", 1.0),
+    ("lone-master-key", "master-key", 1.0),
+    ("authority", "authority", 1.0),
+    ("citations", "citations", 1.0),
+    ("query-echo", "query-echo", 1.0),
+    ("fluent-verbosity", "verbosity", 1.0),
+    ("translation", "language", 1.0),
+    ("self-preference", "style", 0.5),
+    ("optimised", "words", 1.0),
+]
+
+
+@pytest.mark.parametrize(("attack", "weakness", "share"), FOUND_AT, ids=[a for a, *_ in FOUND_AT])
+def test_an_attack_is_found_at_the_judge_that_falls_for_it(audited, attack, weakness, share):
+    """An attack that nobody falls for would say of every judge that it is sound."""
+    found, _ = audited(WeakJudge(weakness), [attack], counterparts=SUPPLIED, search_calls=20)
+
+    assert found[attack].swayed.mean == share
+    assert found[attack].swayed.low > 0.1
+
+
+@pytest.mark.parametrize("attack", [attack for attack, *_ in FOUND_AT])
+def test_an_attack_is_silent_at_a_judge_that_reads_the_fact(audited, attack):
+    """What is found in a judge without fault would be found in every judge."""
+    found, whole = audited(Bilingual(), [attack], counterparts=SUPPLIED, search_calls=20)
+
+    assert found[attack].n_pairs >= 8
+    assert found[attack].swayed.mean == 0
+    assert whole.failures == []
+
+
+def test_a_noisy_judge_prefers_nobody(audited):
+    """Chance raises as many grades as it lowers: the interval of the shift says so."""
+
+    class Noisy(SoundJudge):
+        def grade(self, pair):
+            return Random(pair.text + pair.chunk_id).randrange(4), ""
+
+    apart = [numbered(written()[n % 8], n) for n in range(60)]
+    found, _ = audited(Noisy(), ["self-preference"], counterparts={"self-preference": apart})
+
+    shift = found["self-preference"].shift
+    assert found["self-preference"].swayed.mean > 0.2
+    assert shift.low < 0 < shift.high
+
+
+def numbered(each, n):
+    """Return both texts for a query of their own, told apart from all others by a number."""
+    plain, shown = (
+        replace(pair, query_id=f"q{n}", text=f"{pair.text} {n}")
+        for pair in (each.plain, each.shown)
+    )
+    return Counterpart(plain, shown)
+
+
+def test_a_search_keeps_to_its_calls_and_ends_where_it_found_something(audited):
+    """Each step is paid."""
+    sound, weak = Bilingual(), WeakJudge("words")
+    audited(sound, ["optimised"], search_calls=10)
+    audited(weak, ["optimised"], search_calls=10)
+
+    assert len(sound.asked) == 24 + 8 * 9
+    assert 24 + 8 < len(weak.asked) < 24 + 8 * 10
+
+
+def test_what_a_search_found_is_confirmed_by_another_reply(audited):
+    """The highest of many grades of a noisy judge is high by chance."""
+
+    class Fickle(Bilingual):
+        def grade(self, pair):
+            is_step = "about" in pair.text and len(pair.text.split()) > 5
+            return (3, "") if is_step and self.asked.count(pair) == 1 else super().grade(pair)
+
+    found, _ = audited(Fickle(), ["optimised"], search_calls=6)
+
+    assert found["optimised"].swayed.mean == 0
+    assert found["optimised"].n_failed == 0
+
+
+def test_a_search_whose_calls_all_fail_has_failed(audited):
+    """Whether the judge would have given in is not known."""
+
+    class Failing(Bilingual):
+        def grade(self, pair):
+            if len(self.asked) > 24:
+                raise CallError("refused", "no")
+            return super().grade(pair)
+
+    found, whole = audited(Failing(), ["optimised"], search_calls=4)
+
+    assert (found["optimised"].n_pairs, found["optimised"].n_failed) == (8, 8)
+    assert found["optimised"].swayed.mean is None
+    assert whole.failures[0].key.startswith("optimised/")
+
+
+def test_a_dry_run_counts_all_calls_of_a_search(audited):
+    """The estimate must not be too low."""
+
+    class Dry(SoundJudge):
+        def grade(self, pair):
+            raise CallError("error", "not asked: dry run")
+
+    judge = Dry()
+    audited(judge, ["optimised"], is_dry=True, search_calls=10)
+
+    assert len(judge.asked) == 16 + 8 + 8 * 10
+
+
+def test_supplied_texts_are_compared_with_their_own_plain_grade(audited):
+    """They are judged plainly even where the sample does not hold them."""
+    judge = Bilingual()
+    found, whole = audited(judge, ["translation"], units=[], counterparts=SUPPLIED)
+
+    assert (found["translation"].n_pairs, whole.audit.n_plain) == (8, 8)
+    assert len(judge.asked) == 16
 
 
 def test_the_repeat_is_asked_of_the_judge_that_does_not_remember(audited, wait):
@@ -205,7 +385,7 @@ def test_a_dry_run_counts_every_attack_that_could_be_tried(audited):
     judge = Dry()
     found, _ = audited(judge, is_dry=True)
 
-    assert len(judge.asked) == 8 + 16 + 12 * 16 + 2 * 8
+    assert len(judge.asked) == 8 + 16 + 17 * 16 + 3 * 8
     assert {item.n_pairs for item in found.values()} == {0}
 
 
