@@ -1,0 +1,190 @@
+"""Deciding between two runs with as few judged pairs as it takes."""
+
+import numpy as np
+import pytest
+
+from ragforge.errors import DataError, UsageError
+from ragforge.measures.sequential import (
+    EARLY,
+    LAST,
+    LEAST_PAIRS,
+    SHARES,
+    DecidingPairs,
+    SequentialDecision,
+    drawing_probabilities,
+    shares_for,
+)
+
+N_QUERIES, N_RANKS = 50, 20
+
+
+def runs(
+    gain: float, seed: int = 1, n_queries: int = N_QUERIES
+) -> tuple[DecidingPairs, np.ndarray]:
+    """Return the pairs of two runs, of which B finds more by a gain, and all values."""
+    generator = np.random.default_rng(seed)
+    queries = np.repeat(np.arange(n_queries), N_RANKS).astype(np.intp)
+    ranks = np.tile(np.arange(N_RANKS) // 2, n_queries)
+    weights = np.tile([-1.0, 1.0], n_queries * N_RANKS // 2) / np.log2(ranks + 2)
+    chance = 0.4 + gain * (weights > 0) + generator.normal(0, 0.1, n_queries)[queries]
+    values = (generator.random(len(queries)) < chance).astype(float)
+    features = np.stack([np.ones(len(queries)), 1 / np.log2(ranks + 2)], axis=1)
+    places = generator.random(len(queries))
+    return DecidingPairs(queries, weights, features, places, n_queries), values
+
+
+def decide(pairs: DecidingPairs, values: np.ndarray, known: np.ndarray | None = None):
+    """Return the decision and the object that made it."""
+    nothing = np.zeros(len(values), dtype=bool)
+    decision = SequentialDecision(pairs, SHARES, nothing if known is None else known)
+    while True:
+        wanted = decision.wanted()
+        seen = np.full(len(values), np.nan)
+        seen[wanted] = values[wanted]
+        decided = decision.look(seen)
+        if decided is not None:
+            return decided, decision
+
+
+def mean_difference(pairs: DecidingPairs, values: np.ndarray) -> float:
+    """Return B minus A by all values."""
+    return float(pairs.weights @ values) / pairs.n_queries
+
+
+def test_a_clear_winner_takes_a_part_of_the_pairs():
+    """That is what it is for."""
+    pairs, values = runs(0.4)
+
+    found, _ = decide(pairs, values)
+
+    assert found.outcome == "b"
+    assert found.look.n_judged < 0.4 * len(values)
+    assert found.low < mean_difference(pairs, values) < found.high
+
+
+def test_swapped_runs_give_the_other_winner_by_the_same_pairs():
+    """Which run is named first decides nothing."""
+    pairs, values = runs(0.4)
+    swapped = DecidingPairs(
+        pairs.queries, -pairs.weights, pairs.features, pairs.places, pairs.n_queries
+    )
+
+    found, other = decide(pairs, values)[0], decide(swapped, values)[0]
+
+    assert (found.outcome, other.outcome) == ("b", "a")
+    assert found.look.n_judged == other.look.n_judged
+
+
+def test_all_pairs_give_the_full_difference():
+    """The last look is no estimate."""
+    pairs, values = runs(0.02, seed=3)
+    all_known = np.ones(len(values), dtype=bool)
+    decision = SequentialDecision(pairs, (1.0,), all_known)
+    decision.wanted()
+
+    found = decision.look(values)
+
+    assert found.look.difference == pytest.approx(mean_difference(pairs, values), abs=1e-12)
+    assert found.look.information == 1.0
+
+
+def test_the_same_places_ask_for_the_same_pairs():
+    """A decision that was killed goes on with what it has bought."""
+    pairs, values = runs(0.1)
+
+    first, second = (decide(pairs, values)[1].probabilities for _ in range(2))
+
+    assert first.tolist() == second.tolist()
+
+
+def test_each_look_asks_for_the_pairs_of_the_one_before():
+    """What was judged is used."""
+    pairs, values = runs(0.05)
+    decision = SequentialDecision(pairs, SHARES, np.zeros(len(values), dtype=bool))
+
+    first = set(decision.wanted())
+    decision.look(values)
+    second = set(decision.wanted())
+
+    assert first < second
+
+
+def test_runs_without_a_difference_are_rarely_called_different():
+    """False winners stay at the five percent that were promised."""
+    winners = 0
+    for seed in range(300):
+        pairs, values = runs(0.0, seed=seed)
+        winners += decide(pairs, values)[0].outcome != "tie"
+
+    assert winners / 300 < 0.085
+
+
+def test_no_winner_is_named_on_few_pairs():
+    """Before a hundred pairs the spread is not known."""
+    pairs, values = runs(0.6)
+
+    found, _ = decide(pairs, values)
+
+    assert found.look.n_judged >= LEAST_PAIRS
+
+
+def test_pairs_that_were_graded_before_cost_nothing():
+    """A baseline is judged once."""
+    pairs, values = runs(0.4)
+    known = pairs.weights < 0
+
+    found, _ = decide(pairs, values, known)
+
+    assert found.outcome == "b"
+    assert found.look.n_judged < decide(pairs, values)[0].look.n_judged
+
+
+def test_an_early_winner_has_a_wider_interval_than_a_late_one():
+    """Early estimates of winners are too large; the interval allows for it."""
+    assert EARLY > LAST
+
+
+def test_a_pair_whose_judgment_failed_is_not_taken_for_a_zero():
+    """A failure is never a value."""
+    pairs, values = runs(0.4)
+    decision = SequentialDecision(pairs, SHARES, np.zeros(len(values), dtype=bool))
+    wanted = decision.wanted()
+    seen = np.full(len(values), np.nan)
+    seen[wanted[1:]] = values[wanted[1:]]
+
+    decision.look(seen)
+
+    assert decision.looks[0].n_judged == len(wanted) - 1
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.8])
+def test_probabilities_sum_to_the_share(share):
+    """The plan says what a look costs."""
+    weights = np.random.default_rng(1).exponential(size=500)
+
+    found = drawing_probabilities(weights, np.zeros(500, dtype=bool), share)
+
+    assert found.sum() == pytest.approx(share * 500)
+    assert found.max() <= 1
+
+
+def test_many_queries_are_looked_at_earlier():
+    """At three hundred queries two percent of the pairs tell far runs apart."""
+    assert shares_for(300)[0] < shares_for(50)[0]
+
+
+def test_too_few_queries_are_refused():
+    """Their spread decides, and nine do not show it."""
+    pairs, values = runs(0.4, n_queries=9)
+
+    with pytest.raises(UsageError, match="9 queries: expected at least 10"):
+        SequentialDecision(pairs, SHARES, np.zeros(len(values), dtype=bool))
+
+
+def test_pairs_that_weigh_nothing_are_refused():
+    """They decide nothing and would be paid for."""
+    pairs, values = runs(0.4)
+    pairs.weights[0] = 0.0
+
+    with pytest.raises(DataError, match="weigh something"):
+        SequentialDecision(pairs, SHARES, np.zeros(len(values), dtype=bool))
