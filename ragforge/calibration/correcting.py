@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 
 from ragforge.calibration.expected import expected_values
+from ragforge.calibration.label_files import middle_grade
 from ragforge.calibration.population import UNGRADED, LabelPopulation
 from ragforge.calibration.sampling import population_of, strata_of
-from ragforge.calibration.used_labels import PairText, UsedLabels, middle, use_labels
+from ragforge.calibration.used_labels import PairText, UsedLabels, use_labels
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.calibrations import CalibrationFiles
@@ -221,7 +222,7 @@ class _Corrected:
         heaviest = np.maximum(of_a, of_b)
         grades = np.full(len(population.units), -1, dtype=np.intp)
         for i, given in self._graded():
-            grades[i] = middle(given)
+            grades[i] = middle_grade(given)
         features = np.hstack(
             [
                 np.eye(N_GRADES + 1)[population.judged][:, 1:],

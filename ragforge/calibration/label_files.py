@@ -59,7 +59,7 @@ class Labels:
         for grades in self.by_labeller.values():
             for pair, grade in grades.items():
                 gathered.setdefault(pair, []).append(grade)
-        return {pair: _middle(grades) for pair, grades in gathered.items()}
+        return {pair: middle_grade(grades) for pair, grades in gathered.items()}
 
 
 def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:
@@ -150,7 +150,8 @@ def _trec_rows(path: Path, lines: Iterable[Line]) -> Iterator[_LabelRow]:
         yield _LabelRow(PairKey(query_id, chunk_id), grade, "", where)
 
 
-def _middle(grades: Sequence[int]) -> int:
+def middle_grade(grades: Sequence[int]) -> int:
+    """Return the mean of grades as a grade, rounded half down."""
     return ceil(sum(grades) / len(grades) - 0.5)
 
 

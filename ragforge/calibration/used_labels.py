@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil
 from statistics import median
 from typing import NamedTuple
 
@@ -89,11 +88,6 @@ def use_labels(
         labellers=dict(sorted(Counter(label.labeller for label in labels).items())),
     )
     return UsedLabels(grades, counts, _agreement(labels))
-
-
-def middle(grades: Sequence[int]) -> int:
-    """Return the mean of grades as a grade, halves down."""
-    return ceil(sum(grades) / len(grades) - 0.5)
 
 
 def _reached(

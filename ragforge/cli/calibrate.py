@@ -2,12 +2,14 @@
 
   plan    tell how many labels give which width, before anybody labels
   sample  draw the pairs that people are asked to grade; a larger -n adds, and spoils none
+  label   grade these pairs: on an offline page, in the terminal, or in another tool
   apply   correct P@k, DCG@k and nDCG@k by the labels
   report  hold files of judges' grades against one of people's: no model, no texts, no dataset
 
 Examples:
   ragforge calibrate plan --dataset set/ --run old --run new -m P@10
   ragforge calibrate sample --dataset set/ --run old --run new -m P@10 -m DCG@10 -n 200
+  ragforge calibrate label --dataset set/ --labeller Ann --page ann.html
   ragforge calibrate apply --dataset set/
   ragforge calibrate report --human people.trec --judge gpt.trec
 """
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
+from ragforge.cli.labelling import configure_label, run_label
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
@@ -88,6 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _configure_plan(actions)
     _configure_sample(actions)
+    configure_label(actions)
     _configure_apply(actions)
     _configure_report(actions)
 
@@ -243,7 +247,13 @@ def _configure_report(actions: "Actions") -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    actions = {"sample": _sample, "plan": _plan, "apply": _apply, "report": _report}
+    actions = {
+        "plan": _plan,
+        "sample": _sample,
+        "label": run_label,
+        "apply": _apply,
+        "report": _report,
+    }
     return actions[arguments.action](arguments)
 
 

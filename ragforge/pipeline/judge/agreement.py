@@ -88,7 +88,7 @@ def agreement_in(dataset: Dataset) -> tuple[Agreement, ...]:
     by_judge: dict[tuple[str, str, str, str], list[Judgment]] = {}
     for check in dataset.label_checks():
         by = check.provenance
-        if by is not None and by.kind != "baseline":
+        if by is not None and by.kind != "baseline" and check.source != "evidence":
             judge = by.kind, by.model, by.prompt_sha256, by.protocol
             by_judge.setdefault(judge, []).append(check)
     found = [labels.agreement_with(_judge_name(checks[0]), checks) for checks in by_judge.values()]

@@ -76,7 +76,13 @@ def data_block(key: str, content: bytes) -> Html:
 
 
 def document(
-    *, lang: str, head: Iterable[Html], body: Iterable[Html], css: str, script: str = ""
+    *,
+    lang: str,
+    head: Iterable[Html],
+    body: Iterable[Html],
+    css: str,
+    script: str = "",
+    connects: bool = False,
 ) -> Html:
     """Return a whole page with its style sheet and a policy that lets nothing else in.
 
@@ -86,13 +92,18 @@ def document(
         body: The page.
         css: The style sheet: part of the program, never data.
         script: Likewise; "" for a page that runs none.
+        connects: Whether it may ask the site that serves it.
 
     Raises:
         ValueError: The style sheet or the script would end its element.
     """
     if any(mark in code for code in (css, script) for mark in ("</", "<!--")):
         raise ValueError("style sheet, script: expected no markup")
-    policy = element("meta", http_equiv="Content-Security-Policy", content=_policy(css, script))
+    policy = element(
+        "meta",
+        http_equiv="Content-Security-Policy",
+        content=_policy(css, script, connects=connects),
+    )
     start = join([Html('<meta charset="utf-8">'), policy, *head, Html(f"<style>{css}</style>")])
     run = f"<script>{script}</script>" if script else ""
     page = f"<head>{start.code}</head>\n<body>{join(body).code}{run}</body>"
@@ -216,8 +227,10 @@ def _site_path(path: str) -> str:
     return path
 
 
-def _policy(css: str, script: str) -> str:
+def _policy(css: str, script: str, *, connects: bool) -> str:
     runs = f"script-src {_source(script)}; " if script else ""
+    if connects:
+        runs += "connect-src 'self'; "
     return (
         f"default-src 'none'; style-src {_source(css)}; {runs}base-uri 'none'; form-action 'none'"
     )

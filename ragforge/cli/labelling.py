@@ -1,0 +1,202 @@
+"""`ragforge calibrate label`."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ragforge.api.progress import say
+from ragforge.cli.flags import add_json
+from ragforge.cli.output import dumps, show
+from ragforge.errors import UsageError
+from ragforge.evaluating.formatting import plural
+
+if TYPE_CHECKING:
+    from ragforge.calibration.label_tasks import TakenLabels
+    from ragforge.files.set.calibrations import CalibrationFiles
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.pipeline.labelling import Wanted
+
+LABEL: Final = """Grade the pairs of a sample, one at a time, without seeing what the judge said.
+
+--page writes one offline file; its labels are saved from it and read with --from. --terminal asks
+here. `ragforge view DIR --label NAME` serves the page. Keys: 0 to 3 grade, s skips, u takes back.
+Without any of them: who labelled how much, and how people agree.
+
+Labels become people's grades in the set. What a person said before stands. A judge's grade of the
+pair goes to label_checks.jsonl, where `calibrate apply` finds it; --labels-only leaves it in place.
+
+Examples:
+  ragforge calibrate label --dataset set/ --labeller Ann --page ann.html
+  ragforge calibrate label --dataset set/ --from labels-Ann.jsonl
+  ragforge calibrate label --dataset set/ --labeller Bob --only-repeated --terminal
+  ragforge calibrate label --dataset set/ --export label-studio --out tasks.json
+"""
+_FORMS: Final = ("jsonl", "csv", "label-studio", "argilla")
+
+
+def configure_label(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the action `label` with its arguments."""
+    label = actions.add_parser("label", help="grade the pairs of a sample", description=LABEL)
+    label.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
+    label.add_argument("--name", metavar="NAME", help="of the calibration, where there are several")
+    label.add_argument("--labeller", default="", metavar="NAME", help="who labels (the login name)")
+    how = label.add_mutually_exclusive_group()
+    how.add_argument("--page", type=Path, metavar="FILE", help="write the offline page")
+    how.add_argument("--terminal", action="store_true", help="ask here")
+    how.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="FILE",
+        help="take labels in: from the page, CSV, JSON Lines, Label Studio, Argilla",
+    )
+    how.add_argument("--export", choices=_FORMS, metavar="FORM", help=", ".join(_FORMS))
+    label.add_argument("--out", type=Path, metavar="FILE", help="of --export")
+    label.add_argument(
+        "--adjudicate", action="store_true", help="settle pairs on which others differ"
+    )
+    label.add_argument(
+        "--only-repeated",
+        action="store_true",
+        help="only pairs that are shown twice: enough for a second person's kappa",
+    )
+    label.add_argument(
+        "--show-answer",
+        action="store_true",
+        help="let the expected answer be looked up; it favours its own source",
+    )
+    label.add_argument(
+        "--overrule", action="store_true", help="replace other labels by the same person"
+    )
+    label.add_argument(
+        "--labels-only", action="store_true", help="leave the judgments of the set as they are"
+    )
+    add_json(label)
+
+
+def run_label(arguments: argparse.Namespace) -> int:
+    """Run the action."""
+    from ragforge.files.set.calibrations import the_calibration
+    from ragforge.files.set.opening import open_dataset
+
+    if (arguments.export is None) != (arguments.out is None):
+        raise UsageError("calibrate label: --export and --out go together")
+    dataset = open_dataset(arguments.dataset)
+    files = the_calibration(dataset, arguments.name)
+    if arguments.page is not None:
+        _page(arguments, dataset, files)
+    elif arguments.terminal:
+        _terminal(arguments, dataset, files)
+    elif arguments.source is not None:
+        _take(arguments, dataset, files)
+    elif arguments.export is not None:
+        _export(arguments, dataset, files)
+    else:
+        _summary(arguments, files)
+    return 0
+
+
+def _wanted(arguments: argparse.Namespace) -> "Wanted":
+    from ragforge.pipeline.labelling import Wanted, labeller_name
+
+    return Wanted(
+        labeller_name(arguments.labeller),
+        arguments.adjudicate,
+        arguments.only_repeated,
+        arguments.show_answer,
+    )
+
+
+def _page(arguments: argparse.Namespace, dataset: "Dataset", files: "CalibrationFiles") -> None:
+    from ragforge.pipeline.labelling import labelling, write_label_page
+
+    found = labelling(dataset, files, _wanted(arguments))
+    write_label_page(dataset, files, found, arguments.page)
+    told = {
+        "file": str(arguments.page),
+        "labeller": found.labeller,
+        "pairs": len(found.pairs),
+        "done": found.n_done,
+        "vanished": found.n_vanished,
+    }
+    if arguments.json:
+        print(dumps(told))
+        return
+    say(f"{plural(len(found.pairs), 'pair')} for {found.labeller}, {found.n_done:,} done before")
+    if found.n_vanished:
+        say(f"{found.n_vanished:,} left out: their text is another than drawn")
+    print(arguments.page)
+
+
+def _terminal(arguments: argparse.Namespace, dataset: "Dataset", files: "CalibrationFiles") -> None:
+    from ragforge.calibration.label_tasks import TakenLabels
+    from ragforge.cli.label_terminal import Terminal, ask
+    from ragforge.pipeline.labelling import labelling, put_into_judgments
+
+    found = labelling(dataset, files, _wanted(arguments))
+    if found.n_vanished:
+        say(f"{found.n_vanished:,} left out: their text is another than drawn")
+    n = ask(found, files, Terminal.of(sys.stdin, sys.stderr))
+    taken = TakenLabels(n_new=n)
+    if not arguments.labels_only:
+        put_into_judgments(dataset, files, taken)
+    _tell(taken, files, as_json=arguments.json)
+
+
+def _take(arguments: argparse.Namespace, dataset: "Dataset", files: "CalibrationFiles") -> None:
+    from ragforge.pipeline.labelling import take_label_file
+
+    taken = take_label_file(
+        dataset,
+        files,
+        arguments.source,
+        " ".join(arguments.labeller.split()),
+        overrule=arguments.overrule,
+        labels_only=arguments.labels_only,
+    )
+    _tell(taken, files, as_json=arguments.json)
+
+
+def _tell(taken: "TakenLabels", files: "CalibrationFiles", *, as_json: bool) -> None:
+    from ragforge.pipeline.labelling import labelling_summary
+    from ragforge.report.labelling import summary_json, summary_text, taken_json, taken_lines
+
+    summary = labelling_summary(files)
+    if as_json:
+        print(dumps({**taken_json(taken), **summary_json(summary)}))
+        return
+    for line in taken_lines(taken):
+        say(line)
+    show(summary_text(summary))
+
+
+def _export(arguments: argparse.Namespace, dataset: "Dataset", files: "CalibrationFiles") -> None:
+    from ragforge.files.formats.label_rows import LABEL_STUDIO_CONFIG
+    from ragforge.pipeline.labelling import export_labels
+
+    out = arguments.out
+    written = export_labels(
+        dataset, files, arguments.export, out, " ".join(arguments.labeller.split())
+    )
+    if arguments.json:
+        told = {"labels": written.n_labels, "open": written.n_open, "lost": list(written.lost)}
+        print(dumps({"file": str(out), **told}))
+        return
+    say(f"{plural(written.n_labels, 'label')}, {written.n_open:,} open")
+    if written.lost:
+        say(f"what {arguments.export} cannot hold: {', '.join(written.lost)}")
+    if arguments.export == "label-studio":
+        say(f"labelling interface of the project:\n{LABEL_STUDIO_CONFIG}")
+    print(out)
+
+
+def _summary(arguments: argparse.Namespace, files: "CalibrationFiles") -> None:
+    from ragforge.pipeline.labelling import labelling_summary
+    from ragforge.report.labelling import summary_json, summary_text
+
+    summary = labelling_summary(files)
+    if arguments.json:
+        print(dumps(summary_json(summary)))
+    else:
+        show(summary_text(summary))

@@ -1,0 +1,439 @@
+"""Labelling by people: what they are shown, and taking in what they say."""
+
+import getpass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ragforge.calibration.label_files import NO_GRADE, OUTSIDE, PairKey
+from ragforge.calibration.label_tasks import (
+    DECIDING_LOOK,
+    LabellingSummary,
+    LabelTask,
+    ShownPair,
+    TakenLabels,
+    disagreements,
+    labelling_order,
+    open_tasks,
+    peoples_grades,
+    summarise_labels,
+)
+from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.formatting import visible
+from ragforge.files.atomic import write_whole
+from ragforge.files.formats.label_rows import (
+    LabelForm,
+    LabelRow,
+    WrittenLabels,
+    grade_of_row,
+    read_label_rows,
+    write_label_rows,
+)
+from ragforge.files.set.calibrations import CalibrationFiles, label_key
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.output_paths import check_outputs
+from ragforge.files.set.sorted_records import key_of, pair_and_judge
+from ragforge.files.text import shown
+from ragforge.records import Judgment, Label, Provenance, Query, SampledPair, label_text_sha256
+from ragforge.report.page.labelling import LabelSheet, render_labelling
+
+NOT_DRAWN: Final = "pair is not in the sample"
+OTHER_TEXT: Final = "text has changed since it was labelled"
+NO_LABELLER: Final = "nobody is named; --labeller does"
+_MOST_NAME: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling:
+    """Pairs to be labelled by one person, in order."""
+
+    labeller: str
+    pairs: tuple[ShownPair, ...]
+    """Those without a label."""
+    n_done: int
+    """Looks of this person that have one."""
+    n_vanished: int
+    """Pairs whose text is no longer in the set, or is another: they are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which pairs a person is to label, and what is shown of them.
+
+    Args:
+        labeller: The name.
+        adjudicate: Whether to settle those on which others differ; else those of the sample.
+        only_repeated: Whether of the sample only the pairs that are shown twice.
+        show_answer: Whether the expected answer may be looked up; it leads to the passage that
+            the query was made from.
+    """
+
+    labeller: str
+    adjudicate: bool = False
+    only_repeated: bool = False
+    show_answer: bool = False
+
+
+def labelling(dataset: Dataset, files: CalibrationFiles, wanted: Wanted) -> Labelling:
+    """Return what a person still has to label.
+
+    Raises:
+        DataError: There is no sample.
+    """
+    sample, labels = files.sample(), files.labels()
+    if wanted.adjudicate:
+        tasks = disagreements(labels)
+    else:
+        tasks = labelling_order(sample, only_repeated=wanted.only_repeated)
+    todo = open_tasks(tasks, labels, wanted.labeller)
+    pairs = _shown(dataset, todo, show_answer=wanted.show_answer)
+    return Labelling(wanted.labeller, pairs, len(tasks) - len(todo), len(todo) - len(pairs))
+
+
+def _shown(
+    dataset: Dataset, tasks: Sequence[LabelTask], *, show_answer: bool
+) -> tuple[ShownPair, ...]:
+    """Return the pairs whose text is as it was when the sample was drawn."""
+    if not tasks or not dataset.chunks_path.exists():
+        return ()
+    queries = {query.query_id: query for query in dataset.all_queries()}
+    found = []
+    with dataset.chunk_texts({task.chunk_id for task in tasks}) as texts:
+        for task in tasks:
+            query = queries.get(task.query_id)
+            if query is None or task.chunk_id not in texts:
+                continue
+            text = texts[task.chunk_id]
+            if label_text_sha256(text) == task.text_sha256:
+                answer = _answer(query) if show_answer else ""
+                before = tuple(f"{turn.role}: {turn.text}" for turn in query.history)
+                found.append(ShownPair(task, query.asked, before, text, answer))
+    return tuple(found)
+
+
+def _answer(query: Query) -> str:
+    facts = [f"- {fact.text}" for fact in query.facts]
+    return "\n".join(filter(None, (query.expected_answer or "", *facts)))
+
+
+def labeller_name(given: str) -> str:
+    """Return the name of who labels: as given, else of the account on this machine.
+
+    Raises:
+        UsageError: The account has no name, or the name is too long.
+    """
+    try:
+        name = visible(" ".join((given or getpass.getuser()).split()))
+    except (OSError, KeyError) as error:
+        raise UsageError("--labeller: say who labels") from error
+    if not name or len(name) > _MOST_NAME:
+        raise UsageError(f"--labeller: expected a name of up to {_MOST_NAME} characters")
+    return name
+
+
+def label_page(dataset: Dataset, files: CalibrationFiles, found: Labelling) -> str:
+    """Return the page on which a person labels; the browser keeps the labels until they are saved.
+
+    Raises:
+        DataError: Nothing is open.
+    """
+    if not found.pairs:
+        raise DataError(f"{files.folder}: {found.labeller} has nothing to label{_why(found)}")
+    sheet = LabelSheet(
+        dataset.manifest.name,
+        found.labeller,
+        f"{files.name}/{files.sample().design_sha256}",
+        found.pairs,
+        found.n_done,
+    )
+    return render_labelling(sheet)
+
+
+def write_label_page(
+    dataset: Dataset, files: CalibrationFiles, found: Labelling, out: Path
+) -> None:
+    """Write the page on which a person labels, one file that loads nothing.
+
+    Raises:
+        UsageError: The file is one of a dataset.
+        DataError: Nothing is open, or it cannot be written.
+    """
+    check_outputs({"--page": out})
+    write_whole(out, [label_page(dataset, files, found)])
+
+
+def _why(found: Labelling) -> str:
+    gone = f"; {found.n_vanished:,} pairs have another text than drawn" if found.n_vanished else ""
+    return f": {found.n_done:,} are done{gone}"
+
+
+def take_label_file(
+    dataset: Dataset,
+    files: CalibrationFiles,
+    path: Path,
+    labeller: str = "",
+    *,
+    overrule: bool = False,
+    labels_only: bool = False,
+) -> TakenLabels:
+    """Take the labels of a file in: into the calibration, and as people's grades into the set.
+
+    Args:
+        dataset: Has the pairs.
+        files: Where labels go.
+        path: What `read_label_rows` reads.
+        labeller: Who labelled, where the file says no name, or another one name.
+        overrule: Whether a label may replace another one by the same person.
+        labels_only: Whether the judgments of the set stay as they are.
+
+    Raises:
+        UsageError: The file names several people, and one is given.
+        DataError: There is no sample, or the file cannot be read.
+    """
+    rows = read_label_rows(path)
+    names = {row.labeller for row in rows if row.labeller}
+    if labeller and len(names) > 1:
+        raise UsageError(f"--labeller: {path} names {len(names)} people; leave it out")
+    taken = TakenLabels()
+    labels = _labels_of(rows, files.sample().pairs, labeller, taken)
+    put_labels(files, labels, taken, overrule=overrule)
+    if not labels_only:
+        put_into_judgments(dataset, files, taken)
+    return taken
+
+
+def _labels_of(
+    rows: Iterable[LabelRow], pairs: Iterable[SampledPair], labeller: str, taken: TakenLabels
+) -> list[Label]:
+    by_chunk = {
+        PairKey(pair.query_id, chunk_id): pair
+        for pair in pairs
+        for chunk_id in (pair.chunk_id, *pair.same_text)
+    }
+    found = []
+    for row in rows:
+        if row.is_open:
+            taken.n_open += 1
+            continue
+        pair = by_chunk.get(PairKey(row.query_id, row.chunk_id))
+        name = visible(" ".join((labeller or row.labeller).split()))[:_MOST_NAME]
+        reason = _reason(row, pair, name)
+        if reason:
+            taken.left_out[reason] += 1
+            taken.examples.setdefault(reason, f"{row.where}: {shown(row.grade)}")
+        elif pair is not None:
+            found.append(label_of(row, pair, name))
+    return found
+
+
+def _reason(row: LabelRow, pair: SampledPair | None, labeller: str) -> str:
+    """Return why a row cannot be used; "" where it can."""
+    if pair is None:
+        return NOT_DRAWN
+    if row.text_sha256 and row.text_sha256 != pair.text_sha256:
+        return OTHER_TEXT
+    if not labeller:
+        return NO_LABELLER
+    if not row.skipped and grade_of_row(row, 4) is None:
+        return NO_GRADE if row.grade in (None, "") else OUTSIDE
+    if not 1 <= row.look <= DECIDING_LOOK:
+        return "look is none of 1, 2 and 3"
+    return ""
+
+
+def label_of(row: LabelRow, pair: SampledPair, labeller: str) -> Label:
+    """Return the label that a row gives to a drawn pair."""
+    seconds = row.seconds
+    usable = seconds is not None and 0 <= seconds < float("inf")
+    decides = row.decides or row.look == DECIDING_LOOK
+    return Label(
+        query_id=pair.query_id,
+        chunk_id=pair.chunk_id,
+        text_sha256=pair.text_sha256,
+        stratum=pair.stratum,
+        probability=pair.probability,
+        labeller=labeller,
+        grade=None if row.skipped else grade_of_row(row, 4),
+        skipped=row.skipped,
+        seconds=round(seconds, 3) if usable and seconds is not None else None,
+        at=visible(row.at)[:40],
+        look=DECIDING_LOOK if decides else row.look,
+        decides=decides,
+    )
+
+
+def put_labels(
+    files: CalibrationFiles, labels: Iterable[Label], taken: TakenLabels, *, overrule: bool
+) -> None:
+    """Write labels beside those that are there; a person's earlier label stands unless overruled.
+
+    A skip gives way to a grade without a word.
+    """
+    with files.alone():
+        kept = {label_key(label): label for label in files.labels()}
+        for label in labels:
+            old = kept.get(label_key(label))
+            if old is None or (old.skipped and not label.skipped):
+                taken.n_new += 1
+            elif old.grade == label.grade:
+                taken.n_known += 1
+                continue
+            elif overrule:
+                taken.n_changed += 1
+            else:
+                taken.n_standing += 1
+                continue
+            kept[label_key(label)] = label
+        files.write_labels(kept.values())
+
+
+def remove_label(files: CalibrationFiles, task: LabelTask, labeller: str) -> bool:
+    """Take a label back, and return whether there was one."""
+    with files.alone():
+        labels = files.labels()
+        kept = [
+            label
+            for label in labels
+            if (label.query_id, label.chunk_id, label.labeller, label.look)
+            != (task.query_id, task.chunk_id, labeller, task.look)
+        ]
+        if len(kept) < len(labels):
+            files.write_labels(kept)
+    return len(kept) < len(labels)
+
+
+def put_into_judgments(dataset: Dataset, files: CalibrationFiles, taken: TakenLabels) -> None:
+    """Make the labels the grades of people in the set.
+
+    A grade that a person gave before stands. A judge's gives way, and goes to
+    `label_checks.jsonl`, where the calibration finds it.
+    """
+    sample = files.sample()
+    chunks = {
+        PairKey(pair.query_id, pair.chunk_id): (pair.chunk_id, *pair.same_text)
+        for pair in sample.pairs
+    }
+    given: dict[PairKey, Judgment] = {}
+    for pair, found in peoples_grades(files.labels()).items():
+        by = Provenance(
+            kind="human", model=", ".join(found.labellers), protocol=f"sample {files.name}"
+        )
+        for chunk_id in chunks.get(pair, (pair.chunk_id,)):
+            given[PairKey(pair.query_id, chunk_id)] = Judgment(
+                query_id=pair.query_id,
+                chunk_id=chunk_id,
+                grade=found.grade,
+                source="human",
+                copied_from=pair.chunk_id if chunk_id != pair.chunk_id else "",
+                provenance=by,
+            )
+    with dataset.alone():
+        _replace_judgments(dataset, given, taken)
+
+
+def _replace_judgments(
+    dataset: Dataset, given: dict[PairKey, Judgment], taken: TakenLabels
+) -> None:
+    kept: list[Judgment] = []
+    moved: list[Judgment] = []
+    for old in dataset.judgments():
+        new = given.get(PairKey(*key_of(old)))
+        if new is None or old.level != "chunk":
+            kept.append(old)
+        elif _is_of_label(old):
+            # Of these labels, or of those of another sample: the later ones count.
+            continue
+        elif old.source == "human":
+            taken.n_people_stand += old.grade != new.grade
+            del given[PairKey(*key_of(old))]
+            kept.append(old)
+        else:
+            moved.append(old)
+    before = {key_of(old): old.grade for old in dataset.judgments() if _is_of_label(old)}
+    taken.n_judged = sum(before.get(pair) != new.grade for pair, new in given.items())
+    taken.n_moved = len(moved)
+    if not taken.n_judged:
+        return
+    if moved:
+        checks = {pair_and_judge(old): old for old in (*dataset.label_checks(), *moved)}
+        dataset.write_label_checks(checks.values())
+    dataset.write_judgments([*kept, *given.values()])
+
+
+def _is_of_label(old: Judgment) -> bool:
+    by = old.provenance
+    return old.source == "human" and by is not None and by.protocol.startswith("sample ")
+
+
+def export_labels(
+    dataset: Dataset, files: CalibrationFiles, form: LabelForm, out: Path, labeller: str = ""
+) -> WrittenLabels:
+    """Write the pairs of the sample with their labels in the form of another tool.
+
+    Args:
+        dataset: Has the texts.
+        files: With the sample and the labels.
+        form: Of which tool.
+        out: The file.
+        labeller: Whose labels alone; pairs without one are written as open. For "" all labels,
+            and open are the pairs that nobody labelled.
+
+    Raises:
+        UsageError: The file is one of a dataset.
+        DataError: There is no sample, or the file cannot be written.
+    """
+    check_outputs({"--out": out})
+    labels = [label for label in files.labels() if labeller in ("", label.labeller)]
+    by_task: dict[tuple[str, str, int], list[Label]] = {}
+    for label in labels:
+        by_task.setdefault((label.query_id, label.chunk_id, label.look), []).append(label)
+    tasks = labelling_order(files.sample())
+    asked = {(*task.pair, task.look) for task in tasks}
+    others = {
+        key: LabelTask(key[0], key[1], of[0].text_sha256, key[2])
+        for key, of in by_task.items()
+        if key not in asked
+    }
+    tasks += [others[key] for key in sorted(others)]
+    texts = {pair.task.pair: pair for pair in _shown(dataset, tasks, show_answer=False)}
+    rows = [
+        row
+        for task in tasks
+        for row in _rows(task, texts.get(task.pair), by_task.get((*task.pair, task.look), ()))
+    ]
+    return write_label_rows(out, form, rows)
+
+
+def _rows(task: LabelTask, pair: ShownPair | None, labels: Iterable[Label]) -> list[LabelRow]:
+    still = LabelRow(
+        task.query_id,
+        task.chunk_id,
+        look=task.look,
+        text_sha256=task.text_sha256,
+        query=visible(pair.question) if pair else "",
+        before=visible("\n".join(pair.before)) if pair else "",
+        passage=visible(pair.text) if pair else "",
+    )
+    rows = [
+        replace(
+            still,
+            grade=label.grade,
+            labeller=label.labeller,
+            skipped=label.skipped,
+            seconds=label.seconds,
+            at=label.at,
+            decides=label.decides,
+        )
+        for label in labels
+    ]
+    return rows or [still]
+
+
+def labelling_summary(files: CalibrationFiles) -> LabellingSummary:
+    """Return how far labelling is; see `summarise_labels`.
+
+    Raises:
+        DataError: There is no sample, or a file does not hold to its format.
+    """
+    return summarise_labels(files.sample(), files.labels())

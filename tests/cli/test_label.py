@@ -1,0 +1,164 @@
+import io
+import json
+
+import pytest
+from label_samples import HOSTILE, sampled_set
+
+from ragforge.calibration.label_tasks import LabelTask
+from ragforge.cli import main
+from ragforge.cli.label_terminal import Terminal, ask
+from ragforge.files.set.calibrations import calibration_files
+from ragforge.pipeline.labelling import Wanted, labelling
+
+
+def run(capsys, *words):
+    code = main(["calibrate", "label", *map(str, words)])
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """A dataset with six drawn pairs."""
+    return sampled_set(tmp_path / "set", 6)
+
+
+def keyed(dataset, keys, labeller="Ann", **wanted):
+    """Return what a terminal shows to somebody who presses keys, three seconds after each other."""
+    files = calibration_files(dataset)
+    shown = []
+    clock = iter(range(0, 3000, 3))
+    terminal = Terminal(iter([*keys, "\x04"]).__next__, shown.append, lambda: next(clock))
+    ask(labelling(dataset, files, Wanted(labeller, **wanted)), files, terminal)
+    return "".join(shown)
+
+
+def test_a_table_goes_out_and_its_labels_come_back(dataset, tmp_path, capsys):
+    """Who likes spreadsheets labels in one."""
+    sheet = tmp_path / "labels.csv"
+    code, out, told = run(capsys, "--dataset", dataset.path, "--export", "csv", "--out", sheet)
+    filled = sheet.read_text("utf-8-sig").replace('"1","","",', '"1","Ann","2",')
+    sheet.write_text(filled, encoding="utf-8")
+    taken = run(capsys, "--dataset", dataset.path, "--from", sheet, "--json")
+
+    assert (code, out, "0 labels, 6 open" in told) == (0, f"{sheet}\n", True)
+    assert taken[0] == 0
+    assert json.loads(taken[1])["n_new"] == 6
+    assert [label.grade for label in calibration_files(dataset).labels()] == [2] * 6
+
+
+def test_the_page_is_written_for_a_labeller(dataset, tmp_path, capsys):
+    """It is sent to somebody by name."""
+    page = tmp_path / "ann.html"
+    words = ("--dataset", dataset.path, "--page", page, "--labeller", " Ann  B ")
+    code, out, told = run(capsys, *words)
+
+    assert (code, out) == (0, f"{page}\n")
+    assert "6 pairs for Ann B, 0 done before" in told
+    assert "Labels by Ann B" in page.read_text("utf-8")
+
+
+def test_label_studio_gets_its_interface_told(dataset, tmp_path, capsys):
+    """Tasks without the interface show nothing."""
+    out = tmp_path / "tasks.json"
+    words = ("--dataset", dataset.path, "--export", "label-studio", "--out", out)
+    code, _, told = run(capsys, *words)
+
+    assert (code, '<Choices name="grade"' in told) == (0, True)
+    assert len(json.loads(out.read_text("utf-8"))) == 6
+
+
+def test_who_labelled_how_much_is_told(dataset, capsys):
+    """It is the first question of whoever waits for labels."""
+    keyed(dataset, "0123")
+    keyed(dataset, "0213", "Bob")
+    code, out, _ = run(capsys, "--dataset", dataset.path)
+
+    assert (code, "6 pairs in the sample" in out) == (0, True)
+    assert "Ann and Bob" in out
+    assert "2 disagreements to settle" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--export", "csv"), "--export and --out go together"),
+        (("--page", "a.html", "--terminal"), "not allowed with"),
+        (("--page", "manifest.json"), "is a file of the dataset"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(dataset, words, message, capsys, monkeypatch):
+    """Before anything is written."""
+    monkeypatch.chdir(dataset.path)
+    code, _, told = run(capsys, "--dataset", ".", "--labeller", "Ann", *words)
+
+    assert (code, message in told) == (2, True)
+
+
+def test_a_set_without_a_sample_says_how_one_is_drawn(tmp_path, capsys):
+    """The first thing anybody will see."""
+    dataset = sampled_set(tmp_path / "set", 1)
+    (calibration_files(dataset).folder / "sample.json").unlink()
+
+    code, _, told = run(capsys, "--dataset", dataset.path)
+
+    assert (code, "ragforge calibrate sample" in told) == (3, True)
+
+
+def test_keys_label_skip_and_take_back(dataset):
+    """The same keys as on the page."""
+    keyed(dataset, "01su3x?2q1")
+
+    found = [(label.query_id, label.grade) for label in calibration_files(dataset).labels()]
+    assert found == [("q0", 0), ("q1", 1), ("q2", 3), ("q3", 2)]
+
+
+def test_the_terminal_goes_on_where_it_ended(dataset):
+    """Each label is kept before the next pair is shown."""
+    keyed(dataset, "01")
+
+    assert "--- 3 of 6 ---" in keyed(dataset, "2")
+    assert len(calibration_files(dataset).labels()) == 3
+
+
+def test_the_time_a_pair_took_is_kept(dataset):
+    """Whoever plans the next sample wants to know."""
+    keyed(dataset, "0")
+
+    [label] = calibration_files(dataset).labels()
+    assert (label.seconds, label.labeller, bool(label.at)) == (3, "Ann", True)
+
+
+def test_texts_steer_no_terminal(tmp_path):
+    """A corpus must not move the cursor or hide what it says."""
+    shown = keyed(sampled_set(tmp_path / "set", 1, texts={0: HOSTILE}), "0")
+
+    assert ("\x1b" in shown, "\u202e" in shown, "\\x1b" in shown) == (False, False, True)
+
+
+def test_the_expected_answer_is_shown_when_asked_for_and_allowed(dataset):
+    """It leads to the passage that the question was made from."""
+    assert "It is 0." not in keyed(dataset, "a")
+    assert "It is 0." in keyed(dataset, "a", show_answer=True)
+
+
+def test_a_third_person_settles_what_two_differ_on(dataset):
+    """Both grades are shown, and not who gave them."""
+    keyed(dataset, "012")
+    keyed(dataset, "032", "Bob")
+    shown = keyed(dataset, "3", "Cyd", adjudicate=True)
+
+    [label] = [label for label in calibration_files(dataset).labels() if label.decides]
+    assert (label.query_id, label.labeller, label.grade, label.look) == ("q1", "Cyd", 3, 3)
+    assert ("Given so far: 1 and 3." in shown, "Bob" in shown) == (True, False)
+
+
+def test_lines_of_a_pipe_are_keys(dataset):
+    """Grades may come from another program."""
+    terminal = Terminal.of(io.StringIO("01\n\n2\n"), io.StringIO())
+
+    assert [terminal.read_key() for _ in range(4)] == ["0", "1", "2", "\x04"]
+
+
+def test_a_task_knows_whether_it_decides():
+    """Its label counts alone then."""
+    assert [LabelTask("q", "c", "", look).decides for look in (1, 2, 3)] == [False, False, True]

@@ -1,0 +1,235 @@
+import json
+
+import pytest
+from label_samples import JUDGE, sampled_set
+
+from ragforge.calibration.label_tasks import TakenLabels
+from ragforge.errors import DataError, UsageError
+from ragforge.files.formats.label_rows import LABEL_FORMS
+from ragforge.files.set.calibrations import calibration_files
+from ragforge.pipeline.labelling import (
+    Wanted,
+    export_labels,
+    labelling,
+    put_into_judgments,
+    remove_label,
+    take_label_file,
+)
+from ragforge.records import Chunk, Judgment
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """A dataset with four drawn pairs."""
+    return sampled_set(tmp_path / "set", 4)
+
+
+@pytest.fixture
+def files(dataset):
+    """Its calibration."""
+    return calibration_files(dataset)
+
+
+def saved(tmp_path, *rows, name="labels.jsonl"):
+    """Write a file of labels: tuples of query, grade and labeller."""
+    path = tmp_path / name
+    lines = [
+        {"query_id": f"q{k}", "chunk_id": f"c{k}", "grade": grade, "labeller": labeller}
+        for k, grade, labeller in rows
+    ]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def grades(dataset):
+    return {item.query_id: (item.source, item.grade) for item in dataset.judgments()}
+
+
+def test_labels_become_the_grades_of_people_in_the_set(dataset, files, tmp_path):
+    """A person's word counts everywhere, and says who gave it."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (1, 0, "Ann")))
+
+    by = dataset.judgments()[0].provenance
+    assert grades(dataset) == {
+        "q0": ("human", 3), "q1": ("human", 0), "q2": ("judge", 2), "q3": ("judge", 3)
+    }  # fmt: skip
+    assert (by.kind, by.model, by.protocol) == ("human", "Ann", "sample people")
+
+
+def test_what_the_judge_said_goes_to_the_label_checks(dataset, files, tmp_path):
+    """The correction needs the judge's grade of each labelled pair."""
+    take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann")))
+
+    [check] = dataset.label_checks()
+    assert (check.query_id, check.grade, check.provenance) == ("q1", 1, JUDGE)
+
+
+def test_the_judgments_stay_where_labels_alone_are_wanted(dataset, files, tmp_path):
+    """Who measures by one judge may want no other grades among them."""
+    taken = take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann")), labels_only=True)
+
+    assert (grades(dataset)["q1"], taken.n_judged, len(files.labels())) == (("judge", 1), 0, 1)
+
+
+def test_a_grade_that_a_person_gave_before_stands_and_is_told(dataset, files, tmp_path):
+    """Nobody's work is overwritten silently."""
+    others = [item for item in dataset.judgments() if item.query_id != "q1"]
+    mine = Judgment(query_id="q1", chunk_id="c1", grade=2, source="human")
+    dataset.write_judgments([*others, mine])
+
+    taken = take_label_file(dataset, files, saved(tmp_path, (1, 0, "Ann")))
+
+    assert (grades(dataset)["q1"], taken.n_people_stand) == (("human", 2), 1)
+
+
+def test_a_second_opinion_changes_the_grade_that_labels_gave(dataset, files, tmp_path):
+    """The grade of the set is that of all labels, not of the file that came first."""
+    take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann")))
+    taken = take_label_file(dataset, files, saved(tmp_path, (1, 1, "Bob")))
+
+    assert (grades(dataset)["q1"], taken.n_judged) == (("human", 2), 1)
+
+
+def test_chunks_of_the_same_text_get_the_same_grade(dataset, files, tmp_path):
+    """They are one pair of the sample."""
+    text = next(iter(dataset.chunks())).text
+    dataset.write_chunks([*dataset.chunks(), Chunk(chunk_id="c9", doc_id="d9.md", text=text)])
+    sample = files.sample()
+    first = sample.pairs[0].model_copy(update={"same_text": ("c9",)})
+    files.write_sample(sample.model_copy(update={"pairs": (first, *sample.pairs[1:])}))
+
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+
+    found = {item.chunk_id: item for item in dataset.judgments() if item.query_id == "q0"}
+    assert (found["c9"].grade, found["c9"].copied_from) == (3, "c0")
+
+
+def test_what_a_person_said_before_stands_unless_overruled(dataset, files, tmp_path):
+    """An old file read again must not undo a correction."""
+    first, second = (saved(tmp_path, (1, grade, "Ann"), name=f"{grade}.jsonl") for grade in (3, 1))
+    take_label_file(dataset, files, first)
+    standing = take_label_file(dataset, files, second)
+    kept = files.labels()[0].grade
+    changed = take_label_file(dataset, files, second, overrule=True)
+
+    assert (standing.n_standing, kept) == (1, 3)
+    assert (changed.n_changed, files.labels()[0].grade) == (1, 1)
+
+
+def test_rows_that_cannot_be_used_are_counted_and_named(dataset, files, tmp_path):
+    """One bad row of two hundred is no reason to lose the others."""
+    path = saved(tmp_path, (0, 7, "Ann"), (9, 1, "Ann"), (1, 1, ""), (2, None, "Ann"), (3, 2, "B"))
+
+    taken = take_label_file(dataset, files, path)
+
+    assert taken.left_out == {
+        "grade outside of the scale": 1,
+        "pair is not in the sample": 1,
+        "nobody is named; --labeller does": 1,
+    }
+    assert taken.examples["grade outside of the scale"].endswith("labels.jsonl:1: 7")
+    assert (taken.n_new, taken.n_open) == (1, 1)
+
+
+def test_a_label_of_another_text_is_left_out(dataset, files, tmp_path):
+    """Who graded the old wording said nothing of the new one."""
+    path = tmp_path / "labels.jsonl"
+    row = {"query_id": "q0", "chunk_id": "c0", "grade": 2, "labeller": "Ann", "text_sha256": "00"}
+    path.write_text(json.dumps(row), encoding="utf-8")
+
+    assert take_label_file(dataset, files, path).left_out == {
+        "text has changed since it was labelled": 1
+    }
+
+
+def test_pairs_whose_text_is_gone_are_not_shown(dataset, files):
+    """A label needs what it is on."""
+    chunks = list(dataset.chunks())
+    changed = chunks[1].model_copy(update={"text": "Another text."})
+    dataset.write_chunks([chunks[0], changed, chunks[2]])
+
+    found = labelling(dataset, files, Wanted("Ann"))
+
+    assert ([pair.task.query_id for pair in found.pairs], found.n_vanished) == (["q0", "q2"], 2)
+
+
+def test_blanks_alone_make_no_other_text(dataset, files):
+    """A splitter that changes line ends must not cost the sample."""
+    chunks = list(dataset.chunks())
+    dataset.write_chunks(
+        chunk.model_copy(update={"text": chunk.text.replace(" ", "\n ")}) for chunk in chunks
+    )
+
+    assert labelling(dataset, files, Wanted("Ann")).n_vanished == 0
+
+
+def test_a_follow_up_is_shown_as_it_was_judged(dataset, files):
+    """With what was said before, and what it asks on its own."""
+    pair = labelling(dataset, files, Wanted("Ann")).pairs[1]
+
+    assert (pair.question, pair.before, pair.answer) == (
+        "What is 1, the number?", ("user: Hello?",), ""
+    )  # fmt: skip
+
+
+def test_a_name_for_a_file_of_several_people_is_refused(dataset, files, tmp_path):
+    """It would make one person of two."""
+    path = saved(tmp_path, (0, 1, "Ann"), (1, 1, "Bob"))
+
+    with pytest.raises(UsageError, match="names 2 people; leave it out"):
+        take_label_file(dataset, files, path, "Cyd")
+
+
+@pytest.mark.parametrize("form", LABEL_FORMS)
+def test_labels_go_out_and_come_back_in_each_form(form, dataset, files, tmp_path):
+    """Who labels elsewhere loses no grade on the way."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (1, 0, "Ann"), (0, 1, "Bob")))
+    before = {(item.query_id, item.labeller): item.grade for item in files.labels()}
+    out = tmp_path / ("out.csv" if form == "csv" else "out.json")
+    written = export_labels(dataset, files, form, out)
+    files.write_labels([])
+
+    taken = take_label_file(dataset, files, out)
+
+    after = {(item.query_id, item.labeller): item.grade for item in files.labels()}
+    assert (written.n_labels, written.n_open, taken.n_open) == (3, 2, 2)
+    assert (taken.left_out, after) == ({}, before)
+
+
+def test_a_settled_pair_has_the_grade_that_settles_it(dataset, files, tmp_path):
+    """The third pass decides, also in the set."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (0, 1, "Bob")))
+    [pair] = labelling(dataset, files, Wanted("Cyd", adjudicate=True)).pairs
+    path = tmp_path / "settled.jsonl"
+    row = {"query_id": "q0", "chunk_id": "c0", "grade": 3, "labeller": "Cyd", "look": 3}
+    path.write_text(json.dumps(row), encoding="utf-8")
+    take_label_file(dataset, files, path)
+
+    assert pair.task.given == (1, 3)
+    assert labelling(dataset, files, Wanted("Cyd", adjudicate=True)).pairs == ()
+    assert grades(dataset)["q0"] == ("human", 3)
+
+
+def test_a_label_is_taken_back(dataset, files, tmp_path):
+    """The page and the terminal undo with this."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (0, 1, "Bob")))
+    task = labelling(dataset, files, Wanted("Cyd")).pairs[0].task
+
+    assert remove_label(files, task, "Ann")
+    assert [item.labeller for item in files.labels()] == ["Bob"]
+
+
+def test_judgments_are_not_written_again_where_nothing_is_new(dataset, files, tmp_path):
+    """A set under version control must not change by looking at it."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    before = (dataset.files / "judgments.jsonl").stat().st_mtime_ns
+    taken = TakenLabels()
+    put_into_judgments(dataset, files, taken)
+
+    assert ((dataset.files / "judgments.jsonl").stat().st_mtime_ns, taken.n_judged) == (before, 0)
+
+
+def test_a_set_without_a_sample_says_so(dataset, tmp_path):
+    """The first thing anybody will see."""
+    with pytest.raises(DataError, match="has no sample"):
+        labelling(dataset, calibration_files(dataset, "other"), Wanted("Ann"))
