@@ -169,7 +169,9 @@ def test_each_end_has_its_code_and_its_reason(scripted, probe, answer, code, tol
 def test_nothing_secret_is_shown(scripted, probe):
     """What is printed is pasted into chats; the service echoes all that it got."""
     scripted.answer = lambda seen: {
-        "hits": [],
+        "hits": [
+            {"id": seen.headers["X-Pin"], "text": seen.headers["Authorization"], "file": "7h3k"}
+        ],
         "seen": {"headers": seen.headers, "params": seen.params, "body": seen.content.decode()},
     }
     settings = (

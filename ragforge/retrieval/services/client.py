@@ -228,6 +228,11 @@ class ServiceClient:
                 self._refuse_status(answered.reply, answered.exchange)
                 return answered.exchange
 
+    def without_secrets(self, error: CallError) -> CallError:
+        """Return an error as it may be shown and recorded: without short secrets as well."""
+        mask = self.secrets.mask_message
+        return CallError(error.kind, mask(str(error)), mask(error.raw))
+
     def json(self, exchange: Exchange) -> object:
         """Return the JSON of a reply that tells of no error.
 

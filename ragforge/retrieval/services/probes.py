@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.http_service import read_json
 from ragforge.records import Hit
-from ragforge.retrieval import SystemAnswer
+from ragforge.retrieval import ContextPassage, SystemAnswer
 from ragforge.retrieval.services.client import Exchange, ServiceClient
 from ragforge.retrieval.services.retriever import Result, ServiceRetriever
 from ragforge.retrieval.services.shapes import (
@@ -85,7 +85,8 @@ async def probe_retriever(
         for name in ("id", "text", "document", "score")
         if results and all(getattr(result, name) is None for result in results)
     ]
-    value = _json_of(exchanges)
+    shown = _fit(retriever.client, exchanges)
+    value = _json_of(shown)
     items = retriever.items(value) if value is not None else []
     proposals = [item for item in propose_fields(items) if item.setting in missing]
     state: State = "understood"
@@ -97,15 +98,16 @@ async def probe_retriever(
             hit = next(iter(retriever.read([result], question, 1)), None)
             places += [place_of(hit) if hit else "nowhere"] if place_of else []
     except DataError as error:
-        state, reason = "not understood", str(error)
+        state = "not understood"
+        reason = retriever.client.secrets.mask_message(str(error))
         proposals = propose_results(value)
     return Probe(
         where=where,
         question=question,
         state=state,
         reason=reason,
-        exchanges=_fit(retriever.client, exchanges),
-        results=tuple(results),
+        exchanges=shown,
+        results=tuple(_masked(result, retriever.client) for result in results),
         missing=tuple(missing),
         proposals=tuple(proposals),
         places=tuple(places),
@@ -131,7 +133,7 @@ async def probe_system(system: ServiceSystem, question: str) -> Probe:
         question=question,
         state="understood",
         exchanges=_fit(system.client, exchanges),
-        answer=answer,
+        answer=_masked_answer(answer, system.client),
     )
     if answer.context:
         return probe
@@ -161,6 +163,27 @@ def _json_of(exchanges: Sequence[Exchange]) -> object:
         with suppress(ValueError):
             return read_json(exchanges[-1].text)
     return None
+
+
+def _masked(result: Result, client: ServiceClient) -> Result:
+    """Return a result as it can be shown."""
+
+    def mask(text: str | None) -> str | None:
+        return None if text is None else client.secrets.mask_message(text)
+
+    return replace(
+        result, id=mask(result.id), text=mask(result.text), document=mask(result.document)
+    )
+
+
+def _masked_answer(answer: SystemAnswer, client: ServiceClient) -> SystemAnswer:
+    """Return an answer as it can be shown, likewise."""
+    mask = client.secrets.mask_message
+    passages = (
+        ContextPassage(*(tuple(map(mask, part)) for part in (each.ids, each.texts, each.doc_ids)))
+        for each in answer.context
+    )
+    return SystemAnswer(mask(answer.text), tuple(passages))
 
 
 def _fit(client: ServiceClient, exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:

@@ -119,7 +119,7 @@ class ServiceRetriever:
         try:
             return self.read(results, query, k)
         except DataError as error:
-            raise CallError("invalid", str(error)) from error
+            raise self.client.without_secrets(CallError("invalid", str(error))) from None
 
     def read(self, results: Iterable[Result], query: str, k: int) -> list[Hit]:
         """Return the hits that results are.
@@ -145,6 +145,12 @@ class ServiceRetriever:
         Raises:
             CallError, EndpointError: As for `retrieve`.
         """
+        try:
+            return await self._results(query, k, on_exchange)
+        except CallError as error:
+            raise self.client.without_secrets(error) from None
+
+    async def _results(self, query: str, k: int, on_exchange: OnExchange) -> list[Result]:
         size = self._service.page_size or k
         values: dict[str, JsonValue] = {"query": query, "k": size}
         if "vector" in self.client.holes:

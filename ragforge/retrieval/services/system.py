@@ -78,11 +78,15 @@ class ServiceSystem:
     async def _asked(
         self, values: Mapping[str, JsonValue], on_exchange: OnExchange
     ) -> SystemAnswer:
-        exchange = await self.client.ask(values, on_exchange)
+        try:
+            exchange = await self.client.ask(values, on_exchange)
+        except CallError as error:
+            raise self.client.without_secrets(error) from None
         try:
             answer = self._reader.read(exchange, str(values["query"]))
         except CallError as error:
-            raise CallError(error.kind, str(error), error.raw or exchange.start) from error
+            told = CallError(error.kind, str(error), error.raw or exchange.start)
+            raise self.client.without_secrets(told) from None
         ids = (name for passage in answer.context for name in passage.ids)
         if not all(map(is_unicode, (answer.text, *ids))):
             raise CallError(

@@ -7,11 +7,12 @@ import json
 import pytest
 from scripted_service import Answer
 
-from ragforge.config import RetrieverService
+from ragforge.config import RetrieverService, SystemService
 from ragforge.corpus.text_locations import TextLocator, documents_of
-from ragforge.errors import ConfigError, EndpointError
+from ragforge.errors import CallError, ConfigError, EndpointError
 from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
 from ragforge.retrieval.services.retriever import ServiceRetriever
+from ragforge.retrieval.services.system import ServiceSystem
 
 from .conftest import SECRET, TOKEN
 
@@ -50,15 +51,39 @@ def test_a_secret_in_an_error_is_masked(scripted, retriever, failure, status):
     assert TOKEN not in getattr(error, "raw", "")
 
 
-def test_a_short_secret_is_masked_in_messages(scripted, client_of, failure):
-    """It may be a word of a text, but no word of an error."""
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Answer("no such key: 7h3k", 400),
+        Answer('{"half": "7h3k'),
+        Answer("<html>7h3k</html>", kind="text/html"),
+        Answer({"error": "bad key 7h3k"}),
+        Answer({"query": "7h3k", "hits": []}),
+        Answer({"hits": [{"7h3k": 1}]}),
+        Answer({"7h3k": 1}),
+    ],
+)
+def test_a_short_secret_is_masked_in_messages(scripted, client_of, failure, reply):
+    """It may be a word of a text, but no word of an error or of a failure record."""
     service = RetrieverService(url=scripted.url, headers={"X-Key": "${PIN}"})
     client = client_of("retrievers.docs", service, {"PIN": "7h3k"})
-    scripted.answer = Answer("no such key: 7h3k", 400)
+    scripted.answer = reply
 
     error = failure(ServiceRetriever("docs", service, client=client))
 
-    assert "7h3k" not in f"{error} {error.raw}"
+    assert "7h3k" not in f"{error} {error.raw} {error.__cause__}"
+
+
+def test_a_short_secret_is_masked_in_what_a_system_did_not_say(scripted, client_of):
+    """Likewise."""
+    service = SystemService(url=scripted.url, headers={"X-Key": "${PIN}"})
+    client = client_of("systems.rag", service, {"PIN": "7h3k"})
+    scripted.answer = Answer({"told": "7h3k"})
+
+    with pytest.raises(CallError) as caught:  # the message is looked at below
+        asyncio.run(ServiceSystem("rag", service, client=client).answer("Why?"))
+
+    assert "7h3k" not in f"{caught.value} {caught.value.raw}"
 
 
 def test_nothing_secret_is_in_a_repr_or_an_exchange(scripted, retriever):
