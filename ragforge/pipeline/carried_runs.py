@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.rereading import reader_of
-from ragforge.corpus.text_locations import MOST_PLACES, TextLocator
+from ragforge.corpus.text_locations import MOST_PLACES
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs
@@ -208,7 +209,7 @@ def _placed(sought: Mapping[str, _Sought], change: ChunkChange) -> _Placed:
     if not sought:
         return _Placed({}, ())
     same = _chunks_by_text({text_id(each.text) for each in sought.values()}, change)
-    documents = CorpusDocuments(list(change.now()), file_texts, TextLocator)
+    documents = CorpusDocuments(list(change.now()), file_texts, FileTextLocator)
     taken = RetrievedTexts(documents)
     now: dict[str, str] = {}
     open_: list[Ranking] = []

@@ -11,8 +11,8 @@ from typing import Final
 
 from ragforge.config import Settings
 from ragforge.config.services import BUILT_IN
+from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
-from ragforge.corpus.text_locations import TextLocator
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.manifest import RunOrigin
@@ -328,7 +328,7 @@ class HitCorpus:
         if names_documents:
             known |= {chunk.doc_id for chunk in chunks}
         documents = CorpusDocuments(
-            chunks, file_texts, TextLocator, names_documents=names_documents
+            chunks, file_texts, FileTextLocator, names_documents=names_documents
         )
         return cls(chunks, known, documents)
 

@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from ragforge.corpus.file_text_locator import FileTextLocator
+from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.quote_locations import ChunkIndex, fold
-from ragforge.corpus.text_locations import TextLocator, documents_of
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentNames
@@ -75,7 +76,7 @@ class PassageFinder:
         self._doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in chunks))
         self._index = ChunkIndex(chunks)
         self._chunks = chunks
-        self._texts = RetrievedTexts(CorpusDocuments(chunks, documents_of, TextLocator))
+        self._texts = RetrievedTexts(CorpusDocuments(chunks, file_texts, FileTextLocator))
 
     @cached_property
     def _by_text(self) -> dict[str, list[Chunk]]:
