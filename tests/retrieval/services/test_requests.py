@@ -211,7 +211,7 @@ def test_nothing_found_is_a_value(scripted, retriever, ask):
 
 def test_one_target_has_a_pace_of_its_own(scripted, retriever, waits):
     """A service behind a limit of its own must not be asked faster than it takes."""
-    paced = retriever(requests_per_minute=60, concurrency=1)
+    paced = retriever(requests_per_minute=1, concurrency=1)
 
     async def several():
         for _ in range(3):
@@ -221,7 +221,7 @@ def test_one_target_has_a_pace_of_its_own(scripted, retriever, waits):
 
     assert len(scripted.seen) == 3
     assert len(waits) == 2
-    assert all(0 < wait <= 2 for wait in waits)
+    assert all(0 < wait <= 120 for wait in waits)
 
 
 def test_so_many_requests_are_in_flight_at_once(scripted, retriever):
