@@ -140,6 +140,7 @@ class Completed(Result):
             "judge": judging.judge,
             "judged": judging.n_judged,
             "failed": judging.n_failed,
+            "unwrapped": dict(sorted(judging.unwrapped.items())),
             "failed_probes": dict(self.done.failed_probes),
             **completion_json(summary),
         }
@@ -270,15 +271,19 @@ def _remarks(result: JudgingResult) -> Iterator[str]:
     if result.flags:
         found = ", ".join(f"{name} {count}" for name, count in sorted(result.flags.items()))
         yield f"suspicious in the chunks, told by `flags` in the judgments: {found}"
-    if result.unwrapped:
-        counts = ", ".join(f"{name} {count}" for name, count in sorted(result.unwrapped.items()))
-        yield f"replies taken out of what stood around their JSON: {counts}"
+    yield from _unwrapped_lines(result)
     if result.doubtful:
         pairs = ", ".join(f"{one.query_id}/{one.chunk_id}" for one in result.doubtful[:3])
         yield f"most divided, and worth a person's look: {pairs} (--json has more)"
     if result.position is not None:
         effect = describe_position_effect(result.position)
         yield f"effect of the place in a batch on the grade: {effect}"
+
+
+def _unwrapped_lines(result: JudgingResult) -> Iterator[str]:
+    if result.unwrapped:
+        counts = ", ".join(f"{name} {count}" for name, count in sorted(result.unwrapped.items()))
+        yield f"replies taken out of what stood around their JSON: {counts}"
 
 
 def _grades(result: JudgingResult) -> dict[str, int]:
@@ -319,6 +324,7 @@ def completion_lines(done: "Completion") -> list[str]:
     judging, probes = done.judging, done.failed_probes.items()
     return [
         *(f"probe {name} failed for {n:,} queries (see failures.jsonl)" for name, n in probes),
+        *_unwrapped_lines(judging),
         f"judge {judging.judge}: {judging.n_judged:,} pairs judged now, "
         f"{judging.n_failed:,} failed",
     ]

@@ -78,10 +78,14 @@ def repeats_data(reply: BaseModel, holes: Mapping[str, str]) -> bool:
     texts = (text for value in holes.values() if "{" in value for text in _texts(_decoded(value)))
     spelled = _spellings(said)
     return any(
-        _holds(text, said) or any(one in _bare(text) for one in spelled)
+        _holds(text, said) or _has_any(_bare(text), spelled)
         for text in texts
         if _has_all(text, names)
     )
+
+
+def _has_any(text: str, parts: Iterable[str]) -> bool:
+    return any(part in text for part in parts)
 
 
 def _spellings(said: object) -> list[str]:

@@ -66,6 +66,15 @@ def test_json_is_one_object(complete):
     assert found["judged"] == found["n_pairs"]
 
 
+def test_thoughts_are_counted_over_all_waves(complete):
+    """Each was paid, whichever block of the pools it is of."""
+    with serving(Script(p_think=1.0)) as endpoint:
+        _, out, _ = complete(endpoint, "--json")
+        billed = endpoint.ledger()["billed"]
+
+    assert json.loads(out)["unwrapped"] == {"thinking": billed}
+
+
 def test_the_estimate_tells_of_growth(complete, folder):
     """Who is told the first block only would be surprised by the bill."""
     with serving(Script()) as endpoint:

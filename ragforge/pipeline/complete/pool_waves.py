@@ -276,6 +276,7 @@ class PoolWaves:
 
     def _add(self, wave: JudgingResult) -> None:
         total = self.result
+        total.unwrapped = wave.unwrapped  # The judges count all waves.
         total.n_judged += wave.n_judged
         total.n_failed += wave.n_failed
         total.n_copied += wave.n_copied

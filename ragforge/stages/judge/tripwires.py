@@ -21,6 +21,7 @@ _ROLES: Final = (
     r"\[/?inst\]",
     r"<</?sys>>",
     r"</?(?:start|end)_of_turn>",
+    r"</think(?:ing)?>",
     r"^\s{0,8}#{2,4} ?(?:system|instruction|response)s? ?:",
     r"^\s{0,8}(?:system|assistant|developer)(?: (?:prompt|message))? ?: ?"
     r"(?:you\b|give\b|grade\b|rate\b|ignore\b|reply\b|answer\b|respond\b|always\b|never\b|the\b"
@@ -28,7 +29,9 @@ _ROLES: Final = (
     r"^\s{0,8}(?:human|user) ?: [^\n]{0,300}\n{1,2}\s{0,8}(?:assistant|ai) ?:",
 )
 _ROLES_HAVE: Final = tuple(
-    "<|,inst],sys>,_of_turn,system,assistant,developer,ai:,ai :,instruction,response".split(",")
+    "<|,inst],sys>,_of_turn,</think,system,assistant,developer,ai:,ai :,instruction,response".split(
+        ","
+    )
 )
 _VERDICTS: Final = (
     r"[\"'](?:grade|relevance|relevance_?(?:score|grade)|relevancy|is_?relevant|contains_?answer"
