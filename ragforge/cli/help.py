@@ -4,7 +4,7 @@ Examples:
   ragforge help
   ragforge help measures
   ragforge help budgets
-  ragforge help compare
+  ragforge help judge audit
 """
 
 import argparse
@@ -129,17 +129,18 @@ def subjects() -> dict[str, str]:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("subject", nargs="?", metavar="TOPIC", help="a subject, or a command")
+    parser.add_argument("subject", nargs="*", metavar="TOPIC", help="a subject, or a command")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    subject = arguments.subject
+    words = arguments.subject
     titles = subjects()
-    if subject in COMMANDS:
-        return main([subject, "--help"])
-    if subject is None:
+    if words and words[0] in COMMANDS:
+        return main([*words, "--help"])
+    subject = " ".join(words)
+    if not subject:
         _list(titles, as_json=arguments.json)
     elif subject not in titles:
         near = did_you_mean(subject, [*titles, *COMMANDS])

@@ -35,6 +35,7 @@ class Parser(argparse.ArgumentParser):
         description: What it does; the first paragraph and the examples are in the short help.
         common: Options of the short help, in its order; all but settings where none is named.
         add_help: Whether it takes `--help` and `--help-all`.
+        color: Given by argparse from Python 3.14 on; colours are those of `api.colour`.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Parser(argparse.ArgumentParser):
         *,
         common: Sequence[str] = (),
         add_help: bool = True,
+        color: bool = False,
     ) -> None:
         super().__init__(prog=prog, description=description, add_help=False, allow_abbrev=False)
         self.common = common
@@ -184,9 +186,7 @@ class Parser(argparse.ArgumentParser):
             return
         there = [str(choice) for choice in choices]
         near = did_you_mean(str(value), there)
-        raise argparse.ArgumentError(
-            action, f"expected {', '.join(there[:-1])} or {there[-1]}, got {value!r}{near}"
-        )
+        raise argparse.ArgumentError(action, f"expected {_either(there)}, got {value!r}{near}")
 
 
 class SettingsGroup(argparse._ArgumentGroup):
@@ -227,6 +227,9 @@ class _Whole(argparse.HelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=24, width=width())
+        # From Python 3.14 on it has colours of its own.
+        if hasattr(self, "_set_color"):
+            self._set_color(False)
 
     def operands(self, actions: Iterable[argparse.Action]) -> list[str]:
         """Return the operands as the usage shows them."""
@@ -269,6 +272,11 @@ def brief(text: str) -> str:
         words = words[:1].lower() + words[1:]
     value = default.removeprefix(" Default: ").removesuffix(".")
     return f"{words} (default: {value})" if value and len(value) < _LONG_DEFAULT else words
+
+
+def _either(words: Sequence[str]) -> str:
+    """Return words as a sentence lists those of which one is meant."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def values_of(action: argparse.Action) -> tuple[str, ...]:

@@ -132,11 +132,12 @@ def test_the_subjects_are_listed_and_a_wrong_one_gets_the_nearest(capsys):
     assert "no subject 'budget'; did you mean budgets?" in capsys.readouterr().err
 
 
-def test_a_command_is_explained_by_its_help(capsys):
+@pytest.mark.parametrize("words", [["compare"], ["judge", "audit"], ["cache", "prune"]])
+def test_a_command_is_explained_by_its_help(words, capsys):
     """`help compare` is what people type."""
-    main(["help", "compare"])
+    main(["help", *words])
     asked = capsys.readouterr().out
-    main(["compare", "--help"])
+    main([*words, "--help"])
 
     assert asked == capsys.readouterr().out
 

@@ -3,6 +3,8 @@
 import pytest
 
 from ragforge.cli import COMMANDS, main
+from ragforge.cli.parser import Parser
+from ragforge.errors import UsageError
 
 MISSPELT = [
     (["evaluate", "--datset", "x"], "evaluate: no option --datset; did you mean --dataset?"),
@@ -70,3 +72,15 @@ def test_words_behind_two_dashes_are_no_options(capsys):
     code = main(["import", "--chunks", "c.jsonl", "--out", "set", "--", "--odd.json"])
 
     assert code != 2 or "no option" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("choices", "listed"), [("a", "a"), ("ab", "a or b"), ("abc", "a, b or c")]
+)
+def test_what_is_allowed_is_listed_as_a_sentence(choices, listed):
+    """A list that reads badly is not read."""
+    parser = Parser(prog="ragforge x")
+    parser.add_argument("--kind", choices=choices)
+
+    with pytest.raises(UsageError, match=f"x: --kind: expected {listed}, got '-'"):
+        parser.parse_args(["--kind", "-"])
