@@ -11,6 +11,7 @@ from ragforge.evaluating.graded_by import graded_line
 from ragforge.report.comparison import (
     by_pair,
     comparison_json,
+    corrected_tables,
     findings,
     means_table,
     pair_table,
@@ -128,9 +129,9 @@ class RunComparison(Result):
     def _html(self) -> Iterator[str]:
         report = self.report
         several = [means_table(report)] if len(report.names) > 2 else []
-        yield shown_html(head=[graded_line(report.graded_by)], tables=several)
+        yield shown_html(head=[graded_line(report.graded_by, report.calibration)], tables=several)
         for items in by_pair(report.items):
-            yield shown_html(tables=[pair_table(items)])
+            yield shown_html(tables=[*corrected_tables(items), pair_table(items)])
             yield shown_html(head=findings(items))
 
 

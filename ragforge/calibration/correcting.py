@@ -1,7 +1,8 @@
 """Measures of runs by a judge, corrected by people's labels on a sample of their pairs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import Final
 
@@ -62,7 +63,8 @@ def apply_labels(
     sample = files.sample()
     population = population_of(dataset, sample)
     used = use_labels(sample, files.labels(), dataset.judgments(), dataset)
-    corrected = _Corrected(population, sample, used, strata_of(population))
+    numbers = population.digests(sample.seed)
+    corrected = _Corrected(population, sample, used, strata_of(population), numbers.parts)
     return Calibration(
         name=files.name,
         design_sha256=sample.design_sha256,
@@ -89,6 +91,7 @@ class _Corrected:
     sample: LabelSample
     used: UsedLabels
     strata: Integers
+    parts: Integers
 
     def figures(self, *, model_assisted: bool) -> Iterator[CorrectedFigure]:
         """Yield levels, then differences, of each measure."""
@@ -138,7 +141,6 @@ class _Corrected:
     def _labelled(self, weights: Floats, measure: Measure) -> LabelledPairs:
         population = self.population
         kept = np.flatnonzero(weights)
-        numbers = population.digests(self.sample.seed)
         threshold = measure.rel or self.sample.rel_threshold
         return LabelledPairs(
             population.queries[kept],
@@ -146,7 +148,7 @@ class _Corrected:
             population.judged[kept],
             self._values(measure)[kept],
             self.strata[kept],
-            numbers.parts[kept],
+            self.parts[kept],
             max(len(population.query_ids), 1),
             expected_values(measure, threshold),
         )
@@ -155,16 +157,17 @@ class _Corrected:
         """Return the mean value of the labels of each pair, NaN where it has none."""
         threshold = measure.rel or self.sample.rel_threshold
         found = np.full(len(self.population.units), np.nan)
-        for i, grades in self._graded():
+        for i, grades in self._graded.items():
             of = [float(g >= threshold) if measure.name == "P" else float(g) for g in grades]
             found[i] = sum(of) / len(of)
         return found
 
-    def _graded(self) -> Iterator[tuple[int, Sequence[int]]]:
-        for i, unit in enumerate(self.population.units):
-            grades = self.used.grades.get(PairText(unit.query_id, unit.text_sha256))
-            if grades:
-                yield i, grades
+    @cached_property
+    def _graded(self) -> Mapping[int, Sequence[int]]:
+        """The grades of labelled pairs, by their place."""
+        given = self.used.grades
+        keys = (PairText(unit.query_id, unit.text_sha256) for unit in self.population.units)
+        return {i: given[key] for i, key in enumerate(keys) if key in given}
 
     def _judge_only(self, weights: Floats, measure: Measure) -> CorrectedValue:
         judged = np.where(self.population.judged == UNGRADED, 0, self.population.judged)
@@ -221,7 +224,7 @@ class _Corrected:
         population = self.population
         heaviest = np.maximum(of_a, of_b)
         grades = np.full(len(population.units), -1, dtype=np.intp)
-        for i, given in self._graded():
+        for i, given in self._graded.items():
             grades[i] = middle_grade(given)
         features = np.hstack(
             [

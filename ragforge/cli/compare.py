@@ -23,6 +23,8 @@ and differences are of the whole set, each stratum of the sample by its weight. 
 are compared on the queries in common, and unnamed ones are left out where others have more.
 Without -m it is nDCG@10, RR, R@10, P@5 and Success@5; of runs with different chunks EvidenceR@10,
 TokenR@10, TokenP@10 and TokenIoU@10, which do not depend on how text is cut.
+With --calibrated the winner is that of the difference as people's labels correct it (see `ragforge
+calibrate`); without, numbers by a language model are called uncalibrated in the first line.
 With --judge, what the runs retrieved and nobody graded is graded first, by --model and within the
 budget; --dry-run tells the most that it can take. A rerun goes on where it was stopped: it
 retrieves anew, and pays for no grade twice.
@@ -46,12 +48,14 @@ from typing import TYPE_CHECKING
 
 from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import (
+    add_calibrated,
     add_common,
     add_json,
     add_mode,
     add_selection,
     add_verbose,
     choose_queries,
+    is_calibrated,
     job_of,
     observed,
     refuse_selection,
@@ -91,6 +95,7 @@ COMMON = (
     "--base",
     "-m",
     "--alpha",
+    "--calibrated",
     "--moved",
     "--sample",
     "--split",
@@ -155,6 +160,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --dataset: first grade what the runs retrieved and nobody graded yet, with "
         "--model, within --max-calls, --max-tokens and --max-cost-usd",
     )
+    add_calibrated(parser)
     add_mode(parser, again=True)
     add_verbose(parser)
     add_json(parser)
@@ -166,6 +172,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     _check(arguments)
+    if is_calibrated(arguments) and (arguments.dataset is None or arguments.answers):
+        raise UsageError("--calibrated goes with the runs of --dataset DIR")
     _check_judging(arguments)
     settings = settings_of(arguments)
     if arguments.dry_run:
@@ -273,7 +281,12 @@ def _compared(
     if arguments.answers:
         return compare_answers(dataset, names, settings.evaluate, options)
     names = [name for name in names if name not in left]
-    return compare_runs(dataset, names, settings.evaluate, options)
+    found = compare_runs(dataset, names, settings.evaluate, options)
+    if not is_calibrated(arguments):
+        return found
+    from ragforge.pipeline.calibrating import compare_calibrated
+
+    return compare_calibrated(dataset, found, arguments.calibration)
 
 
 def _made(

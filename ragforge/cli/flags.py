@@ -67,6 +67,25 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_calibrated(parser: argparse.ArgumentParser) -> None:
+    """Add what has a calibration used."""
+    parser.add_argument(
+        "--calibrated",
+        action="store_true",
+        help="correct by people's labels: see `ragforge calibrate`",
+    )
+    parser.add_argument(
+        "--calibration",
+        metavar="NAME",
+        help="by which labels, where the set has several calibrations; --calibrated goes along",
+    )
+
+
+def is_calibrated(arguments: argparse.Namespace) -> bool:
+    """Whether a calibration is to be used."""
+    return bool(arguments.calibrated or arguments.calibration)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add `--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object to stdout")

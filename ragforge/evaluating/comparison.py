@@ -9,6 +9,7 @@ from ragforge.evaluating.selection import Part
 if TYPE_CHECKING:
     from ragforge.measures.comparing import Comparison
     from ragforge.measures.intervals import Ends
+from ragforge.records import Calibration
 
 Outcome: TypeAlias = Literal["A", "B", "TIE", "UNKNOWN"]
 
@@ -47,6 +48,30 @@ class Unjudged:
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectedDifference:
+    """How much higher b is, by a judge's grades and people's labels."""
+
+    judge_only: float
+    value: float
+    low: float
+    high: float
+    """Ends of the 95 % interval over these queries."""
+    wide_low: float
+    wide_high: float
+    """Over queries like these, wide enough for all comparisons made: what decides."""
+    n: int
+    n_pairs: int
+    """Labels, on so many pairs that it depends on."""
+
+    @property
+    def winner(self) -> Outcome:
+        """Which is better: the interval over queries like these leaves 0 out."""
+        if self.wide_low > 0:
+            return "B"
+        return "A" if self.wide_high < 0 else "TIE"
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """One measure of two runs, with what else must be known."""
 
@@ -66,10 +91,15 @@ class Compared:
     """Why nobody is called better whatever the numbers say, such as that the grades are not of one
     judge: a clause that follows a colon. "" where the numbers decide."""
 
+    corrected: CorrectedDifference | None = None
+    """By people's labels, where a calibration is used: then it decides."""
+
     @property
     def outcome(self) -> Outcome:
         """Which is better: what the numbers say, unless the winner is withheld."""
-        return "UNKNOWN" if self.withheld else self.comparison.winner
+        if self.withheld:
+            return "UNKNOWN"
+        return self.comparison.winner if self.corrected is None else self.corrected.winner
 
     @property
     def better(self) -> str | None:
@@ -111,6 +141,9 @@ class ComparisonReport:
     """By measure and run: queries that its mean is over."""
     part: Part | None = None
     """The part of the queries that was compared on; None where that is all."""
+
+    calibration: Calibration | None = None
+    """By which differences are corrected; None where none is used."""
 
     def of_measure(self, measure: str) -> tuple[Compared, ...]:
         """Return the comparisons by one measure, pair by pair."""

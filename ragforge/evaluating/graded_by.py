@@ -10,8 +10,8 @@ from typing import Final
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.judgments import Judge
 from ragforge.files.formats.qrels import JudgedQrels
-from ragforge.records import Grader, MixedGrades, Provenance
-from ragforge.records.judgments import LOCAL_MODEL_JUDGE, GradeOrigin, origin
+from ragforge.records import Calibration, Grader, MixedGrades, Provenance
+from ragforge.records.judgments import JUDGED, LOCAL_MODEL_JUDGE, GradeOrigin, origin
 
 _KINDS: Final = {
     "llm": "language model",
@@ -27,6 +27,8 @@ _BATCHES: Final = re.compile(r"batch (\d+) x (\d+)")
 _VOTES: Final = re.compile(r"votes (\d+) at ([\d.]+)")
 _USUAL_PROMPTS: Final = ("", "judge_relevance", "judge_relevance_batch")
 
+UNCALIBRATED: Final = "uncalibrated"
+"""Said of numbers by a language model whose errors no labels of people correct."""
 NOT_RECORDED: Final = "who graded is not recorded"
 _NAME_CHARS: Final = 60
 _MOST_NAMED: Final = 8
@@ -217,8 +219,14 @@ def grades_of(judges: Iterable[Judge]) -> tuple[GradedBy, ...]:
     return tuple(sorted((GradedBy(item, n) for item, n in counts.items() if n > 0), key=_order))
 
 
-def graded_line(entries: Iterable[GradedBy]) -> str:
-    """Say who graded in one line: what a reader has to know before any number."""
+def graded_line(entries: Iterable[GradedBy], calibration: Calibration | None = None) -> str:
+    """Say who graded in one line: what a reader has to know before any number.
+
+    Args:
+        entries: Who did.
+        calibration: By which the numbers are corrected; where a language model graded and there is
+            none, they are uncalibrated.
+    """
     listed = list(entries)
     if not any(item.origin.kind for item in listed):
         return NOT_RECORDED
@@ -231,6 +239,10 @@ def graded_line(entries: Iterable[GradedBy]) -> str:
     others = named[_MOST_NAMED:]
     if others:
         parts.append(f"{len(others):,} others: {sum(n for _, n in others):,}")
+    if calibration is not None:
+        parts.append(f"corrected by {plural(calibration.labels.n_used, 'label')} of people")
+    elif any(item.origin.kind == "llm" and item.origin.source == JUDGED for item in listed):
+        parts.append(UNCALIBRATED)
     return f"graded by {'; '.join(parts)}"
 
 

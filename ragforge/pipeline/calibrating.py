@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from ragforge.calibration.comparing import with_calibration
 from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.planning import LabelPlan, plan_labels
 from ragforge.calibration.population import Question
 from ragforge.calibration.sampling import DrawnSample, SampleOptions, draw_sample
+from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.files.set.calibrations import (
     USUAL_NAME,
     calibration_files,
@@ -63,6 +65,18 @@ def plan_calibration(
     is_there = name is not None or question is None or len(calibration_names(dataset)) == 1
     files = the_calibration(dataset, name) if is_there else None
     return plan_labels(dataset, files, question, sizes)
+
+
+def compare_calibrated(
+    dataset: Dataset, report: ComparisonReport, name: str | None = None
+) -> ComparisonReport:
+    """Return a comparison of runs whose winners are those of corrected differences.
+
+    Raises:
+        DataError: There is no such calibration, or what it is bound to changed.
+        UsageError: The comparison is of answers, or of a part of the queries.
+    """
+    return with_calibration(report, apply_labels(dataset, the_calibration(dataset, name)))
 
 
 def apply_calibration(

@@ -13,6 +13,7 @@ from ragforge.evaluating.selection import part_json
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import by_judgments
+from ragforge.records import Calibration
 from ragforge.report.document import Block, Document, Listing
 from ragforge.report.text import TextLayout
 
@@ -39,6 +40,10 @@ _SHORT_LEGEND: Final = (
     "diff: mean of B less mean of A. Intervals and p corr. allow for all comparisons made here; "
     "--verbose explains the columns and shows the queries that moved most."
 )
+_CORRECTED: Final = (
+    "The winner is that of the corrected difference: its interval over queries like these, wide "
+    "enough for all comparisons made here, leaves 0 out. Below are the numbers by the judge alone."
+)
 _LAYOUT: Final = TextLayout(118, clean=str, break_on_hyphens=False, indent="")
 """Names in sentences are made visible where they are put in."""
 _TEXT_CHARS: Final = 60
@@ -58,7 +63,9 @@ def render_comparison(report: ComparisonReport, n_moved: int = 0) -> str:
 def render_comparison_summary(report: ComparisonReport) -> str:
     """Return the comparison without the legend and the queries that moved."""
     blocks = (*_pair_blocks(report, 0), Listing("", (_SHORT_LEGEND, *_notes(report))))
-    return _rendered(report, Document("", (graded_line(report.graded_by),), blocks))
+    return _rendered(
+        report, Document("", (graded_line(report.graded_by, report.calibration),), blocks)
+    )
 
 
 def _rendered(report: ComparisonReport, document: Document) -> str:
@@ -76,14 +83,16 @@ def _comparison_document(report: ComparisonReport, n_moved: int = 0) -> Document
     Three and more runs start with their means and the differences that survive the correction.
     """
     blocks = (*_pair_blocks(report, n_moved), Listing("", (*legend(report), *_notes(report))))
-    return Document("", (graded_line(report.graded_by),), blocks)
+    return Document("", (graded_line(report.graded_by, report.calibration),), blocks)
 
 
 def _pair_blocks(report: ComparisonReport, n_moved: int) -> list[Block]:
     blocks: list[Block] = []
     if len(report.names) > 2:
-        blocks += [means_table(report), survivors_table(report)]
+        blocks.append(means_table(report))
+        blocks += [] if report.calibration else [survivors_table(report)]
     for items in by_pair(report.items):
+        blocks += corrected_tables(items)
         blocks += [pair_table(items), Listing("", tuple(findings(items))), *unknown_tables(items)]
         blocks += _moved_tables(items, n_moved)
     return blocks
@@ -151,6 +160,31 @@ def pair_table(items: Sequence[Compared]) -> Table:
         headers = (*headers, "n")
         rows = ((*_row(item), str(item.comparison.n)) for item in items)
     return Table(title, headers, tuple(rows))
+
+
+def corrected_tables(items: Sequence[Compared]) -> list[Table]:
+    """Return the corrected differences of one pair; none where no calibration is used."""
+    first = items[0].comparison
+    rows = tuple(
+        (
+            item.comparison.measure,
+            signed(corrected.judge_only, _DIGITS),
+            signed(corrected.value, _DIGITS),
+            interval_text(Ends(corrected.low, corrected.high)),
+            interval_text(Ends(corrected.wide_low, corrected.wide_high)),
+            item.outcome,
+            f"{corrected.n:,}",
+            f"{corrected.n_pairs:,}",
+        )
+        for item in items
+        if (corrected := item.corrected) is not None
+    )
+    headers = (
+        *("measure", "judge only", "corrected", "these queries", "queries like these"),
+        *("winner", "labels", "of pairs"),
+    )
+    title = f"B - A by people's labels: A = {_display_name(first.a)}, B = {_display_name(first.b)}"
+    return [Table(title, headers, rows, _CORRECTED)] if rows else []
 
 
 def unknown_tables(items: Sequence[Compared]) -> list[Table]:
@@ -318,12 +352,15 @@ def verdict(items: Sequence[Compared]) -> list[str]:
     Args:
         items: The measures of one pair.
     """
-    known = [item.comparison for item in items if not item.withheld]
+    corrected = [
+        _corrected_sentence(item) for item in items if item.corrected and not item.withheld
+    ]
+    known = [item.comparison for item in items if not item.withheld and not item.corrected]
     better = [_better(known, letter) for letter in ("B", "A")]
     ties = _ties([item for item in known if item.winner == "TIE" and not item.is_identity])
     if any(item.is_identity for item in known):
         ties = ["The same rankings in every query: nothing differs.", *ties]
-    return [*filter(None, better), *ties, *_unknown(items)]
+    return [*corrected, *filter(None, better), *ties, *_unknown(items)]
 
 
 def findings(items: Sequence[Compared]) -> list[str]:
@@ -337,7 +374,7 @@ def _lead_caveats(items: Sequence[Compared]) -> list[str]:
     for item in items:
         comparison = item.comparison
         winner = item.better
-        if winner is None:
+        if winner is None or item.corrected is not None:
             continue
         if item.unjudged is not None and _holds_zero(item.unjudged.bounds):
             sentences.append(
@@ -429,6 +466,20 @@ def _lead(comparison: Comparison) -> str:
     return interval_text(Ends(low, high)).replace(" ", _NO_BREAK)
 
 
+def _corrected_sentence(item: Compared) -> str:
+    corrected, comparison = item.corrected, item.comparison
+    assert corrected is not None
+    labels = plural(corrected.n, "label")
+    if item.better is None:
+        return f"{comparison.measure}: no difference shown, corrected by {labels}."
+    ends = sorted((abs(corrected.wide_low), abs(corrected.wide_high)))
+    lead = interval_text(Ends(*ends)).replace(" ", _NO_BREAK)
+    return (
+        f"{_display_name(item.better)} is better in {comparison.measure} by "
+        f"{number(abs(corrected.value), SHORT)} {lead}, corrected by {labels}."
+    )
+
+
 def _ties(tied: Sequence[Comparison]) -> list[str]:
     if not tied:
         return []
@@ -507,6 +558,7 @@ def comparison_json(report: ComparisonReport) -> dict[str, object]:
         "means": report.means,
         "n_values": report.n_values,
         "warnings": list(report.warnings),
+        **({"calibration": calibration_summary(report.calibration)} if report.calibration else {}),
         **({"selection": part_json(report.part)} if report.part else {}),
         "rel_threshold": report.rel_threshold,
         "judged_by": list(report.judged_by),
@@ -531,6 +583,7 @@ def _compared(item: Compared) -> dict[str, object]:
         "ties": comparison.ties,
         "losses": comparison.losses,
         "why": item.withheld or None,
+        **({} if item.corrected is None else {"corrected": asdict(item.corrected)}),
         "same_rankings": comparison.is_identity,
         "percent": comparison.percent,
         "level": comparison.level,
@@ -546,6 +599,18 @@ def _compared(item: Compared) -> dict[str, object]:
             "gained": [_moved(query) for query in item.gained],
             "lost": [_moved(query) for query in item.lost],
         },
+    }
+
+
+def calibration_summary(found: Calibration) -> dict[str, object]:
+    """Return what tells a calibration from others, as JSON has it."""
+    return {
+        "name": found.name,
+        "design_sha256": found.design_sha256,
+        "labels_sha256": found.labels_sha256,
+        "labels": found.labels.n_used,
+        "pairs": found.n_pairs,
+        "queries": found.n_queries,
     }
 
 

@@ -28,7 +28,7 @@ def test_all_who_graded_stand_in_one_line():
 
     assert graded_line(grades_of(judges(judged, {}))) == (
         "graded by m (language model): 2; the offline baseline, shared words "
-        "(offline-lexical-1): 1; quotes in queries by offline-rules-3: 1; people: 1"
+        "(offline-lexical-1): 1; quotes in queries by offline-rules-3: 1; people: 1; uncalibrated"
     )
 
 
@@ -49,7 +49,7 @@ def test_many_who_graded_are_counted_together():
 
     line = graded_line(grades_of(judges(judged, {})))
 
-    assert line.endswith("m07 (language model): 1; 12 others: 12")
+    assert line.endswith("m07 (language model): 1; 12 others: 12; uncalibrated")
 
 
 def test_nobody_is_not_recorded():
@@ -79,5 +79,19 @@ def test_prompts_of_one_model_are_one_grader_in_the_line():
     other = MODEL.model_copy(update={"prompt": "judge_batch"})
     graded = grades_of(judges([judgment("a", MODEL), judgment("b", other)], {}))
 
-    assert graded_line(graded) == "graded by m (language model): 2"
+    assert graded_line(graded) == "graded by m (language model): 2; uncalibrated"
     assert [item["n"] for item in graded_json(graded)] == [1, 1]
+
+
+def test_what_people_graded_needs_no_calibration():
+    """Labels correct a model; people's are what it is corrected to."""
+    line = graded_line(grades_of(judges([judgment("a", None, "human")], {})))
+
+    assert line == "graded by people: 1"
+
+
+def test_a_quote_in_a_query_needs_no_calibration():
+    """That a text holds a quote is a fact, whoever found the quote."""
+    line = graded_line(grades_of(judges([judgment("a", MODEL, "evidence")], {})))
+
+    assert "uncalibrated" not in line

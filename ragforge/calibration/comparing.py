@@ -1,0 +1,135 @@
+"""Comparisons decided by corrected differences rather than by the judge alone."""
+
+from dataclasses import replace
+from typing import Final
+
+from ragforge.errors import UsageError
+from ragforge.evaluating.comparison import Compared, ComparisonReport, CorrectedDifference
+from ragforge.measures import parse_measure
+from ragforge.measures.distributions import student_quantile
+from ragforge.records import Calibration, CorrectedFigure, CorrectedValue
+
+_USUAL: Final = 0.975
+
+
+def with_calibration(report: ComparisonReport, found: Calibration) -> ComparisonReport:
+    """Return a comparison whose winners are those of corrected differences.
+
+    A winner is shown where the interval over queries like these, wide enough for all comparisons
+    made, leaves 0 out. Whether nDCG differs is decided on DCG.
+
+    Args:
+        report: By the judge alone.
+        found: As the labels have it.
+
+    Raises:
+        UsageError: The comparison is of answers, or of a part of the queries.
+    """
+    if report.of != "runs":
+        raise UsageError("--calibrated corrects comparisons of runs")
+    if report.part is not None:
+        raise UsageError("--calibrated: the labels are of all queries, not of a part of them")
+    level = report.alpha / max(len(report.items), 1)
+    stretch = _stretch(level, found.n_queries)
+    items = tuple(_corrected(item, found, stretch) for item in report.items)
+    # Letters are of the judge's grades alone.
+    return replace(report, items=items, letters={}, calibration=found)
+
+
+def _stretch(level: float, n_queries: int) -> float:
+    """Return how much wider an interval of a level is than one of 95 %."""
+    degrees = max(n_queries - 1, 1)
+    return student_quantile(1 - level / 2, degrees) / student_quantile(_USUAL, degrees)
+
+
+def _corrected(item: Compared, found: Calibration, stretch: float) -> Compared:
+    comparison = item.comparison
+    figure = _difference(found, comparison.measure, comparison.a, comparison.b)
+    if figure is None:
+        return replace(
+            item,
+            withheld=(
+                f"calibration {found.name} was not drawn for it: `ragforge calibrate sample` with "
+                "these runs and this measure"
+            ),
+        )
+    if figure.corrected is None:
+        return replace(item, withheld=f"it is not corrected: {figure.refused}")
+    decided = figure.corrected
+    if decided.wide_low is None or decided.wide_high is None:
+        linear = _by_dcg(found, figure, comparison.a, comparison.b)
+        if linear is None:
+            return replace(item, withheld="it is decided on DCG, which was not drawn for")
+        decided = _scaled(linear, figure.corrected)
+    assert decided.low is not None
+    assert decided.high is not None
+    assert decided.wide_low is not None
+    assert decided.wide_high is not None
+    value = figure.corrected.value
+    corrected = CorrectedDifference(
+        judge_only=figure.judge_only.value,
+        value=value,
+        low=decided.low,
+        high=decided.high,
+        wide_low=value - stretch * (value - decided.wide_low),
+        wide_high=value + stretch * (decided.wide_high - value),
+        n=figure.n,
+        n_pairs=figure.n_pairs,
+    )
+    return replace(item, corrected=corrected, withheld="")
+
+
+def _difference(found: Calibration, measure: str, a: str, b: str) -> CorrectedFigure | None:
+    """Return b minus a; None where the calibration is not of it."""
+    figure = found.figure(measure, b, a)
+    if figure is not None:
+        return figure
+    other = found.figure(measure, a, b)
+    return None if other is None else _turned(other)
+
+
+def _turned(figure: CorrectedFigure) -> CorrectedFigure:
+    return figure.model_copy(
+        update={
+            "run": figure.against,
+            "against": figure.run,
+            "judge_only": _negative(figure.judge_only),
+            "corrected": None if figure.corrected is None else _negative(figure.corrected),
+        }
+    )
+
+
+def _negative(of: CorrectedValue) -> CorrectedValue:
+    def minus(value: float | None) -> float | None:
+        return None if value is None else -value
+
+    return CorrectedValue(
+        value=-of.value,
+        low=minus(of.high),
+        high=minus(of.low),
+        wide_low=minus(of.wide_high),
+        wide_high=minus(of.wide_low),
+    )
+
+
+def _by_dcg(found: Calibration, figure: CorrectedFigure, a: str, b: str) -> CorrectedValue | None:
+    linear = f"DCG@{parse_measure(figure.measure).cutoff}"
+    dcg = _difference(found, linear, a, b)
+    return None if dcg is None or dcg.corrected is None else dcg.corrected
+
+
+def _scaled(dcg: CorrectedValue, ndcg: CorrectedValue) -> CorrectedValue:
+    """Return a difference of nDCG with the interval of DCG over queries like these, to its scale.
+
+    It holds 0 where that of DCG does.
+    """
+    if dcg.wide_low is None or dcg.wide_high is None or dcg.value * ndcg.value <= 0:
+        ends = (0.0, ndcg.low or 0.0, ndcg.high or 0.0)
+        return ndcg.model_copy(update={"wide_low": min(ends), "wide_high": max(ends)})
+    ratio = abs(ndcg.value / dcg.value)
+    return ndcg.model_copy(
+        update={
+            "wide_low": ndcg.value - ratio * (dcg.value - dcg.wide_low),
+            "wide_high": ndcg.value + ratio * (dcg.wide_high - dcg.value),
+        }
+    )
