@@ -1,7 +1,8 @@
 """Serve live pages about datasets: latest measures, history, trend, and the full report on demand.
 
 New evaluations appear by themselves; reports are rendered when they are opened, and again only
-when the dataset changed. Nothing can be changed from the page.
+when the dataset changed. Nothing can be changed from the page, but with --label: then a person
+labels the pairs of a calibration there, and each label is kept at once.
 
 The address is the first line on stdout. On loopback anybody who can run programs on this machine
 may read; give --token to ask for one. On any other address a token is always asked for. The
@@ -11,6 +12,7 @@ Examples:
   ragforge view set/
   ragforge view datasets/ --port 8080
   ragforge view datasets/ --host 0.0.0.0 --port 8080
+  ragforge view set/ --label Ann
 """
 
 import argparse
@@ -50,6 +52,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="ask for this token: 16 to 200 letters, digits, '.', '_', '~', '-'; made where "
         "needed and not given",
     )
+    parser.add_argument(
+        "--label",
+        default="",
+        metavar="NAME",
+        help="let this person label pairs on the page; a token is always asked for",
+    )
     add_common(parser, "evaluate")
 
 
@@ -59,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if missing:
         names = " and ".join(missing)
         raise UsageError(f"view needs {names}: `pip install 'ragforge[view]'` installs all")
+    from ragforge.pipeline.labelling import labeller_name
     from ragforge.viewer.access import TOKEN_FORM, SiteAccess
     from ragforge.viewer.served import check_roots
     from ragforge.viewer.server import serve
@@ -71,13 +80,15 @@ def run(arguments: argparse.Namespace) -> int:
     check_roots(arguments.roots)
     settings = settings_of(arguments).evaluate
     is_local = ipaddress.ip_address(arguments.host).is_loopback
-    token = arguments.token or ("" if is_local else secrets.token_urlsafe(_TOKEN_BYTES))
+    labeller = labeller_name(arguments.label) if arguments.label else ""
+    needs_token = bool(labeller) or not is_local
+    token = arguments.token or (secrets.token_urlsafe(_TOKEN_BYTES) if needs_token else "")
 
     def announce(address: str) -> None:
         print(address, flush=True)
         say("ragforge view: Ctrl-C ends it")
 
-    access = SiteAccess(arguments.host, arguments.port, token)
+    access = SiteAccess(arguments.host, arguments.port, token, labeller)
     serve(arguments.roots, access, lambda dataset: _report(dataset, settings), announce)
     return 0
 

@@ -132,8 +132,16 @@ def labeller_name(given: str) -> str:
     return name
 
 
-def label_page(dataset: Dataset, files: CalibrationFiles, found: Labelling) -> str:
-    """Return the page on which a person labels; the browser keeps the labels until they are saved.
+def label_page(
+    dataset: Dataset, files: CalibrationFiles, found: Labelling, *, post: str = ""
+) -> str:
+    """Return the page on which a person labels.
+
+    Args:
+        dataset: Has the name that is shown.
+        files: With the sample.
+        found: What is to be labelled.
+        post: Path that each label is sent to; for "" the browser keeps all until they are saved.
 
     Raises:
         DataError: Nothing is open.
@@ -146,6 +154,7 @@ def label_page(dataset: Dataset, files: CalibrationFiles, found: Labelling) -> s
         f"{files.name}/{files.sample().design_sha256}",
         found.pairs,
         found.n_done,
+        post,
     )
     return render_labelling(sheet)
 
@@ -196,16 +205,24 @@ def take_label_file(
     if labeller and len(names) > 1:
         raise UsageError(f"--labeller: {path} names {len(names)} people; leave it out")
     taken = TakenLabels()
-    labels = _labels_of(rows, files.sample().pairs, labeller, taken)
+    labels = labels_of_rows(rows, files.sample().pairs, labeller, taken)
     put_labels(files, labels, taken, overrule=overrule)
     if not labels_only:
         put_into_judgments(dataset, files, taken)
     return taken
 
 
-def _labels_of(
+def labels_of_rows(
     rows: Iterable[LabelRow], pairs: Iterable[SampledPair], labeller: str, taken: TakenLabels
 ) -> list[Label]:
+    """Return the labels that rows give to drawn pairs.
+
+    Args:
+        rows: From a file, or from a page.
+        pairs: Of the sample.
+        labeller: Who labelled; "" for whom each row names.
+        taken: Counts the rows that are left out.
+    """
     by_chunk = {
         PairKey(pair.query_id, chunk_id): pair
         for pair in pairs

@@ -31,6 +31,8 @@ _HEADERS: Final[Mapping[str, str]] = {
 """Of every reply, unless it has another of that name."""
 TOKEN_FORM: Final = re.compile(r"[A-Za-z0-9._~-]{16,200}")
 _METHODS: Final = ("GET", "HEAD")
+_LABELS: Final = re.compile(r"/datasets/[^/]+/labels")
+"""The only address that takes anything, and only where somebody labels."""
 _OWN_SITES: Final = frozenset({"same-origin", "none"})
 _LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -43,11 +45,20 @@ class SiteAccess:
         host: Address that is listened on.
         port: Likewise.
         token: "" where none is asked for.
+        labeller: Who may send labels; "" where nothing can be changed from a page.
+
+    Raises:
+        ValueError: Labels could be sent without a token.
     """
 
     host: str
     port: int
     token: str = ""
+    labeller: str = ""
+
+    def __post_init__(self) -> None:
+        if self.labeller and not self.token:
+            raise ValueError("labeller: labels are taken with a token only")
 
     @property
     def address(self) -> str:
@@ -114,7 +125,7 @@ class Guard:
                 HTTPStatus.FORBIDDEN,
                 "what other sites lead to is not answered: open the address itself",
             )
-        if scope["method"] not in _METHODS:
+        if scope["method"] not in _METHODS and not self._is_label(scope, headers):
             reply = _refused(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are answered")
             reply.headers["Allow"] = ", ".join(_METHODS)
             return reply
@@ -124,6 +135,11 @@ class Guard:
         origin = headers.get("origin")
         of_site = origin is None or origin == f"http://{headers['host']}"
         return of_site and headers.get("sec-fetch-site", "none") in _OWN_SITES
+
+    def _is_label(self, scope: Scope, headers: Headers) -> bool:
+        """Whether a request sends a label from a page of this site."""
+        is_post = scope["method"] == "POST" and _LABELS.fullmatch(scope["path"]) is not None
+        return bool(self._access.labeller) and is_post and headers.get("origin") is not None
 
     def _identified(self, scope: Scope, headers: Headers) -> Response | None:
         """Return how a request without the token in header or cookie is answered."""

@@ -38,14 +38,15 @@ def list_page(datasets: Sequence[ServedDataset]) -> str:
     return _page("Datasets", element("h1", "Datasets"), element("p", count, class_="lede"), *live)
 
 
-def dataset_page(served: ServedDataset) -> str:
-    """Return the page of one dataset."""
+def dataset_page(served: ServedDataset, *, labeller: str = "") -> str:
+    """Return the page of one dataset; with a way to its labels for who labels."""
     title = one_line(served.title)
     return _page(
         title,
         element("p", site_link("/", "All datasets"), class_="eyebrow"),
         element("h1", title, dir="auto"),
         *_about(served),
+        _label_link(served, labeller) if labeller else None,
         element("section", element("h2", "Latest"), _latest(served)),
         element("section", element("h2", "Trend"), _trend_chart(served)),
         element("section", element("h2", "History"), _history(served)),
@@ -101,6 +102,11 @@ def _about(served: ServedDataset) -> Iterator[Html | None]:
         yield element("p", " · ".join(facts), " · ", report, class_="note")
     if served.history.notes:
         yield _notice("Lines of the history were passed over", " ".join(served.history.notes))
+
+
+def _label_link(served: ServedDataset, labeller: str) -> Html:
+    link = site_link(f"/datasets/{served.name}/label", "Label pairs")
+    return element("p", link, f" as {one_line(labeller)}", class_="note")
 
 
 def _notice(title: str, text: str) -> Html:

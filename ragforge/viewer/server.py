@@ -3,13 +3,11 @@
 import asyncio
 import contextlib
 import hashlib
-import html
 import os
-import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
@@ -29,11 +27,10 @@ from ragforge.errors import RagforgeError, UsageError
 from ragforge.evaluating.history.trends import trend
 from ragforge.records import Evaluation
 from ragforge.viewer.access import Guard, SiteAccess
+from ragforge.viewer.labelling import label_routes
 from ragforge.viewer.pages import dataset_page, list_page, problem_page
+from ragforge.viewer.policy import with_own_policy
 from ragforge.viewer.served import Render, Reports, ServedDataset, ServedDatasets
-
-_POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
-_HEAD_CHARS: Final = 4000
 
 _REQUEST_S: Final = 10.0
 """From the first byte, or none, to the last of a request. Its maker is a browser nearby."""
@@ -59,7 +56,7 @@ def view_app(roots: Sequence[Path], access: SiteAccess, render: Render) -> ASGIA
     # What is not async runs in a thread: reading files must not keep other requests waiting.
     routes = [
         Route("/", partial(_list, datasets)),
-        Route("/datasets/{name}", partial(_of_dataset, datasets, _page)),
+        Route("/datasets/{name}", partial(_of_dataset, datasets, partial(_page, access))),
         Route(
             "/datasets/{name}/report",
             partial(_of_dataset, datasets, partial(_report, reports)),
@@ -69,6 +66,8 @@ def view_app(roots: Sequence[Path], access: SiteAccess, render: Render) -> ASGIA
         Route("/view.css", _style),
         Route("/view.js", _script),
     ]
+    if access.labeller:
+        routes += label_routes(datasets, access.labeller)
     handlers = {HTTPException: _http_problem, Exception: _bug}
     site = Starlette(routes=routes, exception_handlers=handlers)
     site.router.redirect_slashes = False
@@ -92,8 +91,8 @@ def _of_dataset(
     return answer(request, served)
 
 
-def _page(request: Request, served: ServedDataset) -> Response:
-    return _tagged(request, HTMLResponse(dataset_page(served)))
+def _page(access: SiteAccess, request: Request, served: ServedDataset) -> Response:
+    return _tagged(request, HTMLResponse(dataset_page(served, labeller=access.labeller)))
 
 
 def _report(reports: Reports, request: Request, served: ServedDataset) -> Response:
@@ -101,12 +100,7 @@ def _report(reports: Reports, request: Request, served: ServedDataset) -> Respon
         page = reports.html(served)
     except (RagforgeError, OSError) as error:
         return HTMLResponse(problem_page(served.title, str(error)), HTTPStatus.CONFLICT)
-    policy = _POLICY.search(page[:_HEAD_CHARS])
-    if policy is None:
-        return _tagged(request, HTMLResponse(page))
-    # What the page asks for itself, hashes of its style sheet and script in it.
-    own = {"Content-Security-Policy": f"{html.unescape(policy[1])}; frame-ancestors 'none'"}
-    return _tagged(request, HTMLResponse(page, headers=own))
+    return _tagged(request, with_own_policy(HTMLResponse(page), page))
 
 
 def _api_list(datasets: ServedDatasets, request: Request) -> Response:
@@ -272,17 +266,19 @@ def serve(
         UsageError: The address cannot be listened on.
     """
     with _listening(access.host, access.port) as sock:
-        taken = SiteAccess(access.host, sock.getsockname()[1], access.token)
+        taken = replace(access, port=sock.getsockname()[1])
         with contextlib.suppress(KeyboardInterrupt):
             announce(taken.address)
             _server(roots, taken, render).run(sockets=[sock])
 
 
 @contextlib.contextmanager
-def serving(roots: Sequence[Path], render: Render, token: str = "") -> Iterator[SiteAccess]:
+def serving(
+    roots: Sequence[Path], render: Render, token: str = "", labeller: str = ""
+) -> Iterator[SiteAccess]:
     """Serve from a thread, on a free port of 127.0.0.1, until the context ends."""
     with _listening("127.0.0.1", 0) as sock:
-        access = SiteAccess("127.0.0.1", sock.getsockname()[1], token)
+        access = SiteAccess("127.0.0.1", sock.getsockname()[1], token, labeller)
         server = _server(roots, access, render)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()

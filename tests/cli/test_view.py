@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -49,6 +49,18 @@ def test_the_address_comes_first_and_a_stop_ends_it_quietly(folder, stop):
 
     assert ("one" in page, rest, process.returncode) == (True, "", 0)
     assert said == "ragforge view: Ctrl-C ends it\n"
+
+
+@pytest.mark.slow
+def test_labels_are_taken_with_a_token_that_is_made_and_printed(folder):
+    """Whoever can run programs on this machine must not grade in another's name."""
+    with viewing(folder, "--label", "Ann") as process:
+        address, _, token = process.stdout.readline().strip().partition("?token=")
+        asked = Request(f"{address}datasets/one", headers={"Authorization": f"Bearer {token}"})
+        with urlopen(asked) as reply:
+            page = reply.read().decode()
+
+    assert (len(token), "/datasets/one/label" in page) == (32, True)
 
 
 @pytest.mark.slow

@@ -274,6 +274,15 @@ def _user_id(labeller: str) -> uuid.UUID:
     return uuid.uuid5(uuid.NAMESPACE_URL, f"ragforge:labeller:{labeller}")
 
 
+def label_row(where: str, given: Mapping[str, object]) -> LabelRow:
+    """Return what an object says, as a page sends it.
+
+    Raises:
+        DataError: It lacks an id, or a field is of another type.
+    """
+    return _of_row(make_row(where, given))
+
+
 def _read(row: Row) -> Iterator[LabelRow]:
     """Yield the labels in a row; one that is open where it has none."""
     given = row.given
