@@ -17,7 +17,7 @@ _NAME: Final = re.compile(
 )
 _OPENING: Final = re.compile(r"[A-Za-z]{0,2}(?P<quotes>\"\"\"|'''|\"|')")
 _COMMENT: Final = re.compile(
-    r"/\*\*(?!/)(?P<block>(?:[^*]|\*(?!/)){0,50000}+)\*/"
+    r"(?P<block>/\*\*(?!/))"
     r"|(?P<lines>(?:^[ \t]{0,200}+//[/!][^\n]{0,2000}+\n){1,500}+)"
     r"|(?P<go>(?:^//[ \t][^\n]{0,2000}+\n){1,500}+)(?=(?:func|type|package|var|const)\b)",
     re.MULTILINE,
@@ -123,22 +123,33 @@ def _text_of(text: str, begin: int, end: int) -> list[tuple[str, int]]:
 
 
 def _of_comments(text: str) -> Iterator[list[tuple[str, int]]]:
+    last, behind = text.rfind("*/"), 0
     for found in _COMMENT.finditer(text):
-        group = next(name for name in ("block", "lines", "go") if found[name])
-        start, end = found.span(group)
-        pieces: list[tuple[str, int]] = []
-        at = start
-        for line in text[start:end].rstrip().split("\n"):
-            margin = _MARGIN.match(line)
-            skip = margin.end() if margin else 0
-            if pieces:
-                pieces.append(("\n", at - 1))
-            pieces.append((line[skip:].rstrip(), at + skip))
-            at += len(line) + 1
-        while pieces and not pieces[0][0].strip():
-            pieces.pop(0)
+        start, end = found.span()
+        if start < behind or (found["block"] and last < found.end()):
+            continue
+        if found["block"]:
+            start, end = found.end(), text.index("*/", found.end())
+        behind = end + 2 if found["block"] else end
+        pieces = _without_margins(text, start, end)
         if not any(_WORD.search(piece) for piece, _ in pieces):
             continue
         yield pieces
-        if code := _CODE_LINE.match(text, found.end()):
+        if code := _CODE_LINE.match(text, behind):
             yield [(code["code"].rstrip(" \t{;"), code.start("code"))]
+
+
+def _without_margins(text: str, start: int, end: int) -> list[tuple[str, int]]:
+    """Return the lines of a comment without what marks them as such."""
+    pieces: list[tuple[str, int]] = []
+    at = start
+    for line in text[start:end].rstrip().split("\n"):
+        margin = _MARGIN.match(line)
+        skip = margin.end() if margin else 0
+        if pieces:
+            pieces.append(("\n", at - 1))
+        pieces.append((line[skip:].rstrip(), at + skip))
+        at += len(line) + 1
+    while pieces and not pieces[0][0].strip():
+        pieces.pop(0)
+    return pieces

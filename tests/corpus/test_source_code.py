@@ -94,3 +94,10 @@ def test_offsets_ascend_in_terse_code(text):
 
     assert offsets == sorted(set(offsets))
     assert all(0 <= offset < len(text) for offset in offsets)
+
+
+def test_comments_that_nobody_closes_are_left_out():
+    """A file that is made so must not be looked through for each of them."""
+    text = f"/** Said. */\nf()\n{'/** open ' * 50_000}"
+
+    assert read_source_code(text, ".js").text == "Said. \n\nf()".replace(" \n", "\n")
