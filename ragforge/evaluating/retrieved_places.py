@@ -64,16 +64,18 @@ def _of_chunks(
 
 def _whole(chunks: Sequence[Chunk]) -> dict[str, PlacedText]:
     """Return whole documents by id, as their chunks have them."""
-    from ragforge.corpus.file_texts import file_texts  # Its numpy is for whole documents.
+    # Its numpy is for whole documents.
+    from ragforge.corpus.file_texts import file_texts, rebuilt_documents
 
-    texts = file_texts(chunks)
+    ends = {doc_id: len(text) for doc_id, text in file_texts(chunks).items()}
+    texts = {document.doc_id: document.text for document in rebuilt_documents(chunks)}
     starts: dict[str, int] = {}
     unplaced = {chunk.doc_id for chunk in chunks if not _place(chunk)}
     for chunk in chunks:
         starts[chunk.doc_id] = min(chunk.start, starts.get(chunk.doc_id, chunk.start))
     placed = {}
     for doc_id, text in texts.items():
-        span = Span(doc_id=doc_id, start=starts[doc_id], end=len(text))
+        span = Span(doc_id=doc_id, start=starts[doc_id], end=ends[doc_id])
         places = () if doc_id in unplaced else (span,)
         placed[doc_id] = _placed(text[starts[doc_id] :], places)
     return placed

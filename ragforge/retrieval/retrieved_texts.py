@@ -6,6 +6,7 @@ query waits for it. Until then each hit counts by itself; in the end those of on
 known to be one place of the documents are one.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -89,8 +90,38 @@ class CorpusDocuments:
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
-        """Text by id."""
+        """Text by id, as long as the file: what a reader does not see is blank."""
         return self._documents_of(self._chunks)
+
+    def seen(self, doc_id: str, start: int = 0, end: int | None = None) -> str:
+        """Return what a reader sees of a stretch of a document, as its chunks have it.
+
+        Args:
+            doc_id: Of the set.
+            start: Offset in the file.
+            end: Offset behind the stretch; None for the rest of the document.
+        """
+        text = self.texts[doc_id]
+        parts, done, stop = [], start, len(text) if end is None else end
+        hidden = self._hidden.get(doc_id, ())
+        for first, behind in hidden[max(0, bisect_left(hidden, (start, 0)) - 1) :]:
+            if first >= stop:
+                break
+            parts.append(text[done:first])
+            done = max(done, behind)
+        return "".join((*parts, text[done:stop]))
+
+    @cached_property
+    def _hidden(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """What a reader does not see, by document, from the first to the last."""
+        found: dict[str, set[tuple[int, int]]] = {}
+        for chunk in self._chunks:
+            if chunk.has_offsets:
+                of_document = found.setdefault(chunk.doc_id, set())
+                for place, length in chunk.hidden:
+                    behind = chunk.offset(place)
+                    of_document.add((behind - length, behind))
+        return {doc_id: sorted(stretches) for doc_id, stretches in found.items()}
 
     def __contains__(self, doc_id: str) -> bool:
         """Whether a document is called so."""
@@ -109,9 +140,9 @@ class CorpusDocuments:
         return found[0] if len(found) == 1 else ""
 
     def folded(self, doc_id: str) -> str:
-        """Return the text of a document with single blanks."""
+        """Return what a reader sees of a document with single blanks."""
         if doc_id not in self._folded:
-            self._folded[doc_id] = fold_blanks(self.texts[doc_id])
+            self._folded[doc_id] = fold_blanks(self.seen(doc_id))
         return self._folded[doc_id]
 
     @cached_property
@@ -218,7 +249,7 @@ class RetrievedTexts:
 
     def add_slice(self, span: Span) -> str:
         """Take a stretch of a document that is not blank, and return the id of its text."""
-        text = self.documents.texts[span.doc_id][span.start : span.end]
+        text = self.documents.seen(span.doc_id, span.start, span.end)
         chunk_id = text_id(text, repr(span))
         self._take(chunk_id, _Text(text, spans={(span.doc_id, span.start, span.end)}))
         return chunk_id

@@ -248,7 +248,7 @@ class ResultReader:
         first, last = _given(item, STARTS), _given(item, ENDS)
         span = _span(doc_ids, first, last, taken.documents)
         sliced = (
-            fold_blanks(taken.documents.texts[span.doc_id][span.start : span.end]) if span else ""
+            fold_blanks(taken.documents.seen(span.doc_id, span.start, span.end)) if span else ""
         )
         if span is None or not sliced:
             return self._unusable(item, first, last)
@@ -269,7 +269,7 @@ class ResultReader:
         )
         text = taken.documents.texts[doc_id]
         span = Span(doc_id=doc_id, start=len(text) - len(text.lstrip()), end=len(text.rstrip()))
-        return self._id_of_stretch(span, fold_blanks(text), taken)
+        return self._id_of_stretch(span, taken.documents.folded(doc_id), taken)
 
     def _id_of_stretch(self, span: Span, folded: str, taken: "RetrievedTexts") -> str:
         """Return the id of a stretch of a document: of the chunk that it is, if it is one."""

@@ -65,3 +65,14 @@ def test_the_id_of_a_document_is_unknown_where_labels_name_chunks(dataset):
 def test_unknown_ids_are_left_out(dataset):
     """Nothing is known of them."""
     assert retrieved_places(dataset, {"gone"}) == {}
+
+
+def test_a_whole_document_is_as_long_as_a_reader_sees_it(dataset):
+    """Hidden markup takes nothing of a prompt."""
+    text = "See the guide."
+    chunk = Chunk(chunk_id="c", doc_id="f", text=text, end=54, hidden=((13, 40),))
+    dataset.write_chunks([chunk])
+    dataset.write_manifest(dataset.manifest.model_copy(update={"level": "document"}))
+    placed = retrieved_places(dataset, {"c", "f"})
+
+    assert placed["f"] == placed["c"] == PlacedText(len(text), 3, (span("f", 0, 54),))

@@ -18,7 +18,7 @@ from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.rederiving import rederive_dataset
-from ragforge.records import Answer, AnswerGrade, Chunk, Evidence, Failure, Query, text_id
+from ragforge.records import Answer, AnswerGrade, Chunk, Evidence, Failure, Query, Span, text_id
 from ragforge.retrieval import ContextPassage
 
 TEXTS = {
@@ -470,3 +470,19 @@ def test_passages_are_found_or_counted(passages, found):
 def test_a_quote_is_looked_for_in_its_document(doc_id, chunk_id):
     """The same words in another document are another passage."""
     assert PassageFinder(CHUNKS).quoted("eat krill", doc_id) == chunk_id
+
+
+def test_a_passage_of_a_document_with_hidden_markup_has_its_place_in_the_file():
+    """Evidence is looked for there."""
+    said = "They eat krill, and they sing in the deep of the sea at night, and sleep by halves. "
+    text = f"See the guide to whales. {said}{'They breathe air, as all mammals do. ' * 4}"
+    chunk = Chunk(
+        chunk_id="g#1", doc_id="g.md", text=text, start=7, end=47 + len(text), hidden=((13, 40),)
+    )
+    finder = PassageFinder([chunk])
+    passage = text[25:150]
+    found = finder.find([ContextPassage(texts=(passage,))])
+    answer = Answer(query_id="q", answer="so", chunk_ids=found.chunk_ids)
+    [placed] = finder.placed([answer]).texts
+
+    assert placed.places == (Span(doc_id="g.md", start=72, end=197),)

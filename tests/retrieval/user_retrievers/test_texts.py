@@ -4,6 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from ragforge.corpus.chunking import chunk_document
+from ragforge.corpus.documents import Document
+from ragforge.corpus.file_texts import file_texts
+from ragforge.corpus.markdown_reading import read_markdown
 from ragforge.corpus.text_locations import TextLocator, documents_of
 from ragforge.errors import DataError
 from ragforge.records import Chunk, Ranking, Span, text_id
@@ -372,3 +376,59 @@ def test_an_id_of_no_document_is_as_it_was(reader, taken, hit):
 def test_a_document_of_one_chunk_is_that_chunk(reader, taken):
     """Its grade is there."""
     assert settled(reader, taken, ["fruit/b.md"]) == ["c3"]
+
+
+LINKED = "# Pears\n\n" + "\n\n".join(
+    f"Pears of [tree {n}](https://orchard.example/pears/tree-{n}), picked **while hard**, ripen "
+    f"in [room {n}](https://orchard.example/rooms/{n}) within {n + 3} days.\n\n<!-- counted -->"
+    for n in range(6)
+)
+
+
+@pytest.fixture
+def linked():
+    """The chunks of a document whose links a reader does not see."""
+    seen = read_markdown(LINKED, is_mdx=False)
+    document = Document("fruit/pears.md", "Pears", seen.text, "markdown", seen, LINKED)
+    return chunk_document(document, max_chars=200, min_chars=0)
+
+
+@pytest.fixture
+def of_linked(linked):
+    return RetrievedTexts(CorpusDocuments(linked, file_texts, TextLocator))
+
+
+def offsets(first, last):
+    return {"doc_id": "fruit/pears.md", "start": first.start, "end": last.end}
+
+
+def test_the_offsets_of_a_chunk_are_that_chunk(linked, of_linked):
+    """A system that returns what chunks.jsonl says has retrieved the chunks of the set."""
+    reader = ResultReader("it", linked, texts=of_linked)
+    found = settled(reader, of_linked, [offsets(chunk, chunk) for chunk in linked])
+
+    assert found == [chunk.chunk_id for chunk in linked]
+
+
+def test_a_stretch_has_the_text_that_a_reader_sees(linked, of_linked):
+    """What stands for hidden markup is no text: a judge would read it, a prompt pay for it."""
+    reader = ResultReader("it", linked, texts=of_linked)
+    settled(reader, of_linked, [offsets(linked[0], linked[1])])
+    [text] = of_linked.located(of_linked.ids)
+
+    assert "tree 0, picked while hard, ripen in room 0 within 3 days." in text.text
+    assert "  " not in text.text
+    assert text.places == (Span(doc_id="fruit/pears.md", start=linked[0].start, end=linked[1].end),)
+
+
+def test_a_stretch_may_begin_and_end_amid_what_is_hidden(linked, of_linked):
+    """Offsets that a splitter of files tells may lie anywhere."""
+    documents = of_linked.documents
+    start, end = LINKED.index("https://"), LINKED.index("orchard.example/rooms/0")
+
+    assert documents.seen("fruit/pears.md", start, end) == (", picked while hard, ripen in room 0")
+
+
+def test_a_document_is_named_though_its_links_are_not_seen(linked, of_linked):
+    """A text of it that spans links is in it, and in no copy elsewhere."""
+    assert "Pears of tree 5, picked while hard," in of_linked.documents.folded("fruit/pears.md")
