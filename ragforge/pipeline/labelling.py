@@ -324,7 +324,8 @@ def put_into_judgments(dataset: Dataset, files: CalibrationFiles, taken: TakenLa
     """Make the labels the grades of people in the set.
 
     A grade that a person gave before stands. A judge's gives way, and goes to
-    `label_checks.jsonl`, where the calibration finds it.
+    `label_checks.jsonl`, where the calibration finds it. Where all labels of a pair were taken
+    back, so is the grade that they gave, and the judge's returns.
     """
     sample = files.sample()
     chunks = {
@@ -346,17 +347,20 @@ def put_into_judgments(dataset: Dataset, files: CalibrationFiles, taken: TakenLa
                 provenance=by,
             )
     with dataset.alone():
-        _replace_judgments(dataset, given, taken)
+        _replace_judgments(dataset, given, taken, f"sample {files.name}")
 
 
 def _replace_judgments(
-    dataset: Dataset, given: dict[PairKey, Judgment], taken: TakenLabels
+    dataset: Dataset, given: dict[PairKey, Judgment], taken: TakenLabels, mine: str
 ) -> None:
     kept: list[Judgment] = []
     moved: list[Judgment] = []
+    taken_back: list[Judgment] = []
     for old in dataset.judgments():
         new = given.get(PairKey(*key_of(old)))
-        if new is None or old.level != "chunk":
+        if new is None and old.provenance is not None and old.provenance.protocol == mine:
+            taken_back.append(old)
+        elif new is None or old.level != "chunk":
             kept.append(old)
         elif _is_of_label(old):
             # Of these labels, or of those of another sample: the later ones count.
@@ -370,12 +374,16 @@ def _replace_judgments(
     before = {key_of(old): old.grade for old in dataset.judgments() if _is_of_label(old)}
     taken.n_judged = sum(before.get(pair) != new.grade for pair, new in given.items())
     taken.n_moved = len(moved)
-    if not taken.n_judged:
+    if not taken.n_judged and not taken_back:
         return
-    if moved:
-        checks = {pair_and_judge(old): old for old in (*dataset.label_checks(), *moved)}
-        dataset.write_label_checks(checks.values())
-    dataset.write_judgments([*kept, *given.values()])
+    checks = {pair_and_judge(old): old for old in (*dataset.label_checks(), *moved)}
+    back = {key_of(old) for old in taken_back}
+    returned = {key_of(check): check for check in checks.values() if key_of(check) in back}
+    if moved or returned:
+        dataset.write_label_checks(
+            check for check in checks.values() if check is not returned.get(key_of(check))
+        )
+    dataset.write_judgments([*kept, *given.values(), *returned.values()])
 
 
 def _is_of_label(old: Judgment) -> bool:

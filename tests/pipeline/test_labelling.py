@@ -2,11 +2,13 @@ import json
 
 import pytest
 from label_samples import JUDGE, sampled_set
+from labelled_sets import drawn, graded_set
 
 from ragforge.calibration.label_tasks import TakenLabels
 from ragforge.errors import DataError, UsageError
 from ragforge.files.formats.label_rows import LABEL_FORMS
 from ragforge.files.set.calibrations import calibration_files
+from ragforge.pipeline.calibrating import apply_calibration
 from ragforge.pipeline.labelling import (
     Wanted,
     export_labels,
@@ -217,6 +219,38 @@ def test_a_label_is_taken_back(dataset, files, tmp_path):
 
     assert remove_label(files, task, "Ann")
     assert [item.labeller for item in files.labels()] == ["Bob"]
+
+
+def test_a_label_that_is_taken_back_gives_the_judges_grade_back(dataset, files, tmp_path):
+    """Nobody stands for the grade any more."""
+    take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann"), (2, 3, "Ann")))
+    remove_label(files, labelling(dataset, files, Wanted("Bob")).pairs[1].task, "Ann")
+    put_into_judgments(dataset, files, TakenLabels())
+
+    assert (grades(dataset)["q1"], grades(dataset)["q2"]) == (("judge", 1), ("human", 3))
+    assert [check.query_id for check in dataset.label_checks()] == ["q2"]
+
+
+@pytest.mark.parametrize("labels_only", [True, False])
+def test_what_is_corrected_does_not_depend_on_where_labels_went(tmp_path, labels_only):
+    """The judge's grades of labelled pairs are a part of the correction."""
+    graded = graded_set(tmp_path / "graded")
+    drawn(graded, 60)
+    calibration = calibration_files(graded)
+    rows = [
+        {"query_id": pair.query_id, "chunk_id": pair.chunk_id, "grade": n % 4, "labeller": "Ann"}
+        for n, pair in enumerate(calibration.sample().pairs)
+    ]
+    path = tmp_path / "labels.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    take_label_file(graded, calibration, path, labels_only=True)
+    before = apply_calibration(graded)
+    take_label_file(graded, calibration, path, labels_only=labels_only)
+
+    after = apply_calibration(graded)
+
+    assert after.figures == before.figures
+    assert after.labels.n_used == 60
 
 
 def test_judgments_are_not_written_again_where_nothing_is_new(dataset, files, tmp_path):
