@@ -21,6 +21,7 @@ FRAMEWORKS = {
     "qdrant": ["qdrant-client"],
     "lancedb": ["lancedb"],
     "langserve": ["langserve[server]", "langchain-core", "uvicorn"],
+    "labels": ["label-studio-sdk", "argilla"],
     "splitters": [
         *("langchain-text-splitters", "llama-index-core", "haystack-ai", "nltk", "chonkie"),
     ],
