@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, Literal, TypeAlias, Unpack
 
-from ragforge.api import contents, jobs, measuring, prompts, schedules, sweeping
+from ragforge.api import calibrated, contents, jobs, measuring, prompts, schedules, sweeping
 from ragforge.api.arguments import checked
 from ragforge.api.cache import Cache
 from ragforge.api.call import CHUNK, GENERATE, Call, Handle, begin, check, dataset_of, every_keyword
@@ -65,6 +65,9 @@ class AsyncEvaluationSet(Handle):
     history = awaited(measuring.history)
     history_by_batch = awaited(measuring.history_by_batch)
     diff = awaited(measuring.diff)
+    plan_labels = awaited(calibrated.plan_labels)
+    draw_labels = awaited(calibrated.draw_labels)
+    calibrate = awaited(calibrated.calibrate)
 
     queries = each_awaited(contents.queries)
     judgments = each_awaited(contents.judgments)
@@ -119,6 +122,9 @@ class EvaluationSet(Handle):
     history = measuring.history
     history_by_batch = measuring.history_by_batch
     diff = measuring.diff
+    plan_labels = checked(calibrated.plan_labels)
+    draw_labels = checked(calibrated.draw_labels)
+    calibrate = checked(calibrated.calibrate)
 
     queries = checked(contents.queries)
     judgments = checked(contents.judgments)

@@ -34,6 +34,7 @@ from ragforge.pipeline.gating.subjects import (
     run_subject,
 )
 from ragforge.pipeline.gating.verdict import check_subject, evaluate_for
+from ragforge.records import Calibration
 from ragforge.report.gate import (
     check_table,
     render_gate,
@@ -193,6 +194,8 @@ class Held(NamedTuple):
     """Which file `main` reads."""
     allowed: Collection[Allowance] = ()
     """What does not refuse the gate."""
+    calibration: Calibration | None = None
+    """By which means are corrected; None for the judge's alone."""
 
 
 class Decided(NamedTuple):
@@ -228,7 +231,8 @@ def decide(
     baseline = None
     if held.baseline is not None:
         baseline = find_baseline(dataset, subject.run, held.baseline, held.baseline_file)
-    return Decided(subject, check_subject(dataset, subject, rules, baseline, held.allowed))
+    found = check_subject(dataset, subject, rules, baseline, held.allowed, held.calibration)
+    return Decided(subject, found)
 
 
 def _subject(
@@ -311,7 +315,7 @@ class GateDecision(Result):
 
     def _repr_html_(self) -> str:
         found = self.verdict
-        head = [graded_line(found.graded_by), f"gate: {found.title}", found.head]
+        head = [graded_line(found.graded_by, found.calibration), f"gate: {found.title}", found.head]
         tables = [check_table(found)] if found.checks else []
         refused = [f"refused: {item.reason}" for item in found.refusals]
         return shown_html(head=[*head, *refused], tables=tables) + shown_html(head=sentences(found))

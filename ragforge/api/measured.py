@@ -28,6 +28,8 @@ from ragforge.measures import Scores, Summary, parse_measure
 from ragforge.measures.measure_names import of_evidence
 from ragforge.measures.strata import weighted_median
 from ragforge.pipeline.evaluating import EvaluatedRuns
+from ragforge.report.comparison import calibration_summary
+from ragforge.report.corrected_levels import corrected_table
 
 DIGITS: Final = 4
 LEVEL: Final = 0.95
@@ -124,16 +126,25 @@ class MeasuredRuns(Result):
 
     def _repr_html_(self) -> str:
         table, notes = _means(self.found, interval=False), _notes(self.found, interval=False)
-        return shown_html(head=[graded_line(self.found.graded_by)], tables=[table]) + shown_html(
-            head=notes
-        )
+        return shown_html(
+            head=[graded_line(self.found.graded_by, self.found.calibration)], tables=[table]
+        ) + shown_html(head=notes)
 
 
 def evaluation_text(found: EvaluatedRuns, *, interval: bool = False) -> str:
     """Return who graded, the measures by runs, and what one must know to read them."""
     means = _means(found, interval=interval)
     table = render_table(means.headers, means.rows)
-    return "\n".join([graded_line(found.graded_by), table, *_notes(found, interval=interval)])
+    head = graded_line(found.graded_by, found.calibration)
+    return "\n".join([head, table, *_corrected(found), *_notes(found, interval=interval)])
+
+
+def _corrected(found: EvaluatedRuns) -> Iterator[str]:
+    if found.calibration is not None:
+        corrected = corrected_table(found.calibration, list(found.scores))
+        yield f"\n{corrected.title}\n{render_table(corrected.headers, corrected.rows)}"
+        if corrected.note:
+            yield corrected.note
 
 
 def per_query_text(found: EvaluatedRuns) -> str:
@@ -269,6 +280,16 @@ def _some(query_ids: Sequence[str]) -> str:
     return ", ".join(one_line(item, 40) for item in query_ids[:_SHOWN]) + more
 
 
+def _calibration_json(found: EvaluatedRuns) -> dict[str, Any]:
+    assert found.calibration is not None
+    figures = [
+        figure.model_dump(mode="json")
+        for figure in found.calibration.figures
+        if not figure.is_difference and figure.run in found.scores
+    ]
+    return {**calibration_summary(found.calibration), "figures": figures}
+
+
 def evaluation_json(
     found: EvaluatedRuns, *, per_query: bool = False, interval: bool = False
 ) -> dict[str, Any]:
@@ -305,6 +326,7 @@ def evaluation_json(
         **({"queries_by_document": found.n_by_document} if found.n_by_document else {}),
         "judged_by": list(found.judged_by),
         "graded_by": graded_json(found.graded_by),
+        **({"calibration": _calibration_json(found)} if found.calibration else {}),
         "runs": runs,
         "warnings": list(found.warnings),
     }

@@ -25,15 +25,18 @@ from ragforge.api.keywords import EvaluateKeywords
 from ragforge.api.measured import MeasuredRuns
 from ragforge.api.outcomes import VersionDifference
 from ragforge.api.reports import BatchHistory, RunHistories, WorstQueries, WrittenReport, form_of
+from ragforge.calibration.comparing import with_calibration
 from ragforge.errors import UsageError
 from ragforge.evaluating.causes.catalogue import CauseCode
 from ragforge.evaluating.gate import Allowance
 from ragforge.files.set.baseline import write_baseline
+from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.versions import open_version
 from ragforge.measures.measure_names import canonical
 from ragforge.observe import Event
+from ragforge.pipeline.calibrating import read_calibration
 from ragforge.pipeline.comparing.answers import compare_answers as compare_answers_of
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import compare_files as compare_files_of
@@ -46,6 +49,7 @@ from ragforge.pipeline.observer_events import emit_evaluations
 from ragforge.pipeline.reporting import ReportOptions, report_summary
 from ragforge.pipeline.reporting import write_report as write_report_of
 from ragforge.pipeline.worst import find_worst
+from ragforge.records import Calibration
 from ragforge.refresh.version_diffs import compare_versions
 
 Measures = str | Sequence[str]
@@ -62,6 +66,7 @@ def evaluate(
     *,
     only_retrieved: bool = False,
     history: bool = True,
+    calibrated: bool | str = False,
     **settings: Unpack[EvaluateKeywords],
 ) -> MeasuredRuns:
     """Compute measures from judgments and runs, per query and in the mean.
@@ -75,6 +80,8 @@ def evaluate(
         measures: Which; the usual ones where empty.
         only_retrieved: Leave queries out that a run lacks.
         history: Add a line for each run to the set's history.
+        calibrated: Correct by people's labels: see `calibrate`; the name of a calibration where
+            there are several.
         settings: rel_threshold and others; see `ragforge.api.keywords`.
 
     Raises:
@@ -93,6 +100,7 @@ def evaluate(
             notes.extend([warning] if warning else [])
         if call.names_observer:
             emit_evaluations(found.records, call.observer)
+        found = replace(found, calibration=_calibration(dataset, calibrated))
         return MeasuredRuns(found, tuple(notes))
 
 
@@ -105,6 +113,7 @@ def compare(
     alpha: float = 0.05,
     moved: int = MOVED,
     only_retrieved: bool = False,
+    calibrated: bool | str = False,
     **settings: Unpack[EvaluateKeywords],
 ) -> RunComparison:
     """Tell which of several runs is better, and whether that can be told at all.
@@ -117,6 +126,8 @@ def compare(
         alpha: Chance of any false finding among all comparisons.
         moved: Queries that gained most, and that lost most, of each two.
         only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
+        calibrated: Correct by people's labels: see `calibrate`; the name of a calibration where
+            there are several.
         settings: rel_threshold and others; see `ragforge.api.keywords`.
 
     Raises:
@@ -126,7 +137,10 @@ def compare(
     options = _options(base, alpha, moved, only_retrieved=only_retrieved)
     with _begin(compare, handle, measures, settings) as call:
         names = _with_base(runs, base, call)
-        report = compare_runs(part_of(handle), names, call.settings.evaluate, options)
+        dataset = part_of(handle)
+        report = compare_runs(dataset, names, call.settings.evaluate, options)
+        found = _calibration(dataset, calibrated)
+        report = report if found is None else with_calibration(report, found)
         return RunComparison(report, tuple(call.notes))
 
 
@@ -244,6 +258,7 @@ def gate(
     write_baseline_to: str | PathLike[str] | None = None,
     answers: str | None = None,
     allow: Allowance | Collection[Allowance] = (),
+    calibrated: bool | str = False,
     **settings: Unpack[EvaluateKeywords],
 ) -> GateDecision:
     """Decide whether a run, or a system's answers, may ship: see `GateDecision.passed`.
@@ -268,6 +283,8 @@ def gate(
         answers: The system whose answers are decided on, in place of a run.
         allow: What does not refuse the gate: few, holes, baseline-judge, dataset-change,
             grading-change.
+        calibrated: Correct by people's labels: see `calibrate`; the name of a calibration where
+            there are several.
         settings: rel_threshold and others; see `ragforge.api.keywords`.
 
     Raises:
@@ -295,7 +312,9 @@ def gate(
         raise UsageError("give either run or answers")
     rules = checked_rules(given, baseline, writes=write_baseline_to is not None)
     with _begin(gate, handle, (), settings) as call:
-        decided = decide(part_of(handle), run, answers, rules, held, call.settings.evaluate)
+        dataset = part_of(handle)
+        held = held._replace(calibration=_calibration(dataset, calibrated))
+        decided = decide(dataset, run, answers, rules, held, call.settings.evaluate)
         if not decided.verdict.passed:
             notify_gate(decided.verdict, call.settings.refresh, call.observer)
         elif write_baseline_to is not None:
@@ -311,6 +330,7 @@ def report(
     runs: Runs = (),
     base: str = "",
     measures: Measures = (),
+    calibrated: bool | str = False,
     **settings: Unpack[EvaluateKeywords],
 ) -> WrittenReport:
     """Write a page about a set: what changed, measures, which run is better, and every query.
@@ -321,6 +341,8 @@ def report(
         runs: Which; all where empty.
         base: The run that all others are held against; each two are compared where "".
         measures: Which; the usual ones where empty.
+        calibrated: Correct by people's labels: see `calibrate`; the name of a calibration where
+            there are several.
         settings: rel_threshold and others; see `ragforge.api.keywords`.
 
     Raises:
@@ -329,9 +351,10 @@ def report(
     """
     path = None if out is None else Path(out)
     form = None if path is None else form_of(path)
-    options = ReportOptions(tuple(names_of(runs)), base)
     with _begin(report, handle, measures, settings) as call:
         dataset, wanted = whole_of(handle, "report"), call.settings.evaluate
+        found = _calibration(dataset, calibrated)
+        options = ReportOptions(tuple(names_of(runs)), base, found)
         if path is None or form is None:
             summary = report_summary(dataset, wanted, options)
         else:
@@ -446,6 +469,13 @@ def diff(handle: Handle, since: int | str | PathLike[str] | Handle) -> VersionDi
     else:
         before = open_dataset(since.path if isinstance(since, Handle) else Path(since))
     return VersionDifference(compare_versions(before, now))
+
+
+def _calibration(dataset: Dataset, asked: bool | str) -> Calibration | None:
+    """Return the calibration asked for; None for none."""
+    if asked is False:
+        return None
+    return read_calibration(dataset, None if asked is True else asked)
 
 
 def _begin(

@@ -34,16 +34,20 @@ Examples:
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import (
+    add_calibrated,
     add_common,
     add_json,
     add_selection,
+    calibration_of,
     choose_queries,
     observed,
+    refuse_calibrated,
     refuse_selection,
     settings_of,
 )
@@ -140,6 +144,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_keeping(parser)
     _add_observers(parser)
+    add_calibrated(parser)
     add_json(parser)
     add_common(parser, "evaluate", *SECTIONS)
 
@@ -149,6 +154,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.dataset is None) == (arguments.qrels is None):
         raise UsageError("give either --dataset DIR, or --qrels FILE with --run FILE")
     if arguments.dataset is None:
+        refuse_calibrated(arguments)
         of_files = _of_files(arguments)
         _print(of_files, arguments)
         after_measuring(arguments, list(of_files.scores))
@@ -169,6 +175,7 @@ def run(arguments: argparse.Namespace) -> int:
             return code_of(made)
         only_retrieved = arguments.only_retrieved
         found = evaluate_dataset(dataset, names, settings.evaluate, only_retrieved=only_retrieved)
+        found = replace(found, calibration=calibration_of(arguments, dataset))
         _tell_observers(arguments, keep(arguments, dataset, found.records, observer), observer)
     _print(found, arguments)
     after_measuring(arguments, list(found.scores))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset
     from ragforge.observe import Observer
     from ragforge.pipeline.job import Job, Mode
+    from ragforge.records import Calibration
 
 T = TypeVar("T")
 PAID = ("model", "budget", "prompts")
@@ -79,6 +80,25 @@ def add_calibrated(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="by which labels, where the set has several calibrations; --calibrated goes along",
     )
+
+
+def refuse_calibrated(arguments: argparse.Namespace) -> None:
+    """Refuse a calibration where there is no dataset.
+
+    Raises:
+        UsageError: One is asked for.
+    """
+    if is_calibrated(arguments):
+        raise UsageError("--calibrated goes with --dataset DIR, which has the labels")
+
+
+def calibration_of(arguments: argparse.Namespace, dataset: "Dataset") -> "Calibration | None":
+    """Return the calibration that is asked for; None where none is."""
+    if not is_calibrated(arguments):
+        return None
+    from ragforge.pipeline.calibrating import read_calibration
+
+    return read_calibration(dataset, arguments.calibration)
 
 
 def is_calibrated(arguments: argparse.Namespace) -> bool:

@@ -30,11 +30,14 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import Progress, say
 from ragforge.cli.flags import (
+    add_calibrated,
     add_common,
     add_json,
     add_seed,
     add_selection,
+    calibration_of,
     choose_queries,
+    refuse_calibrated,
     refuse_selection,
     settings_of,
 )
@@ -90,6 +93,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     add_seed(parser)
     _add_rules(parser)
+    add_calibrated(parser)
     _add_baseline(parser)
     allowances = parser.add_argument_group("what else would refuse the gate")
     for name, text in _ALLOW.items():
@@ -119,7 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
         _check_files(arguments, rules)
     with measured(arguments, observer) as (opened, names):
         dataset = choose_queries(arguments, opened, settings.model.seed)
-        held = Held(arguments.baseline, arguments.baseline_file, _allowed(arguments))
+        calibration = calibration_of(arguments, dataset)
+        held = Held(arguments.baseline, arguments.baseline_file, _allowed(arguments), calibration)
         name = next(iter(names), None)
         subject, verdict = decide(dataset, name, arguments.answers, rules, held, settings.evaluate)
     _write(arguments, verdict)
@@ -140,6 +145,7 @@ def _check_files(arguments: argparse.Namespace, rules: "Rules") -> None:
     from ragforge.measures.measure_names import require_judgments_only
 
     refuse_selection(arguments)
+    refuse_calibrated(arguments)
     require_judgments_only(rules.measures)
     if arguments.answers is not None:
         raise UsageError("--answers goes with --dataset DIR, which has the answers")

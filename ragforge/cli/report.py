@@ -17,7 +17,14 @@ import argparse
 from pathlib import Path
 
 from ragforge.api.progress import Progress, say
-from ragforge.cli.flags import add_common, add_json, settings_of
+from ragforge.cli.flags import (
+    add_calibrated,
+    add_common,
+    add_json,
+    calibration_of,
+    refuse_calibrated,
+    settings_of,
+)
 from ragforge.cli.measured_files import add_measured, measured
 from ragforge.cli.next_step import after_report
 from ragforge.cli.output import dumps, show
@@ -37,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base", default="", metavar="NAME", help="the run that all others are held against"
     )
+    add_calibrated(parser)
     add_json(parser)
     add_common(parser, "evaluate")
 
@@ -53,7 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
     files = {"--config": arguments.config, "--qrels": arguments.qrels}
     check_outputs({"--out": arguments.out}, {**files, "--queries": arguments.queries})
     with measured(arguments, Progress(arguments.quiet)) as (dataset, names):
-        options = ReportOptions(tuple(names), arguments.base)
+        if arguments.qrels is not None:
+            refuse_calibrated(arguments)
+        calibration = calibration_of(arguments, dataset)
+        options = ReportOptions(tuple(names), arguments.base, calibration)
         if form is None:
             summary = report_summary(dataset, settings, options)
         else:

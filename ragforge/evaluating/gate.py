@@ -13,7 +13,7 @@ from ragforge.evaluating.history.changes import Change
 from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.measure_names import is_of_evidence
-from ragforge.records import Evaluation
+from ragforge.records import Calibration, Evaluation
 
 if TYPE_CHECKING:
     from ragforge.evaluating.comparison import MovedQuery
@@ -167,6 +167,8 @@ class Verdict:
     """Measure by which."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, who gave most first."""
+    calibration: Calibration | None = None
+    """By which means are corrected; None where none is used."""
 
     @property
     def passed(self) -> bool:
@@ -213,6 +215,7 @@ def verdict_json(verdict: Verdict) -> dict[str, object]:
     return {
         "verdict": verdict.outcome,
         "graded_by": graded_json(verdict.graded_by),
+        **({"calibration": verdict.calibration.name} if verdict.calibration else {}),
         "dataset": now.dataset,
         "version": now.version,
         "run": now.run,

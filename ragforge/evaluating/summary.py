@@ -50,7 +50,7 @@ from ragforge.files.set.stale_runs import usable_runs
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of
-from ragforge.records import Chunk, JudgeAudit, Query
+from ragforge.records import Calibration, Chunk, JudgeAudit, Query
 
 MOST_CHUNKS: Final = 10_000
 """With more, looking at them would take longer than the rest of a report."""
@@ -196,6 +196,8 @@ class Summary:
     """Why queries did badly, by run, the commonest cause first."""
     quality: ChunkQuality | None = None
     """None where there is no corpus, or one too large to be looked at in passing."""
+    calibration: Calibration | None = None
+    """By which levels and differences are corrected; None where none is used."""
     history: History = field(default_factory=History)
     batches: BatchSeries | None = None
     """How the runs do on each batch that was drawn from logs; None where there is none."""

@@ -7,6 +7,7 @@ from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.planning import LabelPlan, plan_labels
 from ragforge.calibration.population import Question
 from ragforge.calibration.sampling import DrawnSample, SampleOptions, draw_sample
+from ragforge.errors import UsageError
 from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.files.set.calibrations import (
     USUAL_NAME,
@@ -65,6 +66,18 @@ def plan_calibration(
     is_there = name is not None or question is None or len(calibration_names(dataset)) == 1
     files = the_calibration(dataset, name) if is_there else None
     return plan_labels(dataset, files, question, sizes)
+
+
+def read_calibration(dataset: Dataset, name: str | None = None) -> Calibration:
+    """Return what people would find, by the labels there are; nothing is written.
+
+    Raises:
+        DataError: There is no such calibration, or what it is bound to changed.
+        UsageError: A part of the queries was chosen.
+    """
+    if dataset.chosen is not None:
+        raise UsageError("calibrated: the labels are of all queries, not of a part of them")
+    return apply_labels(dataset, the_calibration(dataset, name))
 
 
 def compare_calibrated(

@@ -20,6 +20,7 @@ from ragforge.files.set.stale_runs import (
 from ragforge.files.source_files import plain_name
 from ragforge.measures import DEFAULT_MEASURES, Scores
 from ragforge.measures.measure_names import by_judgments, canonical, require_judgments_only
+from ragforge.records import Calibration
 
 if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset
@@ -57,6 +58,8 @@ class EvaluatedRuns:
     """Who gave the grades, who gave most first; empty where the file does not tell."""
     n_by_document: int = 0
     """Queries that are measured by documents, as labels of theirs name some."""
+    calibration: Calibration | None = None
+    """By which levels are corrected; None where none is used."""
 
     @property
     def is_sampled(self) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from ragforge.calibration.comparing import with_calibration
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.runs import PRIMARY
@@ -18,6 +19,7 @@ from ragforge.pipeline.comparing.runs import compare_gathered
 from ragforge.pipeline.evaluated import evaluate_data
 from ragforge.pipeline.history import batches_now, with_now
 from ragforge.pipeline.judge.agreement import agreement_in
+from ragforge.records import Calibration
 from ragforge.report.page.page import render_html
 from ragforge.report.set_report import render_markdown, render_text
 
@@ -37,6 +39,8 @@ class ReportOptions:
     base: str = ""
     """The run that all others are held against; each two are compared where "", and the first
     run is the one that the page looks from."""
+    calibration: Calibration | None = None
+    """By which levels and differences are corrected."""
 
 
 ALL_RUNS: Final = ReportOptions()
@@ -98,20 +102,25 @@ def report_summary(
         summary,
         history=history,
         batches=batches_now(dataset, now, followed) if now else None,
+        calibration=options.calibration,
         base=options.base or next(iter(valued), next(iter(names), "")),
     )
     if len(names) > 1:
-        summary = _compared(summary, dataset, settings, options.base)
+        summary = _compared(summary, dataset, settings, options)
     return _with_answers(summary, dataset) if len(summary.answers) > 1 else summary
 
 
-def _compared(summary: Summary, dataset: Dataset, settings: EvaluateSettings, base: str) -> Summary:
+def _compared(
+    summary: Summary, dataset: Dataset, settings: EvaluateSettings, options: ReportOptions
+) -> Summary:
     """Add the comparison, or why there is none: runs of other queries do not spoil a report."""
-    options = ComparisonOptions(baseline=base or None)
+    how = ComparisonOptions(baseline=options.base or None)
     try:
-        found = compare_gathered(dataset, summary.table.records, settings, options)
+        found = compare_gathered(dataset, summary.table.records, settings, how)
     except (DataError, UsageError) as error:
         return replace(summary, not_compared=f"The runs are not compared: {error}.")
+    if options.calibration is not None:
+        found = with_calibration(found, options.calibration)
     return replace(summary, comparison=found)
 
 

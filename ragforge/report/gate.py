@@ -49,7 +49,7 @@ def render_gate(verdict: Verdict) -> str:
 
     No text of the data can steer a terminal, or a CI service that reads commands from logs.
     """
-    graded = harmless(graded_line(verdict.graded_by), _SENTENCE)
+    graded = harmless(graded_line(verdict.graded_by, verdict.calibration), _SENTENCE)
     head = f"{graded}\ngate: {verdict.title}\n{harmless(verdict.head)}"
     return "\n\n".join([head, *_LAYOUT.blocks(_gate_document(verdict, of_checks=""))])
 
@@ -74,7 +74,7 @@ def _gate_document(verdict: Verdict, of_checks: str = "Checks") -> Document:
     blocks.append(Listing("notes", tuple(verdict.notes)))
     return Document(
         title=verdict.title,
-        lead=(graded_line(verdict.graded_by), verdict.head),
+        lead=(graded_line(verdict.graded_by, verdict.calibration), verdict.head),
         blocks=tuple(b for b in blocks if not isinstance(b, Listing) or b.lines),
     )
 
@@ -230,7 +230,7 @@ def render_gate_markdown(verdict: Verdict, limit: int = _COMMENT_BYTES) -> str:
     a bot finds what it wrote before. Data is text and no markup, link or mention.
     """
     title = f"{_SIGNS[verdict.outcome]} ragforge gate: {verdict.title}"
-    graded = _plain(graded_line(verdict.graded_by))
+    graded = _plain(graded_line(verdict.graded_by, verdict.calibration))
     blocks = [f"{marker(verdict)}\n{graded}", f"## {title}", _plain(verdict.head)]
     blocks.extend(map(_markdown_block, _gate_document(verdict).blocks))
     return cut("\n\n".join(blocks) + "\n", limit)

@@ -14,6 +14,7 @@ from ragforge.evaluating.runs import Estimate, RunSummary
 from ragforge.evaluating.summary import Summary
 from ragforge.report.answers import answer_tables
 from ragforge.report.comparison import comparison_json, ends_json
+from ragforge.report.corrected_levels import corrected_table
 from ragforge.report.document import Document
 from ragforge.report.history import batches_table, changes_table, trends_table
 from ragforge.report.judges import agreement_table, audit_tables
@@ -56,7 +57,7 @@ def _report_document(summary: Summary) -> Document:
     """Return the report as a document: what to be careful about, then all tables that have rows."""
     return Document(
         title=f"ragforge report: {summary.making.name}",
-        lead=(graded_line(summary.graded_by), size_line(summary)),
+        lead=(graded_line(summary.graded_by, summary.calibration), size_line(summary)),
         blocks=(*notices(summary), *_all_tables(summary)),
     )
 
@@ -67,6 +68,7 @@ def _all_tables(summary: Summary) -> list[Table]:
     tables = [
         changes_table(summary.history, names),
         measures_table(summary),
+        *([corrected_table(summary.calibration, names)] if summary.calibration else []),
         patterns_table(summary),
         trends_table(summary.history, names),
         *([batches_table(summary.batches)] if summary.batches else []),

@@ -53,7 +53,7 @@ from ragforge.pipeline.gating.refusals import (
     shared_items,
 )
 from ragforge.pipeline.gating.subjects import ANSWERS, Subject, Valued, run_subject
-from ragforge.records import Baseline, Evaluation
+from ragforge.records import Baseline, Calibration, Evaluation
 
 _NEAR: Final = 0.25
 """Share of the interval's width within which a check that passed has nearly failed."""
@@ -326,8 +326,11 @@ def check_subject(
     rules: Rules,
     baseline: Baseline | None = None,
     allowed: Collection[Allowance] = _NONE,
+    calibration: Calibration | None = None,
 ) -> Verdict:
     """Hold a run, or the answers of a system, to rules; as `check_run`.
+
+    With a calibration, means and their intervals are those that people's labels correct.
 
     Raises:
         DataError: The baseline lacks a measure of the rules, or is of another kind of subject.
@@ -343,6 +346,9 @@ def check_subject(
     refusals = tuple(item for item in found if item.allowance not in allowed)
     notes = [f"allowed by {item.flag}: {item.reason}" for item in found if item not in refusals]
     checks = tuple(_checks(subject, rules, baseline, shared))
+    if calibration is not None:
+        require_corrected(calibration, subject, rules)
+        checks = tuple(_corrected_checks(checks, rules, calibration, subject))
     measure = _fallen_by(subject, rules, checks)
     if refusals:
         checks = tuple(replace(check, outcome="OPEN") for check in checks)
@@ -361,7 +367,73 @@ def check_subject(
         fallen=tuple(_fallen(dataset, shared, measure)) if shared else (),
         fallen_by=measure if shared else "",
         graded_by=grades_of(subject.judges),
+        calibration=calibration,
     )
+
+
+def require_corrected(found: Calibration, subject: Subject, rules: Rules) -> None:
+    """Refuse rules that labels do not correct.
+
+    Raises:
+        UsageError: One is of another measure, of a drop, or of answers.
+    """
+    run = subject.evaluation.run
+    if subject.of == "answers" or rules.most:
+        raise UsageError("calibrated: labels of pairs correct no measure of answers")
+    if rules.drops:
+        raise UsageError(
+            "calibrated: labels correct no drop from a baseline; `ragforge compare --calibrated` "
+            "holds two runs against each other"
+        )
+    for threshold in rules.least:
+        figure = found.figure(threshold.measure, run)
+        if figure is None or figure.corrected is None or figure.corrected.wide_low is None:
+            why = figure.refused if figure else "the sample was not drawn for it"
+            raise UsageError(
+                f"calibrated: {threshold.measure} of {run} is not corrected: "
+                f"{why or 'it has no interval over queries like these'}"
+            )
+
+
+def _corrected_checks(
+    checks: Iterable[Check], rules: Rules, found: Calibration, subject: Subject
+) -> Iterator[Check]:
+    """Yield checks of means as they are corrected, and others as they are."""
+    for check in checks:
+        figure = found.figure(check.measure, subject.evaluation.run)
+        if check.kind != "min" or figure is None or figure.corrected is None:
+            yield check
+            continue
+        by = figure.corrected
+        decided = by.value if rules.by_point else by.wide_low
+        n, n_failed = found.n_queries, check.n_failed
+        if n_failed and decided is not None:
+            # What failed counts 0.
+            decided *= n / (n + n_failed)
+        decision = Decision(
+            value=by.value,
+            low=by.wide_low,
+            high=by.wide_high,
+            decided=decided,
+            n=n,
+            n_failed=n_failed,
+            worst=n_failed > 0,
+            by_point=rules.by_point,
+        )
+        threshold = Threshold(check.measure, check.threshold)
+        outcome = _bound_outcome(decided, check.threshold)
+        yield replace(
+            check,
+            value=by.value,
+            low=by.wide_low,
+            high=by.wide_high,
+            decided_on=decided_on("min", decision),
+            decided=decided,
+            n=n,
+            outcome=outcome,
+            text=bound_sentence("min", decision, threshold, outcome),
+            power=None,
+        )
 
 
 def evaluate_for(

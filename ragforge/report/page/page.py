@@ -8,6 +8,7 @@ from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.summary import MOST_CHUNKS, Summary
 from ragforge.report.chunk_quality import FIXES, TITLES
+from ragforge.report.corrected_levels import corrected_table
 from ragforge.report.document import Notice
 from ragforge.report.history import batches_table
 from ragforge.report.judges import agreement_table, audit_tables
@@ -153,6 +154,9 @@ def _overview(summary: Summary) -> Iterable[_Section]:
     if summary.runs:
         yield _Section("changes", "What changed", changes_block(summary))
     yield _Section("retrieval", "Retrieval", headline_block(summary))
+    if summary.calibration is not None:
+        corrected = corrected_table(summary.calibration, [run.name for run in summary.runs])
+        yield _Section("corrected", "Corrected by people", table_block(corrected, titled=False))
     if summary.runs:
         yield _Section("comparison", "Which is better", comparison_block(summary))
         yield _Section("spread", "Query by query", spread_block(summary))
@@ -170,7 +174,7 @@ def _overview(summary: Summary) -> Iterable[_Section]:
 
 def _header(summary: Summary) -> Html:
     nothing = "No judgment succeeded." if summary.counts.n_pairs else "Nothing is judged yet."
-    graded = graded_line(summary.graded_by)
+    graded = graded_line(summary.graded_by, summary.calibration)
     judged = f"{graded[0].upper()}{graded[1:]}." if summary.graded_by else nothing
     return element(
         "header",

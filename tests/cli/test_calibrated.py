@@ -1,0 +1,125 @@
+"""`--calibrated` of evaluate, gate and report."""
+
+import json
+
+import pytest
+from labelled_sets import drawn, graded_set, label_all
+
+from ragforge.cli import main
+from ragforge.files.set.calibrations import calibration_files
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A set with a calibration of P@10 and DCG@10 of its two runs."""
+    found = graded_set(tmp_path_factory.mktemp("set") / "set")
+    drawn(found, 150)
+    label_all(found)
+    return found
+
+
+def said(capsys, *words):
+    """Run a command; return its exit code and what it prints."""
+    capsys.readouterr()
+    return main([str(word) for word in words]), capsys.readouterr()
+
+
+def test_evaluate_shows_corrected_levels(made, capsys):
+    """The judge's own stand above them."""
+    _, output = said(
+        capsys, "evaluate", "--dataset", made.path, "-m", "P@10", "--no-history", "--calibrated"
+    )
+
+    assert "corrected by 150 labels of people" in output.out.partition("\n")[0]
+    assert "Corrected by people's labels" in output.out
+
+
+def test_evaluate_without_a_calibration_says_so(made, capsys):
+    """Nobody should take a judge's level for the truth."""
+    _, output = said(capsys, "evaluate", "--dataset", made.path, "-m", "P@10", "--no-history")
+
+    assert output.out.partition("\n")[0].endswith("; uncalibrated")
+
+
+def test_evaluate_gives_corrected_levels_as_json(made, capsys):
+    """Scripts take them on."""
+    words = ("--dataset", made.path, "-m", "P@10", "--no-history", "--calibrated", "--json")
+
+    _, output = said(capsys, "evaluate", *words)
+
+    found = json.loads(output.out)["calibration"]
+    assert {(f["measure"], f["run"]) for f in found["figures"]} >= {("P@10", "a"), ("P@10", "b")}
+
+
+@pytest.mark.parametrize(("threshold", "code"), [(0.30, 0), (0.44, 1)])
+def test_a_gate_decides_on_the_corrected_mean(made, capsys, threshold, code):
+    """By the judge alone run a is at 0.5; people's labels leave it above 0.3 for sure."""
+    words = ("--dataset", made.path, "--run", "a", "--min", f"P@10={threshold}", "--calibrated")
+
+    found, output = said(capsys, "gate", *words)
+
+    assert found == code
+    assert "corrected by 150 labels of people" in output.out.partition("\n")[0]
+
+
+def test_a_gate_refuses_a_measure_that_was_not_drawn_for(made, capsys):
+    """A pass by the judge alone would look corrected."""
+    words = ("--dataset", made.path, "--run", "a", "--min", "RR=0.1", "--calibrated")
+
+    code, output = said(capsys, "gate", *words)
+
+    assert code == 2
+    assert "RR of a is not corrected: the sample was not drawn for it" in output.err
+
+
+def test_a_gate_corrects_no_drop(made, capsys, tmp_path):
+    """A baseline's rankings were not drawn for."""
+    baseline = tmp_path / "baseline.json"
+    said(
+        capsys,
+        *("gate", "--dataset", made.path, "--run", "b", "--min", "P@10=0"),
+        *("--write-baseline", baseline),
+    )
+
+    words = ("--run", "a", "--max-drop", "P@10=0.1", "--baseline", baseline, "--calibrated")
+    code, output = said(capsys, "gate", "--dataset", made.path, *words)
+
+    assert code == 2
+    assert "labels correct no drop" in output.err
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "txt"])
+def test_a_report_has_the_corrected_levels(made, capsys, tmp_path, ending):
+    """Whoever reads the page has no command line."""
+    out = tmp_path / f"page.{ending}"
+
+    said(capsys, "report", "--dataset", made.path, "--out", out, "-m", "P@10", "--calibrated")
+
+    assert "orrected by" in out.read_text(encoding="utf-8")
+
+
+def test_files_have_no_calibration(capsys, tmp_path):
+    """The labels belong to a set."""
+    (tmp_path / "q.trec").write_text("q1 0 d1 1\n")
+    (tmp_path / "r.trec").write_text("q1 Q0 d1 1 1.0 r\n")
+
+    words = ("--qrels", tmp_path / "q.trec", "--run", tmp_path / "r.trec", "--calibrated")
+    code, output = said(capsys, "evaluate", *words)
+
+    assert code == 2
+    assert "--calibrated goes with --dataset DIR" in output.err
+
+
+def test_one_of_several_calibrations_is_named(made, capsys):
+    """Which one decides must not depend on the alphabet."""
+    files = calibration_files(made)
+    other = calibration_files(made, "other")
+    other.write_sample(files.sample())
+    other.write_labels(files.labels())
+
+    words = ("--dataset", made.path, "-m", "P@10", "--no-history")
+    refused, _ = said(capsys, "evaluate", *words, "--calibrated")
+    named, _ = said(capsys, "evaluate", *words, "--calibration", "other")
+    (other.folder / "sample.json").unlink()
+
+    assert (refused, named) == (3, 0)
