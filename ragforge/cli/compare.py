@@ -31,11 +31,16 @@ retrieves anew, and pays for no grade twice.
 The exit code is 0 whoever wins; `ragforge gate` decides. It is 4 where a --retriever worked on no
 query: an earlier run of its name stays as it is, and is not compared in its place.
 
+With --judge-as-needed two runs are decided on a sample of the pairs, drawn by what they weigh in
+DCG@10 (or -m P@10): runs that are far apart take about a quarter of the pool, close ones half. The
+sample is kept apart from the judgments of the set.
+
 Examples:
   ragforge compare --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR
   ragforge compare --dataset set/ bm25 mine --moved 10
   ragforge compare --dataset set/ --retriever bm25 --retriever my_app.search:retriever
   ragforge compare --dataset set/ --retriever old --retriever new --judge --model gpt-5-mini
+  ragforge compare --dataset set/ old new --judge-as-needed --model gpt-5-mini
   ragforge compare --dataset set/ --base main candidate-1 candidate-2 --json
   ragforge compare --dataset set/ --answers careful hasty
 """
@@ -161,6 +166,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--model, within --max-calls, --max-tokens and --max-cost-usd",
     )
     add_calibrated(parser)
+    parser.add_argument(
+        "--judge-as-needed",
+        action="store_true",
+        help="with --dataset and two runs: grade pairs by --model only until the decision is made, "
+        "by one measure (-m DCG@10 or P@10; default: DCG@10)",
+    )
     add_mode(parser, again=True)
     add_verbose(parser)
     add_json(parser)
@@ -176,6 +187,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--calibrated goes with the runs of --dataset DIR")
     _check_judging(arguments)
     settings = settings_of(arguments)
+    if arguments.judge_as_needed:
+        return _decided_as_needed(arguments, settings)
     if arguments.dry_run:
         return _estimate(arguments, settings)
     from ragforge.llm.budget import BudgetAccount
@@ -205,9 +218,11 @@ def _check_judging(arguments: argparse.Namespace) -> None:
     Raises:
         UsageError: One is given.
     """
-    if arguments.judge:
+    if arguments.judge or arguments.judge_as_needed:
         if arguments.dataset is None or arguments.answers:
             raise UsageError("--judge goes with the runs of --dataset DIR")
+        if arguments.judge and arguments.judge_as_needed:
+            raise UsageError("give --judge or --judge-as-needed, not both")
         return
     flags = ("dry_run", "retry_failed", "offline_replay", "again", "mix", "observer")
     given = [name for name in flags if getattr(arguments, name)]
@@ -246,6 +261,48 @@ def _judged(
     for line in judging_lines(result):
         say(line)
     return Judged(result)
+
+
+def _decided_as_needed(arguments: argparse.Namespace, settings: "Settings") -> int:
+    """Judge pairs until it is decided which of two runs is better."""
+    from ragforge.config import EvaluateSettings
+    from ragforge.pipeline.comparing.as_needed import DEFAULT_MEASURE, decide_as_needed
+    from ragforge.report.as_needed import decision_lines
+
+    asked = settings.evaluate.measures
+    measures = [DEFAULT_MEASURE] if asked == EvaluateSettings().measures else list(asked)
+    if len(measures) != 1:
+        raise UsageError("--judge-as-needed decides by one measure: name one with -m")
+    if arguments.retriever:
+        raise UsageError("--judge-as-needed compares runs that are there: retrieve them first")
+    dataset, names = _dataset(arguments, settings), _names(arguments)
+    names = names or dataset.run_names()
+    with observed(arguments) as observer:
+        job = job_of(arguments, settings, observer)
+        found = run_async(decide_as_needed(dataset, names, job, measures[0]))
+    if isinstance(found, dict):
+        print_estimate(found, as_json=arguments.json)
+        return 0
+    if found.left_out:
+        say(f"warning: {len(found.left_out)} queries left out, on which a retriever failed")
+    if found.judging.n_failed:
+        say(f"warning: {found.judging.n_failed} judgments failed, and count as not drawn")
+    if arguments.json:
+        print(dumps(found.as_json()))
+        return 0
+    lines = decision_lines(
+        names=(found.a, found.b),
+        measure=found.measure,
+        winner=found.winner,
+        decided=found.decided,
+        pool=found.pool,
+        n_queries=found.n_queries,
+        looks=found.looks,
+        judge=found.judge,
+    )
+    show("\n".join(lines))
+    say("the grades are a sample, and are kept apart from the set's: `ragforge judge` completes it")
+    return 0
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -1,0 +1,211 @@
+"""`ragforge compare --judge-as-needed`: a decision for a part of the pool."""
+
+import json
+import random
+import re
+
+import pytest
+from endpoint import Reply, completion, datum, serving
+
+from ragforge.cli import main
+from ragforge.files.set.opening import create_dataset, open_dataset
+from ragforge.measures import evaluate
+from ragforge.records import Chunk, Failure, Hit, Judgment, Query, Ranking
+
+N, DEPTH = 60, 10
+IDS = [f"q{n:02}" for n in range(N)]
+
+
+def grade_by_worth(path, body, number):
+    """Play a judge who gives what a chunk is worth."""
+    passage = datum(body["messages"][-1]["content"], "passage")
+    grade = int(re.search(r"worth (\d)", passage)[1])
+    reply = {
+        "reasoning": "as scripted",
+        "evidence": passage if grade >= 2 else "",
+        "contains_answer": grade >= 2,
+        "grade": grade,
+    }
+    return Reply(completion(reply))
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    with serving(grade_by_worth) as found:
+        yield found
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """A set of sixty queries: `good` ranks by worth with some noise, `poor` by noise alone."""
+    made = create_dataset(tmp_path / "set", made_from={"seed": "0"})
+    draw = random.Random(4)
+    worths = {q: [draw.choice([0, 0, 0, 1, 1, 2, 3]) for _ in range(24)] for q in IDS}
+    made.write_chunks(
+        Chunk(chunk_id=f"{q}-{i:02}", doc_id=q, text=f"Of {q}, piece {i}: worth {worth}.")
+        for q, of_query in worths.items()
+        for i, worth in enumerate(of_query)
+    )
+    made.write_queries(Query(query_id=q, query=f"What is {q}?") for q in IDS)
+    for name, skill in (("good", 1.0), ("poor", 0.0), ("other", 0.0)):
+        made.write_run(name, [ranking(q, worths[q], skill, draw) for q in IDS])
+    return made
+
+
+def ranking(query_id, worths, skill, draw):
+    """Return ten chunks in the order of their worth and of noise."""
+    order = sorted(range(len(worths)), key=lambda i: -(skill * worths[i] + draw.random() * 2))
+    hits = tuple(
+        Hit(chunk_id=f"{query_id}-{i:02}", score=float(DEPTH - place))
+        for place, i in enumerate(order[:DEPTH])
+    )
+    return Ranking(query_id=query_id, ranking=hits)
+
+
+@pytest.fixture
+def decide(dataset, endpoint, capsys):
+    """Decide between two runs; return exit code, stdout and the calls that were made."""
+
+    def go(*names, more=()):
+        capsys.readouterr()
+        before = len(endpoint.bodies)
+        address = ["--model", "m", "--base-url", endpoint.url, "-q"]
+        words = ["compare", "--dataset", str(dataset.path), *names, "--judge-as-needed"]
+        code = main([*words, *more, *address])
+        return code, capsys.readouterr().out, len(endpoint.bodies) - before
+
+    return go
+
+
+def test_a_clear_winner_takes_a_part_of_the_pool(decide):
+    """Judge calls are what a decision costs."""
+    code, out, calls = decide("poor", "good", more=["--json"])
+
+    found = json.loads(out)
+    assert (code, found["winner"]) == (0, "good")
+    assert found["pairs_used"] == calls < 0.5 * found["pool"]
+    assert found["interval"][0] > 0
+
+
+def test_the_same_command_pays_for_nothing_twice(decide):
+    """Replies are kept before they are used."""
+    first = decide("poor", "good", more=["--json"])
+    second = decide("poor", "good", more=["--json"])
+
+    assert first[1] == second[1]
+    assert second[2] == 0
+
+
+def test_order_of_the_runs_decides_nothing(decide):
+    """A winner is a winner from both sides."""
+    found = [
+        json.loads(decide(*names, more=["--json"])[1])
+        for names in (("poor", "good"), ("good", "poor"))
+    ]
+
+    assert [each["winner"] for each in found] == ["good", "good"]
+    assert found[0]["pairs_used"] == found[1]["pairs_used"]
+    assert found[0]["difference"] == pytest.approx(-found[1]["difference"])
+
+
+def test_the_sample_is_no_pool(decide, dataset):
+    """Other commands would take what was not drawn for not relevant."""
+    decide("poor", "good")
+
+    assert not list(open_dataset(dataset.path).each_judgment())
+    [kept] = (dataset.path / ".ragforge" / "decisions").glob("*.json")
+    grades = json.loads(kept.read_text())["grades"]
+    assert all(0 < each["probability"] <= 1 for each in grades)
+
+
+def test_all_pairs_give_the_difference_of_evaluate(decide, dataset):
+    """Where nothing is left to be drawn nothing is estimated."""
+    found = json.loads(decide("poor", "other", more=["--json"])[1])
+    qrels, runs = {}, {}
+    for name in ("poor", "other"):
+        runs[name] = {
+            each.query_id: {hit.chunk_id: hit.score for hit in each.ranking}
+            for each in dataset.each_ranking(name)
+        }
+    texts = {chunk.chunk_id: chunk.text for chunk in dataset.chunks()}
+    for chunk_id, text in texts.items():
+        worth = int(re.search(r"worth (\d)", text)[1])
+        qrels.setdefault(chunk_id[:3], {})[chunk_id] = worth
+    means = [evaluate(qrels, runs[name], ["DCG@10"]).mean("DCG@10") for name in ("poor", "other")]
+    low, high = found["interval"]
+
+    assert found["winner"] == "TIE"
+    assert low <= means[1] - means[0] <= high
+
+
+def test_grades_of_people_cost_nothing(decide, dataset):
+    """Who has labels does not pay for them."""
+    texts = {chunk.chunk_id: chunk.text for chunk in dataset.chunks()}
+    dataset.write_judgments(
+        Judgment(
+            query_id=chunk_id[:3],
+            chunk_id=chunk_id,
+            grade=int(re.search(r"worth (\d)", text)[1]),
+            source="human",
+        )
+        for chunk_id, text in texts.items()
+    )
+
+    _, out, calls = decide("poor", "good", more=["--json"])
+
+    found = json.loads(out)
+    assert (found["winner"], found["pairs_used"], calls) == ("good", 0, 0)
+
+
+def test_queries_on_which_a_retriever_failed_are_left_out(decide, dataset):
+    """A failure is never a value."""
+    dataset.write_run("poor", list(dataset.each_ranking("poor"))[1:])
+    failed = [Failure(what="retrieve", key="poor/q00", kind="error", message="503")]
+    dataset.replace_failures("retrieve", failed, lambda _: True)
+
+    found = json.loads(decide("poor", "good", more=["--json"])[1])
+
+    assert found["left_out"] == ["q00"]
+    assert found["queries"] == N - 1
+
+
+def test_a_dry_run_tells_the_first_look_and_the_most(decide):
+    """The price is known before anything is spent."""
+    code, out, calls = decide("poor", "good", more=["--dry-run", "--json"])
+
+    pairs = json.loads(out)["pairs"]
+    assert (code, calls) == (0, 0)
+    assert 0 < pairs["first_look"] < pairs["expected_if_far"] < pairs["at_most"] <= pairs["pool"]
+
+
+def test_a_budget_stops_it_and_a_higher_one_goes_on(decide):
+    """What was bought under the first is used under the second."""
+    code, _, calls = decide("poor", "good", more=["--max-calls", "20"])
+    again, out, more = decide("poor", "good", more=["--json"])
+
+    assert (code, again) == (5, 0)
+    assert calls + more == json.loads(out)["pairs_used"]
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "message"),
+    [
+        (("good",), (), "compares two runs"),
+        (("good", "good"), (), "compares two runs"),
+        (("good", "poor"), ("-m", "nDCG@10"), "decides by DCG@k or P@k"),
+        (("good", "poor"), ("-m", "P@5", "-m", "P@10"), "by one measure"),
+    ],
+)
+def test_what_it_cannot_decide_is_refused(dataset, capsys, names, more, message):
+    """A sampled nDCG would be another measure."""
+    code = main(["compare", "--dataset", str(dataset.path), *names, "--judge-as-needed", *more])
+
+    assert code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_grades_of_a_baseline_name_no_winner(dataset, capsys):
+    """Shared words say nothing about quality."""
+    main(["compare", "--dataset", str(dataset.path), "poor", "good", "--judge-as-needed", "--json"])
+
+    assert json.loads(capsys.readouterr().out)["winner"] == "UNKNOWN"
