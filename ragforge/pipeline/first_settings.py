@@ -23,7 +23,9 @@ _PASSED_OVER: Final = frozenset(
     {"node_modules", "venv", "env", "site-packages", "__pycache__", "build", "dist", "target"}
 )
 _PROSE: Final = frozenset({"markdown", "rst", "asciidoc", "html", "pdf", "docx", "text"})
-_KEY: Final = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*_(?:API_)?KEY)\s*=", re.MULTILINE)
+_KEY: Final = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?([A-Z][A-Z0-9_]*_(?:API_)?KEY)[ \t]*=", re.MULTILINE
+)
 _USUAL_KEY: Final = "OPENAI_API_KEY"
 
 
