@@ -36,7 +36,7 @@ from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.versions import open_version
 from ragforge.measures.measure_names import canonical
 from ragforge.observe import Event
-from ragforge.pipeline.calibrating import read_calibration
+from ragforge.pipeline.calibrating import read_calibration, with_levels
 from ragforge.pipeline.comparing.answers import compare_answers as compare_answers_of
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.comparing.runs import compare_files as compare_files_of
@@ -100,7 +100,7 @@ def evaluate(
             notes.extend([warning] if warning else [])
         if call.names_observer:
             emit_evaluations(found.records, call.observer)
-        found = replace(found, calibration=_calibration(dataset, calibrated))
+        found = with_levels(found, _calibration(dataset, calibrated))
         return MeasuredRuns(found, tuple(notes))
 
 

@@ -1,5 +1,6 @@
 """Comparisons decided by corrected differences rather than by the judge alone."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -29,11 +30,36 @@ def with_calibration(report: ComparisonReport, found: Calibration) -> Comparison
         raise UsageError("--calibrated corrects comparisons of runs")
     if report.part is not None:
         raise UsageError("--calibrated: the labels are of all queries, not of a part of them")
+    require_threshold(found, report.rel_threshold, report.measures, by_lists=report.by_lists)
     level = report.alpha / max(len(report.items), 1)
     stretch = _stretch(level, found.n_queries)
     items = tuple(_corrected(item, found, stretch) for item in report.items)
     # Letters are of the judge's grades alone.
     return replace(report, items=items, letters={}, calibration=found)
+
+
+def require_threshold(
+    found: Calibration, threshold: int | None, measures: Iterable[str], *, by_lists: bool
+) -> None:
+    """Refuse a calibration for which other grades are relevant.
+
+    Args:
+        found: As the labels have it.
+        threshold: In force.
+        measures: Those that are corrected.
+        by_lists: Whether lists say what is relevant, rather than the threshold.
+
+    Raises:
+        UsageError: It is one.
+    """
+    binary = [name for name in measures if (by := parse_measure(name)).name == "P" and not by.rel]
+    if binary and by_lists:
+        raise UsageError(f"calibrated: {binary[0]} goes by lists here, and labels are grades")
+    if binary and threshold != found.rel_threshold:
+        raise UsageError(
+            f"calibrated: {binary[0]} counts grades from {threshold} on here, and calibration "
+            f"{found.name} those from {found.rel_threshold} on; give both the same --rel-threshold"
+        )
 
 
 def _stretch(level: float, n_queries: int) -> float:

@@ -25,6 +25,7 @@ SHAPES: Final = (
 )
 _TREC_COLUMNS: Final = 4
 _GRADE: Final = Field("grade", (*GRADE.accepted, "relevant", "label"))
+_LOOK: Final = Field("look", ("look",))
 _LABELLER: Final = Field("labeller", ("labeller", "labeler", "annotator", "assessor", "by"))
 OUTSIDE: Final = "grade outside of the scale"
 NOT_WHOLE: Final = "grade is no whole number"
@@ -132,6 +133,8 @@ def _rows(path: Path) -> Iterator[_LabelRow]:
         if not row.has(CHUNK_ID):
             raise unknown_shape(path, SHAPES)
         row.require(_GRADE)
+        if (parse_whole(row.get(_LOOK)) or 1) > 1:
+            continue  # A second look at a pair tells how sure the labeller is.
         pair = PairKey(query_of_pair(row), row.identifier(CHUNK_ID))
         yield _LabelRow(pair, row.get(_GRADE), row.optional_text(_LABELLER) or "", row.where)
 

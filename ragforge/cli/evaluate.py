@@ -34,7 +34,6 @@ Examples:
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,7 @@ from ragforge.cli.flags import (
     add_selection,
     calibration_of,
     choose_queries,
+    is_calibrated,
     observed,
     refuse_calibrated,
     refuse_selection,
@@ -175,7 +175,10 @@ def run(arguments: argparse.Namespace) -> int:
             return code_of(made)
         only_retrieved = arguments.only_retrieved
         found = evaluate_dataset(dataset, names, settings.evaluate, only_retrieved=only_retrieved)
-        found = replace(found, calibration=calibration_of(arguments, dataset))
+        if is_calibrated(arguments):
+            from ragforge.pipeline.calibrating import with_levels
+
+            found = with_levels(found, calibration_of(arguments, dataset))
         _tell_observers(arguments, keep(arguments, dataset, found.records, observer), observer)
     _print(found, arguments)
     after_measuring(arguments, list(found.scores))

@@ -1,8 +1,9 @@
 """Calibrations of a dataset: draw a sample, plan one, and apply the labels."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from ragforge.calibration.comparing import with_calibration
+from ragforge.calibration.comparing import require_threshold, with_calibration
 from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.planning import LabelPlan, plan_labels
 from ragforge.calibration.population import Question
@@ -16,6 +17,7 @@ from ragforge.files.set.calibrations import (
     the_calibration,
 )
 from ragforge.files.set.dataset import Dataset
+from ragforge.pipeline.evaluating import EvaluatedRuns
 from ragforge.records import Calibration, Provenance
 from ragforge.records.calibrations import SampleOf
 
@@ -78,6 +80,18 @@ def read_calibration(dataset: Dataset, name: str | None = None) -> Calibration:
     if dataset.chosen is not None:
         raise UsageError("calibrated: the labels are of all queries, not of a part of them")
     return apply_labels(dataset, the_calibration(dataset, name))
+
+
+def with_levels(found: EvaluatedRuns, calibration: Calibration | None) -> EvaluatedRuns:
+    """Return runs that were measured with their corrected levels.
+
+    Raises:
+        UsageError: Other grades are relevant than in the calibration.
+    """
+    if calibration is not None:
+        by_lists = any(record.relevant for record in found.records)
+        require_threshold(calibration, found.rel_threshold, calibration.measures, by_lists=by_lists)
+    return replace(found, calibration=calibration)
 
 
 def compare_calibrated(

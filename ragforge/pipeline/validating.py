@@ -11,6 +11,7 @@ from ragforge.corpus.rereading import quote_as_read
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.baseline import values_in, values_path
+from ragforge.files.set.calibrations import CalibrationFiles, calibration_files, calibration_names
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus
 from ragforge.files.set.history import History, read_history
@@ -18,9 +19,11 @@ from ragforge.files.set.paths import CURRENT, number_of, own_files
 from ragforge.files.set.wholeness import accept_changes, missing_files
 from ragforge.records import (
     Baseline,
+    Calibration,
     Chunk,
     Evaluation,
     Judgment,
+    LabelSample,
     Query,
     RetrievedText,
     is_text_id,
@@ -174,6 +177,7 @@ def validate(dataset: Dataset) -> Findings:
     for name in dataset.answer_grade_names():
         _read(partial(dataset.answer_grades, name), findings)
     _check_history(dataset, findings)
+    _check_calibrations(dataset, findings)
     findings.notes += [_LEVELS[level]] if (level := dataset.manifest.level) is not None else []
     audit = dataset.manifest.audit
     findings.notes += [f"manifest.json: {audit.in_words()}"] if audit else []
@@ -348,6 +352,18 @@ def _check_version(dataset: Dataset, findings: Findings) -> None:
         f"{name}: differs from {CURRENT}/{name}, which is published; it should be a link to it"
         for name in own_files(dataset.home)
     ]
+
+
+def _check_calibrations(dataset: Dataset, findings: Findings) -> None:
+    """Check that samples and labels hold to their formats."""
+    for name in calibration_names(dataset):
+        files = calibration_files(dataset, name)
+        _read(partial(_sample, files), findings)
+        _read(files.labels, findings)
+
+
+def _sample(files: CalibrationFiles) -> list[LabelSample | Calibration | None]:
+    return [files.sample(), files.calibration()]
 
 
 def _check_history(dataset: Dataset, findings: Findings) -> None:

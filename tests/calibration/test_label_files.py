@@ -100,3 +100,12 @@ def test_a_line_of_another_width_is_refused(tmp_path):
 
     with pytest.raises(DataError, match=r"labels.trec:2: expected 4 columns"):
         read_labels(path, 4)
+
+
+def test_a_second_look_is_no_label(tmp_path):
+    """A pair that its labeller saw twice would count as contradicted, and be lost."""
+    path = tmp_path / "labels.jsonl"
+    row = '{"query_id": "q1", "chunk_id": "d1", "labeller": "ann", "grade": %d, "look": %d}\n'
+    path.write_text(row % (3, 1) + row % (1, 2))
+
+    assert read_labels(path, 4).grades() == {PairKey("q1", "d1"): 3}

@@ -123,3 +123,27 @@ def test_one_of_several_calibrations_is_named(made, capsys):
     (other.folder / "sample.json").unlink()
 
     assert (refused, named) == (3, 0)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_another_threshold_is_refused(made, capsys, command):
+    """P@10 of grade 1 is another measure than P@10 of grade 2."""
+    words = ("--dataset", made.path, "-m", "P@10", "--rel-threshold", "1", "--calibrated")
+
+    code, output = said(capsys, command, *words)
+
+    assert code == 2
+    assert "give both the same --rel-threshold" in output.err
+
+
+def test_validate_reads_calibrations(made, capsys):
+    """A label that is none must be found before it stops a gate at night."""
+    path = calibration_files(made).folder / "labels.jsonl"
+    before = path.read_text()
+    path.write_text(before.replace('"look":1', '"look":0', 1))
+
+    code, output = said(capsys, "validate", "--dataset", made.path)
+    path.write_text(before)
+
+    assert code == 3
+    assert "labels.jsonl:1: look:" in output.out + output.err

@@ -11,6 +11,7 @@ from dataclasses import replace
 from math import fsum, inf, sqrt
 from typing import Final, Literal
 
+from ragforge.calibration.comparing import require_threshold
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.comparison import MovedQuery
@@ -380,6 +381,8 @@ def require_corrected(found: Calibration, subject: Subject, rules: Rules) -> Non
     run = subject.evaluation.run
     if subject.of == "answers" or rules.most:
         raise UsageError("calibrated: labels of pairs correct no measure of answers")
+    now = subject.evaluation
+    require_threshold(found, now.rel_threshold, rules.measures, by_lists=now.by_lists)
     if rules.drops:
         raise UsageError(
             "calibrated: labels correct no drop from a baseline; `ragforge compare --calibrated` "
