@@ -3,7 +3,10 @@
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.files.set.opening import create_dataset
 from ragforge.records import (
+    Answer,
+    AnswerGrade,
     Chunk,
+    Fact,
     Judgment,
     LabelSample,
     LabelStratum,
@@ -82,3 +85,46 @@ def sample_of(pairs):
         ),
         pairs=pairs,
     )
+
+
+def answered_set(path, n=6, answers=None):
+    """Make a dataset of n queries with two facts each, and the answers of systems `one` and `two`.
+
+    Args:
+        path: Where.
+        n: How many.
+        answers: Answers of system `one` by number, instead of the usual ones.
+    """
+    dataset = create_dataset(path, {})
+    dataset.write_queries(
+        Query(
+            query_id=f"q{k}",
+            query=f"What is {k}?",
+            expected_answer=f"It is {k}.",
+            facts=(Fact(fact_id="f0", text=f"It is {k}."), Fact(fact_id="f1", text="So it is.")),
+        )
+        for k in range(n)
+    )
+    for name in ("one", "two"):
+        given = (answers or {}) if name == "one" else {}
+        dataset.write_answers(
+            name,
+            [
+                Answer(query_id=f"q{k}", answer=given.get(k, f"Answer {k} of {name}."))
+                for k in range(n)
+            ],
+        )
+        dataset.write_answer_grades(
+            name,
+            [
+                AnswerGrade(
+                    query_id=f"q{k}",
+                    verdict="correct",
+                    score=1.0,
+                    has_hallucination=None,
+                    provenance=JUDGE,
+                )
+                for k in range(n)
+            ],
+        )
+    return dataset

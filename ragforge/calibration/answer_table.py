@@ -6,7 +6,7 @@ Judges give verdicts and scores, to each answer for itself.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar, get_args
 
@@ -142,7 +142,7 @@ def report_answers(human: AnswerLabels, judges: tuple[AnswerLabels, ...]) -> Ans
         DataError: A judge and people have no answer in common.
     """
     first = _of_one(human, 0)
-    found = tuple(_beside(judge, first) for judge in judges)
+    found = tuple(_beside(_with_system(judge, first), first) for judge in judges)
     second = _of_one(human, 1)
     people = None
     if second is not None and first is not None:
@@ -151,6 +151,34 @@ def report_answers(human: AnswerLabels, judges: tuple[AnswerLabels, ...]) -> Ans
         except DataError:
             people = None
     return AnswerReport(found, people)
+
+
+def _with_system(judge: AnswerLabels, people: AnswerLabels | None) -> AnswerLabels:
+    """Return a judge's labels under the system that people name, where its file names none.
+
+    Graded answers of a dataset are in a file a system, and bear its name.
+    """
+    theirs = {key.system for of in (people.scores if people else {}).values() for key in of}
+    mine = {key.system for of in judge.scores.values() for key in of}
+    if mine != {""} or not theirs or "" in theirs:
+        return judge
+    system = judge.name if judge.name in theirs else next(iter(theirs))
+    if system != judge.name and len(theirs) > 1:
+        return judge
+    return replace(
+        judge,
+        verdicts=_of_system(judge.verdicts, system),
+        scores=_of_system(judge.scores, system),
+    )
+
+
+def _of_system(
+    labels: Mapping[str, Mapping[AnswerKey, _Value]], system: str
+) -> dict[str, dict[AnswerKey, _Value]]:
+    return {
+        name: {AnswerKey(key.query_id, system): value for key, value in of.items()}
+        for name, of in labels.items()
+    }
 
 
 def _beside(judge: AnswerLabels, people: AnswerLabels | None) -> AnswerJudgeReport:

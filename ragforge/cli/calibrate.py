@@ -1,10 +1,11 @@
 """Find out how far a judge can be trusted, by labels of people, and correct measures by them.
 
-  plan    tell how many labels give which width, before anybody labels
-  sample  draw the pairs that people are asked to grade; a larger -n adds, and spoils none
-  label   grade these pairs: on an offline page, in the terminal, or in another tool
-  apply   correct P@k, DCG@k and nDCG@k by the labels
-  report  hold files of judges' grades against one of people's: no model, no texts, no dataset
+  plan           tell how many labels give which width, before anybody labels
+  sample         draw the pairs that people are asked to grade; a larger -n adds, and spoils none
+  label          grade these pairs: on an offline page, in the terminal, or in another tool
+  label-answers  tick which facts answers state
+  apply          correct P@k, DCG@k and nDCG@k by the labels
+  report         hold files of judges' grades against people's: no model, no texts, no dataset
 
 Examples:
   ragforge calibrate plan --dataset set/ --run old --run new -m P@10
@@ -20,7 +21,12 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
-from ragforge.cli.labelling import configure_label, run_label
+from ragforge.cli.labelling import (
+    configure_label,
+    configure_label_answers,
+    run_label,
+    run_label_answers,
+)
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
@@ -92,6 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_plan(actions)
     _configure_sample(actions)
     configure_label(actions)
+    configure_label_answers(actions)
     _configure_apply(actions)
     _configure_report(actions)
 
@@ -251,6 +258,7 @@ def run(arguments: argparse.Namespace) -> int:
         "plan": _plan,
         "sample": _sample,
         "label": run_label,
+        "label-answers": run_label_answers,
         "apply": _apply,
         "report": _report,
     }

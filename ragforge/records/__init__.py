@@ -1,5 +1,6 @@
 """The records that cross a file or a stage: frozen, and closed to unknown fields."""
 
+from ragforge.records.answer_labels import AnswerLabel, answer_sha256
 from ragforge.records.calibrations import (
     Calibration,
     CorrectedFigure,
@@ -108,6 +109,7 @@ __all__ = [
     "Action",
     "Answer",
     "AnswerGrade",
+    "AnswerLabel",
     "AttackFindings",
     "AuditExample",
     "AuditRate",
@@ -192,6 +194,7 @@ __all__ = [
     "VersionCheck",
     "VersionDiff",
     "Vote",
+    "answer_sha256",
     "is_text_id",
     "label_text_sha256",
     "text_id",

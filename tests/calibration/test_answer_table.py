@@ -91,6 +91,20 @@ def test_the_json_has_values_with_their_ends(files, capsys):
     assert found["preferences"]["same_side"]["low"] <= 5.5 / 6
 
 
+@pytest.mark.parametrize(("name", "n"), [("rag-2", 6), ("rag-1", 12)])
+def test_graded_answers_of_a_dataset_are_of_the_system_that_the_file_is_named_for(
+    files, tmp_path, name, n
+):
+    """Their rows name no system, and people's do."""
+    rows = [{"query_id": f"q{query}", "verdict": "correct", "score": 1.0} for query in range(12)]
+    path = tmp_path / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    people = read_answer_labels(files / "people.csv")
+    [judge] = report_answers(people, (read_answer_labels(path),)).judges
+
+    assert judge.verdicts.counts[0][0] == n
+
+
 def test_a_verdict_that_nobody_knows_is_refused(tmp_path):
     """Taken for a failure it would vanish from the figures."""
     path = tmp_path / "people.csv"

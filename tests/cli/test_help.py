@@ -18,7 +18,7 @@ ACTIONS = [
     *(("cache", action) for action in ("stats", "export", "import", "prune")),
     *(("runs", action) for action in ("list", "rm", "rename")),
     *(("review", action) for action in ("export", "import")),
-    *(("calibrate", action) for action in ("label", "report")),
+    *(("calibrate", action) for action in ("label", "label-answers", "report")),
     *(("prompts", action) for action in ("list", "show", "diff", "render", "copy")),
 ]
 ALL = [*((name,) for name in COMMANDS), *TWO_WORDS, *ACTIONS]

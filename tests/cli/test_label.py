@@ -2,13 +2,14 @@ import io
 import json
 
 import pytest
-from label_samples import HOSTILE, sampled_set
+from label_samples import HOSTILE, answered_set, sampled_set
 
 from ragforge.calibration.label_tasks import LabelTask
 from ragforge.cli import main
 from ragforge.cli.label_terminal import Terminal, ask
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.labelling import Wanted, labelling
+from ragforge.records import answer_sha256
 
 
 def run(capsys, *words):
@@ -162,3 +163,31 @@ def test_lines_of_a_pipe_are_keys(dataset):
 def test_a_task_knows_whether_it_decides():
     """Its label counts alone then."""
     assert [LabelTask("q", "c", "", look).decides for look in (1, 2, 3)] == [False, False, True]
+
+
+def test_answers_are_labelled_on_a_page_and_reported_on(tmp_path, capsys):
+    """From the page to the agreement of a judge by three commands."""
+    dataset = answered_set(tmp_path / "set").path
+    labels, page = tmp_path / "saved.jsonl", tmp_path / "answers.html"
+    common = ("calibrate", "label-answers", "--dataset", str(dataset), "--system", "one")
+    made = main([*common, "--labeller", "Ann", "--page", str(page)]), *capsys.readouterr()
+    rows = [
+        {
+            "query_id": f"q{k}",
+            "system": "one",
+            "labeller": "Ann",
+            "answer_sha256": answer_sha256(f"Answer {k} of one."),
+            "facts": [{"fact_id": f"f{n}", "status": "supported"} for n in range(2)],
+        }
+        for k in range(6)
+    ]
+    labels.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    taken = main([*common, "--from", str(labels)]), *capsys.readouterr()
+    grades = dataset / "answer_grades" / "one.jsonl"
+    words = ("calibrate", "report", "--answers", "--human", taken[1].strip())
+    code = main([*words, "--graded", str(grades), "--json"])
+
+    assert (made[0], made[1], "6 answers for Ann" in made[2]) == (0, f"{page}\n", True)
+    assert (taken[0], "6 new labels" in taken[2]) == (0, True)
+    found = json.loads(capsys.readouterr().out)["judges"]["one"]["verdicts"]
+    assert (code, found["same"]["value"], found["confusion"][0][0]) == (0, 1.0, 6)

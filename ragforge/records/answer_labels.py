@@ -1,0 +1,47 @@
+"""What people say of answers."""
+
+import hashlib
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from ragforge.records.judgments import FactVerdict, Verdict
+from ragforge.records.record import NonEmpty, Record
+
+
+class AnswerLabel(Record):
+    """What one person says of one drawn answer; a row of `answer_labels.jsonl`.
+
+    Verdict and score follow from the facts, by the rule that a judge's follow by; where the query
+    has none the person gives the verdict.
+    """
+
+    query_id: NonEmpty
+    system: NonEmpty
+    answer_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """Of the answer as it was shown; see `answer_sha256`."""
+    probability: Annotated[float, Field(gt=0, le=1)]
+    """That the query was drawn."""
+    labeller: NonEmpty
+    verdict: Verdict | None
+    """None where the labeller skipped the answer."""
+    score: Annotated[float, Field(ge=0, le=1)] | None
+    facts: tuple[FactVerdict, ...] = ()
+    says_more: bool = False
+    """Whether the answer also states something that is none of the facts."""
+    skipped: bool = False
+    seconds: Annotated[float, Field(ge=0)] | None = None
+    """From the answer's being shown to the label; None where nobody measured."""
+    at: str = ""
+    """When, UTC, ISO 8601 with seconds; "" where it is not recorded."""
+
+    @model_validator(mode="after")
+    def _is_verdict_or_skip(self) -> Self:
+        if self.skipped == (self.verdict is not None):
+            raise ValueError("expected a verdict, or skipped: true with verdict: null")
+        return self
+
+
+def answer_sha256(answer: str) -> str:
+    """Return what tells an answer from others of a system to a query."""
+    return hashlib.sha256(answer.encode()).hexdigest()

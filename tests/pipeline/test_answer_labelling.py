@@ -1,0 +1,159 @@
+import json
+
+import pytest
+from label_samples import answered_set
+
+from ragforge.calibration.answer_table import read_answer_labels
+from ragforge.errors import DataError
+from ragforge.files.set.answer_labels import answer_labels, answer_labels_path
+from ragforge.files.set.calibrations import calibration_files
+from ragforge.pipeline.answer_labelling import (
+    AnswerDraw,
+    draw_answers,
+    take_answer_labels,
+    write_answer_page,
+)
+from ragforge.records import Answer, answer_sha256
+
+BOTH = AnswerDraw(("one", "two"), 8)
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """A dataset of six queries with two facts each, and the answers of two systems."""
+    return answered_set(tmp_path / "set")
+
+
+def row(k, *statuses, system="one", labeller="Ann", **fields):
+    """Return a row of the page."""
+    return {
+        "query_id": f"q{k}",
+        "system": system,
+        "labeller": labeller,
+        "answer_sha256": answer_sha256(f"Answer {k} of {system}."),
+        "facts": [{"fact_id": f"f{n}", "status": status} for n, status in enumerate(statuses)],
+        "seconds": 2.5,
+        **fields,
+    }
+
+
+def take(dataset, tmp_path, *rows, draw=None, **options):
+    path = tmp_path / "saved.jsonl"
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in rows), encoding="utf-8")
+    every = draw or AnswerDraw(("one", "two"), 12)
+    return take_answer_labels(dataset, calibration_files(dataset), path, every, **options)
+
+
+def test_systems_are_labelled_on_the_same_queries(dataset):
+    """Else chance decides which system got the hard ones."""
+    drawn, probability = draw_answers(dataset, BOTH)
+    by_system = {
+        name: {item.query_id for item in drawn if item.system == name} for name in ("one", "two")
+    }
+
+    assert (len(drawn), probability) == (8, 4 / 6)
+    assert by_system["one"] == by_system["two"]
+
+
+def test_a_larger_draw_holds_the_smaller_one(dataset):
+    """What is labelled stays of use."""
+    small, large = (
+        {(item.query_id, item.system) for item in draw_answers(dataset, AnswerDraw(("one",), n))[0]}
+        for n in (2, 5)
+    )
+
+    assert small < large
+
+
+@pytest.mark.parametrize(
+    ("statuses", "more", "verdict", "score"),
+    [
+        (("supported", "supported"), False, "correct", 1.0),
+        (("supported", "missing"), False, "partial", 0.5),
+        (("partial", "missing"), False, "partial", 0.25),
+        (("missing", "missing"), True, "incorrect", 0.0),
+        (("missing", "missing"), False, "not_attempted", 0.0),
+        (("contradicted", "supported"), False, "incorrect", 0.5),
+    ],
+)
+def test_verdict_and_score_follow_from_the_facts(dataset, tmp_path, statuses, more, verdict, score):
+    """By the rule of the judge, so that both can be held against each other."""
+    take(dataset, tmp_path, row(0, *statuses, says_more=more))
+
+    [label] = answer_labels(calibration_files(dataset))
+    assert (label.verdict, label.score, label.probability) == (verdict, score, 1.0)
+
+
+def test_the_report_on_judges_of_answers_reads_the_labels(dataset, tmp_path):
+    """That is what they are for; a skip is no verdict."""
+    take(
+        dataset,
+        tmp_path,
+        row(0, "supported", "supported"),
+        row(1, skipped=True),
+        row(2, "missing", "missing", says_more=True, system="two"),
+    )
+    found = read_answer_labels(answer_labels_path(calibration_files(dataset)))
+
+    assert found.verdicts == {"Ann": {("q0", "one"): "correct", ("q2", "two"): "incorrect"}}
+
+
+def test_a_query_without_facts_gets_the_verdict_that_was_given(dataset, tmp_path):
+    """There is nothing to tick."""
+    dataset.write_queries(query.model_copy(update={"facts": ()}) for query in dataset.all_queries())
+    take(dataset, tmp_path, row(0, verdict="partial"))
+
+    [label] = answer_labels(calibration_files(dataset))
+    assert (label.verdict, label.score, label.facts) == ("partial", 0.5, ())
+
+
+def test_rows_that_cannot_be_used_are_counted(dataset, tmp_path):
+    """One bad row is no reason to lose the others."""
+    taken = take(
+        dataset,
+        tmp_path,
+        row(0, "supported"),
+        row(1, "supported", "missing", answer_sha256="0" * 64),
+        row(9, "supported", "missing"),
+        row(2, "supported", "missing"),
+    )
+
+    assert taken.n_new == 1
+    assert taken.left_out == {
+        "neither a verdict nor all facts": 1,
+        "the answer has changed since it was labelled": 1,
+        "answer is not among those drawn": 1,
+    }
+
+
+def test_what_a_person_said_before_stands_unless_overruled(dataset, tmp_path):
+    """An old file read again must not undo a correction."""
+    take(dataset, tmp_path, row(0, "supported", "supported"))
+    other = row(0, "missing", "missing")
+    standing = take(dataset, tmp_path, other)
+    changed = take(dataset, tmp_path, other, overrule=True)
+
+    assert (standing.n_standing, changed.n_changed) == (1, 1)
+    assert answer_labels(calibration_files(dataset))[0].verdict == "not_attempted"
+
+
+def test_an_answer_that_changed_is_labelled_anew(dataset, tmp_path):
+    """The label was on another text."""
+    files = calibration_files(dataset)
+    take(dataset, tmp_path, *(row(k, "supported", "supported") for k in range(6)))
+    draw, page = AnswerDraw(("one",), 6), tmp_path / "a.html"
+    with pytest.raises(DataError, match="Ann has labelled all 6 answers"):
+        write_answer_page(dataset, files, draw, "Ann", page)
+    answers = {item.query_id: item for item in dataset.answers("one")}
+    answers["q3"] = Answer(query_id="q3", answer="Another.")
+    dataset.write_answers("one", answers.values())
+
+    assert write_answer_page(dataset, files, draw, "Ann", page) == 1
+
+
+def test_the_page_does_not_say_what_the_judge_said(dataset, tmp_path):
+    """Who knows it agrees with it."""
+    page = tmp_path / "a.html"
+    write_answer_page(dataset, calibration_files(dataset), BOTH, "Ann", page)
+
+    assert "judge-1" not in page.read_text("utf-8")
