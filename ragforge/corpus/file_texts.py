@@ -4,6 +4,7 @@ What a reader does not see of a file is blank there.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -25,17 +26,51 @@ def file_texts(chunks: Iterable[Chunk]) -> dict[str, str]:
 
 
 def rebuilt_documents(chunks: Iterable[Chunk]) -> Iterator[Document]:
-    """Yield the documents of chunks, as far as these hold them."""
+    """Yield the documents of chunks, as far as these hold them.
+
+    The title of one is what all of its chunks are under.
+    """
     from ragforge.corpus.text_locations import documents_of
 
-    for doc_id, text in documents_of(laid_out(chunk, _UNSEEN) for chunk in chunks).items():
+    titles: dict[str, str] = {}
+
+    def told() -> Iterator[Chunk]:
+        for chunk in chunks:
+            title = chunk.heading_path[0] if chunk.heading_path else ""
+            if titles.setdefault(chunk.doc_id, title) != title:
+                titles[chunk.doc_id] = ""
+            yield laid_out(chunk, _UNSEEN)
+
+    for doc_id, text in documents_of(told()).items():
         named = FORMATS.get(suffix_of(doc_id.partition("#")[0]), "text")
         form = "row" if named == "export" else named
         seen = seen_text(text, (Edit(*run.span()) for run in _UNSEEN_RUN.finditer(text)))
         if seen.places:
-            yield Document(doc_id, "", seen.text, form, seen, text)
+            yield Document(doc_id, titles[doc_id], seen.text, form, seen, text)
         else:
-            yield Document(doc_id, "", text, form)
+            yield Document(doc_id, titles[doc_id], text, form)
+
+
+def laid_out_text(document: Document) -> str:
+    """Return what a reader sees of a document, each character at its offset in the file."""
+    if document.source is None:
+        return document.text
+    parts: list[str] = []
+    done = before = 0
+    for place, left_out in zip(document.source.places, document.source.left_out, strict=True):
+        parts += (document.text[done:place], " " * (left_out - before))
+        done, before = place, left_out
+    return "".join((*parts, document.text[done:]))
+
+
+def seen_between(document: Document, start: int, end: int) -> str:
+    """Return what a reader sees between two offsets of the file of a document."""
+    source = document.source
+    if source is None:
+        return document.text[start:end]
+    places = range(len(document.text))
+    first = bisect_left(places, start, key=source.offset)
+    return document.text[first : bisect_left(places, end, lo=first, key=source.offset)]
 
 
 def laid_out(chunk: Chunk, blank: str) -> Chunk:

@@ -18,7 +18,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.evidence_coverage import Quote, RetrievedText, RunEvidence, Stretch
 from ragforge.measures.measure_names import of_evidence
-from ragforge.records import Evidence, Query, Span
+from ragforge.records import Evidence, Query
 
 _UNKNOWN: Final = RetrievedText(0, 0)
 
@@ -192,16 +192,22 @@ def _retrieved_text(placed: PlacedText, documents: Mapping[str, str]) -> Retriev
     """
     spans = () if placed.text else placed.places
     places = tuple(
-        Stretch(span.doc_id, span.start, span.end, _next_letter(span, documents)) for span in spans
+        reaching(Stretch(span.doc_id, span.start, span.end), documents) for span in spans
     )
     return RetrievedText(placed.length, placed.n_tokens, places)
 
 
-def _next_letter(span: Span, documents: Mapping[str, str]) -> int:
-    document, at = documents.get(span.doc_id, ""), span.end
+def reaching(stretch: Stretch, documents: Mapping[str, str]) -> Stretch:
+    """Return a stretch that reaches to the next letter behind it.
+
+    Args:
+        stretch: Of a document.
+        documents: Texts by id.
+    """
+    document, at = documents.get(stretch.document, ""), stretch.end
     while at < len(document) and not document[at].isalnum():
         at += 1
-    return at
+    return stretch._replace(reach=at)
 
 
 class _Documents:

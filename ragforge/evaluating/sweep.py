@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ragforge.corpus.documents import Document
 from ragforge.corpus.text_locations import FoldedText
 from ragforge.evaluating.configurations import Configuration, Top
-from ragforge.evaluating.evidence import PlacedQuote, placed_quotes
+from ragforge.evaluating.evidence import PlacedQuote, placed_quotes, reaching
 from ragforge.evaluating.sweep_answers import AnswersForecast, SweepAnswers
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pairs
-from ragforge.measures.evidence_coverage import RetrievedText, RunEvidence, within
+from ragforge.measures.evidence_coverage import RetrievedText, RunEvidence, Stretch, within
 from ragforge.measures.intervals import ConfidenceInterval
 from ragforge.measures.measure_names import Measure
 from ragforge.measures.stratified import sample_interval
@@ -200,13 +201,15 @@ class SweptQueries:
         queries: All that could be drawn, with evidence that is trusted.
         measured: Ids of those that are measured.
         chosen: The part that these are; None for all.
-        texts: Documents by id.
+        texts: Documents by id, as long as their files; what a reader does not see is blank.
+        documents: The same, as they are read.
     """
 
     queries: Sequence[Query]
     measured: Collection[str]
     chosen: Chosen | None
     texts: Mapping[str, str]
+    documents: Mapping[str, Document]
 
 
 def measure_sweep(
@@ -253,7 +256,7 @@ def _measured(
             for key, of_query in quotes.items()
             if key in swept.measured
         },
-        ranked.rankings,
+        _reaching(ranked.rankings, swept.texts),
         ranked.failed.keys(),
         design.within(quotes) if design else None,
     )
@@ -269,6 +272,21 @@ def _measured(
     value = _interval(evidence, decided_by)
     tokens = _prompt_tokens(evidence, ranked, top)
     return ConfigurationResult(ranked, value, results, tokens), evidence
+
+
+def _reaching(
+    rankings: Mapping[str, Sequence[RetrievedText]], documents: Mapping[str, str]
+) -> dict[str, list[RetrievedText]]:
+    """Return rankings whose texts reach to the next letter, as `evaluate` has them."""
+    known: dict[tuple[Stretch, ...], tuple[Stretch, ...]] = {}
+    found: dict[str, list[RetrievedText]] = {}
+    for query_id, ranking in rankings.items():
+        found[query_id] = []
+        for text in ranking:
+            if text.places not in known:
+                known[text.places] = tuple(reaching(place, documents) for place in text.places)
+            found[query_id].append(replace(text, places=known[text.places]))
+    return found
 
 
 def _interval(evidence: RunEvidence, measure: Measure) -> ConfidenceInterval:

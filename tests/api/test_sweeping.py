@@ -57,6 +57,76 @@ def inventing(text):
     return ["Nobody wrote this sentence into any of the documents."]
 
 
+MARKED = {
+    name: "---\ntitle: Notes\n---\n\n"
+    + re.sub(r"The (\w+) of room (\d)", r"The [\1](../yards/\2.md) of `room` <!--x-->\2", text)
+    for name, text in DOCUMENTS.items()
+}
+
+
+@pytest.fixture
+def marked(tmp_path):
+    """Return a set of documents with markup, which readers do not see, and their folder."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name, text in MARKED.items():
+        (folder / name).write_text(text)
+    return rf.generate(folder, out=tmp_path / "marked", n=12, max_chars=400, allow_shortfall=True)
+
+
+LIKE_MARKED = {"sizes": 400, "splitters": "headings", "tokens": 200, "retrievers": "bm25"}
+
+
+def test_a_system_gets_the_texts_of_chunks_where_markup_is_hidden(marked):
+    """What stands for markup is no text of any prompt."""
+    chunks = {chunk.text for chunk in marked.chunks()}
+    given = []
+
+    def read(query, contexts):
+        given.extend(contexts)
+        return "so"
+
+    marked.sweep(**LIKE_MARKED, system=read)
+
+    assert any(chunk.hidden for chunk in marked.chunks())
+    assert {*given} <= chunks
+    assert given
+
+
+def test_the_documents_of_a_set_give_the_sweep_of_its_chunks(marked, tmp_path):
+    """They are the same documents, so that no query loses its quotes."""
+    own = marked.sweep(**LIKE_MARKED)
+    read = marked.sweep(**LIKE_MARKED, documents=tmp_path / "docs")
+
+    assert read.report.n_queries == own.report.n_queries == len(list(marked.queries()))
+    assert read.report.warnings == ()
+    assert read.best.value == own.best.value
+
+
+@pytest.mark.parametrize("measure", ["EvidenceR", "TokenP", "TokenIoU"])
+def test_a_sweep_measures_what_evaluate_does(marked, measure):
+    """One thing has one value; hidden markup is not what was retrieved."""
+    marked.retrieve("bm25", k=3, quiet=True)
+    name = f"{measure}@3"
+    found = marked.sweep(**LIKE_MARKED, decide_by=name)
+
+    assert found.best.value.mean == pytest.approx(marked.evaluate("bm25", [name]).mean(name))
+
+
+def test_queries_without_a_place_are_named_with_the_way_out(ds, tmp_path):
+    """Who does not know which they are cannot mend them."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    gone = next(item for query in ds.queries() for item in query.evidence)
+    for name, text in DOCUMENTS.items():
+        (folder / name).write_text(text.replace(gone.quote, "Gone."))
+    unplaced = [q.query_id for q in ds.queries() if any(e.quote == gone.quote for e in q.evidence)]
+    [warning] = ds.sweep(sizes=200, documents=folder).report.warnings
+
+    assert ", ".join(sorted(unplaced)) in warning
+    assert "sweep those that the set was made from" in warning
+
+
 def test_each_combination_is_measured(ds):
     """A table with a hole would hide the best."""
     found = ds.sweep(sizes=[100, 300], overlaps=["0", "20%"], retrievers=["bm25", "chargram"])

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ragforge.corpus.documents import Document
+from ragforge.corpus.file_texts import seen_between
 from ragforge.corpus.quality import token_count
 from ragforge.errors import UsageError
 from ragforge.evaluating.configurations import Configuration, Top
@@ -131,7 +133,7 @@ def finals_of(
     finalists = answering.finalists(results)
     questions = {
         item.configuration: {
-            query_id: Question(query, _contexts(ranking, swept.texts, top))
+            query_id: Question(query, _contexts(ranking, swept.documents, top))
             for query_id, query in queries.items()
             if (ranking := item.ranked.rankings.get(query_id)) is not None
         }
@@ -212,11 +214,13 @@ def _has_answer(query: Query) -> bool:
 
 
 def _contexts(
-    ranking: Sequence[RetrievedText], texts: Mapping[str, str], top: Top
+    ranking: Sequence[RetrievedText], documents: Mapping[str, Document], top: Top
 ) -> tuple[str, ...]:
     taken = within(ranking, cutoff=top.cutoff, tokens=top.tokens)
     places = (place for text in taken for place in text.places)
-    return tuple(texts[place.document][place.start : place.end] for place in places)
+    return tuple(
+        seen_between(documents[place.document], place.start, place.end) for place in places
+    )
 
 
 def _supposed(texts: Sequence[tuple[str, int]], start: int, top: Top) -> tuple[str, ...]:

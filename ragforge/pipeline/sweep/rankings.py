@@ -22,7 +22,7 @@ from ragforge.files.atomic import write_whole
 from ragforge.measures.evidence_coverage import RetrievedText, Stretch
 from ragforge.records import Chunk, Hit
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _LEAST_TEXTS: Final = 20
 _LEAST_TOKENS: Final = 4000
 _MOST_TEXTS: Final = 5000
@@ -95,8 +95,8 @@ class RankingRecorder:
     depth: int = field(init=False)
     """How many hits to ask for."""
     _doc_ids: dict[str, int] = field(default_factory=dict)
-    _of_chunk: dict[str, tuple[int, int, int, int]] = field(init=False)
-    _rankings: dict[str, list[tuple[int, int, int, int]]] = field(default_factory=dict)
+    _of_chunk: dict[str, tuple[int, int, int, int, int]] = field(init=False)
+    _rankings: dict[str, list[tuple[int, int, int, int, int]]] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -107,10 +107,11 @@ class RankingRecorder:
                 chunk.start,
                 chunk.end,
                 token_count(chunk.text),
+                len(chunk.text),
             )
             for chunk in self.chunks
         }
-        self.depth = self.wanted.depth([tokens for *_, tokens in self._of_chunk.values()])
+        self.depth = self.wanted.depth([tokens for *_, tokens, _ in self._of_chunk.values()])
 
     @property
     def failed(self) -> Mapping[str, str]:
@@ -123,7 +124,7 @@ class RankingRecorder:
         Raises:
             DataError: One is no chunk of this cutting.
         """
-        kept: list[tuple[int, int, int, int]] = []
+        kept: list[tuple[int, int, int, int, int]] = []
         total = 0
         for hit in hits:
             if len(kept) >= self.wanted.texts and total > self.wanted.tokens:
@@ -181,8 +182,8 @@ def _read(
     doc_ids: list[str] = record["doc_ids"]
     rankings = {
         str(query_id): tuple(
-            RetrievedText(end - start, tokens, (Stretch(doc_ids[doc], start, end),))
-            for doc, start, end, tokens in hits
+            RetrievedText(length, tokens, (Stretch(doc_ids[doc], start, end),))
+            for doc, start, end, tokens, length in hits
         )
         for query_id, hits in record["rankings"].items()
     }

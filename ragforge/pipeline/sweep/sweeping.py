@@ -24,7 +24,7 @@ from typing import Final
 from ragforge.config import Settings
 from ragforge.corpus.chunk_files import corpus_documents
 from ragforge.corpus.documents import Document
-from ragforge.corpus.file_texts import rebuilt_documents
+from ragforge.corpus.file_texts import laid_out_text, rebuilt_documents
 from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.corpus.sized_chunkers import splitter_version
 from ragforge.errors import CallError, DataError, RagforgeError, UsageError
@@ -77,6 +77,8 @@ _BY_WORDS: Final = frozenset({"bm25", "chargram"})
 _DENSE: Final = "dense"
 _LEAST_KEPT: Final = 0.9
 """Share of the text below which chunks leave out more than marks."""
+_NAMED: Final = 10
+"""Queries that a warning names."""
 _LARGE: Final = 200_000_000
 """Characters of documents from which on one process is enough for the memory."""
 
@@ -89,13 +91,15 @@ class _Sources:
         documents: Whole.
         asked: Text by id of the queries that are measured.
         swept: The same queries, as measuring takes them.
-        n_left_out: Queries of the part that have no evidence, or some without a place.
+        without_evidence: Queries of the part that have none.
+        unplaced: Queries of the part of whose evidence some has no place in the documents.
     """
 
     documents: Sequence[Document]
     asked: Mapping[str, str]
     swept: SweptQueries
-    n_left_out: int
+    without_evidence: Sequence[str]
+    unplaced: Sequence[str]
 
 
 @dataclass(slots=True)
@@ -276,9 +280,9 @@ def _folder(dataset: Dataset) -> Path:
 def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> _Sources:
     part = {query.query_id: query.asked for query in dataset.require_queries()}
     read = _read(dataset, documents, job) if documents else _rebuilt(dataset)
-    texts = {document.doc_id: document.file_text or document.text for document in read}
+    texts = {document.doc_id: laid_out_text(document) for document in read}
     queries = trusted_evidence(dataset.require_accepted_queries(), texts)
-    placed = placed_quotes(queries, texts, {}).quotes
+    placed, unplaced = placed_quotes(queries, texts, {})
     asked = {query_id: text for query_id, text in part.items() if query_id in placed}
     if not asked:
         with_evidence = [query for query in queries if query.evidence]
@@ -292,8 +296,15 @@ def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> _So
                 "with quotes, and `ragforge import` takes them as {doc_id, quote}"
             )
         )
-    swept = SweptQueries(queries, frozenset(asked), dataset.chosen, texts)
-    return _Sources(read, dict(sorted(asked.items())), swept, len(part) - len(asked))
+    documents_by_id = {document.doc_id: document for document in read}
+    swept = SweptQueries(queries, frozenset(asked), dataset.chosen, texts, documents_by_id)
+    return _Sources(
+        read,
+        dict(sorted(asked.items())),
+        swept,
+        sorted(part.keys() - placed.keys() - unplaced),
+        sorted(part.keys() & unplaced),
+    )
 
 
 def _read(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> list[Document]:
@@ -621,10 +632,16 @@ def _report(dataset: Dataset, work: _Work, sources: _Sources, spending: Spending
 
 
 def _warnings(ranked: Sequence[RankedConfiguration], sources: _Sources) -> Iterator[str]:
-    if sources.n_left_out:
+    if sources.without_evidence:
         yield (
-            f"{plural(sources.n_left_out, 'query', 'queries')} left out: they have no evidence, or "
-            "some of it has no place in the documents"
+            f"{_left_out(sources.without_evidence)}, without evidence: give them quotes by "
+            "`ragforge import`, as {doc_id, quote}"
+        )
+    if sources.unplaced:
+        yield (
+            f"{_left_out(sources.unplaced)}, of whose quotes some stand nowhere in the documents: "
+            "sweep those that the set was made from, or bring the set to these by `ragforge "
+            "refresh`"
         )
     if len(sources.asked) == 1:
         yield "one query tells nothing of others: no interval, and nothing is told apart"
@@ -636,6 +653,13 @@ def _warnings(ranked: Sequence[RankedConfiguration], sources: _Sources) -> Itera
                 f"{each.configuration.name}: failed on {len(each.failed)} of {len(sources.asked)} "
                 f"queries, which have no value; the first: {first}"
             )
+
+
+def _left_out(query_ids: Sequence[str]) -> str:
+    """Return how many queries are left out, and the first of them by name."""
+    named = ", ".join(query_ids[:_NAMED])
+    more = f" and {len(query_ids) - _NAMED} more" if len(query_ids) > _NAMED else ""
+    return f"{plural(len(query_ids), 'query', 'queries')} left out ({named}{more})"
 
 
 def _cut_warnings(
