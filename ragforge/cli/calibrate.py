@@ -26,6 +26,7 @@ from ragforge.cli.labelling import (
     configure_label_answers,
     run_label,
     run_label_answers,
+    run_sample_answers,
 )
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
@@ -68,6 +69,7 @@ is there now, and labels on pairs that are drawn again still count.
 Examples:
   ragforge calibrate sample --dataset set/ --run old --run new -m P@10 -m DCG@10 -n 200
   ragforge calibrate sample --dataset set/ --run new -m nDCG@10 -n 400 --repeat-share 0.1
+  ragforge calibrate sample --dataset set/ --answers rag --answers rag-new -n 100
 """
 _PLAN: Final = """Tell how wide intervals will be, by the number of labels, and how many part runs.
 
@@ -107,7 +109,14 @@ def _configure_sample(actions: "Actions") -> None:
     sample = actions.add_parser(
         "sample", help="draw the pairs that people are asked to grade", description=_SAMPLE
     )
-    _add_question(sample, required=True)
+    _add_question(sample)
+    sample.add_argument(
+        "--answers",
+        action="append",
+        default=[],
+        metavar="SYSTEM",
+        help="draw answers of this system, instead of pairs, for label-answers",
+    )
     sample.add_argument(
         "-n", dest="n", type=int, default=200, metavar="N", help="pairs to label in all (200)"
     )
@@ -131,7 +140,7 @@ def _configure_plan(actions: "Actions") -> None:
     plan = actions.add_parser(
         "plan", help="tell how many labels give which width", description=_PLAN
     )
-    _add_question(plan, required=False)
+    _add_question(plan)
     plan.add_argument(
         "-n",
         dest="sizes",
@@ -162,13 +171,12 @@ def _add_set(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_question(parser: argparse.ArgumentParser, *, required: bool) -> None:
+def _add_question(parser: argparse.ArgumentParser) -> None:
     _add_set(parser)
     parser.add_argument(
         "--run",
         action="append",
         default=[],
-        required=required,
         metavar="NAME",
         help="a run; the others are held against the first",
     )
@@ -177,7 +185,6 @@ def _add_question(parser: argparse.ArgumentParser, *, required: bool) -> None:
         "--measure",
         action="append",
         default=[],
-        required=required,
         metavar="NAME",
         help="P@k, DCG@k or nDCG@k",
     )
@@ -266,6 +273,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _sample(arguments: argparse.Namespace) -> int:
+    if arguments.answers:
+        return run_sample_answers(arguments)
+    if not arguments.run or not arguments.measure:
+        raise UsageError("calibrate sample: name runs and measures (--run, -m), or --answers")
     from ragforge.calibration.sampling import SampleOptions
     from ragforge.files.set.calibrations import USUAL_NAME, calibration_files
     from ragforge.pipeline.calibrating import sample_labels

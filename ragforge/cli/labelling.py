@@ -34,15 +34,16 @@ Examples:
 """
 LABEL_ANSWERS: Final = """Tick which facts answers state, without seeing who answered or judged.
 
-Queries are drawn at random, each with the answers of all systems named; a larger -n adds. --page
-writes one offline file; its labels are read with --from, under the same --system, -n and --seed.
+The answers are those that `calibrate sample --answers` drew. --page writes one offline file, and
+--from reads the labels that are saved from it.
 Keys: 1 to 9 turn the status of a fact, m says that more is stated, Enter goes on, s skips, u takes
 back. Verdict and score follow from the facts as for a judge; where a query has no facts the verdict
 is asked for. Labels go to calibration/NAME/answer_labels.jsonl, which `calibrate report` reads.
 
 Examples:
-  ragforge calibrate label-answers --dataset set/ --system rag -n 50 --page answers.html
-  ragforge calibrate label-answers --dataset set/ --system rag -n 50 --from answer-labels-Ann.jsonl
+  ragforge calibrate sample --dataset set/ --answers rag --answers rag-new -n 100
+  ragforge calibrate label-answers --dataset set/ --labeller Ann --page answers.html
+  ragforge calibrate label-answers --dataset set/ --from answer-labels-Ann.jsonl
 """
 _FORMS: Final = ("jsonl", "csv", "label-studio", "argilla")
 
@@ -96,15 +97,6 @@ def configure_label_answers(
     )
     label.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
     label.add_argument("--name", metavar="NAME", help="of the calibration (people)")
-    label.add_argument(
-        "--system",
-        required=True,
-        action="append",
-        metavar="NAME",
-        help="whose answers; several are labelled on the same queries",
-    )
-    label.add_argument("-n", type=int, default=50, metavar="N", help="answers in all (50)")
-    label.add_argument("--seed", type=int, default=0, metavar="N", help="of the draw (0)")
     label.add_argument("--labeller", default="", metavar="NAME", help="who labels (the login name)")
     how = label.add_mutually_exclusive_group(required=True)
     how.add_argument("--page", type=Path, metavar="FILE", help="write the offline page")
@@ -115,31 +107,52 @@ def configure_label_answers(
     add_json(label)
 
 
+def run_sample_answers(arguments: argparse.Namespace) -> int:
+    """Draw answers: the action `sample` with `--answers`."""
+    from ragforge.files.set.answer_labels import answer_sample_path
+    from ragforge.files.set.calibrations import USUAL_NAME, calibration_files
+    from ragforge.files.set.opening import open_dataset
+    from ragforge.pipeline.answer_labelling import AnswerDraw, sample_answers
+
+    if arguments.run or arguments.measure:
+        raise UsageError("calibrate sample: --answers goes without --run and -m")
+    dataset = open_dataset(arguments.dataset)
+    files = calibration_files(dataset, arguments.name or USUAL_NAME)
+    systems = tuple(dict.fromkeys(arguments.answers))
+    draw = AnswerDraw(systems, arguments.n, arguments.seed, arguments.again)
+    found = sample_answers(dataset, files, draw)
+    n = len(found.query_ids) * len(systems)
+    path = answer_sample_path(files)
+    if arguments.json:
+        told = {"file": str(path), "answers": n, "queries": len(found.query_ids)}
+        print(dumps({**told, "probability": found.probability}))
+        return 0
+    say(
+        f"{plural(n, 'answer')} to {plural(len(found.query_ids), 'query', 'queries')} of "
+        f"{found.n_queries:,}"
+    )
+    print(path)
+    return 0
+
+
 def run_label_answers(arguments: argparse.Namespace) -> int:
     """Run the action."""
     from ragforge.files.set.answer_labels import answer_labels_path
     from ragforge.files.set.calibrations import USUAL_NAME, calibration_files
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.answer_labelling import (
-        AnswerDraw,
-        take_answer_labels,
-        write_answer_page,
-    )
+    from ragforge.pipeline.answer_labelling import take_answer_labels, write_answer_page
     from ragforge.pipeline.labelling import labeller_name
     from ragforge.report.labelling import taken_json, taken_lines
 
     dataset = open_dataset(arguments.dataset)
     files = calibration_files(dataset, arguments.name or USUAL_NAME)
-    draw = AnswerDraw(tuple(dict.fromkeys(arguments.system)), arguments.n, arguments.seed)
     if arguments.page is not None:
         name = labeller_name(arguments.labeller)
-        n = write_answer_page(dataset, files, draw, name, arguments.page)
+        n = write_answer_page(dataset, files, name, arguments.page)
         told: dict[str, object] = {"file": str(arguments.page), "labeller": name, "answers": n}
         lines = [f"{plural(n, 'answer')} for {name}"]
     else:
-        taken = take_answer_labels(
-            dataset, files, arguments.source, draw, overrule=arguments.overrule
-        )
+        taken = take_answer_labels(dataset, files, arguments.source, overrule=arguments.overrule)
         told = {"file": str(answer_labels_path(files)), **taken_json(taken)}
         lines = taken_lines(taken)
     if arguments.json:

@@ -12,12 +12,27 @@ from ragforge.files.atomic import write_whole
 from ragforge.files.field_names import QUERY_ID, VERDICT, Field
 from ragforge.files.formats.row_files import read_rows_of
 from ragforge.files.row import Row
-from ragforge.files.set.answer_labels import answer_label_key, answer_labels, write_answer_labels
+from ragforge.files.set.answer_labels import (
+    answer_label_key,
+    answer_labels,
+    answer_sample,
+    answer_sample_path,
+    write_answer_labels,
+    write_answer_sample,
+)
 from ragforge.files.set.calibrations import CalibrationFiles
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.output_paths import check_outputs
 from ragforge.files.source_files import open_source
-from ragforge.records import AnswerLabel, FactStatus, FactVerdict, Query, Verdict, answer_sha256
+from ragforge.records import (
+    AnswerLabel,
+    AnswerSample,
+    FactStatus,
+    FactVerdict,
+    Query,
+    Verdict,
+    answer_sha256,
+)
 from ragforge.report.page.answer_labelling import (
     AnswerSheet,
     ShownAnswer,
@@ -26,7 +41,6 @@ from ragforge.report.page.answer_labelling import (
 from ragforge.stages.answer.llm import SCORES, CheckedFact, score_of, verdict_of
 
 SHAPES = ("what the page of answers saved",)
-NOT_THERE = "the set has no such answer"
 OTHER_ANSWER = "the answer has changed since it was labelled"
 NOT_DRAWN = "answer is not among those drawn"
 NO_VERDICT = "neither a verdict nor all facts"
@@ -42,48 +56,64 @@ _VERDICTS: Mapping[str, Verdict] = {
 
 @dataclass(frozen=True, slots=True)
 class AnswerDraw:
-    """Which answers are to be labelled.
+    """Which answers are to be drawn.
 
     Args:
-        systems: Whose answers.
+        systems: Whose.
         n: How many, about: all systems' answers to as many queries as that takes.
-        seed: Of the draw; a larger n with the same seed adds queries.
+        seed: Of the draw.
+        again: Whether it may replace a sample of other systems or of another seed.
     """
 
     systems: tuple[str, ...]
     n: int = 50
     seed: int = 0
+    again: bool = False
 
 
-def draw_answers(dataset: Dataset, draw: AnswerDraw) -> tuple[list[ShownAnswer], float]:
-    """Return the drawn answers in a random order, and the probability with which each was drawn.
-
-    Queries are drawn, each with the answers of all systems, so that systems are compared on the
-    same ones.
+def sample_answers(dataset: Dataset, files: CalibrationFiles, draw: AnswerDraw) -> AnswerSample:
+    """Draw queries whose answers people are asked to label; a larger draw adds to a smaller one.
 
     Raises:
-        UsageError: Nothing is asked for.
+        UsageError: Nothing is asked for, or another sample is there.
         DataError: A system has no answers, or no query has answers of all systems.
     """
     if draw.n < 1 or not draw.systems:
-        raise UsageError("label-answers: expected one system or more, and -n of at least 1")
-    answers = {
-        system: {item.query_id: item.answer for item in dataset.answers(system)}
-        for system in draw.systems
-    }
-    queries = {query.query_id: query for query in dataset.require_queries()}
-    known = [name for name in queries if all(name in of for of in answers.values())]
+        raise UsageError("sample --answers: expected one system or more, and -n of at least 1")
+    answered = [{item.query_id for item in dataset.answers(name)} for name in draw.systems]
+    known = set.intersection({query.query_id for query in dataset.require_queries()}, *answered)
     if not known:
         raise DataError(f"{dataset.path}: no query has an answer of {', '.join(draw.systems)}")
-    wanted = min(-(-draw.n // len(draw.systems)), len(known))
-    chosen = sorted(known, key=lambda name: _place(draw.seed, name))[:wanted]
+    before: tuple[str, ...] = ()
+    if answer_sample_path(files).is_file() and not draw.again:
+        old = answer_sample(files)
+        if (old.systems, old.seed) != (draw.systems, draw.seed):
+            raise UsageError(
+                f"{files.folder}: has a sample of {', '.join(old.systems)} with seed {old.seed}; "
+                "name these, or give --again"
+            )
+        before = tuple(name for name in old.query_ids if name in known)
+    wanted = -(-draw.n // len(draw.systems)) - len(before)
+    more = sorted(known - set(before), key=lambda name: _place(draw.seed, name))
+    chosen = (*before, *more[: max(wanted, 0)])
+    found = AnswerSample(
+        seed=draw.seed, systems=draw.systems, query_ids=chosen, n_queries=len(known)
+    )
+    write_answer_sample(files, found)
+    return found
+
+
+def drawn_answers(dataset: Dataset, sample: AnswerSample) -> list[ShownAnswer]:
+    """Return the drawn answers that are there, in a random order."""
+    drawn = set(sample.query_ids)
+    queries = {query.query_id: query for query in dataset.all_queries() if query.query_id in drawn}
     shown = [
-        _shown(queries[name], system, answers[system][name])
-        for name in chosen
-        for system in draw.systems
+        _shown(queries[item.query_id], system, item.answer)
+        for system in sample.systems
+        for item in dataset.answers(system)
+        if item.query_id in queries
     ]
-    shown.sort(key=lambda item: _place(draw.seed, item.query_id, item.system))
-    return shown, wanted / len(known)
+    return sorted(shown, key=lambda item: _place(sample.seed, item.query_id, item.system))
 
 
 def _place(seed: int, *names: str) -> str:
@@ -95,17 +125,15 @@ def _shown(query: Query, system: str, answer: str) -> ShownAnswer:
     return ShownAnswer(query, system, before, answer, answer_sha256(answer))
 
 
-def write_answer_page(
-    dataset: Dataset, files: CalibrationFiles, draw: AnswerDraw, labeller: str, out: Path
-) -> int:
+def write_answer_page(dataset: Dataset, files: CalibrationFiles, labeller: str, out: Path) -> int:
     """Write the page on which a person labels answers, and return how many are open.
 
     Raises:
-        UsageError: As for `draw_answers`; or the file is one of a dataset.
-        DataError: As for `draw_answers`; or nothing is open.
+        UsageError: The file is one of a dataset.
+        DataError: No sample was drawn, or nothing is open.
     """
     check_outputs({"--page": out})
-    drawn, _ = draw_answers(dataset, draw)
+    drawn = drawn_answers(dataset, answer_sample(files))
     done = {
         (item.query_id, item.system): item
         for item in answer_labels(files)
@@ -128,7 +156,6 @@ def take_answer_labels(
     dataset: Dataset,
     files: CalibrationFiles,
     path: Path,
-    draw: AnswerDraw,
     *,
     overrule: bool = False,
 ) -> TakenLabels:
@@ -138,19 +165,18 @@ def take_answer_labels(
         dataset: Has the answers.
         files: Where labels go.
         path: What the page saved.
-        draw: Which answers were drawn.
         overrule: Whether a label may replace another one by the same person.
 
     Raises:
-        DataError: The file cannot be read, or a row lacks a field.
+        DataError: No sample was drawn, the file cannot be read, or a row lacks a field.
     """
-    drawn, probability = draw_answers(dataset, draw)
-    known = {(item.query_id, item.system): item for item in drawn}
+    sample = answer_sample(files)
+    known = {(item.query_id, item.system): item for item in drawn_answers(dataset, sample)}
     taken = TakenLabels()
     new: list[AnswerLabel] = []
     for row in read_rows_of(open_source(path, "labels"), SHAPES):
         found = known.get((row.identifier(QUERY_ID), row.identifier(_SYSTEM)))
-        label = NOT_DRAWN if found is None else _label(row, found, probability)
+        label = NOT_DRAWN if found is None else _label(row, found, sample.probability)
         if isinstance(label, str):
             taken.left_out[label] += 1
             taken.examples.setdefault(label, row.where)

@@ -1,6 +1,6 @@
 """The records that cross a file or a stage: frozen, and closed to unknown fields."""
 
-from ragforge.records.answer_labels import AnswerLabel, answer_sha256
+from ragforge.records.answer_labels import AnswerLabel, AnswerSample, answer_sha256
 from ragforge.records.calibrations import (
     Calibration,
     CorrectedFigure,
@@ -110,6 +110,7 @@ __all__ = [
     "Answer",
     "AnswerGrade",
     "AnswerLabel",
+    "AnswerSample",
     "AttackFindings",
     "AuditExample",
     "AuditRate",

@@ -9,6 +9,25 @@ from ragforge.records.judgments import FactVerdict, Verdict
 from ragforge.records.record import NonEmpty, Record
 
 
+class AnswerSample(Record):
+    """Which answers people are asked to label; `answer_sample.json`.
+
+    Queries are drawn, each with the answers of all systems, so that these are compared on the same.
+    """
+
+    seed: int
+    systems: Annotated[tuple[NonEmpty, ...], Field(min_length=1)]
+    query_ids: Annotated[tuple[NonEmpty, ...], Field(min_length=1)]
+    """In the order in which they were drawn; a larger sample goes on behind them."""
+    n_queries: Annotated[int, Field(ge=1)]
+    """That have an answer of each system."""
+
+    @property
+    def probability(self) -> float:
+        """That a query was drawn."""
+        return min(len(self.query_ids) / self.n_queries, 1.0)
+
+
 class AnswerLabel(Record):
     """What one person says of one drawn answer; a row of `answer_labels.jsonl`.
 

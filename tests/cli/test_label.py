@@ -166,10 +166,12 @@ def test_a_task_knows_whether_it_decides():
 
 
 def test_answers_are_labelled_on_a_page_and_reported_on(tmp_path, capsys):
-    """From the page to the agreement of a judge by three commands."""
+    """From the draw to the agreement of a judge by four commands."""
     dataset = answered_set(tmp_path / "set").path
     labels, page = tmp_path / "saved.jsonl", tmp_path / "answers.html"
-    common = ("calibrate", "label-answers", "--dataset", str(dataset), "--system", "one")
+    drawing = ("calibrate", "sample", "--dataset", str(dataset), "--answers", "one")
+    drawn = main([*drawing, "-n", "9"]), *capsys.readouterr()
+    common = ("calibrate", "label-answers", "--dataset", str(dataset))
     made = main([*common, "--labeller", "Ann", "--page", str(page)]), *capsys.readouterr()
     rows = [
         {
@@ -187,6 +189,7 @@ def test_answers_are_labelled_on_a_page_and_reported_on(tmp_path, capsys):
     words = ("calibrate", "report", "--answers", "--human", taken[1].strip())
     code = main([*words, "--graded", str(grades), "--json"])
 
+    assert (drawn[0], "6 answers to 6 queries of 6" in drawn[2]) == (0, True)
     assert (made[0], made[1], "6 answers for Ann" in made[2]) == (0, f"{page}\n", True)
     assert (taken[0], "6 new labels" in taken[2]) == (0, True)
     found = json.loads(capsys.readouterr().out)["judges"]["one"]["verdicts"]

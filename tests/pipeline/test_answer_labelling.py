@@ -4,18 +4,17 @@ import pytest
 from label_samples import answered_set
 
 from ragforge.calibration.answer_table import read_answer_labels
-from ragforge.errors import DataError
+from ragforge.errors import DataError, UsageError
 from ragforge.files.set.answer_labels import answer_labels, answer_labels_path
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.answer_labelling import (
     AnswerDraw,
-    draw_answers,
+    drawn_answers,
+    sample_answers,
     take_answer_labels,
     write_answer_page,
 )
 from ragforge.records import Answer, answer_sha256
-
-BOTH = AnswerDraw(("one", "two"), 8)
 
 
 @pytest.fixture
@@ -37,32 +36,49 @@ def row(k, *statuses, system="one", labeller="Ann", **fields):
     }
 
 
-def take(dataset, tmp_path, *rows, draw=None, **options):
+def sample(dataset, n=12, systems=("one", "two"), **options):
+    return sample_answers(dataset, calibration_files(dataset), AnswerDraw(systems, n, **options))
+
+
+def take(dataset, tmp_path, *rows, **options):
+    sample(dataset)
     path = tmp_path / "saved.jsonl"
     path.write_text("".join(f"{json.dumps(each)}\n" for each in rows), encoding="utf-8")
-    every = draw or AnswerDraw(("one", "two"), 12)
-    return take_answer_labels(dataset, calibration_files(dataset), path, every, **options)
+    return take_answer_labels(dataset, calibration_files(dataset), path, **options)
 
 
 def test_systems_are_labelled_on_the_same_queries(dataset):
     """Else chance decides which system got the hard ones."""
-    drawn, probability = draw_answers(dataset, BOTH)
+    found = sample(dataset, 8)
+    drawn = drawn_answers(dataset, found)
     by_system = {
         name: {item.query_id for item in drawn if item.system == name} for name in ("one", "two")
     }
 
-    assert (len(drawn), probability) == (8, 4 / 6)
+    assert (len(drawn), found.probability) == (8, 4 / 6)
     assert by_system["one"] == by_system["two"]
 
 
-def test_a_larger_draw_holds_the_smaller_one(dataset):
+def test_a_larger_sample_goes_on_behind_the_smaller_one(dataset):
     """What is labelled stays of use."""
-    small, large = (
-        {(item.query_id, item.system) for item in draw_answers(dataset, AnswerDraw(("one",), n))[0]}
-        for n in (2, 5)
-    )
+    small, large = (sample(dataset, n, ("one",)).query_ids for n in (2, 5))
 
-    assert small < large
+    assert (large[:2], len(large)) == (small, 5)
+
+
+def test_a_sample_of_other_systems_is_not_replaced_unasked(dataset):
+    """Its labels would be of answers that nobody drew."""
+    sample(dataset)
+    with pytest.raises(UsageError, match="has a sample of one, two with seed 0"):
+        sample(dataset, systems=("one",))
+
+    assert sample(dataset, systems=("one",), again=True).systems == ("one",)
+
+
+def test_labels_without_a_sample_say_how_one_is_drawn(dataset, tmp_path):
+    """The first thing anybody will see."""
+    with pytest.raises(DataError, match="calibrate sample --answers SYSTEM"):
+        write_answer_page(dataset, calibration_files(dataset), "Ann", tmp_path / "a.html")
 
 
 @pytest.mark.parametrize(
@@ -140,20 +156,22 @@ def test_what_a_person_said_before_stands_unless_overruled(dataset, tmp_path):
 def test_an_answer_that_changed_is_labelled_anew(dataset, tmp_path):
     """The label was on another text."""
     files = calibration_files(dataset)
-    take(dataset, tmp_path, *(row(k, "supported", "supported") for k in range(6)))
-    draw, page = AnswerDraw(("one",), 6), tmp_path / "a.html"
-    with pytest.raises(DataError, match="Ann has labelled all 6 answers"):
-        write_answer_page(dataset, files, draw, "Ann", page)
+    both = [(k, system) for k in range(6) for system in ("one", "two")]
+    take(dataset, tmp_path, *(row(k, "missing", "partial", system=of) for k, of in both))
+    page = tmp_path / "a.html"
+    with pytest.raises(DataError, match="Ann has labelled all 12 answers"):
+        write_answer_page(dataset, files, "Ann", page)
     answers = {item.query_id: item for item in dataset.answers("one")}
     answers["q3"] = Answer(query_id="q3", answer="Another.")
     dataset.write_answers("one", answers.values())
 
-    assert write_answer_page(dataset, files, draw, "Ann", page) == 1
+    assert write_answer_page(dataset, files, "Ann", page) == 1
 
 
 def test_the_page_does_not_say_what_the_judge_said(dataset, tmp_path):
     """Who knows it agrees with it."""
     page = tmp_path / "a.html"
-    write_answer_page(dataset, calibration_files(dataset), BOTH, "Ann", page)
+    sample(dataset)
+    write_answer_page(dataset, calibration_files(dataset), "Ann", page)
 
     assert "judge-1" not in page.read_text("utf-8")

@@ -1,10 +1,37 @@
-"""People's labels of answers: `calibration/NAME/answer_labels.jsonl`."""
+"""People's labels of answers in `calibration/NAME/`, and which answers were drawn for them."""
 
 from pathlib import Path
 
-from ragforge.files.record_files import read_records, write_records
+from ragforge.errors import DataError
+from ragforge.files.record_files import read_object, read_records, write_object, write_records
 from ragforge.files.set.calibrations import CalibrationFiles
-from ragforge.records import AnswerLabel
+from ragforge.records import AnswerLabel, AnswerSample
+
+
+def answer_sample_path(files: CalibrationFiles) -> Path:
+    """Return the file of the sample, whether it is there or not."""
+    return files.folder / "answer_sample.json"
+
+
+def answer_sample(files: CalibrationFiles) -> AnswerSample:
+    """Return which answers were drawn.
+
+    Raises:
+        DataError: None were, or the file does not hold to the format.
+    """
+    path = answer_sample_path(files)
+    if not path.is_file():
+        raise DataError(
+            f"{files.folder}: has no sample of answers; draw one with "
+            "`ragforge calibrate sample --answers SYSTEM`"
+        )
+    return read_object(path, AnswerSample)
+
+
+def write_answer_sample(files: CalibrationFiles, sample: AnswerSample) -> None:
+    """Write which answers were drawn."""
+    files.folder.mkdir(parents=True, exist_ok=True)
+    write_object(answer_sample_path(files), sample)
 
 
 def answer_labels_path(files: CalibrationFiles) -> Path:

@@ -6,7 +6,12 @@ from label_samples import HOSTILE, answered_set
 
 from ragforge.files.set.answer_labels import answer_labels
 from ragforge.files.set.calibrations import calibration_files
-from ragforge.pipeline.answer_labelling import AnswerDraw, take_answer_labels, write_answer_page
+from ragforge.pipeline.answer_labelling import (
+    AnswerDraw,
+    sample_answers,
+    take_answer_labels,
+    write_answer_page,
+)
 
 pytestmark = NEEDS_BROWSER
 READY = (
@@ -31,7 +36,8 @@ def page(tmp_path):
 def opened_page(dataset, tmp_path):
     """Write the page, and return it opened."""
     path = tmp_path / "answers.html"
-    write_answer_page(dataset, calibration_files(dataset), DRAW, "Ann", path)
+    sample_answers(dataset, calibration_files(dataset), DRAW)
+    write_answer_page(dataset, calibration_files(dataset), "Ann", path)
     return opened(path, tmp_path / "profile", FLAGS)
 
 
@@ -51,7 +57,8 @@ def test_facts_ticked_by_keys_come_into_the_calibration(page, tmp_path):
     path = tmp_path / "saved.jsonl"
     path.write_text(rows, encoding="utf-8")
     dataset = answered_set(tmp_path / "other")
-    taken = take_answer_labels(dataset, calibration_files(dataset), path, DRAW)
+    sample_answers(dataset, calibration_files(dataset), DRAW)
+    taken = take_answer_labels(dataset, calibration_files(dataset), path)
 
     order = [json.loads(line)["query_id"] for line in rows.splitlines()]
     labels = {label.query_id: label for label in answer_labels(calibration_files(dataset))}
