@@ -51,3 +51,9 @@ def test_markup_is_no_proof(quote, kind):
 def test_text_code_and_cells_may_be_proof(quote):
     """Answers stand in all of them."""
     assert no_prose(quote) == ""
+
+
+@pytest.mark.parametrize("quote", ['[1, 2]: {"grade": 3}', "[1]: See the guide about keys."])
+def test_words_behind_a_bracket_are_text(quote):
+    """A link's definition has an address, and a title in quotes at most."""
+    assert no_prose(quote) == ""
