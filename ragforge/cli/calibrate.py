@@ -28,12 +28,14 @@ from ragforge.cli.labelling import (
     run_label_answers,
     run_sample_answers,
 )
+from ragforge.cli.next_step import say_next
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
     from ragforge.calibration.population import Question
     from ragforge.files.set.dataset import Dataset
+    from ragforge.records import Calibration
 
     Actions = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -289,6 +291,8 @@ def _sample(arguments: argparse.Namespace) -> int:
         print(dumps(sample_json(drawn)))
     else:
         show(sample_text(drawn, str(calibration_files(dataset, name).folder / "sample.json")))
+        words = ["calibrate", "label", *_named(arguments), "--page", "labels.html"]
+        say_next(arguments, words, "grade these pairs in a browser")
     return 0
 
 
@@ -321,7 +325,25 @@ def _apply(arguments: argparse.Namespace) -> int:
         print(dumps(calibration_json(found)))
     else:
         show(calibration_text(found))
+        _after_apply(arguments, found)
     return 0
+
+
+def _after_apply(arguments: argparse.Namespace, found: "Calibration") -> None:
+    """Say what comes after labels were applied: more of them, or a decision by them."""
+    if found.labels.n_open:
+        words = ["calibrate", "label", *_named(arguments), "--page", "labels.html"]
+        say_next(arguments, words, f"{found.labels.n_open:,} drawn pairs have no label yet")
+    elif len(found.runs) > 1:
+        measures = [word for name in found.measures for word in ("-m", name)]
+        words = ["--dataset", str(arguments.dataset), *(run.name for run in found.runs), *measures]
+        by = ["--calibration", arguments.name] if arguments.name else ["--calibrated"]
+        say_next(arguments, ["compare", *words, *by], "which is better, by people's labels?")
+
+
+def _named(arguments: argparse.Namespace) -> list[str]:
+    name = ["--name", arguments.name] if arguments.name else []
+    return ["--dataset", str(arguments.dataset), *name]
 
 
 def _dataset(arguments: argparse.Namespace) -> "Dataset":

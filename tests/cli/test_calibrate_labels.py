@@ -88,3 +88,47 @@ def test_apply_without_a_sample_says_how_one_is_drawn(made, capsys):
 
     assert code == 3
     assert "draw one with `ragforge calibrate sample`" in capsys.readouterr().err
+
+
+def test_after_a_sample_the_next_step_is_to_label_it(made, capsys):
+    """Nobody should have to look for the page."""
+    calibrate("sample", made, *QUESTION, "-n", "60", "--name", "spring")
+
+    assert "calibrate label --dataset" in capsys.readouterr().err
+
+
+def test_after_apply_the_next_step_is_to_decide(made, capsys):
+    """The command compares the runs and measures that were drawn for."""
+    calibrate("sample", made, *QUESTION, "-n", "60")
+    label_all(made)
+    capsys.readouterr()
+
+    calibrate("apply", made)
+
+    assert "a b -m P@10 -m DCG@10 --calibrated" in capsys.readouterr().err
+
+
+def test_where_labels_are_missing_the_next_step_is_to_go_on(made, capsys):
+    """Half a sample decides less than it could."""
+    calibrate("sample", made, *QUESTION, "-n", "60")
+    label_all(made, most=40)
+    capsys.readouterr()
+
+    calibrate("apply", made)
+
+    assert "20 drawn pairs have no label yet" in capsys.readouterr().err
+
+
+def test_labels_in_the_judgments_change_nothing(made, capsys):
+    """People's grades go before the judge's in the set; the judge's must be found even so."""
+    calibrate("sample", made, *QUESTION, "-n", "60")
+    files = label_all(made)
+    exported = made.path.parent / "labels.jsonl"
+    exported.write_bytes((files.folder / "labels.jsonl").read_bytes())
+    calibrate("apply", made)
+    before = files.calibration().figures
+
+    main(["calibrate", "label", "--dataset", str(made.path), "--from", str(exported)])
+    calibrate("apply", made)
+
+    assert files.calibration().figures == before
