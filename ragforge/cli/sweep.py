@@ -8,10 +8,11 @@ What decides is EvidenceR within a budget of tokens: the share of the quotes tha
 fits into the prompt. At equal k large chunks win by filling more of the prompt; at an equal budget
 they do not. --decide-by takes another measure: EvidenceR@10, TokenIoU(tokens=1000), ….
 
-Splitters: headings (ragforge's own, under the titles), recursive (at empty lines, else line ends,
-sentences, blanks), sentences, or a chunker of yours as --chunker takes it. A function or a class of
-yours is told size and overlap where it has parameters chunk_size (or max_chars, size) and
-chunk_overlap (or overlap), as text splitters of LangChain have; another is tried once, as it is.
+Splitters: headings (ragforge's own, cuts at titles), recursive (at empty lines, else line ends,
+sentences, blanks), sentences, or a chunker of yours as --chunker takes it. Titles around a piece
+are searched with it, whichever cut it. A function or a class of yours is told size and overlap
+where it has parameters chunk_size (or max_chars, size) and chunk_overlap (or overlap), as text
+splitters of LangChain have; another is tried once, as it is.
 An overlap is a number of characters, or a share of the size; the size includes it.
 
 Retrievers: bm25, chargram, minilm, static, dense (embeddings of the endpoint: name

@@ -11,15 +11,21 @@ from typing import Final
 
 from ragforge.corpus.chunking import MIN_CHARS, ChunkSpan, Span, chunk_spans, chunks_at
 from ragforge.corpus.documents import Document
-from ragforge.corpus.user_chunkers import BUILT_IN, Chunker, chunker_version, make_chunker
+from ragforge.corpus.user_chunkers import (
+    BUILT_IN,
+    Chunker,
+    Titles,
+    chunker_version,
+    make_chunker,
+)
 from ragforge.errors import UsageError
 from ragforge.plugins import HandedOver, find, parameters_of
 from ragforge.records import Chunk
 
 SPLITTERS: Final = (BUILT_IN, "recursive", "sentences")
-"""Built-in splitters; only the first knows headings, which are searched with the text below."""
+"""Built-in splitters; only the first cuts at headings."""
 LEAST_SIZE: Final = 20
-_PLAIN_VERSION: Final = "1"
+_PLAIN_VERSION: Final = "2"
 """Goes up when `recursive` or `sentences` cut otherwise."""
 _SIZE_NAMES: Final = ("chunk_size", "max_chars", "size")
 _OVERLAP_NAMES: Final = ("chunk_overlap", "overlap")
@@ -124,7 +130,12 @@ def _by_cuts(
     document: Document, *, cuts: tuple[re.Pattern[str], ...], size: int, overlap: int
 ) -> list[Chunk]:
     spans = (ChunkSpan(span, ()) for span in _spans(document.text, cuts, size - overlap))
-    return list(chunks_at(document, _overlapping(document.text, spans, overlap)))
+    cut = _overlapping(document.text, spans, overlap)
+    # Titles are searched with the text: with them for some splitters alone, a sweep would tell
+    # apart what is searched, not how it is cut.
+    titles = Titles(document)
+    titled = (ChunkSpan(each.span, titles.around(each.span.start)) for each in cut)
+    return list(chunks_at(document, titled))
 
 
 def _spans(text: str, cuts: tuple[re.Pattern[str], ...], size: int) -> Iterator[Span]:

@@ -122,7 +122,7 @@ def _pieces(cut: Callable[..., object], given: object, where: str) -> list[objec
 
 def _passages(document: Document, pieces: Iterable[object], where: str) -> Iterator[ChunkSpan]:
     finder = _Finder(document.text)
-    titles = _Titles(document)
+    titles = Titles(document)
     seen: dict[Span, int] = {}
     for number, piece in enumerate(pieces, start=1):
         named = f"{where}: {document.doc_id}: piece {number}"
@@ -234,7 +234,7 @@ def _first(locations: Iterator[Location], offset: int) -> Span | None:
     return None if found is None else Span(found.start + offset, found.end + offset)
 
 
-class _Titles:
+class Titles:
     """The titles around each place of a document."""
 
     def __init__(self, document: Document) -> None:
@@ -244,5 +244,6 @@ class _Titles:
         self._root = (document.title,) if document.title and not sections else ()
 
     def around(self, at: int) -> tuple[str, ...]:
+        """Return the titles around what begins at a place of the text."""
         number = bisect_right(self._starts, at) - 1
         return self._paths[max(0, number)] if self._paths else self._root

@@ -57,6 +57,17 @@ def test_an_overlap_begins_with_a_word():
     assert all(TEXT[start - 1].isspace() for start in starts)
 
 
+@pytest.mark.parametrize("overlap", [0, 40])
+@pytest.mark.parametrize("splitter", ["recursive", "sentences"])
+def test_pieces_are_under_the_titles_that_the_same_pieces_of_a_user_are_under(splitter, overlap):
+    """Else a sweep names a winner between texts that are the same, as titles are searched."""
+    own = chunks(splitter, 150, overlap)
+    given = chunks(HandedOver("mine", lambda text, size: [chunk.text for chunk in own]), 150, 0)
+
+    assert [chunk.heading_path for chunk in own] == [chunk.heading_path for chunk in given]
+    assert own[-1].heading_path == ("Harbour", "Pier 11")
+
+
 def test_sentences_are_kept_whole():
     """That is what this splitter is for."""
     text = "One boat came. Two boats went! Did three stay? Nobody knows."
