@@ -4,7 +4,7 @@ import shutil
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TextIO
@@ -38,27 +38,30 @@ class Terminal:
     write: Callable[[str], None]
     now: Callable[[], float] = time.monotonic
 
-    @classmethod
-    def of(cls, keys: TextIO, screen: TextIO) -> "Terminal":
-        """Return one that reads single keys of a terminal; of anything else, each sign is a key."""
-        pending: list[str] = []
 
-        def write(text: str) -> None:
-            screen.write(text)
-            screen.flush()
+@contextmanager
+def opened_terminal(keys: TextIO, screen: TextIO) -> Iterator[Terminal]:
+    """Read single keys of a terminal, meanwhile; of anything else, each sign is a key.
 
-        def read_key() -> str:
-            if keys.isatty():
-                with _single_keys(keys):
-                    return keys.read(1) or _END
-            while not pending:
-                line = keys.readline()
-                if not line:
-                    return _END
-                pending.extend(line.strip())
-            return pending.pop(0)
+    Raises:
+        UsageError: Single keys cannot be read on this system.
+    """
+    pending: list[str] = []
 
-        return cls(read_key, write)
+    def write(text: str) -> None:
+        screen.write(text)
+        screen.flush()
+
+    def read_key() -> str:
+        while not pending:
+            found = keys.read(1) if keys.isatty() else keys.readline()
+            if not found:
+                return _END
+            pending.extend(found if keys.isatty() else found.strip())
+        return pending.pop(0)
+
+    with _single_keys(keys) if keys.isatty() else nullcontext():
+        yield Terminal(read_key, write)
 
 
 def ask(found: Labelling, files: CalibrationFiles, terminal: Terminal) -> int:
@@ -108,13 +111,15 @@ class _Session:
                 raise KeyboardInterrupt
             if key == "a" and pair.answer:
                 self._write(f"\nExpected answer:\n{pair.answer}\n")
+                self.terminal.write("grade> ")
             elif key == "?":
                 self._write(_guidelines())
+                self.terminal.write("grade> ")
             elif key in ("q", _END, "u", "s", "0", "1", "2", "3"):
                 self.terminal.write(f"{'' if key == _END else key}\n")
                 return key
             elif not key.isspace():
-                self.terminal.write(f"\n{_KEYS}\n")
+                self.terminal.write(f"\n{_KEYS}\ngrade> ")
 
     def _keep(self, pair: ShownPair, key: str, seconds: float, drawn: SampledPair) -> None:
         row = LabelRow(
@@ -167,7 +172,8 @@ def _single_keys(keys: TextIO) -> Iterator[None]:
         raise UsageError("--terminal: needs a terminal of Unix; use --page") from error
     before = termios.tcgetattr(keys)
     try:
-        tty.setcbreak(keys)
+        # What is typed ahead stays: by default it is thrown away.
+        tty.setcbreak(keys, termios.TCSADRAIN)
         yield
     finally:
         termios.tcsetattr(keys, termios.TCSADRAIN, before)

@@ -220,13 +220,14 @@ def _page(arguments: argparse.Namespace, dataset: "Dataset", files: "Calibration
 
 def _terminal(arguments: argparse.Namespace, dataset: "Dataset", files: "CalibrationFiles") -> None:
     from ragforge.calibration.label_tasks import TakenLabels
-    from ragforge.cli.label_terminal import Terminal, ask
+    from ragforge.cli.label_terminal import ask, opened_terminal
     from ragforge.pipeline.labelling import labelling, put_into_judgments
 
     found = labelling(dataset, files, _wanted(arguments))
     if found.n_vanished:
         say(f"{found.n_vanished:,} left out: their text is another than drawn")
-    n = ask(found, files, Terminal.of(sys.stdin, sys.stderr))
+    with opened_terminal(sys.stdin, sys.stderr) as terminal:
+        n = ask(found, files, terminal)
     taken = TakenLabels(n_new=n)
     if not arguments.labels_only:
         put_into_judgments(dataset, files, taken)

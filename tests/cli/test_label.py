@@ -1,12 +1,15 @@
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from label_samples import HOSTILE, answered_set, sampled_set
 
 from ragforge.calibration.label_tasks import LabelTask
 from ragforge.cli import main
-from ragforge.cli.label_terminal import Terminal, ask
+from ragforge.cli.label_terminal import Terminal, ask, opened_terminal
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.labelling import Wanted, labelling
 from ragforge.records import answer_sha256
@@ -155,9 +158,29 @@ def test_a_third_person_settles_what_two_differ_on(dataset):
 
 def test_lines_of_a_pipe_are_keys(dataset):
     """Grades may come from another program."""
-    terminal = Terminal.of(io.StringIO("01\n\n2\n"), io.StringIO())
+    with opened_terminal(io.StringIO("01\n\n2\n"), io.StringIO()) as terminal:
+        found = [terminal.read_key() for _ in range(4)]
 
-    assert [terminal.read_key() for _ in range(4)] == ["0", "1", "2", "\x04"]
+    assert found == ["0", "1", "2", "\x04"]
+
+
+def test_a_real_terminal_loses_no_key_that_is_typed_ahead(dataset):
+    """Who labels fast does not wait for the prompt."""
+    words = ("calibrate", "label", "--dataset", str(dataset.path), "--labeller", "Ann")
+    ours, theirs = os.openpty()
+    os.write(ours, b"01?u3s20q")
+    done = subprocess.run(
+        [sys.executable, "-m", "ragforge", *words, "--terminal"],
+        stdin=theirs,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    os.close(ours)
+    os.close(theirs)
+
+    found = [label.grade for label in calibration_files(dataset).labels()]
+    assert (done.returncode, found) == (0, [0, 3, None, 2, 0])
 
 
 def test_a_task_knows_whether_it_decides():
