@@ -28,8 +28,7 @@ from ragforge.measures import Scores, Summary, parse_measure
 from ragforge.measures.measure_names import of_evidence
 from ragforge.measures.strata import weighted_median
 from ragforge.pipeline.evaluating import EvaluatedRuns
-from ragforge.report.comparison import calibration_summary
-from ragforge.report.corrected_levels import corrected_table
+from ragforge.report.corrected_levels import corrected_table, levels_json
 
 DIGITS: Final = 4
 LEVEL: Final = 0.95
@@ -280,16 +279,6 @@ def _some(query_ids: Sequence[str]) -> str:
     return ", ".join(one_line(item, 40) for item in query_ids[:_SHOWN]) + more
 
 
-def _calibration_json(found: EvaluatedRuns) -> dict[str, Any]:
-    assert found.calibration is not None
-    figures = [
-        figure.model_dump(mode="json")
-        for figure in found.calibration.figures
-        if not figure.is_difference and figure.run in found.scores
-    ]
-    return {**calibration_summary(found.calibration), "figures": figures}
-
-
 def evaluation_json(
     found: EvaluatedRuns, *, per_query: bool = False, interval: bool = False
 ) -> dict[str, Any]:
@@ -326,7 +315,11 @@ def evaluation_json(
         **({"queries_by_document": found.n_by_document} if found.n_by_document else {}),
         "judged_by": list(found.judged_by),
         "graded_by": graded_json(found.graded_by),
-        **({"calibration": _calibration_json(found)} if found.calibration else {}),
+        **(
+            {"calibration": levels_json(found.calibration, found.scores)}
+            if found.calibration
+            else {}
+        ),
         "runs": runs,
         "warnings": list(found.warnings),
     }

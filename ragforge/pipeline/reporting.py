@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ragforge.calibration.comparing import with_calibration
+from ragforge.calibration.comparing import require_threshold, with_calibration
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.runs import PRIMARY
@@ -87,6 +87,13 @@ def report_summary(
         agreement=agreement_in(dataset),
         run_names=options.run_names,
     )
+    if options.calibration is not None:
+        require_threshold(
+            options.calibration,
+            summary.rel_threshold,
+            options.calibration.measures,
+            by_lists=summary.by_lists,
+        )
     names = [run.name for run in summary.runs]
     if options.base and options.base not in names:
         raise UsageError(f"base {options.base!r}: expected one of the runs: {', '.join(names)}")

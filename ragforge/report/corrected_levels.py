@@ -5,6 +5,7 @@ from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, Table, number, one_line
 from ragforge.records import Calibration, CorrectedFigure
+from ragforge.report.comparison import calibration_summary
 
 _DIGITS: Final = 4
 
@@ -23,6 +24,16 @@ def corrected_table(found: Calibration, runs: Collection[str]) -> Table:
     missing = [run for run in runs if run not in {figure.run for figure in found.figures}]
     note = f"not drawn for: {', '.join(one_line(run, 60) for run in missing)}" if missing else ""
     return Table("Corrected by people's labels", (*headers, "labels", "of pairs"), rows, note)
+
+
+def levels_json(found: Calibration, runs: Collection[str]) -> dict[str, object]:
+    """Return the corrected levels of runs as JSON has them."""
+    figures = [
+        figure.model_dump(mode="json")
+        for figure in found.figures
+        if not figure.is_difference and figure.run in runs
+    ]
+    return {**calibration_summary(found), "figures": figures}
 
 
 def _row(figure: CorrectedFigure) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from ragforge.evaluating.runs import Estimate, RunSummary
 from ragforge.evaluating.summary import Summary
 from ragforge.report.answers import answer_tables
 from ragforge.report.comparison import comparison_json, ends_json
-from ragforge.report.corrected_levels import corrected_table
+from ragforge.report.corrected_levels import corrected_table, levels_json
 from ragforge.report.document import Document
 from ragforge.report.history import batches_table, changes_table, trends_table
 from ragforge.report.judges import agreement_table, audit_tables
@@ -109,6 +109,7 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
         "dataset": summary.making.name,
         "version": summary.making.version,
         "graded_by": graded_json(summary.graded_by),
+        **({"calibration": levels_json(summary.calibration, names)} if summary.calibration else {}),
         "counts": asdict(summary.counts),
         "rel_threshold": summary.rel_threshold,
         "changes": [

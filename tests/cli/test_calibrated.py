@@ -125,7 +125,18 @@ def test_one_of_several_calibrations_is_named(made, capsys):
     assert (refused, named) == (3, 0)
 
 
-@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_a_report_gives_corrected_levels_as_json(made, capsys):
+    """Scripts take them on from there, too."""
+    words = ("--dataset", made.path, "-m", "P@10", "--calibrated", "--json")
+
+    _, output = said(capsys, "report", *words)
+
+    found = json.loads(output.out)["calibration"]
+    assert found["labels"] == 150
+    assert {figure["run"] for figure in found["figures"]} == {"a", "b"}
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "report"])
 def test_another_threshold_is_refused(made, capsys, command):
     """P@10 of grade 1 is another measure than P@10 of grade 2."""
     words = ("--dataset", made.path, "-m", "P@10", "--rel-threshold", "1", "--calibrated")
