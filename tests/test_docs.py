@@ -52,7 +52,7 @@ def test_the_help_block_is_what_the_program_prints(capsys):
 @pytest.mark.parametrize("line", SHOWN)
 def test_every_command_line_shown_can_be_typed(line):
     """A command copied from the README must not end in a usage error."""
-    joined = line.replace("judge audit", "judge:_audit").replace("config trust", "config:_trust")
+    joined = re.sub(r"\b(judge|config) (audit|canary|trust)\b", r"\1:_\2", line)
     name, *words = shlex.split(joined, comments=True)[1:]
     name, _, ending = name.partition(":")
     module = import_module(f"ragforge.cli.{name.replace('import', 'import_')}")

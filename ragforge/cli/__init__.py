@@ -78,7 +78,7 @@ more:
   ragforge COMMAND --help    what a command takes
   ragforge help TOPIC        measures, chunks, judges, budgets, files, exit-codes, settings, …"""
 
-TWO_WORDS = frozenset({("judge", "audit"), ("config", "trust")})
+TWO_WORDS = frozenset({("judge", "audit"), ("judge", "canary"), ("config", "trust")})
 """Commands of two words, in the module of the first, which alone is a command too."""
 _KEPT = dict.fromkeys(
     (

@@ -10,7 +10,8 @@ and those of now can be held against each other on grades of one judge.
 A pair whose judgment fails gets no grade; it is counted and bounds what it could change.
 Where rows hold the `grade` of a person, or with --on-labels in a dataset, the judge is held against
 people with the lexical baseline beside it; it never sees their grades.
-`ragforge judge audit --help` tells how to find out whether a judge can be talked into a grade.
+`ragforge judge audit --help` tells how to find out whether a judge can be talked into a grade, and
+`ragforge judge canary --help` whether it still grades as it did.
 
 Examples:
   ragforge judge --dataset set/ --run bm25 --depth 10 --model gpt-5-mini
@@ -26,6 +27,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import say
+from ragforge.cli.canary import CANARY_COMMON as CANARY_COMMON
+from ragforge.cli.canary import CANARY_HELP as CANARY_HELP
+from ragforge.cli.canary import configure_canary as configure_canary
+from ragforge.cli.canary import run_canary as run_canary
 from ragforge.cli.flags import (
     PAID,
     add_common,

@@ -12,10 +12,12 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.files.set.calibrations import (
     USUAL_NAME,
+    CalibrationFiles,
     calibration_files,
     calibration_names,
     the_calibration,
 )
+from ragforge.files.set.canaries import stale_warning
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.evaluating import EvaluatedRuns
 from ragforge.records import Calibration, Provenance
@@ -103,7 +105,7 @@ def compare_calibrated(
         DataError: There is no such calibration, or what it is bound to changed.
         UsageError: The comparison is of answers, or of a part of the queries.
     """
-    return with_calibration(report, apply_labels(dataset, the_calibration(dataset, name)))
+    return with_calibration(report, _applied(dataset, the_calibration(dataset, name)))
 
 
 def apply_calibration(
@@ -115,6 +117,15 @@ def apply_calibration(
         DataError: There is no such calibration, or what it is bound to changed.
     """
     files = the_calibration(dataset, name)
-    found = apply_labels(dataset, files, model_assisted=model_assisted)
+    found = _applied(dataset, files, model_assisted=model_assisted)
     files.write_calibration(found)
     return found
+
+
+def _applied(
+    dataset: Dataset, files: CalibrationFiles, *, model_assisted: bool = False
+) -> Calibration:
+    """Return what the labels say, with a warning where the judge drifted since."""
+    found = apply_labels(dataset, files, model_assisted=model_assisted)
+    stale = stale_warning(dataset, found.judge, files.sample().grades_sha256)
+    return found.model_copy(update={"warnings": (stale, *found.warnings)}) if stale else found

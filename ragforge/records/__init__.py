@@ -14,6 +14,7 @@ from ragforge.records.calibrations import (
     SampledRun,
     label_text_sha256,
 )
+from ragforge.records.canaries import AnsweredBy, Canary, CanaryPair
 from ragforge.records.evaluations import (
     Baseline,
     BridgeMean,
@@ -111,6 +112,7 @@ __all__ = [
     "AnswerGrade",
     "AnswerLabel",
     "AnswerSample",
+    "AnsweredBy",
     "AttackFindings",
     "AuditExample",
     "AuditRate",
@@ -119,6 +121,8 @@ __all__ = [
     "BridgeMean",
     "Calibration",
     "CallCounts",
+    "Canary",
+    "CanaryPair",
     "Cause",
     "Chunk",
     "Citation",

@@ -13,7 +13,7 @@ from ragforge.config import Settings
 from ragforge.files.shipped_folders import shipped
 from ragforge.measures import parse_measure
 
-TWO_WORDS = [("judge", "audit"), ("config", "trust")]
+TWO_WORDS = [("judge", "audit"), ("judge", "canary"), ("config", "trust")]
 ACTIONS = [
     *(("cache", action) for action in ("stats", "export", "import", "prune")),
     *(("runs", action) for action in ("list", "rm", "rename")),

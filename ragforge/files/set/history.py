@@ -21,7 +21,7 @@ from ragforge.files.atomic import wait_for_lock
 from ragforge.files.record_files import explain
 from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
-from ragforge.records import BridgeMean, Evaluation, MeasuredMean
+from ragforge.records import BridgeMean, Evaluation, MeasuredMean, Record
 
 _NOISE: Final = 1e-9
 """By which sums of floats may miss one another."""
@@ -161,12 +161,12 @@ def written_ids(dataset_path: Path) -> set[str]:
 
 @dataclass(slots=True)
 class Ledger:
-    """The history, open for adding; made by `appending`."""
+    """A file of lines that are only ever added, open for adding; made by `appending`."""
 
     path: Path
     _descriptor: int
 
-    def append(self, evaluations: Iterable[Evaluation]) -> bool:
+    def append(self, records: Iterable[Record]) -> bool:
         """Add lines in one write, and wait until they are on the disk.
 
         Returns:
@@ -175,7 +175,7 @@ class Ledger:
         Raises:
             DataError: They cannot be written; the file is as it was.
         """
-        lines = b"".join(f"{item.model_dump_json()}\n".encode() for item in evaluations)
+        lines = b"".join(f"{item.model_dump_json()}\n".encode() for item in records)
         size = os.fstat(self._descriptor).st_size
         try:
             is_torn = size > 0 and self._last_byte(size) != b"\n"
@@ -193,13 +193,13 @@ class Ledger:
 
 
 @contextlib.contextmanager
-def appending(dataset_path: Path) -> Iterator[Ledger]:
-    """Open the history for adding; other processes that want to add wait until it is closed.
+def appending(dataset_path: Path, file: str = FILE) -> Iterator[Ledger]:
+    """Open the history, or another ledger, for adding; others that want to add wait.
 
     Raises:
         DataError: The file cannot be written, or has other names.
     """
-    path = dataset_path / FILE
+    path = dataset_path / file
     try:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(path, flags, 0o666)
@@ -220,7 +220,7 @@ def _require_own(path: Path, descriptor: int) -> None:
         raise DataError(
             f"{path}: is a file with {n_names} names (hard links), and what is added to it would "
             "be added to all of them; put a copy in its place: "
-            "cp history.jsonl copy && mv copy history.jsonl"
+            f"cp {path.name} copy && mv copy {path.name}"
         )
 
 

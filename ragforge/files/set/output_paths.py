@@ -21,6 +21,7 @@ BASELINE: Final = "--write-baseline"
 """The one flag whose file may be a baseline, in a dataset or elsewhere."""
 _BASELINE_INPUTS: Final = ("--baseline", "--baseline-file")
 _LINES: Final = (
+    "canaries",
     "chunks",
     "documents",
     "events",

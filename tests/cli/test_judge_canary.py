@@ -1,0 +1,250 @@
+"""`ragforge judge canary`: a judge that changes behind its name is found, a steady one passes."""
+
+import json
+
+import pytest
+from endpoint import Reply, completion, datum, serving
+from labelled_sets import AS_DRAWN, drawn, graded_set, label_all
+
+from ragforge.cli import main
+from ragforge.files.set.calibrations import calibration_files
+from ragforge.files.set.dataset import Dataset
+from ragforge.pipeline.calibrating import apply_calibration
+from ragforge.pipeline.judge.judges import POINTWISE
+from ragforge.prompts import load_prompt
+from ragforge.records import Judgment, Provenance
+
+pytestmark = pytest.mark.slow
+
+JUDGE = Provenance(
+    kind="llm", model="scripted", prompt=POINTWISE, prompt_sha256=load_prompt(POINTWISE, "").sha256
+)
+
+
+class Scripted:
+    """A judge whose habit the test sets: the grade that it gives to a passage's number."""
+
+    def __init__(self):
+        self.habit = lambda number: number % 4
+        self.fingerprint = "fp_1"
+        self.asked = 0
+
+    def __call__(self, path, body, number):
+        self.asked += 1
+        passage = datum(body["messages"][1]["content"], "passage")
+        grade = self.habit(int(passage.split()[1]))
+        if grade is None:
+            return Reply(completion("I would rather not."))
+        reply = {
+            "reasoning": "as scripted",
+            "evidence": passage if grade >= 2 else "",
+            "contains_answer": grade >= 2,
+            "grade": grade,
+        }
+        return Reply({**completion(reply), "system_fingerprint": self.fingerprint})
+
+
+@pytest.fixture
+def judge():
+    """A judge at an endpoint."""
+    return Scripted()
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """A set of thirty queries that the judge graded, and people graded in part."""
+    made = graded_set(tmp_path / "set")
+    kept = []
+    for n, one in enumerate(made.judgments()):
+        changes = {"provenance": JUDGE} if n % 20 else {"source": "human", "provenance": None}
+        kept.append(Judgment.model_validate({**one.model_dump(), **changes}))
+    made.write_judgments(kept)
+    return made
+
+
+@pytest.fixture
+def canary(dataset, judge, capsys):
+    """Let a canary sing; return the exit code and what it printed as JSON."""
+    with serving(judge) as endpoint:
+
+        def sing(*more):
+            words = ["judge", "canary", "--dataset", str(dataset.path), "--model", "scripted"]
+            capsys.readouterr()
+            code = main([*words, "--base-url", endpoint.url, "-q", "--json", *more])
+            printed = capsys.readouterr().out
+            return code, json.loads(printed) if printed else {}
+
+        yield sing
+
+
+def lines(dataset):
+    return (dataset.home / "canaries.jsonl").read_text(encoding="utf-8").splitlines()
+
+
+def test_a_judge_that_repeats_itself_is_steady(canary, judge, dataset):
+    """A canary that alarms at a steady judge would be switched off."""
+    first_code, first = canary()
+    code, found = canary()
+
+    assert (first_code, first["verdict"], code, found["verdict"]) == (0, "first", 0, "steady")
+    assert (found["same"], found["compared"], found["first_id"]) == (40, 40, first["canary_id"])
+    assert judge.asked == 40 + 40 + 40
+    assert len(lines(dataset)) == 2
+
+
+def test_each_canary_asks_live_and_a_steady_prompt(canary, judge):
+    """A stored reply would say for ever what the judge said once."""
+    canary()
+    judge.asked = 0
+
+    canary()
+
+    assert judge.asked == 40
+
+
+def test_a_judge_that_became_kinder_is_found(canary, judge):
+    """A version that is swapped behind a name is what all later comparisons would suffer from."""
+    canary()
+    judge.habit = lambda number: min(3, number % 4 + 1)
+    judge.fingerprint = "fp_2"
+
+    code, found = canary()
+
+    assert (code, found["verdict"]) == (1, "drifted")
+    assert found["signs"] == ["shift", "scatter"]
+    assert found["shift"]["low"] > 0.3
+    assert found["other_answerers"] == ["test-model (fp_2)"]
+    kappas = found["agreement"]["quadratic kappa"]
+    assert set(kappas) == {"now", "at first"}
+
+
+def test_another_fingerprint_alone_is_told_and_no_drift(canary, judge):
+    """Set-ups change weekly; grades decide."""
+    canary()
+    judge.fingerprint = "fp_2"
+
+    code, found = canary()
+
+    assert (code, found["verdict"]) == (0, "steady")
+    assert found["other_answerers"] == ["test-model (fp_2)"]
+
+
+def test_a_judge_that_refuses_more_is_found(canary, judge):
+    """What has no grade is in no mean, so it must be looked at by itself."""
+    canary()
+    judge.habit = lambda number: None if number % 4 == 0 else number % 4
+
+    code, found = canary()
+
+    assert (code, found["signs"]) == (1, ["failures"])
+
+
+def test_what_people_graded_is_drawn_first(canary, dataset):
+    """Only there can kappa be told."""
+    _, found = canary()
+
+    graded = [pair for pair in json.loads(lines(dataset)[0])["pairs"] if "people" in pair]
+    assert len(graded) == min(40, sum(one.source == "human" for one in dataset.judgments()))
+    assert set(found["agreement"]["kappa"]) == {"at first"}
+
+
+def test_the_verdict_says_what_to_do(canary, judge, dataset, capsys):
+    """Who is woken by a gate at night wants the next command."""
+    canary()
+    judge.habit = lambda number: 3 - number % 4
+    with serving(judge) as endpoint:
+        words = ["judge", "canary", "--dataset", str(dataset.path), "--model", "scripted"]
+        assert main([*words, "--base-url", endpoint.url, "-q"]) == 1
+
+    printed = capsys.readouterr().out
+    assert printed.startswith("DRIFTED: scripted is not the judge of ")
+    assert "ragforge judge --again" in printed
+
+
+def test_a_dry_run_counts_both_readings_and_writes_nothing(canary, judge, dataset):
+    """What a canary costs is asked before it is scheduled."""
+    code, counted = canary("--dry-run")
+
+    assert (code, counted["calls"], judge.asked) == (0, 80, 0)
+    assert not (dataset.home / "canaries.jsonl").exists()
+
+
+def test_a_canary_that_ran_out_of_budget_goes_on_where_it_was(canary, judge, dataset):
+    """No reply is bought twice."""
+    code, _ = canary("--max-calls", "30")
+    assert code == 5
+    assert not (dataset.home / "canaries.jsonl").exists()
+
+    code, found = canary()
+
+    assert (code, found["verdict"], judge.asked) == (0, "first", 80)
+
+
+def test_pairs_whose_texts_changed_are_left_out(canary, dataset):
+    """Another text is another question, and no sign of a drift."""
+    canary()
+    gone = json.loads(lines(dataset)[0])["pairs"][0]["chunk_id"]
+    dataset.write_chunks(
+        chunk.model_copy(update={"text": f"Text 3 {chunk.text}"})
+        if chunk.chunk_id == gone
+        else chunk
+        for chunk in list(dataset.chunks())
+    )
+
+    code, found = canary()
+
+    assert (code, found["left_out"], found["compared"]) == (0, 1, 39)
+
+
+def test_a_line_changed_by_hand_is_passed_over(canary, dataset):
+    """A ledger that can be edited into silence is none."""
+    canary()
+    path = dataset.home / "canaries.jsonl"
+    path.write_text(path.read_text("utf-8").replace('"grade":3', '"grade":0', 1), "utf-8")
+
+    _, found = canary()
+
+    assert found["verdict"] == "first"
+
+
+def test_the_offline_baseline_does_not_drift(dataset, capsys):
+    """A rule cannot change behind its name."""
+    assert main(["judge", "canary", "--dataset", str(dataset.path), "--model", "offline"]) == 2
+    assert "does not drift" in capsys.readouterr().err
+
+
+def test_too_few_pairs_are_refused(tmp_path, judge, capsys):
+    """Three pairs tell no drift from chance."""
+    made = graded_set(tmp_path / "small", 1)
+    with serving(judge) as endpoint:
+        words = ["judge", "canary", "--dataset", str(made.path), "--model", "scripted"]
+        assert main([*words, "--base-url", endpoint.url]) == 3
+
+    assert "0 pairs have a grade of people or of this judge" in capsys.readouterr().err
+
+
+def test_a_calibration_made_before_a_drift_is_told_to_be_stale(tmp_path, judge, capsys):
+    """It corrects grades of a judge that is no longer there."""
+    made = graded_set(tmp_path / "calibrated")
+    made.write_judgments(
+        one.model_copy(update={"provenance": JUDGE}) for one in list(made.judgments())
+    )
+    drawn(made, 60, AS_DRAWN)
+    label_all(made)
+    with serving(judge) as endpoint:
+        words = ["judge", "canary", "--dataset", str(made.path), "--model", "scripted", "--json"]
+        words += ["--base-url", endpoint.url, "-q"]
+        assert main(words) == 0
+        before = apply_calibration(made)
+        judge.habit = lambda number: 3 - number % 4
+        capsys.readouterr()
+        assert main(words) == 1
+        stale = json.loads(capsys.readouterr().out)["stale_calibrations"]
+        after = apply_calibration(made)
+        judge.habit = lambda number: number % 4
+        assert main(words) == 0
+        back = apply_calibration(Dataset(made.path))
+
+    assert stale == [calibration_files(made).name]
+    assert not any(text.startswith("stale") for text in (*before.warnings, *back.warnings))
+    assert after.warnings[0].startswith("stale: scripted drifted by its canary of ")
