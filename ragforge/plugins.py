@@ -3,8 +3,10 @@
 Functions may be plain or async; objects and classes are asked through the first method they have.
 """
 
+import ast
 import contextvars
 import difflib
+import hashlib
 import importlib
 import inspect
 import sys
@@ -21,6 +23,9 @@ from typing import Self, TypeVar, cast
 from ragforge.errors import UsageError, did_you_mean
 
 T = TypeVar("T")
+
+_DIGITS = 16
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 class HandedOver(str):
@@ -215,3 +220,68 @@ async def in_thread(function: Callable[[], T]) -> T:
 
     threading.Thread(target=work, daemon=True).start()
     return await done
+
+
+def sources_digest(found: object) -> str:
+    """Return the digest of the file that a user's code is in, and of what that imports beside it.
+
+    These are the modules below the same folder, by what the text of each imports; what lies in
+    other folders or is installed, and files that the code reads, are not looked at.
+
+    Args:
+        found: A function, class or object. That of one without a file is "".
+    """
+    named = found if inspect.isroutine(found) or isinstance(found, type) else type(found)
+    try:
+        file = inspect.getsourcefile(named)
+    except TypeError:
+        return ""
+    if not file:
+        return ""
+    module = getattr(named, "__module__", "")
+    first = Path(file)
+    levels = module.count(".") + (first.name == "__init__.py")
+    root = first.parents[min(levels, len(first.parents) - 1)]
+    # What is installed imports half of a library.
+    is_own = _INSTALLED.isdisjoint(first.parts)
+    texts: dict[Path, bytes] = {}
+    left = [first]
+    while left:
+        path = left.pop()
+        if path in texts:
+            continue
+        with suppress(OSError):
+            texts[path] = path.read_bytes()
+            left += _imported(texts[path], path, root) if is_own else ()
+    joined = hashlib.sha256()
+    for path, text in sorted(texts.items()):
+        joined.update(f"{path.name} {len(text)}\n".encode("utf-8", "surrogatepass") + text)
+    return joined.hexdigest()[:_DIGITS] if texts else ""
+
+
+def _imported(text: bytes, path: Path, root: Path) -> Iterator[Path]:
+    """Yield the files below a folder that a module imports."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for each in names:
+                    yield from _files_of(root, each.name.split("."))
+            case ast.ImportFrom(module=module, names=names, level=level):
+                base = path.parents[level - 1] if 0 < level <= len(path.parents) else root
+                parts = module.split(".") if module else []
+                for each in names:
+                    yield from _files_of(base, [*parts, each.name])
+
+
+def _files_of(base: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """Yield the files of a dotted name, those of the packages above it, too."""
+    for n in range(len(parts) + 1):
+        place = base.joinpath(*parts[:n])
+        candidates = [place / "__init__.py"]
+        if n:
+            candidates.append(place.with_name(f"{place.name}.py"))
+        yield from (each for each in candidates if each.is_file())

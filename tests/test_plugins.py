@@ -89,3 +89,28 @@ def test_a_missing_attribute_names_the_nearest(here):
 
     with pytest.raises(UsageError, match=r"no attribute 'serach'; did you mean search\?"):
         plugins.find("retrievers", "partial_plugin:serach")
+
+
+def test_a_digest_of_sources_is_of_what_the_module_imports_beside_it_too(here):
+    """What was kept of a system is not what it would say now."""
+    package = here / "answering_plugin"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "app.py").write_text("def read():\n    from . import words\n    return words.ALL\n")
+    (package / "words.py").write_text("from answering_plugin.deep import ALL\n")
+    (package / "deep.py").write_text("ALL = 1\n")
+    (package / "other.py").write_text("ALL = 1\n")
+    found = plugins.find("retrievers", "answering_plugin.app:read")
+    before = plugins.sources_digest(found)
+
+    (package / "other.py").write_text("ALL = 2\n")
+    same = plugins.sources_digest(found)
+    (package / "deep.py").write_text("ALL = 2\n")
+
+    assert before == same != plugins.sources_digest(found)
+
+
+@pytest.mark.parametrize("found", [len, 3, object()])
+def test_what_has_no_file_has_no_digest_of_sources(found):
+    """Nothing tells when it changes."""
+    assert plugins.sources_digest(found) == ""

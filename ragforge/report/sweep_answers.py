@@ -131,7 +131,9 @@ def _mean(rate: Rate) -> str:
 def answers_cost(answers: SweepAnswers) -> str:
     """Return what answers took, in a sentence."""
     cost = "cost unknown" if answers.cost_usd is None else f"{answers.cost_usd:.4f} USD"
-    asked = f"{plural(answers.n_asked, 'question')} to the system now, {answers.n_kept} kept; "
+    kept = plural(answers.n_kept, "answer")
+    again = " (--ask-again asks anew)" if answers.n_kept else ""
+    asked = f"{plural(answers.n_asked, 'question')} to the system now, {kept} kept{again}; "
     if not answers.n_asked and not answers.n_kept:
         asked = ""
     return f"answers: {asked}{plural(answers.calls, 'call')} of the model, {cost}"

@@ -175,6 +175,30 @@ def test_a_second_sweep_ranks_only_what_is_new(ds):
     assert kept == {100: True, 300: False}
 
 
+def test_a_splitter_is_ranked_again_where_its_pieces_change(ds, tmp_path, monkeypatch):
+    """What it imports and reads tells how it cuts, as much as its own file."""
+    size = tmp_path / "size.txt"
+    (tmp_path / "reading_splitter.py").write_text(
+        "from pathlib import Path\n\n\ndef split(text):\n"
+        f"    n = int(Path({str(size)!r}).read_text())\n"
+        "    return [text[at : at + n] for at in range(0, len(text), n)]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def swept():
+        [result] = ds.sweep(splitters="reading_splitter:split", retrievers="bm25").report.results
+        return result.ranked.n_chunks, result.ranked.was_kept
+
+    size.write_text("900")
+    few = swept()
+    kept = swept()
+    size.write_text("90")
+    many = swept()
+
+    assert (few[1], kept, many[1]) == (False, (few[0], True), False)
+    assert many[0] > few[0]
+
+
 def test_a_damaged_file_is_ranked_again(ds):
     """A disk that was full must not decide about chunk sizes."""
     ds.sweep(sizes=[100], splitters="recursive")

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.config import Settings
-from ragforge.corpus.user_chunkers import source_digest
 from ragforge.errors import EndpointError, UsageError
 from ragforge.evaluating.configurations import Configuration
 from ragforge.evaluating.sweep_answers import (
@@ -32,7 +31,7 @@ from ragforge.pipeline.sweep.answer_log import AnswerLog
 from ragforge.pipeline.sweep.finals import Answering, Finals, Question
 from ragforge.pipeline.sweep.rankings import digest
 from ragforge.pipeline.sweep.spending import Spending
-from ragforge.plugins import HandedOver, find
+from ragforge.plugins import HandedOver, find, sources_digest
 from ragforge.records import Failure, Query
 from ragforge.retrieval.answerers import GROUP
 from ragforge.retrieval.context_readers import ContextReader, make_context_reader
@@ -209,7 +208,7 @@ def _log_path(folder: Path, answering: Answering, settings: Settings) -> Path | 
     elif system.startswith(("http:", "https:")):
         source = ""
     else:
-        source = source_digest(find(GROUP, system))
+        source = sources_digest(find(GROUP, system))
     return folder / f"answers-{digest(system, source)}.jsonl"
 
 

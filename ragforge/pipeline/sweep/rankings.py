@@ -202,3 +202,12 @@ def digest(*parts: object) -> str:
     """Return a short digest of values that JSON can hold."""
     joined = json.dumps(parts, ensure_ascii=True, sort_keys=True)
     return hashlib.sha256(joined.encode("ascii")).hexdigest()[:32]
+
+
+def chunks_digest(chunks: Sequence[Chunk]) -> str:
+    """Return the digest of chunks: where each stands, and what is searched of it."""
+    joined = hashlib.sha256()
+    for chunk in chunks:
+        told = [chunk.doc_id, chunk.start, chunk.end, chunk.heading_path, chunk.text]
+        joined.update(f"{json.dumps(told, ensure_ascii=True)}\n".encode("ascii"))
+    return joined.hexdigest()[:32]

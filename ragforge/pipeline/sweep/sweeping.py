@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +26,7 @@ from ragforge.corpus.chunk_files import corpus_documents
 from ragforge.corpus.documents import Document
 from ragforge.corpus.file_texts import laid_out_text, rebuilt_documents
 from ragforge.corpus.origins.fetching import fetch_documents
-from ragforge.corpus.sized_chunkers import splitter_version
+from ragforge.corpus.sized_chunkers import SPLITTERS, splitter_version
 from ragforge.errors import CallError, DataError, RagforgeError, UsageError
 from ragforge.evaluating.configurations import Configuration
 from ragforge.evaluating.evidence import placed_quotes
@@ -58,12 +58,13 @@ from ragforge.pipeline.sweep.plan import OWN_INDEX, SweepPlan
 from ragforge.pipeline.sweep.rankings import (
     RankingRecorder,
     Wanted,
+    chunks_digest,
     cut,
     digest,
     kept_rankings,
 )
 from ragforge.pipeline.sweep.spending import Spending
-from ragforge.plugins import HandedOver, find
+from ragforge.plugins import HandedOver, find, sources_digest
 from ragforge.records import Chunk
 from ragforge.report.sweep import sweep_json
 from ragforge.retrieval import Buildable, Retriever
@@ -75,6 +76,7 @@ FOLDER: Final = "sweep"
 RESULT: Final = "sweep.json"
 _BY_WORDS: Final = frozenset({"bm25", "chargram"})
 _DENSE: Final = "dense"
+_CutKey = tuple[str, int | None, int]
 _LEAST_KEPT: Final = 0.9
 """Share of the text below which chunks leave out more than marks."""
 _NAMED: Final = 10
@@ -331,18 +333,42 @@ def _begun(dataset: Dataset, plan: SweepPlan, sources: _Sources, settings: Setti
         [[item.doc_id, item.title, item.format, item.text] for item in sources.documents]
     )
     asked = digest(sources.asked)
+    pieces, failed = _pieces_of_users(plan, sources.documents)
     paths = {
-        item: folder / f"{digest(corpus, asked, *_key(item, settings))}.json"
+        item: folder
+        / f"{digest(corpus, asked, pieces.get(_cut_key(item)), *_key(item, settings))}.json"
         for item in plan.configurations
     }
     wanted = Wanted.at_least(plan.most_texts, plan.most_tokens)
-    work = _Work(plan, wanted, paths)
+    work = _Work(plan, wanted, paths, failed=failed)
     least = Wanted(plan.most_texts, plan.most_tokens)
     for item, path in paths.items():
-        kept = None if _is_held(item) else kept_rankings(path, item, least)
+        kept = None if _is_held(item) or item in failed else kept_rankings(path, item, least)
         if kept is not None:
             work.ranked[item] = kept
     return work
+
+
+def _pieces_of_users(
+    plan: SweepPlan, documents: Sequence[Document]
+) -> tuple[dict[_CutKey, str], dict[Configuration, str]]:
+    """Return digests of what splitters of users give now, and why others give nothing.
+
+    What such a splitter imports or reads may have changed; only its pieces tell.
+    """
+    digests: dict[_CutKey, str] = {}
+    failed: dict[Configuration, str] = {}
+    of_users = (item for item in plan.configurations if item.splitter not in SPLITTERS)
+    for key, of_cutting in groupby(of_users, _cut_key):
+        listed = list(of_cutting)
+        if all(_is_held(item) for item in listed):
+            continue
+        try:
+            with redirect_stdout(sys.stderr):
+                digests[key] = chunks_digest(cut(listed[0], documents))
+        except UsageError as error:
+            failed |= dict.fromkeys(listed, str(error))
+    return digests, failed
 
 
 def _refuse_services(plan: SweepPlan, settings: Settings) -> None:
@@ -361,17 +387,14 @@ def _key(item: Configuration, settings: Settings) -> list[object]:
     versions = [version_of(name) for name in LOCAL_MODELS if _has_part(item.retriever, name)]
     model = settings.model if _has_part(item.retriever, _DENSE) else None
     endpoint = [model.embedding_model, model.base_url] if model else []
-    cutting = [str(item.splitter), splitter_version(item.splitter), item.size, item.overlap]
+    version = splitter_version(item.splitter) if item.splitter in SPLITTERS else ""
+    cutting = [str(item.splitter), version, item.size, item.overlap]
     return [cutting, str(item.retriever), versions, endpoint, _source_digest(item.retriever)]
 
 
 def _source_digest(retriever: str) -> str:
-    """Return the digest of the file of a user's retriever; "" for a built-in one."""
-    if ":" not in retriever:
-        return ""
-    from ragforge.corpus.user_chunkers import source_digest
-
-    return source_digest(find(GROUP, retriever.partition(RERANKED)[0]))
+    """Return the digest of the sources of a user's retriever; "" for a built-in one."""
+    return sources_digest(find(GROUP, retriever.partition(RERANKED)[0])) if ":" in retriever else ""
 
 
 def _parts(retriever: str) -> list[str]:
@@ -391,7 +414,7 @@ def _is_for_processes(item: Configuration) -> bool:
     return not _is_held(item) and _BY_WORDS.issuperset(_parts(item.retriever))
 
 
-def _cut_key(item: Configuration) -> tuple[str, int | None, int]:
+def _cut_key(item: Configuration) -> _CutKey:
     return item.splitter, item.size, item.overlap
 
 
