@@ -68,21 +68,33 @@ class QrelsTaken:
 
 
 class _QueryNames:
-    """Finds the query that a file means: by its id, else by its words."""
+    """Finds the queries that a file means: by their ids, else by their words.
+
+    Ids are exact, as trec_eval takes them. A query of which no more than its id is known has no
+    words: only its id names it.
+    """
 
     def __init__(self, queries: Iterable[Query]) -> None:
         self._by_id: dict[str, Query] = {}
         self._by_words: dict[str, list[Query]] = {}
         for query in queries:
             self._by_id[query.query_id] = query
-            self._by_words.setdefault(normal_question(query.query), []).append(query)
+            if query.query != query.query_id:
+                self._by_words.setdefault(normal_question(query.query), []).append(query)
 
-    def find(self, name: str) -> Query | None:
-        """Return the query of an id, else the only one with these words."""
-        if name in self._by_id:
-            return self._by_id[name]
-        asked = self._by_words.get(normal_question(name), [])
-        return asked[0] if len(asked) == 1 else None
+    def find(self, names: Iterable[str]) -> dict[str, Query | None]:
+        """Return the query of each name, in their order; None where a name is of none.
+
+        Words name a query only where they are those of one alone, and no name is its id.
+        """
+        found = {name: self._by_id.get(name) for name in names}
+        named = {query.query_id for query in found.values() if query is not None}
+        for name in [name for name, query in found.items() if query is None]:
+            asked = self._by_words.get(normal_question(name), [])
+            if len(asked) == 1 and asked[0].query_id not in named:
+                found[name] = asked[0]
+                named.add(asked[0].query_id)
+        return found
 
 
 def import_run(path: Path, dataset: Dataset, observer: Observer, name: str = "") -> RunTaken:
@@ -148,7 +160,7 @@ def import_qrels(
     judged = read_judged_qrels(path)
     there = dataset.all_queries()
     names = _QueryNames(there or [_called(key) for key in judged.grades])
-    found = {key: names.find(key) for key in judged.grades}
+    found = names.find(judged.grades)
     unknown = tuple(key for key, query in found.items() if query is None)
     if len(unknown) == len(found):
         raise _none_known(path, unknown, dataset)
@@ -232,11 +244,11 @@ def _rankings(run: Run, dataset: Dataset, taken: RunTaken) -> list[Ranking]:
     ids = _HitNames(dataset, taken)
     rankings: dict[str, Ranking] = {}
     unknown = []
-    for key, ranked in run.rankings.items():
-        query = names.find(key)
+    for key, query in names.find(run.rankings).items():
         if query is None:
             unknown.append(key)
             continue
+        ranked = run.rankings[key]
         ranking = Ranking(
             query_id=query.query_id, ranking=ids.hits(ranked), latency_s=run.latencies_s.get(key)
         )

@@ -234,3 +234,32 @@ def test_questions_alone_make_a_set(tmp_path, told, notes):
         [],
     )
     assert any("1 quote not looked up" in note for note in notes)
+
+
+def test_ids_of_files_are_exact(tmp_path, told):
+    """A run of `Q1` passed a gate for `q1` by its score, where trec_eval and `evaluate` give 0."""
+    qrels = written(tmp_path, "two.qrels", "q1 0 d1 1\nq2 0 d2 1\n")
+    run = written(
+        tmp_path, "two.trec", "q1 Q0 x1 1 1 t\nQ1 Q0 d1 1 1 t\nq2 Q0 x2 1 1 t\nQ2 Q0 d2 1 1 t\n"
+    )
+    with set_of_files(MeasuredFiles(qrels, [run]), told) as made:
+        hits = {item.query_id: [hit.chunk_id for hit in item.ranking] for item in made.run("two")}
+    assert hits == {"q1": ["x1"], "q2": ["x2"]}
+
+    other = written(tmp_path, "other.trec", "Q1 Q0 d1 1 1 t\nQ2 Q0 d2 1 1 t\n")
+    with (
+        pytest.raises(DataError, match="no query is in"),
+        set_of_files(MeasuredFiles(qrels, [other]), told),
+    ):
+        pass
+
+
+def test_words_never_win_over_an_id(dataset, tmp_path, told):
+    """The words of a query are no second ranking of it, where its id names one."""
+    [query, *_] = dataset.queries()
+    rows = f'{{"{query.query_id}": ["c1"], "{query.query.upper()}": ["c2"]}}'
+    run = written(tmp_path, "run.json", rows)
+    taken = import_run(run, dataset, told)
+    [ranking] = dataset.run("run")
+    assert [hit.chunk_id for hit in ranking.ranking] == ["c1"]
+    assert taken.unknown_queries == (query.query.upper(),)
