@@ -10,6 +10,7 @@ from ragforge.errors import DataError
 from ragforge.measures.agreement import N_GRADES
 from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.measures.locating import RankedChunks
+from ragforge.measures.panel_weights import PanelWeights, panel_weights
 from ragforge.measures.rank_correlation import kendall_tau
 from ragforge.measures.run_evaluation import evaluate
 
@@ -101,6 +102,38 @@ def report_agreement(
     return AgreementReport(
         tuple(reports), _between_people(human, threshold, seed), tuple(sorted(human.by_labeller))
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PanelReport:
+    """Judges as a panel, beside people."""
+
+    judges: tuple[str, ...]
+    n_pairs: int
+    """That people and all judges graded."""
+    found: PanelWeights
+    """Weights in the order of the judges."""
+
+
+def report_panel(
+    human: Labels, judges: Sequence[Labels], *, threshold: int = 2, seed: int = 0
+) -> PanelReport:
+    """Return weights of judges as a panel, and what they gain over equal ones.
+
+    Raises:
+        UsageError: There are fewer than two judges, or ten queries whose pairs all graded.
+    """
+    people = human.grades()
+    graded = [judge.grades() for judge in judges]
+    pairs = sorted(pair for pair in people if all(pair in each for each in graded))
+    found = panel_weights(
+        [pair.query_id for pair in pairs],
+        [people[pair] for pair in pairs],
+        [[each[pair] for pair in pairs] for each in graded],
+        threshold=threshold,
+        seed=seed,
+    )
+    return PanelReport(tuple(judge.name for judge in judges), len(pairs), found)
 
 
 def _report(judge: Labels, people: Mapping[PairKey, int], threshold: int, seed: int) -> JudgeReport:

@@ -255,6 +255,11 @@ def _configure_report(actions: "Actions") -> None:
         help="lowest grade that counts as relevant (2)",
     )
     report.add_argument(
+        "--panel-weights",
+        action="store_true",
+        help="fit weights of the judges as a panel, and try them on queries kept out of the fit",
+    )
+    report.add_argument(
         "--by-query", action="store_true", help="show the queries with the largest bias too"
     )
     report.add_argument("--seed", type=int, default=0, metavar="N", help="of the intervals (0)")
@@ -370,8 +375,15 @@ def _report(arguments: argparse.Namespace) -> int:
         return _report_answers(arguments)
     if arguments.graded:
         raise UsageError("--graded names graded answers: give --answers too, or --judge FILE")
+    from ragforge.calibration.judge_table import report_panel
     from ragforge.pipeline.judge_table import compare_judge_files
-    from ragforge.report.judge_table import judge_table_json, judge_table_text, skipped_lines
+    from ragforge.report.judge_table import (
+        judge_table_json,
+        judge_table_text,
+        panel_json,
+        panel_text,
+        skipped_lines,
+    )
 
     found = compare_judge_files(
         arguments.human,
@@ -383,10 +395,18 @@ def _report(arguments: argparse.Namespace) -> int:
     )
     for line in skipped_lines(found.labels):
         say(line)
+    panel = None
+    if arguments.panel_weights:
+        people, *judges = found.labels
+        threshold, seed = arguments.rel_threshold, arguments.seed
+        panel = report_panel(people, judges, threshold=threshold, seed=seed)
     if arguments.json:
-        print(dumps(judge_table_json(found.report)))
+        beside = {"panel": panel_json(panel)} if panel else {}
+        print(dumps({**judge_table_json(found.report), **beside}))
     else:
         show(judge_table_text(found.report, by_query=arguments.by_query))
+        if panel:
+            show(f"\n{panel_text(panel)}")
     return 0
 
 
@@ -396,6 +416,8 @@ def _report_answers(arguments: argparse.Namespace) -> int:
 
     if arguments.judge:
         raise UsageError("--judge names grades of chunks: with --answers give --graded FILE")
+    if arguments.panel_weights:
+        raise UsageError("--panel-weights is for grades of chunks; leave out --answers")
     report = compare_answer_files(arguments.human, arguments.graded)
     if arguments.json:
         print(dumps(answer_table_json(report)))

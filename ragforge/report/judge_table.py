@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ragforge.calibration.answer_table import VERDICTS, AnswerJudgeReport, AnswerReport
-from ragforge.calibration.judge_table import AgreementReport, JudgeReport
+from ragforge.calibration.judge_table import AgreementReport, JudgeReport, PanelReport
 from ragforge.calibration.label_files import Labels
 from ragforge.evaluating.formatting import (
     MISSING,
@@ -66,6 +66,53 @@ def judge_table_json(report: AgreementReport) -> dict[str, object]:
         "people": None if people is None else _judge_json(people),
         "labellers": list(report.labellers),
         "level": 0.95,
+    }
+
+
+def panel_text(report: PanelReport) -> str:
+    """Return the weights of a panel, and how they do on queries kept out of their fit."""
+    weights = [
+        (one_line(name, 60), number(weight, 2))
+        for name, weight in zip(report.judges, report.found.weights, strict=True)
+    ]
+    rows = []
+    for grader in report.found.tried.graders:
+        beyond = grader.beyond_first.get("quadratic kappa")
+        kappas = [_ends_of(grader.figures[name]) for name in ("kappa", "quadratic kappa")]
+        rows.append((grader.name, *kappas, _ends_of(beyond) if beyond else MISSING))
+    verdict = (
+        "The weights agree better with people than equal ones and than the best judge alone."
+        if report.found.gains
+        else "The weights gain nothing that chance could not: keep equal ones, or the best judge."
+    )
+    headers = ("on queries kept out", "kappa", "quadratic kappa", "what the weights have beyond it")
+    return "\n\n".join(
+        [
+            render_table(("judge", "weight"), weights),
+            render_table(headers, rows),
+            f"{verdict} On {plural(report.n_pairs, 'pair')} that all graded; no grade is changed.",
+        ]
+    )
+
+
+def panel_json(report: PanelReport) -> dict[str, object]:
+    """Return the weights of a panel as JSON has them."""
+    return {
+        "weights": dict(zip(report.judges, report.found.weights, strict=True)),
+        "pairs": report.n_pairs,
+        "queries": report.found.tried.n_queries,
+        "gains": report.found.gains,
+        "tried": {
+            grader.name: {
+                "kappa": _interval_json(grader.figures["kappa"]),
+                "quadratic_kappa": _interval_json(grader.figures["quadratic kappa"]),
+                "weighted_minus_this": {
+                    name.replace(" ", "_"): _interval_json(each)
+                    for name, each in grader.beyond_first.items()
+                },
+            }
+            for grader in report.found.tried.graders
+        },
     }
 
 

@@ -75,3 +75,26 @@ def test_a_file_named_twice_is_refused(files, capsys):
 
     assert code == 2
     assert "comes twice" in capsys.readouterr().err
+
+
+def test_weights_of_a_panel_are_tried_on_queries_kept_out(files, capsys):
+    """Weights that are tried on the pairs of their fit always look good."""
+    words = ["calibrate", "report", "--human", str(files / "people.trec"), "--judge"]
+    words += [str(path) for path in sorted(files.glob("judge*"))[:3]]
+
+    assert main([*words, "--panel-weights", "--json"]) == 0
+
+    panel = json.loads(capsys.readouterr().out)["panel"]
+    assert sum(panel["weights"].values()) == pytest.approx(1)
+    assert set(panel["tried"]) == {"weighted", "equal weights", "best single judge"}
+    assert main([*words, "--panel-weights"]) == 0
+    assert "on queries kept out" in capsys.readouterr().out
+
+
+def test_weights_of_one_judge_are_refused(files, capsys):
+    """One judge is no panel."""
+    judge = str(sorted(files.glob("judge*"))[0])
+    words = ["calibrate", "report", "--human", str(files / "people.trec"), "--judge", judge]
+
+    assert main([*words, "--panel-weights"]) == 2
+    assert "expected two judges or more" in capsys.readouterr().err
