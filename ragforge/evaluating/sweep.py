@@ -133,6 +133,12 @@ class SweepReport:
         """The configurations that are not told apart from the best, better ones first."""
         return tuple(item for item in self.results[1:] if not item.is_worse)
 
+    @property
+    def equals(self) -> tuple[ConfigurationResult, ...]:
+        """The configurations whose mean is that of the best: none of these is first."""
+        mean = self.best.value.mean
+        return tuple(item for item in self.results[1:] if item.value.mean == mean)
+
 
 @dataclass(frozen=True, slots=True)
 class SweepForecast:

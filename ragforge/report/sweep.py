@@ -64,7 +64,19 @@ def verdict(report: SweepReport) -> str:
         return f"The only configuration: {best}."
     if report.best.value.low is None:
         return f"First by {report.decided_by}: {best}. Nothing can be told apart by one query."
-    ties = [item.configuration.name for item in report.ties]
+    if len(report.equals) == len(report.results) - 1:
+        return (
+            f"All {len(report.results)} configurations are equal by {report.decided_by}: "
+            f"{_value(report.best.value)}. None is first."
+        )
+    ties = [item.configuration.name for item in report.ties if item not in report.equals]
+    if report.equals:
+        names = [item.configuration.name for item in (report.best, *report.equals)]
+        others = f" Not told apart from them: {listed_names(ties)}." if ties else ""
+        return (
+            f"First by {report.decided_by}, with equal values: {listed_names(names)} "
+            f"({_value(report.best.value)}).{others}"
+        )
     if not ties:
         return f"Best by {report.decided_by}: {best}. All others are told apart from it."
     return (
@@ -107,7 +119,7 @@ def _decision_table(report: SweepReport) -> Table:
             f"{item.ranked.n_chunks:,}",
             _value(item.value),
             f"{item.prompt_tokens:,.0f}",
-            *against_best(item.comparison),
+            *_against_best(item, report),
         )
         for item in report.results
     )
@@ -129,6 +141,14 @@ def _decision_table(report: SweepReport) -> Table:
         else ""
     )
     return Table("Configurations, best first", headers, rows, note)
+
+
+def _against_best(item: ConfigurationResult, report: SweepReport) -> tuple[str, str, str]:
+    difference, p, told = against_best(item.comparison)
+    if report.equals and item in (report.best, *report.equals):
+        is_all = len(report.equals) == len(report.results) - 1
+        told = "equal" if is_all else "first, equal"
+    return difference, p, told
 
 
 def _curve_table(report: SweepReport) -> Table:

@@ -7,6 +7,7 @@ from ragforge.evaluating.configurations import Configuration
 from ragforge.evaluating.formatting import MISSING, number, signed
 from ragforge.measures.comparing import Comparison
 
+_LEAST_P: Final = 0.001
 _NAMED: Final = 5
 """Configurations named in a sentence; the table has all."""
 CONFIGURATION_HEADERS: Final = ("splitter", "size", "overlap", "retriever")
@@ -35,7 +36,11 @@ def against_best(comparison: Comparison | None) -> tuple[str, str, str]:
     if difference is not None and low is not None and high is not None:
         shown = f"{shown} [{signed(low)}, {signed(high)}]"
     told = "worse" if comparison.winner == "A" else "not told apart"
-    return shown, number(comparison.p_corrected), told
+    return shown, _p(comparison.p_corrected), told
+
+
+def _p(value: float | None) -> str:
+    return f"<{_LEAST_P}" if value is not None and value < _LEAST_P else number(value)
 
 
 def configuration_json(item: Configuration) -> dict[str, object]:

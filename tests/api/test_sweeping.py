@@ -146,7 +146,8 @@ def test_the_best_comes_first(ds):
 
 def test_what_is_not_told_apart_is_named_beside_the_best(ds):
     """Few queries show large differences only."""
-    found = ds.sweep(sizes=[200, 300], splitters="recursive")
+    by = "TokenIoU(tokens=60)"
+    found = ds.sweep(sizes=[80, 100], splitters="recursive", tokens=60, decide_by=by)
 
     assert "Not told apart from the best (1 of 1 others)" in found.verdict
 
@@ -197,6 +198,14 @@ def test_a_splitter_is_ranked_again_where_its_pieces_change(ds, tmp_path, monkey
 
     assert (few[1], kept, many[1]) == (False, (few[0], True), False)
     assert many[0] > few[0]
+
+
+def test_configurations_of_equal_values_have_no_first(ds):
+    """Which of them stands above the others says nothing."""
+    found = ds.sweep(sizes=[5000, 6000], splitters="headings", retrievers="bm25").to_dict()
+
+    assert found["verdict"].startswith("All 2 configurations are equal by EvidenceR(tokens=")
+    assert found["verdict"].endswith("None is first.")
 
 
 def test_a_damaged_file_is_ranked_again(ds):
