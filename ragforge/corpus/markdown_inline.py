@@ -71,6 +71,12 @@ ELEMENTS: Final = frozenset(
     "tbody td tfoot th thead time tr tt u ul var video".split()
 )
 """What is taken for a tag; `<name>` of anything else is text, as people write placeholders."""
+_BLOCKS: Final = frozenset(
+    "address article aside blockquote body caption center dd details div dl dt figcaption figure "
+    "footer form h1 h2 h3 h4 h5 h6 head header hr html li main nav ol p pre section summary table "
+    "tbody td tfoot th thead tr ul".split()
+)
+"""What stands apart from the text around it."""
 
 
 class InlineReader:
@@ -202,23 +208,57 @@ class InlineReader:
 
     def _angle(self, at: int) -> Iterator[Edit | int]:
         text, end = self._text, self._end
+        if link := _AUTOLINK.match(text, at, end):
+            yield Edit(at, at + 1)
+            yield Edit(link.end() - 1, link.end())
+            yield link.end()
+            yield from self._attributes(link.end())
+            return
+        stretch: list[Edit] = []
+        is_parted, behind, at = False, at, -1
+        while at < behind:
+            at = behind
+            for found in self._markup(at):
+                if isinstance(found, int):
+                    behind = found
+                elif found.start == found.end:
+                    is_parted = True
+                elif stretch and found.start > stretch[-1].end:
+                    yield from self._parted(stretch, is_parted=True)
+                    stretch, is_parted = [found], True
+                else:
+                    stretch.append(found)
+        yield from self._parted(stretch, is_parted=is_parted)
+        if stretch:
+            yield behind
+
+    def _markup(self, at: int) -> Iterator[Edit | int]:
+        """Yield the edits of one tag or comment; an empty one where it parts words."""
+        text, end = self._text, self._end
         if text.startswith("<!--", at):
             yield from self._until("-->", at, at + 4)
         elif unseen := _UNSEEN_ELEMENT.match(text, at, end):
             yield Edit(at, unseen.end())
             yield unseen.end()
-            yield from self._until(f"</{unseen['name']}>", at, unseen.end())
-        elif link := _AUTOLINK.match(text, at, end):
-            yield Edit(at, at + 1)
-            yield Edit(link.end() - 1, link.end())
-            yield link.end()
-            yield from self._attributes(link.end())
+            yield from self._until(f"</{unseen['name']}>", unseen.end(), unseen.end())
         elif line_end := _BREAK.match(text, at, end):
             yield Edit(at, line_end.end(), " ")
             yield line_end.end()
         elif (tag := _TAG.match(text, at, end)) and self._is_tag(tag["name"]):
+            if tag["name"].lower() in _BLOCKS:
+                yield Edit(at, at)
             yield from _tag(tag)
             yield tag.end()
+
+    def _parted(self, stretch: list[Edit], *, is_parted: bool) -> Iterator[Edit]:
+        """Yield the edits of tags without text between, with a blank where words would join."""
+        text = self._text
+        if is_parted and stretch and not any(edit.seen for edit in stretch):
+            start, behind = stretch[0].start, stretch[-1].end
+            around = text[max(0, start - 1) : start] + text[behind : min(behind + 1, self._end)]
+            if len(around) == len("ab") and not any(map(str.isspace, around)):
+                stretch = [stretch[0]._replace(seen=" "), *stretch[1:]]
+        yield from stretch
 
     def _until(self, closing: str, at: int, inner: int) -> Iterator[Edit | int]:
         """Yield what reaches up to a sign; one that was missing once is not looked for again."""

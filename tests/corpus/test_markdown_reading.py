@@ -103,6 +103,35 @@ def test_components_and_imports_of_mdx_are_not_seen():
     assert seen(text) == "# Title\n\nmacOS\n\nUse Homebrew.\n\nA link."
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("<table><tr><td>Plan</td><td>Requests</td></tr><tr><td>Free</td></tr></table>\n\nEnd.",
+         "Plan Requests Free\n\nEnd."),
+        ("<details><summary>Why?</summary>The cache.</details>", "Why? The cache."),
+        ("<ul><li>one</li><!-- c --><li><b>two</b></li></ul>", "one two"),
+        ("<dl><dt>Term</dt><dd>Def</dd></dl>", "Term Def"),
+        ("<p>First para</p><p>Second para</p>", "First para Second para"),
+        ("<tr>\n<td>a</td>\n<td>b</td>\n</tr>", "a\nb"),
+        ("<p>One</p><br><p>two</p>", "One two"),
+        ("H<sub>2</sub>O and <kbd>Ctrl</kbd>+<kbd>C</kbd>", "H2O and Ctrl+C"),
+        ('<TabItem label="Linux">Use apt</TabItem><TabItem label="macOS">Use brew</TabItem>',
+         "Linux Use apt macOS Use brew"),
+        ('<Admonition title="Info">Text</Admonition>', "Info Text"),
+    ],
+)  # fmt: skip
+def test_blocks_of_html_part_words(text, read):
+    """`PlanRequests` is found by no query, and no quote of it is in the page."""
+    assert seen(text, is_mdx=True) == read
+
+
+def test_a_blank_that_parts_words_stands_at_its_tag():
+    """Evidence behind it must lead into the file."""
+    read = read_markdown("<p>One</p><p>Two</p>")
+
+    assert [read.offset(place) for place in (0, 3, 4)] == [3, 6, 13]
+
+
 def test_mdx_that_is_half_code_keeps_its_text():
     """A bracket that nobody closes must not swallow the page."""
     text = (
