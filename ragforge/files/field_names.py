@@ -77,6 +77,8 @@ RELEVANT = Field(
 )
 SCORE = Field("score", ("score", "similarity", "sim"))
 RANK = Field("rank", ("rank", "position"))
+FAILED = Field("error", ("error", "error_message"))
+"""Why a row has no result."""
 RANKING = Field(
     "ranking",
     (

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -315,3 +316,38 @@ def test_a_hook_that_fails_leaves_the_exit_code(gate, monkeypatch, capsys):
 
     assert gate("--run", "new", "--min", "RR=0.8") == 1
     assert "notify_command 'no-such-program' cannot be run" in capsys.readouterr().err
+
+
+def _files(n, rows):
+    """Write qrels of so many queries, and a run of rows in JSON Lines."""
+    lines = [f"q{i} 0 d{i} 1\nq{i} 0 x{i} 0\n" for i in range(n)]
+    Path("q.qrels").write_text("".join(lines), encoding="utf-8")
+    Path("run.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return ["gate", "--qrels", "q.qrels", "--run", "run.jsonl"]
+
+
+def test_rows_of_errors_in_a_run_file_are_failures(capsys):
+    """The gate said that 0 of 40 queries failed where every second row told of a timeout."""
+    good = [{"query_id": f"q{i}", "ranking": [f"d{i}"]} for i in range(38)]
+    bad = [
+        {"query_id": "q38", "error": "timeout", "ranking": None},
+        {"query_id": "q39", "ranking": None},
+    ]
+    assert main([*_files(40, good + bad), "--max-failures", "0%"]) == 1
+    told = capsys.readouterr().out
+    assert "gate: FAIL" in told
+    assert "2 of 40 queries failed" in told
+
+
+def test_failures_that_a_run_file_cannot_tell_refuse_the_rule(capsys):
+    """Half of the queries were missing, and none of them counted as failed."""
+    half = [{"query_id": f"q{i}", "ranking": [f"d{i}"]} for i in range(20)]
+    assert main([*_files(40, half), "--max-failures", "0%"]) == 1
+    told = capsys.readouterr().out
+    assert "gate: REFUSED" in told
+    assert "20 queries of 40 are not in the file of run run" in told
+
+    assert main([*_files(40, half), "--min", "RR=0.1"]) == 0
+
+    nothing_found = [{"query_id": f"q{i}", "ranking": []} for i in range(20, 40)]
+    assert main([*_files(40, half + nothing_found), "--max-failures", "0%"]) == 0

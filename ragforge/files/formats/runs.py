@@ -1,5 +1,6 @@
 """Runs: what a retriever returned for each query, from files of many shapes."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -9,6 +10,7 @@ from typing import Final, NamedTuple
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_ID,
+    FAILED,
     ITEM_ID,
     QUERY_ID,
     QUERY_OF_PAIR,
@@ -58,6 +60,9 @@ class Run:
     """By query id. Where there are scores they decide, not the order in the file."""
     latencies_s: Mapping[str, float]
     """By query id, of those for which the file says it."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """By query id, why the file has no ranking: its error, or that the ranking is null. The
+    rankings of these are empty."""
 
 
 class Scattered(Exception):
@@ -134,13 +139,14 @@ def run_of_rows(where: str, rows: Iterator[Row]) -> Run:
     rankings = collected.settled()
     if not rankings:
         raise none_found(where, "ranking")
-    return Run(plain_name(Path(where)), rankings, collected.latencies_s)
+    return Run(plain_name(Path(where)), rankings, collected.latencies_s, collected.failures)
 
 
 @dataclass(slots=True)
 class _Collected:
     rankings: dict[str, Ranked] = field(default_factory=dict)
     latencies_s: dict[str, float] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
     order: Field | None = None
     """By what the rows of a file of pairs are ordered; the first one decides."""
     pairs: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -149,7 +155,10 @@ class _Collected:
         query_id = query_name(row)
         if query_id in self.rankings:
             raise DataError(f"{row.where}: query {shown(query_id)} comes twice")
-        self.rankings[query_id] = _ranking(row)
+        ranking = self.rankings[query_id] = _ranking(row)
+        failure = "" if ranking else _failure(row)
+        if failure:
+            self.failures[query_id] = failure
         latency_s = latency_of(row)
         if latency_s is not None:
             self.latencies_s[query_id] = latency_s
@@ -183,6 +192,14 @@ def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
         if is_ranking:
             row.require(RANKING)
         yield row, is_ranking
+
+
+def _failure(row: Row) -> str:
+    """Return why a row holds no ranking; "" where one was made that found nothing."""
+    error = row.get(FAILED)
+    if error:
+        return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+    return "" if row.is_of_table or row.get(RANKING) is not None else "its ranking is null"
 
 
 def _ranking(row: Row) -> Ranked:

@@ -23,6 +23,7 @@ from ragforge.evaluating.gate import (
     CheckPower,
     Decision,
     GateOutcome,
+    Refusal,
     RuleKind,
     Rules,
     Threshold,
@@ -343,7 +344,10 @@ def check_subject(
         _require_alike(subject, baseline, rules)
         is_bounded = "dataset-change" not in allowed
         shared = shared_items(dataset, subject, baseline, is_bounded=is_bounded)
-    found = list(find_refusals(subject, rules, baseline, shared))
+    found = [
+        *find_refusals(subject, rules, baseline, shared),
+        *(_untold_failures(dataset, subject) if rules.max_failures is not None else ()),
+    ]
     refusals = tuple(item for item in found if item.allowance not in allowed)
     notes = [f"allowed by {item.flag}: {item.reason}" for item in found if item not in refusals]
     checks = tuple(_checks(subject, rules, baseline, shared))
@@ -504,6 +508,25 @@ def _fallen_by(subject: Subject, rules: Rules, checks: Collection[Check]) -> str
     failed = [c.measure for c in checks if c.kind == "max-drop" and c.outcome == "FAIL"]
     named = (*failed, *rules.measures, *subject.valued)
     return next(name for name in named if name not in LOWER_IS_BETTER)
+
+
+def _untold_failures(dataset: Dataset, subject: Subject) -> Iterator[Refusal]:
+    """Refuse to count failures where a run of a file lacks queries and does not say why."""
+    name = subject.evaluation.run
+    entry = dataset.manifest.files.get(f"runs/{name}.jsonl")
+    if subject.run is None or entry is None or (entry.run is not None and entry.run.retriever):
+        return
+    counted = {key for of in subject.valued.values() for key in of.values}
+    n_missing = len(counted - {item.query_id for item in dataset.each_ranking(name)})
+    if n_missing:
+        verb = "is" if n_missing == 1 else "are"
+        n = plural(n_missing, "query", "queries")
+        yield Refusal(
+            f"--max-failures: {n} of {subject.evaluation.n_queries:,} {verb} not in the file of "
+            f"run {name}, which does not tell whether they failed; write those that did as rows "
+            "with an error and a ranking of null, or leave the rule out",
+            None,
+        )
 
 
 def _missing(dataset: Dataset, subject: Subject) -> Iterator[str]:

@@ -19,7 +19,7 @@ from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.intake.importing import ImportResult, add_logged
-from ragforge.records import Hit, Provenance, Query, Ranking
+from ragforge.records import Failure, Hit, Provenance, Query, Ranking
 from ragforge.records.judgments import GradeOrigin
 from ragforge.records.record import JudgeKind
 from ragforge.stages.generate.gates.repeated_questions import normal_question
@@ -48,6 +48,8 @@ class RunTaken:
     """Their ids, in the order of the file."""
     unknown_queries: tuple[str, ...] = ()
     """Queries of the file that the set does not have; they are left out."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Queries of the set that failed by what the file says, and why."""
     n_without: int = 0
     """Queries of the set that the file lacks: they count 0."""
     renamed: dict[str, str] = field(default_factory=dict)
@@ -127,6 +129,11 @@ def import_run(path: Path, dataset: Dataset, observer: Observer, name: str = "")
     _check_run(path, run, dataset, taken)
     with dataset.alone():
         dataset.write_run(name, rankings)
+        failures = [
+            Failure(what="retrieve", key=f"{name}/{query_id}", kind="error", message=why)
+            for query_id, why in taken.failed.items()
+        ]
+        dataset.replace_failures("retrieve", failures, lambda key: key.startswith(f"{name}/"))
     for message in _run_notes(dataset, taken):
         observer(Event("note", message=f"run {name}: {message}"))
     return taken
@@ -249,6 +256,9 @@ def _rankings(run: Run, dataset: Dataset, taken: RunTaken) -> list[Ranking]:
             unknown.append(key)
             continue
         ranked = run.rankings[key]
+        if key in run.failures:
+            taken.failed[query.query_id] = run.failures[key]
+            continue
         ranking = Ranking(
             query_id=query.query_id, ranking=ids.hits(ranked), latency_s=run.latencies_s.get(key)
         )
@@ -257,7 +267,9 @@ def _rankings(run: Run, dataset: Dataset, taken: RunTaken) -> list[Ranking]:
     taken.n_queries = len(rankings)
     asked = {query.query_id for query in queries if query.status == "accepted" and query.answerable}
     judged = {item.query_id for item in dataset.each_judgment()}
-    taken.n_without = len((asked & judged if judged else asked) - rankings.keys())
+    taken.n_without = len(
+        (asked & judged if judged else asked) - rankings.keys() - taken.failed.keys()
+    )
     return list(rankings.values())
 
 
@@ -319,7 +331,7 @@ def _check_run(path: Path, run: Run, dataset: Dataset, taken: RunTaken) -> None:
     Raises:
         DataError: The set knows none of its queries, or none of its chunks.
     """
-    if run.rankings and not taken.n_queries:
+    if run.rankings and not taken.n_queries and not taken.failed:
         raise _none_known(path, taken.unknown_queries, dataset)
     if taken.n_hits and taken.n_unknown_hits >= taken.n_hits:
         there = next(iter(dataset.chunks()))
@@ -335,6 +347,9 @@ def _run_notes(dataset: Dataset, taken: RunTaken) -> Iterator[str]:
     if taken.unknown_queries:
         unknown = _listed(taken.unknown_queries, "query", "queries")
         yield f"left out {unknown} that the set does not have"
+    if taken.failed:
+        why = next(iter(taken.failed.values()))
+        yield f"{plural(len(taken.failed), 'query', 'queries')} failed by the file ({shown(why)})"
     if taken.n_without:
         n = plural(taken.n_without, "query", "queries")
         yield f"{n} of the set {'is' if taken.n_without == 1 else 'are'} not in it and count 0"
