@@ -12,6 +12,7 @@ from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.measures.locating import RankedChunks
 from ragforge.measures.panel_weights import PanelWeights, panel_weights
 from ragforge.measures.rank_correlation import kendall_tau
+from ragforge.measures.routing import routed
 from ragforge.measures.run_evaluation import evaluate
 
 LEAST_RUNS: Final = 3
@@ -134,6 +135,34 @@ def report_panel(
         seed=seed,
     )
     return PanelReport(tuple(judge.name for judge in judges), len(pairs), found)
+
+
+def report_routing(
+    human: Labels, cheap: Labels, dear: Labels, *, threshold: int = 2, seed: int = 0
+) -> Agreement:
+    """Return how grades agree where the pairs that the cheap judge doubts go to the dear one.
+
+    Raises:
+        DataError: The cheap judge's file tells no doubt, or the three have no pair in common.
+    """
+    people, first, second = human.grades(), cheap.grades(), dear.grades()
+    if not cheap.doubts:
+        raise DataError(
+            f"{cheap.name}: tells no doubt; routing needs rows with entropy_bits or grade_mean, "
+            "which `ragforge judge --logprobs on` and `--votes N` give"
+        )
+    pairs = sorted(p for p in people if p in first and p in second and p in cheap.doubts)
+    if not pairs:
+        raise DataError(f"{cheap.name}, {dear.name}: no pair that people and both judges graded")
+    return routed(
+        [pair.query_id for pair in pairs],
+        [people[pair] for pair in pairs],
+        [first[pair] for pair in pairs],
+        [second[pair] for pair in pairs],
+        [cheap.doubts[pair] for pair in pairs],
+        threshold=threshold,
+        seed=seed,
+    )
 
 
 def _report(judge: Labels, people: Mapping[PairKey, int], threshold: int, seed: int) -> JudgeReport:

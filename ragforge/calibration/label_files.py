@@ -6,7 +6,7 @@ have none: grades outside of the scale, pairs that one labeller graded twice and
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,6 +17,7 @@ from ragforge.files.formats.row_files import read_rows_of, unknown_shape
 from ragforge.files.row import parse_number, parse_whole, query_of_pair
 from ragforge.files.source_files import Line, has_header, open_source, unpacked_name
 from ragforge.files.text import decode, shown
+from ragforge.measures.agreement import N_GRADES
 
 SHAPES: Final = (
     "TREC qrels: q1 0 d7 2",
@@ -25,6 +26,8 @@ SHAPES: Final = (
 )
 _TREC_COLUMNS: Final = 4
 _GRADE: Final = Field("grade", (*GRADE.accepted, "relevant", "label"))
+_ENTROPY: Final = Field("entropy_bits", ("entropy_bits",))
+_MEAN: Final = Field("grade_mean", ("grade_mean",))
 _LOOK: Final = Field("look", ("look",))
 _LABELLER: Final = Field("labeller", ("labeller", "labeler", "annotator", "assessor", "by"))
 OUTSIDE: Final = "grade outside of the scale"
@@ -53,6 +56,9 @@ class Labels:
     """Rows left out, by the reason."""
     examples: Mapping[str, str]
     """Where the first row of each reason stands."""
+    doubts: Mapping[PairKey, float] = field(default_factory=dict)
+    """How undecided a judge was, where its rows tell: `entropy_bits`, else how near `grade_mean` is
+    to the middle of the scale, below 0."""
 
     def grades(self) -> dict[PairKey, int]:
         """Return one grade for each pair: of several labellers the mean, rounded half down."""
@@ -79,6 +85,7 @@ def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:
     graded: dict[str, dict[PairKey, int]] = {}
     failed: set[PairKey] = set()
     contradicted: set[tuple[str, PairKey]] = set()
+    doubts: dict[PairKey, float | None] = {}
     for row in _rows(path):
         taken = graded.setdefault(row.labeller, {})
         reason = _reason(row, n_grades, taken)
@@ -91,6 +98,7 @@ def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:
             contradicted.add((row.labeller, row.pair))
         elif not reason:
             taken[row.pair] = parse_whole(row.given) or 0
+            doubts[row.pair] = row.doubt
     for labeller, pair in contradicted:
         del graded[labeller][pair]
     found = {labeller: grades for labeller, grades in graded.items() if grades}
@@ -98,7 +106,13 @@ def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:
         why = "; ".join(f"{reason} ({examples[reason]})" for reason in skipped)
         raise DataError(f"{path}: no grade from 0 to {n_grades - 1}" + (f": {why}" if why else ""))
     failed -= {pair for grades in found.values() for pair in grades}
-    return Labels(name or _name_of(path), found, frozenset(failed), dict(skipped), examples)
+    return Labels(
+        name or _name_of(path), found, frozenset(failed), dict(skipped), examples, _known(doubts)
+    )
+
+
+def _known(doubts: Mapping[PairKey, float | None]) -> dict[PairKey, float]:
+    return {pair: doubt for pair, doubt in doubts.items() if doubt is not None}
 
 
 class _LabelRow(NamedTuple):
@@ -107,6 +121,13 @@ class _LabelRow(NamedTuple):
     """What stands where the grade should be; None where there is nothing."""
     labeller: str
     where: str
+    doubt: float | None = None
+
+
+def _doubt(entropy: float | None, mean: float | None, n_grades: int = N_GRADES) -> float | None:
+    if entropy is not None:
+        return entropy
+    return None if mean is None else -abs(mean - (n_grades - 1) / 2)
 
 
 def _reason(row: _LabelRow, n_grades: int, taken: Mapping[PairKey, int]) -> str:
@@ -136,7 +157,9 @@ def _rows(path: Path) -> Iterator[_LabelRow]:
         if (parse_whole(row.get(_LOOK)) or 1) > 1:
             continue  # A second look at a pair tells how sure the labeller is.
         pair = PairKey(query_of_pair(row), row.identifier(CHUNK_ID))
-        yield _LabelRow(pair, row.get(_GRADE), row.optional_text(_LABELLER) or "", row.where)
+        doubt = _doubt(parse_number(row.get(_ENTROPY)), parse_number(row.get(_MEAN)))
+        labeller = row.optional_text(_LABELLER) or ""
+        yield _LabelRow(pair, row.get(_GRADE), labeller, row.where, doubt)
 
 
 def _trec_rows(path: Path, lines: Iterable[Line]) -> Iterator[_LabelRow]:

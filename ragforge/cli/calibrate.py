@@ -16,6 +16,8 @@ Examples:
 """
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +35,7 @@ from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
+    from ragforge.calibration.label_files import Labels
     from ragforge.calibration.population import Question
     from ragforge.files.set.dataset import Dataset
     from ragforge.records import Calibration
@@ -260,6 +263,11 @@ def _configure_report(actions: "Actions") -> None:
         help="fit weights of the judges as a panel, and try them on queries kept out of the fit",
     )
     report.add_argument(
+        "--route",
+        action="store_true",
+        help="show what is gained where the second judge is asked only what the first one doubts",
+    )
+    report.add_argument(
         "--by-query", action="store_true", help="show the queries with the largest bias too"
     )
     report.add_argument("--seed", type=int, default=0, metavar="N", help="of the intervals (0)")
@@ -375,15 +383,8 @@ def _report(arguments: argparse.Namespace) -> int:
         return _report_answers(arguments)
     if arguments.graded:
         raise UsageError("--graded names graded answers: give --answers too, or --judge FILE")
-    from ragforge.calibration.judge_table import report_panel
     from ragforge.pipeline.judge_table import compare_judge_files
-    from ragforge.report.judge_table import (
-        judge_table_json,
-        judge_table_text,
-        panel_json,
-        panel_text,
-        skipped_lines,
-    )
+    from ragforge.report.judge_table import judge_table_json, judge_table_text, skipped_lines
 
     found = compare_judge_files(
         arguments.human,
@@ -395,19 +396,42 @@ def _report(arguments: argparse.Namespace) -> int:
     )
     for line in skipped_lines(found.labels):
         say(line)
-    panel = None
-    if arguments.panel_weights:
-        people, *judges = found.labels
-        threshold, seed = arguments.rel_threshold, arguments.seed
-        panel = report_panel(people, judges, threshold=threshold, seed=seed)
+    together = _judges_together(arguments, found.labels)
     if arguments.json:
-        beside = {"panel": panel_json(panel)} if panel else {}
-        print(dumps({**judge_table_json(found.report), **beside}))
+        print(dumps({**judge_table_json(found.report), **together.fields}))
     else:
         show(judge_table_text(found.report, by_query=arguments.by_query))
-        if panel:
-            show(f"\n{panel_text(panel)}")
+        for text in together.texts:
+            show(f"\n{text}")
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Together:
+    """What several judges come to together, as JSON and as text."""
+
+    fields: dict[str, object] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+
+
+def _judges_together(arguments: argparse.Namespace, labels: "Sequence[Labels]") -> _Together:
+    from ragforge.calibration.judge_table import report_panel, report_routing
+    from ragforge.report.judge_table import panel_json, panel_text, routing_json, routing_text
+
+    people, *judges = labels
+    threshold, seed = arguments.rel_threshold, arguments.seed
+    together = _Together()
+    if arguments.panel_weights:
+        panel = report_panel(people, judges, threshold=threshold, seed=seed)
+        together.fields["panel"] = panel_json(panel)
+        together.texts.append(panel_text(panel))
+    if arguments.route:
+        if len(judges) != 2:
+            raise UsageError("--route: name two judges, the cheap one first")
+        routing = report_routing(people, *judges, threshold=threshold, seed=seed)
+        together.fields["routing"] = routing_json(routing)
+        together.texts.append(routing_text(routing))
+    return together
 
 
 def _report_answers(arguments: argparse.Namespace) -> int:
@@ -416,8 +440,8 @@ def _report_answers(arguments: argparse.Namespace) -> int:
 
     if arguments.judge:
         raise UsageError("--judge names grades of chunks: with --answers give --graded FILE")
-    if arguments.panel_weights:
-        raise UsageError("--panel-weights is for grades of chunks; leave out --answers")
+    if arguments.panel_weights or arguments.route:
+        raise UsageError("--panel-weights and --route are for grades of chunks, not for --answers")
     report = compare_answer_files(arguments.human, arguments.graded)
     if arguments.json:
         print(dumps(answer_table_json(report)))

@@ -16,6 +16,7 @@ from ragforge.evaluating.formatting import (
     with_ends,
 )
 from ragforge.measures.answer_agreement import ScoreAgreement
+from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.intervals import ClusteredInterval
 
 _COLUMNS: Final = {
@@ -93,6 +94,37 @@ def panel_text(report: PanelReport) -> str:
             f"{verdict} On {plural(report.n_pairs, 'pair')} that all graded; no grade is changed.",
         ]
     )
+
+
+def routing_text(found: Agreement) -> str:
+    """Return how grades agree with people by the share of pairs that the dear judge is asked."""
+    rows = []
+    for grader in reversed(found.graders):
+        beyond = grader.beyond_first.get("quadratic kappa")
+        kappas = [_ends_of(grader.figures[name]) for name in ("kappa", "quadratic kappa")]
+        rows.append((grader.name, *kappas, _ends_of(beyond) if beyond else MISSING))
+    headers = ("dear calls", "kappa", "quadratic kappa", "what the dear judge alone has beyond it")
+    return (
+        f"{render_table(headers, rows)}\n\nOn {plural(found.n_pairs, 'pair')} of "
+        f"{plural(found.n_queries, 'query', 'queries')}, those that the cheap judge doubts most "
+        "first. The intervals hold for a share that was fixed before; one picked here looks better "
+        "than it is. Grades of two judges do not mix with those of one."
+    )
+
+
+def routing_json(found: Agreement) -> dict[str, object]:
+    """Return what routing gives as JSON has it, by the share of calls to the dear judge."""
+    return {
+        grader.name: {
+            "kappa": _interval_json(grader.figures["kappa"]),
+            "quadratic_kappa": _interval_json(grader.figures["quadratic kappa"]),
+            "dear_minus_this": {
+                name.replace(" ", "_"): _interval_json(each)
+                for name, each in grader.beyond_first.items()
+            },
+        }
+        for grader in reversed(found.graders)
+    }
 
 
 def panel_json(report: PanelReport) -> dict[str, object]:

@@ -98,3 +98,26 @@ def test_weights_of_one_judge_are_refused(files, capsys):
 
     assert main([*words, "--panel-weights"]) == 2
     assert "expected two judges or more" in capsys.readouterr().err
+
+
+def test_routing_shows_what_each_share_of_dear_calls_gives(files, capsys):
+    """How much of the dear judge is worth its price is asked before it is paid."""
+    lines = (files / "judge9.trec").read_text().splitlines()
+    rows = [line.split() for line in lines]
+    cheap = [
+        {"query_id": q, "chunk_id": c, "grade": int(g), "entropy_bits": n % 5 / 4}
+        for n, (q, _, c, g) in enumerate(rows)
+    ]
+    (files / "cheap.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in cheap))
+    words = ["calibrate", "report", "--human", str(files / "people.trec"), "--route", "--judge"]
+
+    assert main([*words, str(files / "cheap.jsonl"), str(files / "judge1.trec"), "--json"]) == 0
+
+    routing = json.loads(capsys.readouterr().out)["routing"]
+    assert list(routing) == ["0%", "10%", "20%", "30%", "50%", "100%"]
+    assert routing["100%"]["kappa"]["value"] > routing["0%"]["kappa"]["value"]
+    assert routing["100%"]["dear_minus_this"] == {}
+    assert main([*words, str(files / "cheap.jsonl"), str(files / "judge1.trec")]) == 0
+    assert "dear calls" in capsys.readouterr().out
+    assert main([*words, str(files / "judge2.trec"), str(files / "judge1.trec")]) == 3
+    assert "tells no doubt" in capsys.readouterr().err
