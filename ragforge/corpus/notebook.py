@@ -18,7 +18,8 @@ _PIECE: Final = re.compile(
 )
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _LONGEST_LANGUAGE: Final = 10
-_FENCE: Final = "```"
+_FENCES: Final = ("```", "~~~")
+_TICKS: Final = re.compile(r"^[ \t]{0,100}+(?P<sign>`{3,1000}+|~{3,1000}+)", re.MULTILINE)
 
 
 class _Literal(str):
@@ -92,8 +93,9 @@ def _pieces(
             continue
         first = lines[0].start
         before = "\n\n" if behind else ""
+        fence = _fence("".join(lines)) if kind == "code" else ""
         if kind == "code":
-            before += f"{_FENCE}{language}\n"
+            before += f"{fence}{language}\n"
         yield before, max(behind, first - len(before))
         for line in lines:
             for piece, at in _decoded(text, line.start):
@@ -101,9 +103,21 @@ def _pieces(
                 behind = at + len(piece)
         if kind == "code":
             is_ended = lines[-1].endswith("\n")
-            closing = _FENCE if is_ended else f"\n{_FENCE}"
+            closing = fence if is_ended else f"\n{fence}"
             yield closing, behind
             behind += len(closing)
+
+
+def _fence(code: str) -> str:
+    """Return a fence that no line of the code closes.
+
+    Tildes come before a longer one: between two cells there may be no place for that.
+    """
+    signs = [found["sign"] for found in _TICKS.finditer(code)]
+    for fence in _FENCES:
+        if not any(sign.startswith(fence) for sign in signs):
+            return fence
+    return "`" * (max(len(sign) for sign in signs if sign[0] == "`") + 1)
 
 
 def _decoded(text: str, start: int) -> Iterator[tuple[str, int]]:

@@ -40,6 +40,26 @@ def test_cells_become_text_and_fences(indent):
     )
 
 
+@pytest.mark.parametrize(
+    ("lines", "fence"),
+    [
+        (['x = """\n', "```\n", '"""'], "~~~"),
+        (['x = """\n', "````\n", "~~~\n", '"""\n'], "`````"),
+        (["x = '```'"], "```"),
+    ],
+)
+def test_fences_in_code_do_not_end_it(tmp_path, lines, fence):
+    """The text cells behind would be read as code, with all their markup."""
+    cells = notebook(code(*lines), markdown("# Next\n", "\n", "See [it](https://x.org) now."))
+    (tmp_path / "a.ipynb").write_text(json.dumps(cells))
+    [document] = read_documents([tmp_path])
+
+    text = "\n\n".join(chunk.text for chunk in chunk_document(document))
+
+    inside = "".join(lines).rstrip("\n")
+    assert text == f"{fence}python\n{inside}\n{fence}\n\n# Next\n\nSee it now."
+
+
 def test_chunks_lead_into_the_file(tmp_path):
     """A person who checks a quote opens the file."""
     text = json.dumps(notebook(markdown("# A { #a }\n", "\n", "See [it](https://x.org) now.")))
