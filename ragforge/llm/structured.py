@@ -30,7 +30,9 @@ _SENT_BACK_CHARS = 8000
 _ROOMIER = 2
 """How much more a reply may have when it was cut off."""
 
-_THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(
+    r"\s{0,40}<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE
+)
 _THOUGHT_BEGINS = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _TURN = r"\s{0,40}(?:<\|start\|>assistant)?<\|channel\|>"

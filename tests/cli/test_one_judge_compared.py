@@ -89,3 +89,14 @@ def test_files_of_grades_by_two_judges_name_no_winner_either(dataset, endpoint, 
     found = {item["measure"]: item for item in json.loads(capsys.readouterr().out)["comparisons"]}
     assert {found[name]["winner"] for name in MEASURES} == {"UNKNOWN"}
     assert "90 pairs are without a grade of strict" in found["RR"]["why"]
+
+
+def test_a_run_that_was_not_judged_does_not_lose_for_it(dataset, endpoint, capsys):
+    """Its chunks without a grade count as not relevant, and judging them turns the difference."""
+    judge(dataset, endpoint, "lenient")
+    rank(dataset, NEW, "new")
+
+    found = compared(dataset, capsys)["P@5"]
+
+    assert found["winner"] == "UNKNOWN"
+    assert "have no grade" in found["withheld"]

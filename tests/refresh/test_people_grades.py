@@ -194,7 +194,7 @@ def test_a_query_that_is_revived_has_its_evidence_grades_again(tmp_path):
     night.docs.mkdir(parents=True)
     for name in SIX:
         shutil.copy(POLICIES / f"{name}.md", night.docs)
-    assert generate(night.set, documents=night.docs, n=8).code == 0
+    assert generate(night.set, documents=night.docs, n=16).code == 0
     name = "privacy.md"
     query_id = night.about(name).query_id
     before = of_query(night, query_id)

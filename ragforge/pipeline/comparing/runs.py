@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations, starmap
 from math import inf
 from pathlib import Path
+from typing import Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
@@ -59,6 +60,8 @@ from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Judgment, Query
 from ragforge.records.judgments import origin_of
+
+_JUDGES: Final = frozenset({"llm", "baseline", "mock"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +376,13 @@ def _decided(
         of="runs",
         contenders=contenders,
         measures=basis.measures,
-        undecided=undecided(basis, runs, compared, graded.origins),
+        undecided=undecided(
+            basis,
+            runs,
+            compared,
+            graded.origins,
+            is_pool=any(item.origin.kind in _JUDGES for item in graded.graded_by),
+        ),
         texts=texts,
         rel_threshold=runs[0].scores.rel_threshold,
         by_lists=bool(basis.relevant),

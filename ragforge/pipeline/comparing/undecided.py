@@ -47,6 +47,8 @@ from ragforge.records.judgments import GradeOrigin
 
 USUAL_DEPTH: Final = 10
 """Ranks that `ragforge judge` pools where nothing is said."""
+_UNLIKE: Final = 0.05
+"""Share of the ranks by which one run may have more chunks without a grade than the other."""
 _NOISE: Final = 1e-12
 Key: TypeAlias = tuple[str, str, str]
 """Runs a and b, and a measure."""
@@ -61,6 +63,8 @@ def undecided(
     runs: Sequence[RankedRun],
     couples: Sequence[tuple[str, str]],
     origins: Origins,
+    *,
+    is_pool: bool,
 ) -> dict[Key, Undecided]:
     """Return bounds of each couple's difference by each measure, and why none is called better.
 
@@ -69,6 +73,8 @@ def undecided(
         runs: The runs.
         couples: Names of those that are compared.
         origins: Who gave the grades, as far as that is recorded.
+        is_pool: Whether a judge graded, who may have left out what one of the runs retrieved;
+            labels of people may be all there is.
     """
     by_key: dict[Key, Undecided] = {}
     by_judge: dict[Key, str] = {}
@@ -92,7 +98,10 @@ def undecided(
     }
     # What one judge did not grade comes first: its reason names the command that settles it.
     why |= {key: "; ".join(filter(None, (of, why.get(key)))) for key, of in by_judge.items()}
-    return {key: replace(item, withheld=why.get(key, "")) for key, item in by_key.items()}
+    return {
+        key: replace(item, withheld=why.get(key) or (item.withheld if is_pool else ""))
+        for key, item in by_key.items()
+    }
 
 
 def _open_differences(
@@ -269,6 +278,23 @@ class _OpenSums:
             n_left_out=self.n - len(self.paired),
             failure_bounds=self.bounds(self.of_failures, mean) if self.n_failed else None,
             unjudged=unjudged,
+            withheld="" if unjudged is None else self._judged_unlike(unjudged.bounds, mean),
+        )
+
+    def _judged_unlike(self, bounds: Ends, mean: float | None) -> str:
+        """Return why the lead may be that of the run whose chunks were judged; "" where it is not.
+
+        A chunk without a grade counts as not relevant: the run with more of them loses for it.
+        """
+        ranks = self.n * (self.measure.cutoff or USUAL_DEPTH)
+        is_unlike = abs(self.n_only_a - self.n_only_b) > _UNLIKE * ranks
+        behind_has_more = mean is not None and (mean < 0) == (self.n_only_b > self.n_only_a)
+        if not is_unlike or not behind_has_more or not bounds.low <= 0 <= bounds.high:
+            return ""
+        few, many = sorted((self.n_only_a, self.n_only_b))
+        return (
+            f"{many:,} chunks that only the run behind retrieved have no grade, and {few:,} of the "
+            "one ahead; judge both alike first (`ragforge judge`)"
         )
 
     def _mean(self, values: Mapping[str, float]) -> float:
