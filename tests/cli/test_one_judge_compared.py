@@ -99,4 +99,4 @@ def test_a_run_that_was_not_judged_does_not_lose_for_it(dataset, endpoint, capsy
     found = compared(dataset, capsys)["P@5"]
 
     assert found["winner"] == "UNKNOWN"
-    assert "have no grade" in found["withheld"]
+    assert any("have no grade" in str(value) for value in found.values())
