@@ -35,6 +35,8 @@ from ragforge.files.formats.qrels import beir_files, read_qrels
 from ragforge.files.formats.row_columns import (
     NO_COLUMNS,
     Columns,
+    lacking_columns,
+    no_such_column,
     unknown_columns,
     with_columns,
 )
@@ -230,7 +232,7 @@ def read_queries(
     threshold, reading = settled.rel_threshold, settled.reading
     if note is not None and not settled.relevant:
         threshold, reading = note.rel_threshold, _as_exported(note)
-    notes = (*_unread_notes(path, query_rows), *_repeated_notes(path, repeated))
+    notes = (*_unread_notes(path, query_rows, columns), *_repeated_notes(path, repeated))
     return ImportedQueries(queries, threshold, reading, note, notes)
 
 
@@ -264,9 +266,16 @@ class _QueryRow:
     """Fields that may hold what is relevant, under names that nobody knows."""
 
 
-def _unread_notes(path: Path, query_rows: list[_QueryRow]) -> tuple[str, ...]:
+def _unread_notes(
+    path: Path, query_rows: list[_QueryRow], columns: Columns = NO_COLUMNS
+) -> tuple[str, ...]:
     """Return a note on fields that may hold the labels of a file in which none is known."""
-    names = dict.fromkeys(chain.from_iterable(query_row.not_read for query_row in query_rows))
+    named = chain.from_iterable(query_row.not_read for query_row in query_rows)
+    names = dict.fromkeys(
+        name
+        for name in named
+        if not any(f"{place}.".startswith(f"{name}.") for place in columns.values())
+    )
     if not names or not all(query_row.relevance.is_empty for query_row in query_rows):
         return ()
     some = ", ".join(map(shown, list(names)[:_SHOWN]))
@@ -351,8 +360,12 @@ def _rows(path: Path, columns: Columns) -> Iterator[Row]:
     source = open_source(path)
     if flag := _flag_of_trec(source):
         raise _holds_no_questions(path, flag)
+    lacking, head = columns, None
     for found in read_rows_of(source, SHAPES):
         is_own = "origin" in found.given
+        if not is_own:
+            head = head or found
+            lacking = lacking_columns(found, lacking) if lacking else lacking
         row = found if is_own else with_columns(found, columns)
         if first and not row.has(QUERY):
             if flag := _flag_of_row(row):
@@ -361,6 +374,8 @@ def _rows(path: Path, columns: Columns) -> Iterator[Row]:
             raise DataError(f"{hint} has none of the shapes accepted:{examples(SHAPES)}")
         first = False
         yield row
+    if lacking and head is not None:
+        raise DataError(no_such_column(head, lacking))
 
 
 def _holds_no_questions(path: Path, flag: str) -> DataError:

@@ -54,6 +54,8 @@ _MISSING: Final = object()
 _NEXT_PART: Final = re.compile(r",(?=[^,=]+=)")
 """A comma before NAME=; names of columns may hold others."""
 _SHOWN: Final = 12
+_MOST_NAMES: Final = 200
+"""Of a row that are looked through for one that was meant."""
 _DEEPEST: Final = 5
 """Keys in a path that is proposed."""
 
@@ -71,6 +73,9 @@ def parse_columns(given: Iterable[str] | Mapping[str, str]) -> dict[Field, str]:
             raise UsageError(f"--map {name}={column}: {_unknown(name)}")
         if field in columns:
             raise UsageError(f"--map {name}={column}: {columns[field]!r} is {field.name} already")
+        other = next((one.name for one, place in columns.items() if place == column), None)
+        if other is not None:
+            raise UsageError(f"--map {name}={column}: {column!r} is {other} already")
         columns[field] = column
     return columns
 
@@ -136,6 +141,24 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
     }
     rest |= {_written(field): value for field, value in found.items()}
     return make_row(row.where, rest, is_of_table=row.is_of_table)
+
+
+def lacking_columns(row: Row, columns: Columns) -> Columns:
+    """Return those of the columns that a row does not have."""
+    given = dict(row.given)
+    return {field: path for field, path in columns.items() if _at(row, given, path) is _MISSING}
+
+
+def no_such_column(row: Row, lacking: Columns) -> str:
+    """Return that no row of a file has a column of `--map`, and which there are."""
+    field, path = next(iter(lacking.items()))
+    names = list(islice(_leaves(row.given), _MOST_NAMES))
+    near = get_close_matches(path, names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return (
+        f"{row.where}: no row has {path!r}, which --map calls {field.name}; {hint}there are: "
+        f"{_names(row.given)}"
+    )
 
 
 def unknown_columns(row: Row) -> str:

@@ -205,3 +205,41 @@ def test_reference_texts_are_quotes_that_need_not_stand(tmp_path, texts):
     assert [(one.quote, one.grade, one.must_stand) for one in item.graded_quotes] == [
         ("The fee is ten.", 3, False)
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "given"),
+    [
+        ("set.csv", "frage,antwort\nWhy?,So.\n", ("question=frage,answer=antwrt",)),
+        (
+            "set.jsonl",
+            '{"inputs": {"q": "Why?"}, "outputs": {"answer": "So."}}\n',
+            ("question=inputs.q,answer=outputs.answr",),
+        ),
+    ],
+)
+def test_column_that_no_row_has_is_refused(tmp_path, name, text, given):
+    """A misspelt answer column lost every expected answer, and nothing was said."""
+    with pytest.raises(DataError, match=r"no row has .*which --map calls .*did you mean"):
+        asked(write(tmp_path / name, text), *given)
+
+
+def test_column_that_some_rows_have_is_enough(tmp_path):
+    """Not every question has an answer."""
+    rows = '{"a": "Why?"}\n{"a": "How?", "b": {"c": "So."}}\n'
+    found = asked(write(tmp_path / "set.jsonl", rows), "question=a,answer=b.c")
+    assert found == [("Why?", None), ("How?", "So.")]
+
+
+def test_one_column_is_one_field():
+    """A question is not its own answer."""
+    with pytest.raises(UsageError, match="'a' is query already"):
+        parse_columns(["question=a,answer=a"])
+
+
+def test_mapped_objects_are_not_called_unread(tmp_path):
+    """It is in there that the question stands."""
+    path = write(tmp_path / "set.jsonl", '{"inputs": {"q": "Why?", "n": 1}, "more": ["x"]}')
+    found = read_queries(path, lambda text: text, parse_columns(["question=inputs.q"]))
+    assert "'inputs'" not in " ".join(found.left_out)
+    assert "'more'" in " ".join(found.left_out)
