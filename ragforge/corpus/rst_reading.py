@@ -34,11 +34,16 @@ _SAID: Final = {
     "seealso": "See also",
 }
 _TITLED: Final = frozenset({"admonition", "topic", "sidebar", "rubric", "figure", "centered"})
+_UNTITLED: Final = frozenset({"figure", "only", "container", "class", "tabularcolumns"})
+"""Directives whose argument a builder reads."""
+_HEADER: Final = re.compile(r":header:[ \t]{1,100}+(?=\S)")
+_NUMBERED: Final = {"pep": "PEP ", "rfc": "RFC "}
 _NAMED: Final = frozenset(
     "note warning tip hint important caution danger error attention seealso todo".split()
 )
 _INLINE: Final = re.compile(
-    r"``[^`\n](?:[^\n]{0,500}?[^`\n])?``"
+    r"\\(?P<escaped>[!-/:-@\[-`{-~]| )"
+    r"|``[^`\n](?:[^\n]{0,500}?[^`\n])?``"
     r"|(?P<role>:[\w:+.-]{1,60}:)`(?P<given>[^`\n]{1,500})`"
     r"|`(?P<link>[^`<\n]{1,300}?)(?:\s<(?P<url>[^`<>\n]{1,500})>)?`(?P<marks>__?)"
     r"|(?<![\w*])(?P<open>\*\*|\*)(?=[^\s*])(?P<loud>[^*\n]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
@@ -92,7 +97,10 @@ class _Reader:
         start, end = at + column, at + len(line)
         kind = self._around[-1].kind if self._around else "text"
         if self._options and _OPTION.match(bare):
-            yield Edit(at, min(end + 1, len(self._text)))
+            if header := _HEADER.match(bare):
+                yield Edit(start, start + header.end())
+            else:
+                yield Edit(at, min(end + 1, len(self._text)))
         elif kind == "unseen":
             yield Edit(at, end)
         elif kind == "text":
@@ -149,7 +157,7 @@ class _Reader:
         name = directive["name"]
         args = start + directive.start("args") if directive["args"] else end
         said = _SAID.get(name, name.capitalize() if name in _NAMED else "")
-        if name == "figure":
+        if name in _UNTITLED:
             yield Edit(start, end)
         elif said and args < end:
             mark = f"{said} " if name in _SAID else f"{said}: "
@@ -164,10 +172,10 @@ class _Reader:
     def _inline(self, start: int, end: int) -> Iterator[Edit]:
         text = self._text
         for found in _INLINE.finditer(text, start, end):
-            if found["role"]:
-                yield Edit(found.start(), found.end("role"))
-                name = found["role"].strip(":").rpartition(":")[2]
-                yield from role_edits(text, (found.end("role"), found.end()), name)
+            if found["escaped"]:
+                yield Edit(found.start(), found.end() - (found["escaped"] != " "))
+            elif found["role"]:
+                yield from _role(found)
             elif found["link"]:
                 yield Edit(found.start(), found.start("link"))
                 yield Edit(found.end("link"), found.end())
@@ -178,3 +186,14 @@ class _Reader:
                 yield Edit(found.start("note"), found.end("note"))
             elif found["word"] and found["word"].lower() in self._targets:
                 yield Edit(found.start("mark"), found.end("mark"))
+
+
+def _role(found: re.Match[str]) -> Iterator[Edit]:
+    """Yield the edits of a role and of what it is given."""
+    name = found["role"].strip(":").rpartition(":")[2]
+    if name in _NUMBERED and found["given"].isdecimal():
+        yield Edit(found.start(), found.start("given"), _NUMBERED[name])
+        yield Edit(found.end("given"), found.end())
+    else:
+        yield Edit(found.start(), found.end("role"))
+        yield from role_edits(found.string, (found.end("role"), found.end()), name)

@@ -31,6 +31,13 @@ PARTS = (
         (".. versionadded:: 2.0\n   A thing.", "New in version 2.0\nA thing."),
         (".. py:function:: get(url)\n   :module: httpx\n\n   Sends.", "get(url)\n\nSends."),
         (".. image:: a.png\n   :alt: x\n\nText.", "Text."),
+        ("See :pep:`8`, :rfc:`2616`, :pep:`it <8>`.", "See PEP 8, RFC 2616, `it`."),
+        (
+            '.. csv-table:: T\n   :header: "Plan", "Requests"\n   :widths: 1, 2\n\n   Free, 1',
+            '.. csv-table:: T\n   "Plan", "Requests"\n\n   Free, 1',
+        ),
+        (".. only:: html\n\n   Seen.\n\nOut.", "Seen.\n\nOut."),
+        ("A \\*star\\*, :class:`B`\\ s, ``\\*``.", "A *star*, `B`s, ``\\*``."),
         (".. |v| replace:: 1\n.. a comment\n   of two lines\n\nText.", "Text."),
         (
             ".. code-block:: python\n   :linenos:\n\n   x = 1",
