@@ -48,6 +48,9 @@ from ragforge.retrieval.waiting import count_wait
 
 _UNAUTHORIZED: Final = 401
 _FIRST_WAIT_S: Final = 1.0
+_FAILED: Final = frozenset({"error", "failed", "failure", "fail"})
+"""What a reply says under `status` that is none, whatever the status of HTTP."""
+_REASONS: Final = ("message", "reason", "detail")
 _SHOWN: Final = 200
 _ADDRESS: Final = re.compile(r"((?i:https?://)[^/?]*|\$\{\w+\})(/[^?]*)?(\?.*)?")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -173,6 +176,7 @@ class ServiceClient:
         self._pace = _Pace(service.concurrency, service.requests_per_minute, sleep)
         self._sleep = sleep
         self._error = ReplyPath(plan.error, f"{where}.error")
+        self._knows_outcomes = service.dialect == "ragforge" and not service.error
         self._tokens = (
             TokenSource(service.oauth, f"{where}.oauth", self._variables, self._http, self.secrets)
             if service.oauth
@@ -263,7 +267,10 @@ class ServiceClient:
         Raises:
             CallError: It does.
         """
-        if error := self._error.find(value):
+        error = self._error.find(value)
+        if not error and self._knows_outcomes:
+            error = outcome_error(value)
+        if error:
             told = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
             message = f"{self.where}: the reply tells of an error: {told[:_SHOWN]}"
             raise CallError("error", message, exchange.start)
@@ -394,6 +401,18 @@ class ServiceClient:
     def _told(self, message: str) -> str:
         text = self.secrets.mask_message(message)
         return text if text.startswith(self.where) else f"{self.where}: {text}"
+
+
+def outcome_error(value: object) -> str:
+    """Return what a reply says that calls itself failed by its status or success; "" for others."""
+    if not isinstance(value, Mapping):
+        return ""
+    status = value.get("status")
+    told = next((f"{name} is false" for name in ("success", "ok") if value.get(name) is False), "")
+    if isinstance(status, str) and status.strip().casefold() in _FAILED:
+        told = f"status is {status}"
+    reason = next((value[name] for name in _REASONS if isinstance(value.get(name), str)), "")
+    return f"{told}: {reason}" if told and reason else told
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,3 +262,38 @@ def test_failures_of_a_call_are_call_errors(scripted, retriever, ask):
 
     with pytest.raises(CallError, match="status 500"):
         ask(retriever(), "q")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"status": "error", "message": "index missing", "results": []}, "index missing"),
+        ({"status": "FAILED", "results": []}, "status is FAILED"),
+        ({"success": False, "results": []}, "success is false"),
+    ],
+)
+def test_a_reply_that_calls_itself_failed_found_not_nothing(
+    scripted, retriever, failure, body, told
+):
+    """A service without its index scored 0 on every query, as if it had looked."""
+    scripted.answer = Answer(body)
+
+    error = failure(retriever())
+
+    assert error.kind == "error"
+    assert told in str(error)
+
+
+@pytest.mark.parametrize("outcome", [{"status": "ok"}, {"success": True}, {"status": 200}, {}])
+def test_a_reply_that_calls_itself_good_may_have_found_nothing(scripted, retriever, ids, outcome):
+    """Nothing found is a value."""
+    scripted.answer = Answer({**outcome, "results": []})
+
+    assert ids(retriever(), "Why?") == []
+
+
+def test_an_error_path_of_ones_own_decides_alone(scripted, retriever, ids):
+    """Where `success` says whether something was found, that can be said."""
+    scripted.answer = Answer({"success": False, "results": []})
+
+    assert ids(retriever(error="fault"), "Why?") == []
