@@ -12,7 +12,7 @@ from typing import Final
 from ragforge.corpus.seen_text import Edit
 
 _SIGN: Final = re.compile(
-    r"[\\`*_\[<&{]|!(?=\[)|:(?=(?:material|fontawesome|octicons|simple)-)|\+\+(?=[a-z])"
+    r"[\\`*_\[<&{]|!(?=\[)|:(?=(?:material|fontawesome|octicons|simple)-)|\+\+(?=[a-z])|(?<![\w%])%%"
 )
 _BRACKETS: Final = re.compile(r"\\.|`+|[\[\]]", re.DOTALL)
 _TICKS: Final = re.compile(r"`+")
@@ -40,7 +40,7 @@ _TAG: Final = re.compile(
     r")){0,40}+\s{0,100}+/?>"
 )
 _SHOWN_VALUE: Final = re.compile(
-    r"""\s(?:label|title|summary)=["'](?P<value>[^"'{}<>]{1,300})["']"""
+    r"""\s(?P<name>label|title|summary|description)=["'](?P<value>[^"'{}<>]{1,300})["']"""
 )
 _UNSEEN_ELEMENT: Final = re.compile(
     r"<(?P<name>script|style|svg|iframe|template|noscript)\b[^<>]{0,2000}+>", re.IGNORECASE
@@ -60,6 +60,9 @@ _MACRO: Final = re.compile(
     r"|\{<[^{}<>\n]{0,500}+>\}|\{%[^{}%\n]{0,500}+%\})\}"
 )
 _ICON: Final = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]{1,100}+:")
+_WIKI_LINK: Final = re.compile(r"\[\[\w[^\[\]|\n]{0,300}+\|(?P<shown>[^\[\]|\n]{1,300}+)\]\]")
+_EMBED: Final = re.compile(r"!\[\[[^\[\]\n]{1,300}+\]\]")
+_OBSIDIAN_COMMENT: Final = re.compile(r"%%[^%\n]{1,1000}+%%(?![\w%])")
 _KEYS: Final = re.compile(r"""\+\+(?P<keys>[a-z0-9"-]{1,40}+(?:\+[a-z0-9"-]{1,40}+){0,6}+)\+\+""")
 _PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _MOST_SIGNS: Final = 3
@@ -109,6 +112,7 @@ class InlineReader:
             "{": self._brace,
             ":": self._icon,
             "+": self._keys,
+            "%": self._comment,
         }
 
     def edits(self, start: int, end: int) -> Iterator[Edit]:
@@ -169,7 +173,17 @@ class InlineReader:
         elif not after.isspace() and not (sign == "_" and before.isalnum()):
             self._opened[run] = at
 
+    def _comment(self, at: int) -> Iterator[Edit | int]:
+        if comment := _OBSIDIAN_COMMENT.match(self._text, at, self._end):
+            yield Edit(at, comment.end())
+            yield comment.end()
+
     def _link(self, at: int) -> Iterator[Edit | int]:
+        if wiki := _WIKI_LINK.match(self._text, at, self._end):
+            yield Edit(at, wiki.start("shown"))
+            yield Edit(wiki.end("shown"), wiki.end())
+            yield wiki.end()
+            return
         behind = self._closing(at)
         stop = self._target_end(at + 1, behind, any_label=False) if behind else 0
         if not stop:
@@ -181,6 +195,10 @@ class InlineReader:
         yield Edit(behind - 1, self._target_stop)
 
     def _image(self, at: int) -> Iterator[Edit | int]:
+        if embed := _EMBED.match(self._text, at, self._end):
+            yield Edit(at, embed.end())
+            yield embed.end()
+            return
         behind = self._closing(at + 1)
         stop = self._target_end(at + 2, behind, any_label=True) if behind else 0
         if stop:
@@ -351,12 +369,15 @@ def _bracket_pairs(text: str, start: int, end: int) -> dict[int, int]:
 def _tag(tag: re.Match[str]) -> Iterator[Edit]:
     """Yield the edits of a tag, of which the label or title is seen."""
     is_component = tag[0][1] == "%" or tag[0][1].isupper()
-    shown = _SHOWN_VALUE.search(tag[0]) if is_component else None
-    if shown is None:
-        yield Edit(tag.start(), tag.end())
-        return
-    yield Edit(tag.start(), tag.start() + shown.start("value"))
-    yield Edit(tag.start() + shown.end("value"), tag.end())
+    at, named = tag.start(), set[bool]()
+    for shown in _SHOWN_VALUE.finditer(tag[0]) if is_component else ():
+        is_described = shown["name"] == "description"
+        if is_described in named:
+            continue
+        yield Edit(at, tag.start() + shown.start("value"), " " if named else "")
+        at = tag.start() + shown.end("value")
+        named.add(is_described)
+    yield Edit(at, tag.end())
 
 
 def role_edits(text: str, quoted: tuple[int, int], name: str) -> Iterator[Edit]:

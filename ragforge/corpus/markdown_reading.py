@@ -78,6 +78,10 @@ _MOST_EXPORTED: Final = 200
 """Lines that an export may take; one that goes on longer is half code, and loses its first line."""
 _EXPORT: Final = "export"
 _MOST_SNIPPETS: Final = 50
+_UNTITLED_DIRECTIVES: Final = frozenset(
+    "tab-set grid grid-item eval-rst figure div container only".split()
+)
+"""What they are given is for the builder; what is in them is read on."""
 _UNTITLED_BLOCKS: Final = frozenset({"html", "define", "caption", "figure-caption"})
 
 
@@ -328,6 +332,9 @@ class _Reader:
             self._edits.append(Edit(fence.start, fence.end))
         elif name in _CODE_DIRECTIVES:
             self._edits.append(Edit(directive.start(), directive.start("title")))
+        elif name in _UNTITLED_DIRECTIVES:
+            fence.is_code = False
+            self._unseen(fence.start, fence.end)
         else:
             fence.is_code = False
             title = directive["title"].strip()
@@ -427,6 +434,8 @@ class _Reader:
             self._fences.append(fence)
             return self._unseen(start, end)
         self._next_options = _OPTION if found["directive"] else None
+        if name in _UNTITLED_DIRECTIVES:
+            return self._unseen(start, end)
         return self._colon_title(start, end, found)
 
     def _colon_title(self, start: int, end: int, found: re.Match[str]) -> bool:

@@ -62,6 +62,10 @@ def seen(text, **how):
         ("One<br>two &amp; three\\*.", "One two & three*."),
         ("*[HTML]: Hyper\n\nText.", "Text."),
         ("---\ntitle: x\n---\nText.", "Text."),
+        ("See [[page|it]], [[page]].\n\n![[a.png]]\n\n%%no%% End.", "See it, [[page]].\n\n End."),
+        ("````{tab-set}\n```{tab-item} Linux\nUse apt.\n```\n````", "Linux\n\nUse apt."),
+        (":::{figure} a.png\n:alt: x\nCaption.\n:::\n\nEnd.", "Caption.\n\nEnd."),
+        ("```{eval-rst}\nText.\n```\n\nEnd.", "Text.\n\nEnd."),
         ("+++\ntitle = 'x'\n+++\nText.", "Text."),
     ],
 )  # fmt: skip
@@ -84,6 +88,7 @@ def test_markup_of_sites_is_not_seen(text, read):
         "<!-- never closed\n\nText.",
         "[^1]: A footnote.",
         "Use {{ variable }} here.",
+        "Run `[[a|b]]`, [[-f x]] or [[-a|-b]]; 5%% and 6%%, %%s and %%d.",
     ],
 )
 def test_text_and_code_that_look_like_markup_stay(text):
@@ -118,6 +123,8 @@ def test_components_and_imports_of_mdx_are_not_seen():
         ('<TabItem label="Linux">Use apt</TabItem><TabItem label="macOS">Use brew</TabItem>',
          "Linux Use apt macOS Use brew"),
         ('<Admonition title="Info">Text</Admonition>', "Info Text"),
+        ('<Card title="Keys" href="/x" description="Make one." />', "Keys Make one."),
+        ('<Card description="Make one.">Now</Card>', "Make one. Now"),
     ],
 )  # fmt: skip
 def test_blocks_of_html_part_words(text, read):
