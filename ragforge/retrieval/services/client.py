@@ -8,7 +8,7 @@ import math
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -50,6 +50,8 @@ _UNAUTHORIZED: Final = 401
 _FIRST_WAIT_S: Final = 1.0
 _FAILED: Final = frozenset({"error", "failed", "failure", "fail"})
 """What a reply says under `status` that is none, whatever the status of HTTP."""
+_RESULT_NAMES: Final = frozenset({"message", "text", "content"})
+"""Fields in which a request has the query, and a reply what it says itself."""
 _REASONS: Final = ("message", "reason", "detail")
 _SHOWN: Final = 200
 _ADDRESS: Final = re.compile(r"((?i:https?://)[^/?]*|\$\{\w+\})(/[^?]*)?(\?.*)?")
@@ -191,6 +193,18 @@ class ServiceClient:
     def holes(self) -> set[str]:
         """The names of the holes that are filled for each query."""
         return {hole for part in self._template.parts.values() for hole in holes_of(part)}
+
+    @property
+    def query_fields(self) -> tuple[tuple[str, ...], ...]:
+        """The keys to each field of the request that is the query, where a reply may repeat it.
+
+        None where settings say where the reply repeats it, or a dialect knows.
+        """
+        if self._service.dialect != "ragforge" or self._service.echo:
+            return ()
+        template = {**self._template.params}
+        found = [*_query_fields(template), *_query_fields(self._template.body)]
+        return tuple(keys for keys in dict.fromkeys(found) if keys[-1] not in _RESULT_NAMES)
 
     async def ask(
         self, values: Mapping[str, JsonValue], on_exchange: OnExchange = _pass_over
@@ -401,6 +415,14 @@ class ServiceClient:
     def _told(self, message: str) -> str:
         text = self.secrets.mask_message(message)
         return text if text.startswith(self.where) else f"{self.where}: {text}"
+
+
+def _query_fields(template: JsonValue, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if template == "{query}" and keys:
+        yield keys
+    elif isinstance(template, dict):
+        for name, inner in template.items():
+            yield from _query_fields(inner, (*keys, name))
 
 
 def outcome_error(value: object) -> str:

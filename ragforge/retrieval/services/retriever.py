@@ -58,6 +58,46 @@ def is_same_query(one: str, other: str) -> bool:
     return fold_blanks(one).casefold() == fold_blanks(other).casefold()
 
 
+def refuse_other_query(
+    client: ServiceClient, echo: ReplyPath, value: object, query: str, answer: str = ""
+) -> None:
+    """Refuse a reply that repeats another query than was asked.
+
+    Args:
+        client: Knows which fields of the request are the query.
+        echo: Where the reply repeats it by its settings.
+        value: The reply.
+        query: What was asked.
+        answer: What the reply says itself, in whichever field.
+
+    Raises:
+        CallError: It does.
+    """
+    told = echo.find(value)
+    if not isinstance(told, str) or is_same_query(told, query):
+        of_request = (_at(value, keys) for keys in client.query_fields)
+        told = next((text for text in of_request if text and not _has_query(text, query)), None)
+        if told is None or told == answer:
+            return
+    raise CallError(
+        "invalid",
+        f"{client.where}: the reply is for another query: {told[:80]!r} where "
+        f"{query[:80]!r} was asked; where it repeats queries in other words, echo = 'none' "
+        "lets it",
+    )
+
+
+def _at(value: object, keys: Sequence[str]) -> str | None:
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) else None
+
+
+def _has_query(text: str, query: str) -> bool:
+    """Whether a text repeats a query, perhaps among other words."""
+    return fold_blanks(query).casefold() in fold_blanks(text).casefold()
+
+
 def pass_over(_: Exchange) -> None:
     """Do nothing."""
 
@@ -194,22 +234,12 @@ class ServiceRetriever:
 
     def _read(self, value: object, query: str, exchange: Exchange) -> list[Result]:
         try:
-            self._refuse_other_query(value, query)
+            refuse_other_query(self.client, self._paths.echo, value, query)
             results = [self._paths.result(item) for item in self._paths.items(value)]
         except CallError as error:
             raise CallError(error.kind, str(error), error.raw or exchange.start) from error
         _require_told(results, self._paths, exchange)
         return results
-
-    def _refuse_other_query(self, value: object, query: str) -> None:
-        told = self._paths.echo.find(value)
-        if isinstance(told, str) and not is_same_query(told, query):
-            raise CallError(
-                "invalid",
-                f"{self.client.where}: the reply is for another query: {told[:80]!r} where "
-                f"{query[:80]!r} was asked; where it repeats queries in other words, echo = 'none' "
-                "lets it",
-            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ragforge.retrieval.rag_systems import read_answer
 from ragforge.retrieval.services.client import Exchange, OnExchange, ServiceClient
 from ragforge.retrieval.services.dialects import ServicePlan, plan_of
 from ragforge.retrieval.services.paths import ReplyPath, describe
-from ragforge.retrieval.services.retriever import is_same_query, pass_over
+from ragforge.retrieval.services.retriever import pass_over, refuse_other_query
 from ragforge.retrieval.services.streams import DONE, MIME, StreamEvent, each_event
 
 _ERROR_EVENT: Final = "error"
@@ -118,14 +118,11 @@ class _AnswerReader:
         if exchange.content_type == MIME:
             return self._of_stream(exchange)
         value = self._client.json(exchange)
-        echoed = self._echo.find(value)
-        if isinstance(echoed, str) and not is_same_query(echoed, query):
-            raise CallError(
-                "invalid",
-                f"{self._where}: the reply is for another query: {echoed[:80]!r} where "
-                f"{query[:80]!r} was asked; where it repeats queries in other words, echo = 'none' "
-                "lets it",
-            )
+        answer = self._whole_answer(value, exchange)
+        refuse_other_query(self._client, self._echo, value, query, answer.text)
+        return answer
+
+    def _whole_answer(self, value: object, exchange: Exchange) -> SystemAnswer:
         if not self._answer:
             answer = read_answer(value, self._where, exchange.start)
             return SystemAnswer(answer.text, self._passages(value)) if self._contexts else answer

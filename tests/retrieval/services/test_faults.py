@@ -297,3 +297,28 @@ def test_an_error_path_of_ones_own_decides_alone(scripted, retriever, ids):
     scripted.answer = Answer({"success": False, "results": []})
 
     assert ids(retriever(error="fault"), "Why?") == []
+
+
+def test_another_query_is_known_by_the_name_it_was_asked_under(scripted, retriever, failure, ids):
+    """A service that calls it `question` gave the ranking of another one, and it was scored."""
+    body = {"question": "{query}", "in": {"q": "{query}"}, "top": "{k}"}
+    for reply in ({"question": "How?"}, {"in": {"q": "How?"}}):
+        scripted.answer = Answer({**reply, "hits": ["a"]})
+        error = failure(retriever(body=body), "Why?")
+        assert error.kind == "invalid"
+        assert "for another query: 'How?' where 'Why?' was asked" in str(error)
+        assert ids(retriever(body=body, echo="none"), "Why?") == ["a"]
+
+    scripted.answer = Answer({"question": "Asked: why?", "hits": ["a"]})
+    assert ids(retriever(body=body), "Why?") == ["a"]
+
+
+def test_the_answer_of_a_system_is_no_other_query(scripted, system, answer):
+    """Chats take a text and give one under the same name."""
+    for name in ("text", "answer"):
+        scripted.answer = Answer({name: "Because.", "answer": "Because."})
+        assert answer(system(body={name: "{query}"})).text == "Because."
+
+    scripted.answer = Answer({"question": "How?", "answer": "Because."})
+    with pytest.raises(CallError, match="for another query: 'How\\?'"):
+        answer(system(body={"question": "{query}"}))
