@@ -17,6 +17,9 @@ _LIST: Final = re.compile(
 _SOURCE: Final = re.compile(
     r"(?:source|listing|%[\w-]+)?\s?,\s?(?P<language>[\w+#-]{1,40})|source\b"
 )
+_QUOTED: Final = re.compile(
+    r"(?:quote|verse)[ \t]{0,20}+,[ \t]{0,20}+(?P<source>[^\s=\"][^=\"]{0,400}+)\Z"
+)
 _BOX: Final = re.compile(r"(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\Z")
 _DELIMITER: Final = re.compile(
     r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|[|,!:]={3,}|`{3,}\S{0,40})\Z"
@@ -38,8 +41,23 @@ _INLINE: Final = re.compile(
     r"|\[[.\w%-]{1,100}\]#(?P<role>[^#\n]{1,300})#"
     r"|(?<![\w*])(?P<open>\*{1,2})(?=[^\s*])(?P<loud>[^*\n]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
     r"|(?<![\w_])(?P<lean>_{1,2})(?=[^\s_])(?P<soft>[^_\n]{1,300}?)(?<=\S)(?P=lean)(?![\w_])"
+    r"|(?<![\w#])#(?=[^\s#])(?P<mark>[^#\n]{1,300}?)(?<=\S)#(?![\w#])"
+    r"|~(?P<low>[\w+-]{1,40}+)~|\^(?P<high>[\w+-]{1,40}+)\^"
+    r"|(?<=\S)[ \t]\+$"
 )
-_SEEN: Final = ("linked", "named", "text", "indexed", "key", "role", "loud", "soft")
+_SEEN: Final = (
+    "linked",
+    "named",
+    "text",
+    "indexed",
+    "key",
+    "role",
+    "loud",
+    "soft",
+    "mark",
+    "low",
+    "high",
+)
 
 
 def read_asciidoc(text: str) -> SeenText:
@@ -118,6 +136,10 @@ class _Reader:
             self._source = (at, source["language"] or "")
             if not _DELIMITER.match(self._next_line(end)):
                 yield Edit(at, end)
+        elif quoted := _QUOTED.match(given):
+            start = at + self._text[at:end].index("[") + 1
+            yield Edit(at, start + quoted.start("source"))
+            yield Edit(start + quoted.end("source"), end)
         elif _BOX.match(given):
             yield Edit(at, end, given.capitalize())
         else:

@@ -32,6 +32,9 @@ PARTS = (
         ("////\ngone\n////\nText.", "Text."),
         (".A list\n* item\n+\nmore", "A list\n* item\n\nmore"),
         ("|===\n|a |b\n|===", "|a |b"),
+        ("[quote, Ada, Notes]\n____\nIt weaves.\n____", "Ada, Notes\n\nIt weaves."),
+        ("Line +\nof #marked# H~2~O, x^2^.", "Line\nof marked H2O, x2."),
+        ("C# and F#, #1 and #2, ~/a and ~/b, 1 + 2.", "C# and F#, #1 and #2, ~/a and ~/b, 1 + 2."),
     ],
 )  # fmt: skip
 def test_markup_is_not_seen(text, read):
