@@ -142,11 +142,18 @@ def run_of_rows(where: str, rows: Iterator[Row]) -> Run:
     return Run(plain_name(Path(where)), rankings, collected.latencies_s, collected.failures)
 
 
+class _Place(NamedTuple):
+    where: str
+    rank: float
+
+
 @dataclass(slots=True)
 class _Collected:
     rankings: dict[str, Ranked] = field(default_factory=dict)
     latencies_s: dict[str, float] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    places: dict[str, dict[str, _Place]] = field(default_factory=dict)
+    """Where the hits of a file of pairs with scores and ranks stand, by query and chunk."""
     order: Field | None = None
     """By what the rows of a file of pairs are ordered; the first one decides."""
     pairs: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -173,12 +180,37 @@ class _Collected:
             raise pair_twice(row.where, query_id, chunk_id)
         value = row.get(self.order)
         chunks[chunk_id] = row.as_number(value, self.order)
+        rank = row.get(RANK) if self.order is SCORE else None
+        if rank not in (None, ""):
+            place = _Place(row.where, row.as_number(rank, RANK))
+            self.places.setdefault(query_id, {})[chunk_id] = place
 
     def settled(self) -> dict[str, Ranked]:
         by_rank = self.order is RANK
         for query_id, chunks in self.pairs.items():
+            _refuse_other_order(query_id, chunks, self.places.get(query_id, {}))
             self.rankings[query_id] = sorted(chunks, key=chunks.__getitem__) if by_rank else chunks
         return self.rankings
+
+
+def _refuse_other_order(
+    query_id: str, scores: Mapping[str, float], places: Mapping[str, _Place]
+) -> None:
+    """Refuse hits whose ranks are not in the order of their scores.
+
+    Raises:
+        DataError: They are not: one of the two would turn the ranking over.
+    """
+    ordered = sorted(places, key=lambda chunk_id: (places[chunk_id].rank, -scores[chunk_id]))
+    for first, second in pairwise(ordered):
+        better, worse = places[first], places[second]
+        if scores[second] > scores[first] and worse.rank > better.rank:
+            raise DataError(
+                f"{worse.where}: query {shown(query_id)}: rank {worse.rank:g} has a higher score "
+                f"than rank {better.rank:g}, {scores[second]!r} after {scores[first]!r}; where "
+                "scores are distances, leave their column out, or write them negative; where "
+                "scores decide, leave out the ranks"
+            )
 
 
 def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:

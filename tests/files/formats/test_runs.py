@@ -43,7 +43,7 @@ def write(path, text):
             '{"results": [{"id": "q1", "hits": [{"id": "d7", "score": 2.5},'
             ' {"id": "d2", "score": 1}]}, {"id": "q2", "hits": [{"id": "d1", "score": 3}]}]}',
         ),
-        ("r.csv", "query_id,rank,chunk_id,score\nq1,9,d7,2.5\nq1,1,d2,1\nq2,1,d1,3\n"),
+        ("r.csv", "query_id,rank,chunk_id,score\nq1,2,d2,1\nq1,1,d7,2.5\nq2,1,d1,3\n"),
         ("r.tsv", "qid\tdocno\tscore\nq1\td7\t2.5\nq1\td2\t1\nq2\td1\t3\n"),
         (
             "hits.jsonl",
@@ -285,3 +285,13 @@ def test_folder_is_refused(tmp_path):
     """A dataset has many runs."""
     with pytest.raises(DataError, match="cannot be read: Is a directory"):
         read_run(tmp_path)
+
+
+def test_ranks_that_contradict_scores_are_refused(tmp_path):
+    """Distances turned every ranking over, and nothing was said."""
+    table = "query_id,doc_id,score,rank\nq1,d1,0.1,1\nq1,x1,0.9,2\n"
+    with pytest.raises(DataError, match=r"rank 2 has a higher score than rank 1, .* distances"):
+        read_run(write(tmp_path / "r.csv", table))
+
+    alike = "query_id,doc_id,score,rank\nq1,a,0.5,2\nq1,b,0.5,1\nq1,c,0.4,3\nq1,d,0.3,\n"
+    assert list(read_run(write(tmp_path / "r.csv", alike)).rankings["q1"]) == ["a", "b", "c", "d"]
