@@ -18,6 +18,9 @@ _FOOTNOTE: Final = re.compile(r"\.\. \[[^\]]{1,100}\]")
 _OPTION: Final = re.compile(r":[\w -]{1,60}:(?:[ \t]|\Z)")
 _DOCINFO: Final = re.compile(r":[\w-]{1,60}:(?:[ \t]|\Z)")
 _TARGET: Final = re.compile(r"^[ \t]{0,40}\.\. _(?P<name>[^:\n`]{1,200}):", re.MULTILINE)
+_REPLACED: Final = re.compile(
+    r"\.\. \|(?P<name>[^|\n]{1,100})\|[ \t]{1,20}replace::[ \t]{1,20}(?P<text>\S.*)"
+)
 _UNSEEN: Final = frozenset(
     "toctree contents index meta include literalinclude image raw highlight currentmodule module "
     "automodule autoclass autofunction automethod autodata autoexception autosummary default-role "
@@ -141,6 +144,13 @@ class _Reader:
         directive = _DIRECTIVE.match(bare)
         end = start + len(bare)
         name = directive["name"] if directive else ""
+        if replaced := _REPLACED.match(bare):
+            # Its text is longer than its name as a rule, so it cannot stand in the place of that.
+            self._around.append(_Container(column, "text"))
+            yield Edit(start, start + replaced.start("name"))
+            yield Edit(start + replaced.end("name"), start + replaced.start("text"), ": ")
+            yield from self._inline(start + replaced.start("text"), end)
+            return
         if directive is None or name in _UNSEEN or bare.startswith(".. |"):
             self._around.append(_Container(column, "unseen"))
             yield Edit(start, end)

@@ -38,7 +38,8 @@ PARTS = (
         ),
         (".. only:: html\n\n   Seen.\n\nOut.", "Seen.\n\nOut."),
         ("A \\*star\\*, :class:`B`\\ s, ``\\*``.", "A *star*, `B`s, ``\\*``."),
-        (".. |v| replace:: 1\n.. a comment\n   of two lines\n\nText.", "Text."),
+        ("Use |name|.\n\n.. |name| replace:: The *Widget*", "Use |name|.\n\nname: The Widget"),
+        (".. |v| image:: 1\n.. a comment\n   of two lines\n\nText.", "Text."),
         (
             ".. code-block:: python\n   :linenos:\n\n   x = 1",
             ".. code-block:: python\n\n   x = 1",
