@@ -97,6 +97,6 @@ def test_a_corpus_that_answers_everything_gets_facts_instead(tmp_path):
         assert len(running.seen) == asked
 
     assert (done.code, again.code) == (0, 0)
-    assert "pool_conflict 4" in done.err
+    assert "pool conflict 4" in done.err
     assert files(tmp_path / "set") == before
     assert [row["type"] for row in accepted(tmp_path / "set")] == ["fact", "fact"]
