@@ -43,5 +43,5 @@ def test_an_installed_ragforge_prints_the_example(capsys):
 @pytest.mark.parametrize("name", ["evaluate", "gate", "report", "refresh"])
 def test_every_command_of_a_night_takes_the_settings(name, capsys):
     """Hooks and thresholds are named in one place."""
-    assert main([name, "--help"]) == 0
+    assert main([name, "--help-all"]) == 0
     assert "--config FILE" in capsys.readouterr().out
