@@ -27,6 +27,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 from ragforge.corpus.text_locations import TextLocator
@@ -54,13 +55,18 @@ class Row:
     ms: float = 0.0
 
 
-def splitters() -> Iterator[tuple[str, Splitter]]:
-    """Yield the splitters of four frameworks by name."""
+def splitters(*, few: bool = False) -> Iterator[tuple[str, Splitter]]:
+    """Yield the splitters of four frameworks by name.
+
+    Args:
+        few: Leave out those that need more than the frameworks: models, or tables of tokens.
+    """
     yield from _langchain()
-    yield from _langchain_more()
-    yield from _llama_index()
-    yield from _haystack()
-    yield from _chonkie()
+    if not few:
+        yield from _langchain_more()
+    for name, how in chain(_llama_index(), _haystack(), _chonkie()):
+        if not few or "semantic" not in name:
+            yield name, how
 
 
 def _langchain() -> Iterator[tuple[str, Splitter]]:
@@ -433,6 +439,9 @@ def main() -> None:
     parser.add_argument("documents", type=Path)
     parser.add_argument("--named", action="store_true")
     parser.add_argument("--altered", action="store_true")
+    parser.add_argument(
+        "--few", action="store_true", help="those that need nothing beside the four packages"
+    )
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     tell_where_tables_are()
@@ -446,7 +455,7 @@ def main() -> None:
         f"{'by offset':>11}{'nowhere':>9}{'ms':>7}"
     )
     rows = []
-    work = alterations() if args.altered else splitters()
+    work = alterations() if args.altered else splitters(few=args.few)
     for name, how in work:
         place = measure_altered if args.altered else measure
         row = place(name, how, documents, named=args.named)

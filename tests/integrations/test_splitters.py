@@ -15,7 +15,7 @@ def test_no_piece_of_a_splitter_is_put_at_a_wrong_place(python, tmp_path, words)
     """A wrong place would decide which evidence a hit covers."""
     shutil.copytree(ROOT / "datasets" / "helpcentre" / "documents", tmp_path / "documents")
     script = str(ROOT / "benchmarks" / "splitters.py")
-    python(tmp_path, script, "documents", "--json", "rows.json", *words)
+    python(tmp_path, script, "documents", "--few", "--json", "rows.json", *words)
     rows = json.loads((tmp_path / "rows.json").read_text("utf-8"))
 
     assert {row["splitter"].split()[0] for row in rows} == {
