@@ -11,6 +11,10 @@ from ragforge.api.cache import AsyncCache as AsyncCache
 from ragforge.api.cache import Cache as Cache
 from ragforge.api.cache import CacheChange as CacheChange
 from ragforge.api.cache import CacheStats as CacheStats
+from ragforge.api.calibrated import Calibrated as Calibrated
+from ragforge.api.calibrated import DrawnLabels as DrawnLabels
+from ragforge.api.calibrated import PlannedLabels as PlannedLabels
+from ragforge.api.canaries import CanaryOutcome as CanaryOutcome
 from ragforge.api.chunking import Chunked as Chunked
 from ragforge.api.chunking import QualityReport as QualityReport
 from ragforge.api.chunking import chunk as chunk
@@ -33,6 +37,8 @@ from ragforge.api.gating import GateDecision as GateDecision
 from ragforge.api.judged import Audited as Audited
 from ragforge.api.judged import Completed as Completed
 from ragforge.api.judged import Judged as Judged
+from ragforge.api.labelled import LabelFile as LabelFile
+from ragforge.api.labelled import Labelled as Labelled
 from ragforge.api.measured import MeasuredRuns as MeasuredRuns
 from ragforge.api.measuring import compare_files as compare_files
 from ragforge.api.measuring import evaluate_files as evaluate_files

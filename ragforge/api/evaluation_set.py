@@ -11,7 +11,16 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, Literal, TypeAlias, Unpack
 
-from ragforge.api import calibrated, contents, jobs, measuring, prompts, schedules, sweeping
+from ragforge.api import (
+    calibrated,
+    contents,
+    jobs,
+    labelled,
+    measuring,
+    prompts,
+    schedules,
+    sweeping,
+)
 from ragforge.api.arguments import checked
 from ragforge.api.cache import Cache
 from ragforge.api.call import CHUNK, GENERATE, Call, Handle, begin, check, dataset_of, every_keyword
@@ -48,6 +57,7 @@ class AsyncEvaluationSet(Handle):
     judge = jobs.judge
     judge_labels = jobs.judge_labels
     audit_judge = jobs.audit_judge
+    judge_canary = jobs.judge_canary
     complete = jobs.complete
     answer = jobs.answer
     grade_answers = jobs.grade_answers
@@ -67,6 +77,10 @@ class AsyncEvaluationSet(Handle):
     diff = awaited(measuring.diff)
     plan_labels = awaited(calibrated.plan_labels)
     draw_labels = awaited(calibrated.draw_labels)
+    write_labelling_page = awaited(labelled.write_labelling_page)
+    add_labels = awaited(labelled.add_labels)
+    export_labels = awaited(labelled.export_labels)
+    labels = awaited(labelled.labels)
     calibrate = awaited(calibrated.calibrate)
 
     queries = each_awaited(contents.queries)
@@ -105,6 +119,7 @@ class EvaluationSet(Handle):
     judge = plainly(jobs.judge)
     judge_labels = plainly(jobs.judge_labels)
     audit_judge = plainly(jobs.audit_judge)
+    judge_canary = plainly(jobs.judge_canary)
     complete = plainly(jobs.complete)
     answer = plainly(jobs.answer)
     grade_answers = plainly(jobs.grade_answers)
@@ -124,6 +139,10 @@ class EvaluationSet(Handle):
     diff = measuring.diff
     plan_labels = checked(calibrated.plan_labels)
     draw_labels = checked(calibrated.draw_labels)
+    write_labelling_page = checked(labelled.write_labelling_page)
+    add_labels = checked(labelled.add_labels)
+    export_labels = checked(labelled.export_labels)
+    labels = checked(labelled.labels)
     calibrate = checked(calibrated.calibrate)
 
     queries = checked(contents.queries)

@@ -25,6 +25,7 @@ from ragforge.api.call import (
     part_of,
     whole_of,
 )
+from ragforge.api.canaries import CanaryOutcome
 from ragforge.api.judged import Audited, Completed, Judged
 from ragforge.api.keywords import (
     AskKeywords,
@@ -43,6 +44,8 @@ from ragforge.pipeline.auditing import DEFAULT_N, AuditPlan, audit_dataset
 from ragforge.pipeline.complete.completing import complete_whole
 from ragforge.pipeline.grounding import ground_system
 from ragforge.pipeline.job import Mode
+from ragforge.pipeline.judge.canaries import DEFAULT_N as CANARY_PAIRS
+from ragforge.pipeline.judge.canaries import run_canary
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.judge.judging import judge_labels as judge_labels_of
 from ragforge.pipeline.judge.pooling import EarlierRankings
@@ -237,6 +240,37 @@ async def audit_judge(
     with begin(JUDGE, settings, handle.keywords, mode=Mode(dry_run=dry_run)) as call:
         found = await audit_dataset(part_of(handle), plan, call.job)
         return Audited(found, tuple(call.notes))
+
+
+@checked
+async def judge_canary(
+    handle: Handle,
+    n: int = CANARY_PAIRS,
+    *,
+    anew: bool = False,
+    dry_run: bool = False,
+    **settings: Unpack[JudgeKeywords],
+) -> CanaryOutcome:
+    """Ask a judge again about the pairs of its first canary: does it still grade as it did?
+
+    The first canary draws the pairs and asks twice. A drift is a verdict, and no exception: see
+    `CanaryOutcome.verdict`.
+
+    Args:
+        handle: The set.
+        n: Pairs that a first canary draws.
+        anew: Begin with a first canary again.
+        dry_run: Count calls, tokens and money, and ask nothing; see `CanaryOutcome.estimate`.
+        settings: As for `judge`.
+
+    Raises:
+        DataError: There are too few pairs, or too few of the first are as they were.
+        UsageError: The judge is the offline baseline, or is asked in batches.
+        EndpointError, BudgetError: It was stopped, its replies are kept; or every pair failed.
+    """
+    with begin(JUDGE, settings, handle.keywords, mode=Mode(dry_run=dry_run)) as call:
+        found = await run_canary(whole_of(handle, "judge_canary"), call.job, n, anew=anew)
+        return CanaryOutcome(found, tuple(call.notes))
 
 
 @checked

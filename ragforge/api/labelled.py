@@ -1,0 +1,211 @@
+"""Labels by people: asking for them, taking them in, and how far they are."""
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ragforge.api.call import Handle, as_keywords, whole_of
+from ragforge.api.results import Result
+from ragforge.api.sources import Records, as_file
+from ragforge.calibration.label_tasks import LabellingSummary, TakenLabels
+from ragforge.files.formats.label_rows import LabelForm
+from ragforge.files.set.calibrations import CalibrationFiles, the_calibration
+from ragforge.files.set.dataset import Dataset
+from ragforge.pipeline.labelling import (
+    Wanted,
+    labeller_name,
+    labelling,
+    labelling_summary,
+    take_label_file,
+    write_label_page,
+)
+from ragforge.pipeline.labelling import export_labels as export_labels_of
+from ragforge.report.labelling import summary_json, summary_text, taken_json, taken_lines
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Labelled(Result):
+    """How far labelling is, and how people agree.
+
+    Args:
+        summary: Of all labels that are there.
+        taken: What became of rows that were taken in; None where none were.
+    """
+
+    summary: LabellingSummary
+    taken: TakenLabels | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What became of rows that were taken in, in sentences."""
+        return () if self.taken is None else tuple(map(as_keywords, taken_lines(self.taken)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge calibrate label --json` prints."""
+        told = {} if self.taken is None else taken_json(self.taken)
+        return {**told, **summary_json(self.summary)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each labeller."""
+        people = self.to_dict()["labellers"]
+        return list(people)
+
+    def table(self) -> str:
+        """Return who labelled how much, and how people agree, as text."""
+        return "\n".join([*self.notes, as_keywords(summary_text(self.summary))])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class LabelFile(Result):
+    """A page or a file on which pairs are to be labelled.
+
+    Args:
+        path: Of the file.
+        n_open: Looks at pairs that have no label.
+        n_done: Those that have one; of a page, by its labeller.
+        lost: What the form of a file cannot hold, in words.
+        n_vanished: Pairs left out of a page: their text is another than drawn.
+    """
+
+    path: Path
+    n_open: int
+    n_done: int
+    lost: tuple[str, ...] = ()
+    n_vanished: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts."""
+        return {
+            "file": str(self.path),
+            "open": self.n_open,
+            "done": self.n_done,
+            "lost": list(self.lost),
+            "vanished": self.n_vanished,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row with all counts."""
+        return [self.to_dict()]
+
+    def table(self) -> str:
+        """Return the counts in words."""
+        lost = f"; it cannot hold {', '.join(self.lost)}" if self.lost else ""
+        gone = f"; {self.n_vanished:,} vanished" if self.n_vanished else ""
+        return f"{self.path}: {self.n_open:,} open, {self.n_done:,} labelled{gone}{lost}"
+
+
+def write_labelling_page(
+    handle: Handle,
+    out: str | PathLike[str],
+    *,
+    labeller: str = "",
+    name: str | None = None,
+    adjudicate: bool = False,
+    only_repeated: bool = False,
+    show_answer: bool = False,
+) -> LabelFile:
+    """Write the offline page on which one person labels the drawn pairs.
+
+    Args:
+        handle: The set.
+        out: The file.
+        labeller: Who labels; the login name where "".
+        name: Of the calibration; the only one where None.
+        adjudicate: Only the pairs on which others differ.
+        only_repeated: Only pairs that are shown twice: enough for a second person's kappa.
+        show_answer: Let the expected answer be looked up; it favours its own source.
+
+    Raises:
+        DataError: Nothing was drawn, or nothing is open.
+        UsageError: The file is one of a set.
+    """
+    dataset, files = _opened(handle, "write_labelling_page", name)
+    wanted = Wanted(labeller_name(labeller), adjudicate, only_repeated, show_answer)
+    found = labelling(dataset, files, wanted)
+    write_label_page(dataset, files, found, Path(out))
+    return LabelFile(Path(out), len(found.pairs), found.n_done, n_vanished=found.n_vanished)
+
+
+def add_labels(
+    handle: Handle,
+    labels: Records,
+    *,
+    labeller: str = "",
+    name: str | None = None,
+    overrule: bool = False,
+    labels_only: bool = False,
+) -> Labelled:
+    """Take people's labels in: into the calibration, and as people's grades into the set.
+
+    Rows that cannot be used are left out, counted and told: see `Labelled.notes`.
+
+    Args:
+        handle: The set.
+        labels: What the page saved, or JSON Lines, CSV, Label Studio or Argilla; or records or a
+            data frame with query_id, chunk_id and grade, and labeller, skipped, look, seconds.
+        labeller: Who labelled, where that is not in the rows.
+        name: Of the calibration; the only one where None.
+        overrule: Replace other labels by the same person.
+        labels_only: Leave the judgments of the set as they are.
+
+    Raises:
+        DataError: Nothing was drawn, or the file cannot be read.
+        UsageError: The rows name several people, and one is given.
+    """
+    dataset, files = _opened(handle, "add_labels", name)
+    with as_file(labels, "labels") as path:
+        taken = take_label_file(
+            dataset,
+            files,
+            path,
+            " ".join(labeller.split()),
+            overrule=overrule,
+            labels_only=labels_only,
+        )
+    return Labelled(labelling_summary(files), taken)
+
+
+def export_labels(
+    handle: Handle,
+    out: str | PathLike[str],
+    form: LabelForm = "jsonl",
+    *,
+    labeller: str = "",
+    name: str | None = None,
+) -> LabelFile:
+    """Write the drawn pairs, with the labels there are, for another tool.
+
+    Args:
+        handle: The set.
+        out: The file.
+        form: `jsonl`, `csv`, `label-studio` or `argilla`.
+        labeller: Whose labels alone; those of all, and open what nobody labelled, where "".
+        name: Of the calibration; the only one where None.
+
+    Raises:
+        DataError: Nothing was drawn, or the file cannot be written.
+        UsageError: There is no such form, or the file is one of a set.
+    """
+    dataset, files = _opened(handle, "export_labels", name)
+    written = export_labels_of(dataset, files, form, Path(out), " ".join(labeller.split()))
+    return LabelFile(Path(out), written.n_open, written.n_labels, written.lost)
+
+
+def labels(handle: Handle, *, name: str | None = None) -> Labelled:
+    """Tell who labelled how much, and how people agree.
+
+    Args:
+        handle: The set.
+        name: Of the calibration; the only one where None.
+
+    Raises:
+        DataError: Nothing was drawn.
+    """
+    _, files = _opened(handle, "labels", name)
+    return Labelled(labelling_summary(files))
+
+
+def _opened(handle: Handle, call: str, name: str | None) -> tuple[Dataset, CalibrationFiles]:
+    dataset = whole_of(handle, call)
+    return dataset, the_calibration(dataset, name)
