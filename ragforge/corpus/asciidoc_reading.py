@@ -4,13 +4,16 @@ Headings become `#` lines, and code comes in fences.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_blanks
 
 _HEADING: Final = re.compile(r"(?P<marks>={1,6})[ \t]{1,20}+\S")
-_SETTING: Final = re.compile(r":!?[\w][\w-]{0,100}!?:(?:[ \t]|\Z)")
+_UNDERLINE: Final = re.compile(r"(?:={2,200}|-{2,200}|~{2,200}|\^{2,200}|\+{2,200})\Z")
+_UNDERLINES: Final = "=-~^+"
+"""In the order of the levels of their titles."""
+_SETTING: Final = re.compile(r":!?(?P<name>\w[\w-]{0,100}+)!?:(?:[ \t]+(?P<value>.*))?\Z")
 _LIST: Final = re.compile(
     r"\[(?P<given>[^\[\]]{0,500})\][ \t]{0,20}\Z|\[\[[^\[\]]{1,300}\]\][ \t]{0,20}\Z"
 )
@@ -24,39 +27,51 @@ _BOX: Final = re.compile(r"(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\Z")
 _DELIMITER: Final = re.compile(
     r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|[|,!:]={3,}|`{3,}\S{0,40})\Z"
 )
-_MACRO: Final = re.compile(
-    r"(?:include|ifn?def|ifeval|endif|image|video|audio|toc|leveloffset)::\S{0,500}?\[.{0,500}\]\Z"
-)
+_CONDITIONAL: Final = re.compile(r"ifn?def::[^\s\[\]]{1,200}\[(?P<shown>.{1,500})\]\Z")
+_MACRO: Final = re.compile(r"[a-z][\w-]{0,40}::[^\s\[\]]{0,500}+\[.{0,500}\]\Z")
 _BLOCK_TITLE: Final = re.compile(r"\.[^\s.]")
+_ITEM: Final = re.compile(r"(?:[*.-]{1,5}|\d{1,3}\.|<[\d.]{1,3}>)[ \t]|\|")
+_CELL: Final = re.compile(
+    r"(?<![^\s|])(?:\d{1,3}(?:\.\d{1,3})?[+*]|\.\d{1,3}[+*])?(?:[<^>](?:\.[<^>])?|\.[<^>])?"
+    r"[adehlmsv]?\|"
+)
 _ALONE: Final = frozenset({"+", "'''", "<<<", "---", "***"})
 _CODE: Final = ("-", ".", "`")
+_CHARACTERS: Final[Mapping[str, str]] = {
+    "blank": "", "empty": "", "zwsp": "", "wj": "", "sp": " ", "nbsp": " ", "apos": "'",
+    "quot": '"', "lsquo": "‘", "rsquo": "’", "ldquo": "“", "rdquo": "”", "deg": "°",  # noqa: RUF001
+    "plus": "+", "brvbar": "¦", "vbar": "|", "amp": "&", "lt": "<", "gt": ">", "startsb": "[",
+    "endsb": "]", "caret": "^", "asterisk": "*", "tilde": "~", "backslash": "\\", "backtick": "`",
+    "two-colons": "::", "two-semicolons": ";;", "cpp": "C++", "cxx": "C++", "pp": "++",
+}  # fmt: skip
+_REFERENCE: Final = re.compile(r"\{(?P<name>\w[\w-]{0,100}+)\}")
+_MOST_NESTED: Final = 5
+_LONGEST_VALUE: Final = 300
+_MOST_SUBSTITUTED: Final = 200_000
+"""Characters that attributes may put in; a file that asks for more is not a document."""
 _INLINE: Final = re.compile(
-    r"`[^`\n]{1,500}`"
-    r"|(?:xref|link|mailto):[^\s\[\]]{1,1000}\[(?P<linked>[^\[\]\n]{0,500})\]"
-    r"|(?P<bare>(?:https?|ftp)://[^\s\[\]]{1,1000})\[(?P<named>[^\[\]\n]{0,500})\]"
-    r"|<<(?P<id>[^<>,\n]{1,300})(?:,(?P<text>[^<>\n]{1,300}))?>>"
-    r"|image:[^\s\[\]]{1,500}\[[^\[\]\n]{0,500}\]|\[\[[^\[\]\n]{1,300}\]\]|\(\(\([^()\n]{1,300}\)\)\)"
+    r"`[^`\n]{1,500}`|\\(?=\{\w)(?P<escaped>\{\w[\w-]{0,100}+\})"
+    r"|(?:xref|link|mailto):[^\s\[\]]{1,1000}\[(?P<linked>[^\[\]]{0,500})\]"
+    r"|(?P<bare>(?:https?|ftp)://[^\s\[\]]{1,1000})\[(?P<named>[^\[\]]{0,500})\]"
+    r"|(?P<attribute>\{\w[\w-]{0,100}+\})(?:(?P<path>[^\s\[\]{}]{0,500}+)\[(?P<led>[^\[\]]{1,500})\])?"
+    r"|<<(?P<id>[^<>,]{1,300})(?:,(?P<text>[^<>]{1,300}))?>>"
+    r"|menu:(?P<menu>[^\s\[\]][^\[\]\n]{0,100})\[(?P<items>[^\[\]\n]{0,300})\]"
+    r"|(?:image|icon|anchor|indexterm):[^\s\[\]:]{0,500}\[[^\[\]\n]{0,500}\]"
+    r"|\[\[\[(?P<entry>[^\[\]\n,]{1,100})(?:,[^\[\]\n]{1,100})?\]\]\]|\[\[[^\[\]\n]{1,300}\]\]"
+    r"|\(\(\([^()\n]{1,300}\)\)\)"
     r"|\(\((?P<indexed>[^()\n]{1,300})\)\)"
-    r"|(?:kbd|btn|pass|footnote):\w{0,50}\[(?P<key>[^\[\]\n]{0,500})\]"
+    r"|(?:kbd|btn|pass|footnote|stem|latexmath|asciimath|indexterm2):\w{0,50}"
+    r"\[(?P<key>[^\[\]\n]{0,500})\]"
     r"|\[[.\w%-]{1,100}\]#(?P<role>[^#\n]{1,300})#"
-    r"|(?<![\w*])(?P<open>\*{1,2})(?=[^\s*])(?P<loud>[^*\n]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
-    r"|(?<![\w_])(?P<lean>_{1,2})(?=[^\s_])(?P<soft>[^_\n]{1,300}?)(?<=\S)(?P=lean)(?![\w_])"
+    r"|(?<![\w*])(?P<open>\*{1,2})(?=[^\s*])(?P<loud>[^*]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
+    r"|(?<![\w_])(?P<lean>_{1,2})(?=[^\s_])(?P<soft>[^_]{1,300}?)(?<=\S)(?P=lean)(?![\w_])"
     r"|(?<![\w#])#(?=[^\s#])(?P<mark>[^#\n]{1,300}?)(?<=\S)#(?![\w#])"
     r"|~(?P<low>[\w+-]{1,40}+)~|\^(?P<high>[\w+-]{1,40}+)\^"
-    r"|(?<=\S)[ \t]\+$"
+    r"|(?<=\S)[ \t]\+$|(?<=[^\s:;])(?P<term>:{2,4}|;;)(?=\s|\Z)",
+    re.MULTILINE,
 )
-_SEEN: Final = (
-    "linked",
-    "named",
-    "text",
-    "indexed",
-    "key",
-    "role",
-    "loud",
-    "soft",
-    "mark",
-    "low",
-    "high",
+_SEEN: Final = tuple(
+    "escaped linked named text indexed key role loud soft mark low high entry bare id".split()
 )
 
 
@@ -73,21 +88,38 @@ class _Reader:
         self._source: tuple[int, str] | None = None
         """Where the line begins that says what code follows, and its language."""
         self._after_blank = True
+        self._is_literal = False
+        self._paragraph = (0, 0)
+        self._boxes: set[str] = set()
+        """The lines that close the boxes around."""
+        self._behind = 0
+        self._values: dict[str, str] = {}
+        self._n_substituted = 0
 
     def edits(self) -> Iterator[Edit]:
-        """Yield all edits."""
+        """Yield all edits, in any order."""
         at = 0
         for line in self._text.split("\n"):
             bare = line.strip()
             end = at + len(line)
-            if self._closing:
+            if at < self._behind:
+                pass
+            elif self._closing:
                 yield from self._within(at, end, bare)
             elif not bare:
-                self._source = None
+                self._source, self._is_literal = None, False
+                yield from self._end_paragraph()
             else:
                 yield from self._line(at, end, line, bare)
             self._after_blank = not bare
             at = end + 1
+        yield from self._end_paragraph()
+
+    def _end_paragraph(self) -> Iterator[Edit]:
+        start, end = self._paragraph
+        self._paragraph = (0, 0)
+        if end:
+            yield from self._inline(start, end)
 
     def _within(self, at: int, end: int, bare: str) -> Iterator[Edit]:
         if bare == self._closing:
@@ -97,24 +129,93 @@ class _Reader:
             yield Edit(at, min(end + 1, len(self._text)))
 
     def _line(self, at: int, end: int, line: str, bare: str) -> Iterator[Edit]:
-        heading = _HEADING.match(line)
-        delimiter = _DELIMITER.match(bare)
-        given = _LIST.match(bare)
-        if heading:
+        may_be_literal = line[0] in " \t" and not _ITEM.match(bare)
+        self._is_literal = may_be_literal and (self._is_literal or self._after_blank)
+        if self._is_literal:
+            pass
+        elif self._is_text(line, bare):
+            if _ITEM.match(bare):
+                yield from self._end_paragraph()
+            first, behind = self._paragraph
+            is_first = not behind and not _ITEM.match(bare)
+            underline = self._underline(end, bare) if is_first else ""
+            if underline:
+                yield from self._underlined(at, end, underline)
+                return
+            self._paragraph = (first if behind else at, end)
+            if "|" in line:
+                yield from self._cells(at, end)
+        else:
+            yield from self._end_paragraph()
+            yield from self._control(at, end, line, bare)
+
+    def _is_text(self, line: str, bare: str) -> bool:
+        return not (
+            _HEADING.match(line)
+            or _DELIMITER.match(bare)
+            or _LIST.match(bare)
+            or bare in _ALONE
+            or bare.startswith("//")
+            or _SETTING.match(bare)
+            or _MACRO.match(bare)
+            or _BLOCK_TITLE.match(bare)
+        )
+
+    def _control(self, at: int, end: int, line: str, bare: str) -> Iterator[Edit]:
+        """Yield the edits of a line that is no text of a paragraph."""
+        if heading := _HEADING.match(line):
             marks = heading.end("marks")
             yield Edit(at, at + marks, "#" * marks)
             yield from self._inline(at + marks, end)
-        elif delimiter:
+        elif _DELIMITER.match(bare):
             yield from self._delimited(at, end, bare)
-        elif given:
+        elif given := _LIST.match(bare):
             yield from self._given(at, end, given["given"] or "")
-        elif bare in _ALONE or bare.startswith("//") or _SETTING.match(bare) or _MACRO.match(bare):
+        elif setting := _SETTING.match(bare):
+            value = (setting["value"] or "").strip()
+            self._values[setting["name"].lower()] = self._resolved(value)[:_LONGEST_VALUE]
             yield Edit(at, end)
+        elif shown := _CONDITIONAL.match(self._text, at, end):
+            yield Edit(at, shown.start("shown"))
+            yield from self._inline(*shown.span("shown"))
+            yield Edit(shown.end("shown"), end)
         elif _BLOCK_TITLE.match(bare):
             yield Edit(at, at + 1)
             yield from self._inline(at + 1, end)
-        elif not (self._after_blank and line[0] in " \t"):
-            yield from self._inline(at, end)
+        else:
+            yield Edit(at, end)
+
+    def _resolved(self, value: str) -> str:
+        """Return a value with the attributes within it, as far as they are known."""
+        for _ in range(_MOST_NESTED):
+            if "{" not in value or len(value) > _LONGEST_VALUE:
+                break
+            value = _REFERENCE.sub(lambda found: self._value(found["name"], found[0]), value)
+        return value
+
+    def _value(self, name: str, unknown: str) -> str:
+        name = name.lower()
+        return self._values.get(name, _CHARACTERS.get(name, unknown))
+
+    def _underline(self, end: int, bare: str) -> str:
+        """Return the line that makes a title of the one before it; "" where none does."""
+        following = self._next_line(end)
+        is_title = _UNDERLINE.match(following) and any(map(str.isalnum, bare))
+        is_title = is_title and following not in self._boxes
+        return following if is_title and abs(len(following) - len(bare)) <= 1 else ""
+
+    def _underlined(self, at: int, end: int, underline: str) -> Iterator[Edit]:
+        marks = "#" * (_UNDERLINES.index(underline[0]) + 1)
+        yield Edit(at, at + 1, f"{marks} {self._text[at]}")
+        yield from self._inline(at + 1, end)
+        behind = self._text.find("\n", end + 1)
+        self._behind = behind if behind >= 0 else len(self._text)
+        yield Edit(end, self._behind)
+
+    def _cells(self, at: int, end: int) -> Iterator[Edit]:
+        """Yield the edits of how cells of a table are set."""
+        for cell in _CELL.finditer(self._text, at, end):
+            yield Edit(cell.start(), cell.end() - 1)
 
     def _delimited(self, at: int, end: int, bare: str) -> Iterator[Edit]:
         is_code = bare[0] in _CODE and bare != "--"
@@ -126,6 +227,7 @@ class _Reader:
                 language = bare.strip("`")
             yield Edit(start, end, f"```{language}" if is_code else "")
         else:
+            self._boxes ^= {bare}
             yield Edit(at, end)
         self._source = None
 
@@ -152,13 +254,51 @@ class _Reader:
     def _inline(self, start: int, end: int) -> Iterator[Edit]:
         for found in _INLINE.finditer(self._text, start, end):
             seen = next((name for name in _SEEN if found[name]), "")
-            if found["bare"] and not seen:
-                yield Edit(found.end("bare"), found.end())
-            elif found["id"] and not seen:
-                yield Edit(found.start(), found.start("id"))
-                yield Edit(found.end("id"), found.end())
+            if found["attribute"]:
+                yield from self._attribute(found)
+            elif found["menu"]:
+                yield from _menu(found)
+            elif found["term"]:
+                yield from self._term(found, start)
             elif seen:
                 yield Edit(found.start(), found.start(seen))
+                if seen != "escaped":
+                    yield from self._inline_attributes(*found.span(seen))
                 yield Edit(found.end(seen), found.end())
             elif found[0][0] != "`":
                 yield Edit(found.start(), found.end())
+
+    def _inline_attributes(self, start: int, end: int) -> Iterator[Edit]:
+        for found in _REFERENCE.finditer(self._text, start, end):
+            yield from self._substituted(found)
+
+    def _attribute(self, found: re.Match[str]) -> Iterator[Edit]:
+        """Yield the edits of `{name}`, and of a link whose address begins so."""
+        name = found["attribute"].strip("{}")
+        value = self._value(name, "")
+        if found["led"] and ("://" in value or not value):
+            yield Edit(found.start(), found.start("led"))
+            yield Edit(found.end("led"), found.end())
+            return
+        reference = _REFERENCE.match(self._text, found.start())
+        assert reference is not None
+        yield from self._substituted(reference)
+
+    def _substituted(self, found: re.Match[str]) -> Iterator[Edit]:
+        value = self._value(found["name"], found[0])
+        self._n_substituted += max(len(value) - len(found[0]), 0)
+        if value != found[0] and self._n_substituted <= _MOST_SUBSTITUTED:
+            yield Edit(found.start(), found.end(), value)
+
+    def _term(self, found: re.Match[str], start: int) -> Iterator[Edit]:
+        """Yield the edit of the sign behind the term of a list; colons within text are text."""
+        begin = max(start, self._text.rfind("\n", start, found.start()) + 1)
+        if _ITEM.match(self._text[begin : found.start()].strip()) is None:
+            yield Edit(found.start(), found.end(), ":")
+
+
+def _menu(found: re.Match[str]) -> Iterator[Edit]:
+    """Yield the edits of a way through menus, such as "File > Open"."""
+    yield Edit(found.start(), found.start("menu"))
+    yield Edit(found.end("menu"), found.start("items"), " > " if found["items"] else "")
+    yield Edit(found.end("items"), found.end())

@@ -59,7 +59,7 @@ def laid_out_text(document: Document) -> str:
     done = before = 0
     for place, left_out in zip(document.source.places, document.source.left_out, strict=True):
         parts += (document.text[done:place], " " * (left_out - before))
-        done, before = place, left_out
+        done, before = place + max(before - left_out, 0), left_out
     return "".join((*parts, document.text[done:]))
 
 
@@ -81,6 +81,6 @@ def laid_out(chunk: Chunk, blank: str) -> Chunk:
     done = 0
     for place, length in chunk.hidden:
         parts += (chunk.text[done:place], blank * length)
-        done = place
+        done = place - min(length, 0)
     text = "".join((*parts, chunk.text[done:]))
     return chunk.model_copy(update={"text": text, "hidden": ()})

@@ -18,9 +18,14 @@ _FOOTNOTE: Final = re.compile(r"\.\. \[[^\]]{1,100}\]")
 _OPTION: Final = re.compile(r":[\w -]{1,60}:(?:[ \t]|\Z)")
 _DOCINFO: Final = re.compile(r":[\w-]{1,60}:(?:[ \t]|\Z)")
 _TARGET: Final = re.compile(r"^[ \t]{0,40}\.\. _(?P<name>[^:\n`]{1,200}):", re.MULTILINE)
-_REPLACED: Final = re.compile(
-    r"\.\. \|(?P<name>[^|\n]{1,100})\|[ \t]{1,20}replace::[ \t]{1,20}(?P<text>\S.*)"
+_DEFINED: Final = re.compile(
+    r"^[ \t]{0,40}\.\. \|(?P<name>[^|\n]{1,100})\|[ \t]{1,20}(?P<how>[\w-]{1,30})::[ \t]{0,20}"
+    r"(?P<text>.{0,300}(?:\n[ \t]{1,40}(?!:)\S.{0,100}){0,3})",
+    re.MULTILINE,
 )
+_LONGEST_VALUE: Final = 300
+_MOST_SUBSTITUTED: Final = 200_000
+"""Characters that substitutions may put in; a file that asks for more is not a document."""
 _UNSEEN: Final = frozenset(
     "toctree contents index meta include literalinclude image raw highlight currentmodule module "
     "automodule autoclass autofunction automethod autodata autoexception autosummary default-role "
@@ -46,13 +51,18 @@ _NAMED: Final = frozenset(
 )
 _INLINE: Final = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~]| )"
-    r"|``[^`\n](?:[^\n]{0,500}?[^`\n])?``"
-    r"|(?P<role>:[\w:+.-]{1,60}:)`(?P<given>[^`\n]{1,500})`"
-    r"|`(?P<link>[^`<\n]{1,300}?)(?:\s<(?P<url>[^`<>\n]{1,500})>)?`(?P<marks>__?)"
-    r"|(?<![\w*])(?P<open>\*\*|\*)(?=[^\s*])(?P<loud>[^*\n]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
+    r"|(?P<joined>(?<=[*`|])\\)(?=\w)"
+    r"|``(?!`)(?:[^`]|`(?!`)){1,500}``"
+    r"|(?P<role>:[\w:+.-]{1,60}:)`(?P<given>[^`]{1,500})`"
+    r"|`(?P<link>[^`<]{1,300}?)(?:\s{1,40}<(?P<url>[^`<>]{1,500})>)?`(?P<marks>__?)"
+    r"|(?<![\w*])(?P<open>\*\*|\*)(?=[^\s*])(?P<loud>[^*]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
     r"|\[[\w#*]{1,40}\](?P<note>_)(?!\w)"
+    r"|(?<![\w|])\|(?P<named>[^|\s](?:[^|\n]{0,98}[^|\s])?)\|_{0,2}(?![\w|])"
     r"|(?<![\w`])(?P<word>[A-Za-z][\w.-]{0,80}?)(?P<mark>_)(?![\w`])"
 )
+
+_SEEN: Final = ("link", "loud")
+_UNSEEN_SIGNS: Final = ("joined", "note")
 
 
 class _Container(NamedTuple):
@@ -78,21 +88,37 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._targets = {found["name"].lower() for found in _TARGET.finditer(text)}
+        self._values = dict(_values(text))
+        self._n_substituted = 0
         self._around: list[_Container] = []
         self._options = False
         self._began = False
+        self._paragraph = (0, 0)
 
     def edits(self) -> Iterator[Edit]:
-        """Yield all edits."""
+        """Yield all edits, in any order."""
         at = 0
         for line in self._text.split("\n"):
             yield from self._line(at, line)
             at += len(line) + 1
+        yield from self._end_paragraph()
+
+    def read_line(self) -> str:
+        """Return what is seen of a text that is one line, with no directive in it."""
+        return seen_text(self._text, self._inline(0, len(self._text))).text
+
+    def _end_paragraph(self) -> Iterator[Edit]:
+        """Yield the edits within lines that belong together: what is quoted may break over them."""
+        start, end = self._paragraph
+        self._paragraph = (0, 0)
+        if end:
+            yield from self._inline(start, end)
 
     def _line(self, at: int, line: str) -> Iterator[Edit]:
         bare = line.strip()
         if not bare:
             self._options = False
+            yield from self._end_paragraph()
             return
         column = len(line) - len(line.lstrip())
         while self._around and column <= self._around[-1].column:
@@ -120,10 +146,12 @@ class _Reader:
             yield Edit(start, start + len(bare))
             return
         if _EXPLICIT.match(bare) and not _FOOTNOTE.match(bare):
+            yield from self._end_paragraph()
             yield from self._explicit(start - at, start, bare)
             return
         self._began = True
-        yield from self._inline(start, start + len(bare))
+        first, behind = self._paragraph
+        self._paragraph = (first if behind else start, start + len(bare))
         if bare.endswith("::"):
             self._around.append(_Container(start - at, "code"))
 
@@ -144,13 +172,6 @@ class _Reader:
         directive = _DIRECTIVE.match(bare)
         end = start + len(bare)
         name = directive["name"] if directive else ""
-        if replaced := _REPLACED.match(bare):
-            # Its text is longer than its name as a rule, so it cannot stand in the place of that.
-            self._around.append(_Container(column, "text"))
-            yield Edit(start, start + replaced.start("name"))
-            yield Edit(start + replaced.end("name"), start + replaced.start("text"), ": ")
-            yield from self._inline(start + replaced.start("text"), end)
-            return
         if directive is None or name in _UNSEEN or bare.startswith(".. |"):
             self._around.append(_Container(column, "unseen"))
             yield Edit(start, end)
@@ -180,22 +201,34 @@ class _Reader:
         yield from self._inline(args, end)
 
     def _inline(self, start: int, end: int) -> Iterator[Edit]:
-        text = self._text
-        for found in _INLINE.finditer(text, start, end):
+        for found in _INLINE.finditer(self._text, start, end):
             if found["escaped"]:
                 yield Edit(found.start(), found.end() - (found["escaped"] != " "))
             elif found["role"]:
                 yield from _role(found)
-            elif found["link"]:
-                yield Edit(found.start(), found.start("link"))
-                yield Edit(found.end("link"), found.end())
-            elif found["loud"]:
-                yield Edit(found.start(), found.start("loud"))
-                yield Edit(found.end("loud"), found.end())
-            elif found["note"]:
-                yield Edit(found.start("note"), found.end("note"))
+            elif seen := next((name for name in _SEEN if found[name]), ""):
+                yield Edit(found.start(), found.start(seen))
+                yield Edit(found.end(seen), found.end())
+            elif found["named"]:
+                yield from self._substituted(found)
+            elif unseen := next((name for name in _UNSEEN_SIGNS if found[name]), ""):
+                yield Edit(*found.span(unseen))
             elif found["word"] and found["word"].lower() in self._targets:
                 yield Edit(found.start("mark"), found.end("mark"))
+
+    def _substituted(self, found: re.Match[str]) -> Iterator[Edit]:
+        value = self._values.get(found["named"])
+        self._n_substituted += max(len(value or "") - len(found[0]), 0)
+        if value is not None and self._n_substituted <= _MOST_SUBSTITUTED:
+            yield Edit(found.start(), found.end(), value)
+
+
+def _values(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what names of substitutions stand for; images and the like stand for nothing."""
+    for found in _DEFINED.finditer(text) if ".. |" in text else ():
+        value = " ".join(found["text"].split()) if found["how"] == "replace" else ""
+        seen = _Reader(value).read_line() if value else ""
+        yield found["name"], seen[:_LONGEST_VALUE]
 
 
 def _role(found: re.Match[str]) -> Iterator[Edit]:

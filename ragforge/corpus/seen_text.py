@@ -15,7 +15,8 @@ class Edit(NamedTuple):
 
     Args:
         start, end: The stretch, in code points.
-        seen: What is seen of it; no longer than the stretch, so that each character has an offset.
+        seen: What is seen of it. Where that is longer than the stretch, as what a name stands for,
+            the rest of it stands at the last place of the stretch.
     """
 
     start: int
@@ -30,7 +31,8 @@ class SeenText:
     Args:
         text: What a reader sees.
         places: Where something is left out: in the text, ascending.
-        left_out: How many characters of the file are left out up to each of these places.
+        left_out: How many characters of the file are left out up to each of these places; one less
+            than before where a character stands at the same place of the file as the one before.
     """
 
     text: str
@@ -52,6 +54,7 @@ class SeenText:
             for place, earlier, now in zip(
                 self.places[first:behind], totals, totals[1:], strict=False
             )
+            if now != earlier
         )
 
 
@@ -73,6 +76,11 @@ def seen_text(text: str, edits: Iterable[Edit]) -> SeenText:
         length += start - done + len(seen)
         done = end
         if end - start == len(seen):
+            continue
+        if end - start < len(seen):
+            n_more = len(seen) - (end - start)
+            places += range(length - n_more, length)
+            lengths += [-1] * n_more
             continue
         if places and places[-1] == length:
             lengths[-1] += end - start - len(seen)

@@ -28,7 +28,7 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
 
 
-HiddenPart = tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+HiddenPart = tuple[Annotated[int, Field(ge=1)], int]
 
 
 class Chunk(Record):
@@ -46,7 +46,9 @@ class Chunk(Record):
     unknown."""
     hidden: Annotated[tuple[HiddenPart, ...], Field(exclude_if=operator.not_)] = ()
     """Markup between `start` and `end` that a reader does not see, and `text` does not have: its
-    place in the text, and how many characters of the file are left out before that."""
+    place in the text, and how many characters of the file are left out before that; -1 where a
+    character stands at the same place of the file as the one before it, as in what a name stands
+    for that is longer than the name."""
 
     @property
     def has_offsets(self) -> bool:
@@ -76,6 +78,8 @@ class Chunk(Record):
         places = [0, *(at for at, _ in self.hidden), len(self.text)]
         if self.hidden and any(one >= other for one, other in pairwise(places)):
             raise ValueError("hidden: expected ascending places within the text")
+        if any(length < -1 or not length for _, length in self.hidden):
+            raise ValueError("hidden: expected lengths of 1 and more, or -1")
         return self
 
 

@@ -120,7 +120,8 @@ class CorpusDocuments:
                 of_document = found.setdefault(chunk.doc_id, set())
                 for place, length in chunk.hidden:
                     behind = chunk.offset(place)
-                    of_document.add((behind - length, behind))
+                    if length > 0:
+                        of_document.add((behind - length, behind))
         return {doc_id: sorted(stretches) for doc_id, stretches in found.items()}
 
     def __contains__(self, doc_id: str) -> bool:
