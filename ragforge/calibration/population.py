@@ -28,8 +28,6 @@ from ragforge.measures.measure_names import Measure
 from ragforge.records import Judgment, Provenance, SampledRun, label_text_sha256
 from ragforge.records.calibrations import SampleOf
 
-PARSER: Final = "relevance replies 1"
-"""What reads a judge's replies; another number where it reads one otherwise than before."""
 UNGRADED: Final = N_GRADES
 """Stands for the grade where the judge gave none."""
 _MEASURES: Final = ("P", "DCG", "nDCG")

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from ragforge.calibration.population import (
-    PARSER,
     UNGRADED,
     LabelPopulation,
     Question,
@@ -18,6 +17,7 @@ from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import judge_text
 from ragforge.files.set.calibrations import CalibrationFiles
 from ragforge.files.set.dataset import Dataset
+from ragforge.llm.structured import PARSER
 from ragforge.measures.agreement import N_GRADES
 from ragforge.measures.corrected import Integers
 from ragforge.measures.label_sampling import label_order, label_sizes, label_strata

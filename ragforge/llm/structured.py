@@ -21,6 +21,10 @@ from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
 
 T = TypeVar("T", bound=BaseModel)
 
+PARSER = "relevance replies 1"
+"""What reads a judge's replies, here, in `stages.judge` and in `stages.quotes`. Calibrations are
+bound to it: another number where any reply is read otherwise than before, as a test sees to."""
+
 MAX_REPLY_CHARS = 1_000_000
 """A longer reply is not parsed."""
 

@@ -171,6 +171,17 @@ def test_another_judge_is_refused(tmp_path):
         applied(made)
 
 
+def test_grades_that_another_parser_read_are_refused(tmp_path):
+    """The same reply may have become another grade since."""
+    made = graded_set(tmp_path)
+    drawn(made)
+    files = label_all(made)
+    files.write_sample(files.sample().model_copy(update={"parser": "relevance replies 0"}))
+
+    with pytest.raises(DataError, match="replies were read by 'relevance replies 0'"):
+        applied(made)
+
+
 def test_grades_that_changed_are_refused(tmp_path):
     """The strata are of the grades that were there."""
     made = graded_set(tmp_path)
