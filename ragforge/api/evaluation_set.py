@@ -81,6 +81,9 @@ class AsyncEvaluationSet(Handle):
     add_labels = awaited(labelled.add_labels)
     export_labels = awaited(labelled.export_labels)
     labels = awaited(labelled.labels)
+    draw_answers = awaited(labelled.draw_answers)
+    write_answer_labelling_page = awaited(labelled.write_answer_labelling_page)
+    add_answer_labels = awaited(labelled.add_answer_labels)
     calibrate = awaited(calibrated.calibrate)
 
     queries = each_awaited(contents.queries)
@@ -143,6 +146,9 @@ class EvaluationSet(Handle):
     add_labels = checked(labelled.add_labels)
     export_labels = checked(labelled.export_labels)
     labels = checked(labelled.labels)
+    draw_answers = checked(labelled.draw_answers)
+    write_answer_labelling_page = checked(labelled.write_answer_labelling_page)
+    add_answer_labels = checked(labelled.add_answer_labels)
     calibrate = checked(calibrated.calibrate)
 
     queries = checked(contents.queries)

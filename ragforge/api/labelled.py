@@ -6,12 +6,31 @@ from pathlib import Path
 from typing import Any
 
 from ragforge.api.call import Handle, as_keywords, whole_of
+from ragforge.api.outcomes import Counted
 from ragforge.api.results import Result
 from ragforge.api.sources import Records, as_file
 from ragforge.calibration.label_tasks import LabellingSummary, TakenLabels
 from ragforge.files.formats.label_rows import LabelForm
-from ragforge.files.set.calibrations import CalibrationFiles, the_calibration
+from ragforge.files.set.answer_labels import (
+    answer_labels_path,
+    answer_sample_path,
+    the_answer_calibration,
+)
+from ragforge.files.set.calibrations import (
+    USUAL_NAME,
+    CalibrationFiles,
+    calibration_files,
+    the_calibration,
+)
 from ragforge.files.set.dataset import Dataset
+from ragforge.pipeline.answer_labelling import (
+    USUAL_ANSWERS,
+    AnswerDraw,
+    answer_labelling,
+    sample_answers,
+    take_answer_labels,
+    write_answer_page,
+)
 from ragforge.pipeline.labelling import (
     Wanted,
     labeller_name,
@@ -21,7 +40,13 @@ from ragforge.pipeline.labelling import (
     write_label_page,
 )
 from ragforge.pipeline.labelling import export_labels as export_labels_of
-from ragforge.report.labelling import summary_json, summary_text, taken_json, taken_lines
+from ragforge.report.labelling import (
+    answer_sample_json,
+    summary_json,
+    summary_text,
+    taken_json,
+    taken_lines,
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -204,6 +229,89 @@ def labels(handle: Handle, *, name: str | None = None) -> Labelled:
     """
     _, files = _opened(handle, "labels", name)
     return Labelled(labelling_summary(files))
+
+
+def draw_answers(
+    handle: Handle,
+    *systems: str,
+    n: int = USUAL_ANSWERS,
+    name: str = USUAL_NAME,
+    seed: int = 0,
+    again: bool = False,
+) -> Counted:
+    """Draw answers that people are asked to label; a larger n adds, and spoils none.
+
+    Args:
+        handle: The set.
+        systems: Whose answers; all of them on the same queries.
+        n: Answers in all, about.
+        name: Of the calibration.
+        seed: Of the draw.
+        again: Replace a sample of other systems or of another seed.
+
+    Raises:
+        DataError: A system has no answers, or no query has answers of all.
+        UsageError: Nothing is asked for, or another sample is there.
+    """
+    dataset = whole_of(handle, "draw_answers")
+    files = calibration_files(dataset, name)
+    found = sample_answers(dataset, files, AnswerDraw(systems, n, seed, again))
+    return Counted("drawn", answer_sample_json(found, answer_sample_path(files)))
+
+
+def write_answer_labelling_page(
+    handle: Handle, out: str | PathLike[str], *, labeller: str = "", name: str | None = None
+) -> LabelFile:
+    """Write the offline page on which one person ticks which facts answers state.
+
+    Args:
+        handle: The set.
+        out: The file.
+        labeller: Who labels; the login name where "".
+        name: Of the calibration; the only one with a sample of answers where None.
+
+    Raises:
+        DataError: No answers were drawn, or all are labelled.
+        UsageError: The file is one of a set.
+    """
+    dataset = whole_of(handle, "write_answer_labelling_page")
+    files = the_answer_calibration(dataset, name)
+    found = answer_labelling(dataset, files, labeller_name(labeller))
+    write_answer_page(dataset, files, found, Path(out))
+    return LabelFile(Path(out), len(found.answers), found.n_done)
+
+
+def add_answer_labels(
+    handle: Handle,
+    labels: Records,
+    *,
+    labeller: str = "",
+    name: str | None = None,
+    overrule: bool = False,
+) -> Counted:
+    """Take people's labels of answers in; verdict and score follow from the facts.
+
+    Args:
+        handle: The set.
+        labels: What the page saved; or records with query_id, system, answer_sha256, and facts or
+            a verdict.
+        labeller: Who labelled, where that is not in the rows.
+        name: Of the calibration; the only one with a sample of answers where None.
+        overrule: Replace other labels by the same person.
+
+    Raises:
+        DataError: No answers were drawn, the file cannot be read, or a row lacks a field.
+        UsageError: The rows name several people, and one is given.
+    """
+    dataset = whole_of(handle, "add_answer_labels")
+    files = the_answer_calibration(dataset, name)
+    with as_file(labels, "labels") as path:
+        taken = take_answer_labels(
+            dataset, files, path, " ".join(labeller.split()), overrule=overrule
+        )
+    told = {"file": str(answer_labels_path(files)), **taken_json(taken)}
+    notes = tuple(map(as_keywords, taken_lines(taken)))
+    return Counted("labels of answers", told, notes, "\n".join(notes))
 
 
 def _opened(handle: Handle, call: str, name: str | None) -> tuple[Dataset, CalibrationFiles]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ragforge.calibration.label_tasks import TakenLabels
     from ragforge.files.set.calibrations import CalibrationFiles
     from ragforge.files.set.dataset import Dataset
+    from ragforge.pipeline.answer_labelling import AnswerLabelling
     from ragforge.pipeline.labelling import Wanted
 
 LABEL: Final = """Grade the pairs of a sample, one at a time, without seeing what the judge said.
@@ -34,8 +35,9 @@ Examples:
 """
 LABEL_ANSWERS: Final = """Tick which facts answers state, without seeing who answered or judged.
 
-The answers are those that `calibrate sample --answers` drew. --page writes one offline file, and
---from reads the labels that are saved from it.
+The answers are those that `calibrate sample --answers` drew. --page writes one offline file; its
+labels are saved from it and read with --from. --terminal asks here. `ragforge view DIR --label
+NAME` serves the page.
 Keys: 1 to 9 turn the status of a fact, m says that more is stated, Enter goes on, s skips, u takes
 back. Verdict and score follow from the facts as for a judge; where a query has no facts the verdict
 is asked for. Labels go to calibration/NAME/answer_labels.jsonl, which `calibrate report` reads.
@@ -44,6 +46,7 @@ Examples:
   ragforge calibrate sample --dataset set/ --answers rag --answers rag-new -n 100
   ragforge calibrate label-answers --dataset set/ --labeller Ann --page answers.html
   ragforge calibrate label-answers --dataset set/ --from answer-labels-Ann.jsonl
+  ragforge calibrate label-answers --dataset set/ --labeller Bob --terminal
 """
 _FORMS: Final = ("jsonl", "csv", "label-studio", "argilla")
 
@@ -51,19 +54,7 @@ _FORMS: Final = ("jsonl", "csv", "label-studio", "argilla")
 def configure_label(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the action `label` with its arguments."""
     label = actions.add_parser("label", help="grade the pairs of a sample", description=LABEL)
-    label.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
-    label.add_argument("--name", metavar="NAME", help="of the calibration, where there are several")
-    label.add_argument("--labeller", default="", metavar="NAME", help="who labels (the login name)")
-    how = label.add_mutually_exclusive_group()
-    how.add_argument("--page", type=Path, metavar="FILE", help="write the offline page")
-    how.add_argument("--terminal", action="store_true", help="ask here")
-    how.add_argument(
-        "--from",
-        dest="source",
-        type=Path,
-        metavar="FILE",
-        help="take labels in: from the page, CSV, JSON Lines, Label Studio, Argilla",
-    )
+    how = _add_labelling(label, "from the page, CSV, JSON Lines, Label Studio, Argilla")
     how.add_argument("--export", choices=_FORMS, metavar="FORM", help=", ".join(_FORMS))
     label.add_argument("--out", type=Path, metavar="FILE", help="of --export")
     label.add_argument(
@@ -80,9 +71,6 @@ def configure_label(actions: "argparse._SubParsersAction[argparse.ArgumentParser
         help="let the expected answer be looked up; it favours its own source",
     )
     label.add_argument(
-        "--overrule", action="store_true", help="replace other labels by the same person"
-    )
-    label.add_argument(
         "--labels-only", action="store_true", help="leave the judgments of the set as they are"
     )
     add_json(label)
@@ -95,16 +83,27 @@ def configure_label_answers(
     label = actions.add_parser(
         "label-answers", help="tick which facts answers state", description=LABEL_ANSWERS
     )
+    _add_labelling(label, "from the page", required=True)
+    add_json(label)
+
+
+def _add_labelling(
+    label: argparse.ArgumentParser, sources: str, *, required: bool = False
+) -> argparse._MutuallyExclusiveGroup:
+    """Add what labelling pairs and labelling answers have in common; return the ways to label."""
     label.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
-    label.add_argument("--name", metavar="NAME", help="of the calibration (people)")
+    label.add_argument("--name", metavar="NAME", help="of the calibration, where there are several")
     label.add_argument("--labeller", default="", metavar="NAME", help="who labels (the login name)")
-    how = label.add_mutually_exclusive_group(required=True)
+    how = label.add_mutually_exclusive_group(required=required)
     how.add_argument("--page", type=Path, metavar="FILE", help="write the offline page")
-    how.add_argument("--from", dest="source", type=Path, metavar="FILE", help="take labels in")
+    how.add_argument("--terminal", action="store_true", help="ask here")
+    how.add_argument(
+        "--from", dest="source", type=Path, metavar="FILE", help=f"take labels in: {sources}"
+    )
     label.add_argument(
         "--overrule", action="store_true", help="replace other labels by the same person"
     )
-    add_json(label)
+    return how
 
 
 def run_sample_answers(arguments: argparse.Namespace) -> int:
@@ -113,6 +112,7 @@ def run_sample_answers(arguments: argparse.Namespace) -> int:
     from ragforge.files.set.calibrations import USUAL_NAME, calibration_files
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.answer_labelling import AnswerDraw, sample_answers
+    from ragforge.report.labelling import answer_sample_json
 
     if arguments.run or arguments.measure:
         raise UsageError("calibrate sample: --answers goes without --run and -m")
@@ -121,40 +121,50 @@ def run_sample_answers(arguments: argparse.Namespace) -> int:
     systems = tuple(dict.fromkeys(arguments.answers))
     draw = AnswerDraw(systems, arguments.n, arguments.seed, arguments.again)
     found = sample_answers(dataset, files, draw)
-    n = len(found.query_ids) * len(systems)
     path = answer_sample_path(files)
     if arguments.json:
-        told = {"file": str(path), "answers": n, "queries": len(found.query_ids)}
-        print(dumps({**told, "probability": found.probability}))
+        print(dumps(answer_sample_json(found, path)))
         return 0
-    say(
-        f"{plural(n, 'answer')} to {plural(len(found.query_ids), 'query', 'queries')} of "
-        f"{found.n_queries:,}"
-    )
+    n = len(found.query_ids)
+    answers, queries = plural(n * len(systems), "answer"), plural(n, "query", "queries")
+    say(f"{answers} to {queries} of {found.n_queries:,}")
     print(path)
     return 0
 
 
 def run_label_answers(arguments: argparse.Namespace) -> int:
     """Run the action."""
-    from ragforge.files.set.answer_labels import answer_labels_path
-    from ragforge.files.set.calibrations import USUAL_NAME, calibration_files
+    from ragforge.files.set.answer_labels import answer_labels_path, the_answer_calibration
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.answer_labelling import take_answer_labels, write_answer_page
+    from ragforge.pipeline.answer_labelling import (
+        answer_labelling,
+        take_answer_labels,
+        write_answer_page,
+    )
     from ragforge.pipeline.labelling import labeller_name
     from ragforge.report.labelling import taken_json, taken_lines
 
     dataset = open_dataset(arguments.dataset)
-    files = calibration_files(dataset, arguments.name or USUAL_NAME)
-    if arguments.page is not None:
-        name = labeller_name(arguments.labeller)
-        n = write_answer_page(dataset, files, name, arguments.page)
-        told: dict[str, object] = {"file": str(arguments.page), "labeller": name, "answers": n}
-        lines = [f"{plural(n, 'answer')} for {name}"]
-    else:
-        taken = take_answer_labels(dataset, files, arguments.source, overrule=arguments.overrule)
-        told = {"file": str(answer_labels_path(files)), **taken_json(taken)}
+    files = the_answer_calibration(dataset, arguments.name)
+    told: dict[str, object] = {"file": str(answer_labels_path(files))}
+    if arguments.source is not None:
+        labeller = " ".join(arguments.labeller.split())
+        taken = take_answer_labels(
+            dataset, files, arguments.source, labeller, overrule=arguments.overrule
+        )
+        told |= taken_json(taken)
         lines = taken_lines(taken)
+    else:
+        found = answer_labelling(dataset, files, labeller_name(arguments.labeller))
+        told |= {"labeller": found.labeller, "answers": len(found.answers)}
+        if arguments.page is not None:
+            write_answer_page(dataset, files, found, arguments.page)
+            told["file"] = str(arguments.page)
+            lines = [f"{plural(len(found.answers), 'answer')} for {found.labeller}"]
+        else:
+            n = _answers_in_terminal(dataset, files, found)
+            told["labelled"] = n
+            lines = [f"{plural(n, 'answer')} labelled, {len(found.answers) - n:,} open"]
     if arguments.json:
         print(dumps(told))
         return 0
@@ -162,6 +172,15 @@ def run_label_answers(arguments: argparse.Namespace) -> int:
         say(line)
     print(told["file"])
     return 0
+
+
+def _answers_in_terminal(
+    dataset: "Dataset", files: "CalibrationFiles", found: "AnswerLabelling"
+) -> int:
+    from ragforge.cli.label_terminal import ask_about_answers, opened_terminal
+
+    with opened_terminal(sys.stdin, sys.stderr) as terminal:
+        return ask_about_answers(dataset, found, files, terminal)
 
 
 def run_label(arguments: argparse.Namespace) -> int:

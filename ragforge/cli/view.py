@@ -2,7 +2,7 @@
 
 New evaluations appear by themselves; reports are rendered when they are opened, and again only
 when the dataset changed. Nothing can be changed from the page, but with --label: then a person
-labels the pairs of a calibration there, and each label is kept at once.
+labels pairs or answers of a calibration there, and each label is kept at once.
 
 The address is the first line on stdout. On loopback anybody who can run programs on this machine
 may read; give --token to ask for one. On any other address a token is always asked for. The
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--label",
         default="",
         metavar="NAME",
-        help="let this person label pairs on the page; a token is always asked for",
+        help="let this person label pairs and answers on the page; a token is always asked for",
     )
     add_common(parser, "evaluate")
 

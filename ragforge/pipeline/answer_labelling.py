@@ -1,9 +1,10 @@
 """Labelling of answers by people: the facts that an answer states, ticked one by one."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ragforge.calibration.label_tasks import TakenLabels
 from ragforge.errors import DataError, UsageError
@@ -40,11 +41,12 @@ from ragforge.report.page.answer_labelling import (
 )
 from ragforge.stages.answer.llm import SCORES, CheckedFact, score_of, verdict_of
 
+USUAL_ANSWERS: Final = 50
 SHAPES = ("what the page of answers saved",)
 OTHER_ANSWER = "the answer has changed since it was labelled"
 NOT_DRAWN = "answer is not among those drawn"
 NO_VERDICT = "neither a verdict nor all facts"
-_SYSTEM = Field("system", ("system",))
+SYSTEM = Field("system", ("system",))
 _LABELLER = Field("labeller", ("labeller",))
 _STATUSES: Mapping[str, FactStatus] = {
     name: name for name in ("supported", "partial", "missing", "contradicted")
@@ -66,7 +68,7 @@ class AnswerDraw:
     """
 
     systems: tuple[str, ...]
-    n: int = 50
+    n: int = USUAL_ANSWERS
     seed: int = 0
     again: bool = False
 
@@ -125,37 +127,72 @@ def _shown(query: Query, system: str, answer: str) -> ShownAnswer:
     return ShownAnswer(query, system, before, answer, answer_sha256(answer))
 
 
-def write_answer_page(dataset: Dataset, files: CalibrationFiles, labeller: str, out: Path) -> int:
-    """Write the page on which a person labels answers, and return how many are open.
+@dataclass(frozen=True, slots=True)
+class AnswerLabelling:
+    """Answers to be labelled by one person, in order."""
+
+    labeller: str
+    answers: tuple[ShownAnswer, ...]
+    """Those without a label, and those that changed since."""
+    n_done: int
+
+
+def answer_labelling(dataset: Dataset, files: CalibrationFiles, labeller: str) -> AnswerLabelling:
+    """Return what a person still has to label.
 
     Raises:
-        UsageError: The file is one of a dataset.
-        DataError: No sample was drawn, or nothing is open.
+        DataError: No sample was drawn.
     """
-    check_outputs({"--page": out})
     drawn = drawn_answers(dataset, answer_sample(files))
     done = {
-        (item.query_id, item.system): item
+        (item.query_id, item.system): item.answer_sha256
         for item in answer_labels(files)
         if item.labeller == labeller
     }
-    todo = [
-        item
-        for item in drawn
-        if (label := done.get((item.query_id, item.system))) is None
-        or label.answer_sha256 != item.answer_sha256
-    ]
-    if not todo:
-        raise DataError(f"{files.folder}: {labeller} has labelled all {len(drawn):,} answers")
-    sheet = AnswerSheet(dataset.manifest.name, labeller, todo, len(drawn) - len(todo))
-    write_whole(out, [render_answer_labelling(sheet)])
-    return len(todo)
+    todo = [item for item in drawn if done.get((item.query_id, item.system)) != item.answer_sha256]
+    return AnswerLabelling(labeller, tuple(todo), len(drawn) - len(todo))
+
+
+def answer_label_page(
+    dataset: Dataset, files: CalibrationFiles, found: AnswerLabelling, *, post: str = ""
+) -> str:
+    """Return the page on which a person labels answers.
+
+    Args:
+        dataset: Has the name that is shown.
+        files: Of the calibration, for messages.
+        found: What is to be labelled.
+        post: Path that each label is sent to; for "" the browser keeps all until they are saved.
+
+    Raises:
+        DataError: Nothing is open.
+    """
+    if not found.answers:
+        raise DataError(
+            f"{files.folder}: {found.labeller} has labelled all {found.n_done:,} answers"
+        )
+    sheet = AnswerSheet(dataset.manifest.name, found.labeller, found.answers, found.n_done, post)
+    return render_answer_labelling(sheet)
+
+
+def write_answer_page(
+    dataset: Dataset, files: CalibrationFiles, found: AnswerLabelling, out: Path
+) -> None:
+    """Write the page on which a person labels answers, one file that loads nothing.
+
+    Raises:
+        UsageError: The file is one of a dataset.
+        DataError: Nothing is open, or it cannot be written.
+    """
+    check_outputs({"--page": out})
+    write_whole(out, [answer_label_page(dataset, files, found)])
 
 
 def take_answer_labels(
     dataset: Dataset,
     files: CalibrationFiles,
     path: Path,
+    labeller: str = "",
     *,
     overrule: bool = False,
 ) -> TakenLabels:
@@ -165,29 +202,79 @@ def take_answer_labels(
         dataset: Has the answers.
         files: Where labels go.
         path: What the page saved.
+        labeller: Who labelled; "" for whom each row names.
         overrule: Whether a label may replace another one by the same person.
 
     Raises:
         DataError: No sample was drawn, the file cannot be read, or a row lacks a field.
+        UsageError: The file names several people, and one is given.
     """
-    sample = answer_sample(files)
-    known = {(item.query_id, item.system): item for item in drawn_answers(dataset, sample)}
+    rows = list(read_rows_of(open_source(path, "labels"), SHAPES))
+    names = {row.optional_text(_LABELLER) for row in rows} - {None}
+    if labeller and len(names) > 1:
+        raise UsageError(f"--labeller: {path} names {len(names)} people; leave it out")
     taken = TakenLabels()
-    new: list[AnswerLabel] = []
-    for row in read_rows_of(open_source(path, "labels"), SHAPES):
-        found = known.get((row.identifier(QUERY_ID), row.identifier(_SYSTEM)))
-        label = NOT_DRAWN if found is None else _label(row, found, sample.probability)
+    labels = labels_of_answers(rows, dataset, answer_sample(files), labeller, taken)
+    put_answer_labels(files, labels, taken, overrule=overrule)
+    return taken
+
+
+def labels_of_answers(
+    rows: Iterable[Row],
+    dataset: Dataset,
+    sample: AnswerSample,
+    labeller: str,
+    taken: TakenLabels,
+) -> list[AnswerLabel]:
+    """Return the labels that rows give to drawn answers.
+
+    Args:
+        rows: From a file, from a page or from a terminal.
+        dataset: Has the answers.
+        sample: Which of them were drawn.
+        labeller: Who labelled; "" for whom each row names.
+        taken: Counts the rows that are left out.
+
+    Raises:
+        DataError: A row lacks a field.
+    """
+    known = {(item.query_id, item.system): item for item in drawn_answers(dataset, sample)}
+    new = []
+    for row in rows:
+        found = known.get((row.identifier(QUERY_ID), row.identifier(SYSTEM)))
+        name = visible(" ".join((labeller or row.text(_LABELLER)).split()))[:80]
+        label = NOT_DRAWN if found is None else _label(row, found, sample.probability, name)
         if isinstance(label, str):
             taken.left_out[label] += 1
             taken.examples.setdefault(label, row.where)
         else:
             new.append(label)
+    return new
+
+
+def put_answer_labels(
+    files: CalibrationFiles, labels: Iterable[AnswerLabel], taken: TakenLabels, *, overrule: bool
+) -> None:
+    """Write labels beside those that are there; a person's earlier label stands unless overruled.
+
+    A skip gives way to a verdict without a word.
+    """
     with files.alone():
         kept = {answer_label_key(label): label for label in answer_labels(files)}
-        for label in new:
+        for label in labels:
             _put(kept, label, taken, overrule=overrule)
         write_answer_labels(files, list(kept.values()))
-    return taken
+
+
+def remove_answer_label(files: CalibrationFiles, query_id: str, system: str, labeller: str) -> bool:
+    """Take a label back, and return whether there was one."""
+    with files.alone():
+        labels = answer_labels(files)
+        taken_back = (query_id, system, labeller)
+        kept = [label for label in labels if answer_label_key(label) != taken_back]
+        if len(kept) < len(labels):
+            write_answer_labels(files, kept)
+    return len(kept) < len(labels)
 
 
 def _put(
@@ -198,7 +285,8 @@ def _put(
     overrule: bool,
 ) -> None:
     old = kept.get(answer_label_key(label))
-    if old is None or old.answer_sha256 != label.answer_sha256:
+    is_first = old is None or (old.skipped and not label.skipped)
+    if old is None or is_first or old.answer_sha256 != label.answer_sha256:
         taken.n_new += 1
     elif (old.verdict, old.facts) == (label.verdict, label.facts):
         taken.n_known += 1
@@ -211,7 +299,7 @@ def _put(
     kept[answer_label_key(label)] = label
 
 
-def _label(row: Row, shown: ShownAnswer, probability: float) -> AnswerLabel | str:
+def _label(row: Row, shown: ShownAnswer, probability: float, labeller: str) -> AnswerLabel | str:
     """Return the label that a row gives to an answer, or why it gives none."""
     given = row.given
     if given.get("answer_sha256") != shown.answer_sha256:
@@ -244,7 +332,7 @@ def _label(row: Row, shown: ShownAnswer, probability: float) -> AnswerLabel | st
         system=shown.system,
         answer_sha256=shown.answer_sha256,
         probability=probability,
-        labeller=visible(row.text(_LABELLER))[:80],
+        labeller=labeller,
         verdict=None if skipped else verdict,
         score=None if skipped else score,
         facts=()

@@ -1,9 +1,11 @@
 """What labelling came to, as text and as JSON."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 from ragforge.calibration.label_tasks import LabellingSummary, TakenLabels, TwoLabellers
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural, render_table
+from ragforge.records import AnswerSample
 
 
 def summary_text(summary: LabellingSummary) -> str:
@@ -83,3 +85,13 @@ def taken_lines(taken: TakenLabels) -> list[str]:
 def taken_json(taken: TakenLabels) -> dict[str, object]:
     """Return the same for programs."""
     return asdict(taken)
+
+
+def answer_sample_json(sample: AnswerSample, path: Path) -> dict[str, object]:
+    """Return which answers were drawn, for programs."""
+    return {
+        "file": str(path),
+        "answers": len(sample.query_ids) * len(sample.systems),
+        "queries": len(sample.query_ids),
+        "probability": sample.probability,
+    }

@@ -31,8 +31,8 @@ _HEADERS: Final[Mapping[str, str]] = {
 """Of every reply, unless it has another of that name."""
 TOKEN_FORM: Final = re.compile(r"[A-Za-z0-9._~-]{16,200}")
 _METHODS: Final = ("GET", "HEAD")
-_LABELS: Final = re.compile(r"/datasets/[^/]+/labels")
-"""The only address that takes anything, and only where somebody labels."""
+_LABELS: Final = re.compile(r"/datasets/[^/]+/(?:answer-)?labels")
+"""The only addresses that take anything, and only where somebody labels."""
 _OWN_SITES: Final = frozenset({"same-origin", "none"})
 _LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 

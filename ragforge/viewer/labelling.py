@@ -1,9 +1,11 @@
-"""The page on which a person labels a dataset of the site, and the address its labels go to."""
+"""The pages on which a person labels a dataset of the site, and where their labels go."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -13,10 +15,21 @@ from starlette.routing import Route
 
 from ragforge.calibration.label_tasks import LabelTask, TakenLabels, labelling_order, open_tasks
 from ragforge.errors import RagforgeError
+from ragforge.files.field_names import QUERY_ID
 from ragforge.files.formats.label_rows import label_row
-from ragforge.files.row import load_json
+from ragforge.files.row import load_json, make_row
+from ragforge.files.set.answer_labels import answer_sample, the_answer_calibration
 from ragforge.files.set.calibrations import CalibrationFiles, the_calibration
+from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset
+from ragforge.pipeline.answer_labelling import (
+    SYSTEM,
+    answer_label_page,
+    answer_labelling,
+    labels_of_answers,
+    put_answer_labels,
+    remove_answer_label,
+)
 from ragforge.pipeline.labelling import (
     Wanted,
     label_page,
@@ -31,30 +44,62 @@ from ragforge.viewer.policy import with_own_policy
 from ragforge.viewer.served import ServedDataset, ServedDatasets
 
 _MOST_BYTES: Final = 16_384
-"""Of a label: ids, a digest, a grade."""
+"""Of a label: ids, a digest, a grade or the facts of an answer."""
+_PAGE: Final = "the page"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A dataset and a calibration of it that somebody labels."""
+
+    dataset: Dataset
+    files: CalibrationFiles
+    labeller: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What is labelled: pairs, or answers.
+
+    Args:
+        post: Last part of the address that takes labels.
+        files: Returns the calibration of a name, or the only one.
+        page: Returns the page, given the address of its labels.
+        keep: Keeps a label, and returns how many it kept and why not.
+        take_back: Takes a label back, and returns whether there was one.
+    """
+
+    post: str
+    files: Callable[[Dataset, str | None], CalibrationFiles]
+    page: Callable[[_Place, Request, str], str]
+    keep: Callable[[_Place, dict[str, object], TakenLabels], int]
+    take_back: Callable[[_Place, dict[str, object]], bool]
 
 
 def label_routes(datasets: ServedDatasets, labeller: str) -> list[Route]:
     """Return the addresses on which one person labels the datasets of a site."""
-    return [
-        Route("/datasets/{name}/label", partial(_page, datasets, labeller)),
-        Route("/datasets/{name}/labels", partial(_post, datasets, labeller), methods=["POST"]),
-    ]
+    found = []
+    for name, kind in (("label", _PAIRS), ("label-answers", _ANSWERS)):
+        page = partial(_page, kind, datasets, labeller)
+        take = partial(_post, kind, datasets, labeller)
+        found.append(Route(f"/datasets/{{name}}/{name}", page))
+        found.append(Route(f"/datasets/{{name}}/{kind.post}", take, methods=["POST"]))
+    return found
 
 
-def _page(datasets: ServedDatasets, labeller: str, request: Request) -> Response:
+def _page(kind: _Kind, datasets: ServedDatasets, labeller: str, request: Request) -> Response:
     served = _found(datasets, request)
-    wanted = Wanted(labeller, adjudicate="adjudicate" in request.query_params)
+    sample = request.query_params.get("sample")
+    named = f"?sample={quote(sample, safe='')}" if sample else ""
     try:
-        dataset, files = open_dataset(served.path), _files(served, request)
-        found = labelling(dataset, files, wanted)
-        page = label_page(dataset, files, found, post=f"/datasets/{served.name}/labels")
+        place = _place(kind, served, labeller, request)
+        page = kind.page(place, request, f"/datasets/{served.name}/{kind.post}{named}")
     except (RagforgeError, OSError) as error:
         return HTMLResponse(problem_page(served.title, str(error)), HTTPStatus.CONFLICT)
     return with_own_policy(HTMLResponse(page), page)
 
 
-async def _post(datasets: ServedDatasets, labeller: str, request: Request) -> Response:
+async def _post(kind: _Kind, datasets: ServedDatasets, labeller: str, request: Request) -> Response:
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected JSON")
     parts: list[bytes] = []
@@ -62,10 +107,12 @@ async def _post(datasets: ServedDatasets, labeller: str, request: Request) -> Re
         parts.append(part)
         if sum(map(len, parts)) > _MOST_BYTES:
             raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is no label")
-    return await run_in_threadpool(_take, datasets, labeller, request, b"".join(parts))
+    return await run_in_threadpool(_take, kind, datasets, labeller, request, b"".join(parts))
 
 
-def _take(datasets: ServedDatasets, labeller: str, request: Request, body: bytes) -> Response:
+def _take(
+    kind: _Kind, datasets: ServedDatasets, labeller: str, request: Request, body: bytes
+) -> Response:
     """Keep a label, or take one back."""
     served = _found(datasets, request)
     try:
@@ -73,22 +120,17 @@ def _take(datasets: ServedDatasets, labeller: str, request: Request, body: bytes
         if not isinstance(given, dict):
             raise HTTPException(HTTPStatus.BAD_REQUEST, "expected a JSON object")
         undo = given.pop("undo", False) is True
-        row = replace(label_row("the page", given), labeller=labeller)
-        files = _files(served, request)
+        place = _place(kind, served, labeller, request)
         if undo:
-            task = LabelTask(row.query_id, row.chunk_id, row.text_sha256, row.look)
-            return JSONResponse({"removed": remove_label(files, task, labeller)})
+            return JSONResponse({"removed": kind.take_back(place, given)})
         taken = TakenLabels()
-        labels = labels_of_rows([row], files.sample().pairs, labeller, taken)
-        if not labels:
-            reason = ", ".join(taken.left_out) or "nothing is said"
-            raise HTTPException(HTTPStatus.BAD_REQUEST, reason)
-        put_labels(files, labels, taken, overrule=True)
-        if not open_tasks(labelling_order(files.sample()), files.labels(), labeller):
-            put_into_judgments(open_dataset(served.path), files, taken)
+        n_kept = kind.keep(place, given, taken)
     except (ValueError, RecursionError, RagforgeError) as error:
         raise HTTPException(HTTPStatus.BAD_REQUEST, str(error)) from error
-    return JSONResponse({"kept": len(labels)})
+    if not n_kept:
+        reason = ", ".join(taken.left_out) or "nothing is said"
+        raise HTTPException(HTTPStatus.BAD_REQUEST, reason)
+    return JSONResponse({"kept": n_kept})
 
 
 def _found(datasets: ServedDatasets, request: Request) -> ServedDataset:
@@ -98,6 +140,53 @@ def _found(datasets: ServedDatasets, request: Request) -> ServedDataset:
     return served
 
 
-def _files(served: ServedDataset, request: Request) -> CalibrationFiles:
+def _place(kind: _Kind, served: ServedDataset, labeller: str, request: Request) -> _Place:
     """Return the calibration that an address names: names are looked up, never made into paths."""
-    return the_calibration(open_dataset(served.path), request.query_params.get("sample"))
+    dataset = open_dataset(served.path)
+    return _Place(dataset, kind.files(dataset, request.query_params.get("sample")), labeller)
+
+
+def _pair_page(place: _Place, request: Request, post: str) -> str:
+    wanted = Wanted(place.labeller, adjudicate="adjudicate" in request.query_params)
+    found = labelling(place.dataset, place.files, wanted)
+    return label_page(place.dataset, place.files, found, post=post)
+
+
+def _keep_pair(place: _Place, given: dict[str, object], taken: TakenLabels) -> int:
+    row = replace(label_row(_PAGE, given), labeller=place.labeller)
+    files = place.files
+    labels = labels_of_rows([row], files.sample().pairs, place.labeller, taken)
+    put_labels(files, labels, taken, overrule=True)
+    if labels and not open_tasks(labelling_order(files.sample()), files.labels(), place.labeller):
+        put_into_judgments(place.dataset, files, taken)
+    return len(labels)
+
+
+def _take_pair_back(place: _Place, given: dict[str, object]) -> bool:
+    row = label_row(_PAGE, given)
+    task = LabelTask(row.query_id, row.chunk_id, row.text_sha256, row.look)
+    return remove_label(place.files, task, place.labeller)
+
+
+def _answer_page(place: _Place, request: Request, post: str) -> str:
+    found = answer_labelling(place.dataset, place.files, place.labeller)
+    return answer_label_page(place.dataset, place.files, found, post=post)
+
+
+def _keep_answer(place: _Place, given: dict[str, object], taken: TakenLabels) -> int:
+    rows, sample = [make_row(_PAGE, given)], answer_sample(place.files)
+    labels = labels_of_answers(rows, place.dataset, sample, place.labeller, taken)
+    put_answer_labels(place.files, labels, taken, overrule=True)
+    return len(labels)
+
+
+def _take_answer_back(place: _Place, given: dict[str, object]) -> bool:
+    row = make_row(_PAGE, given)
+    query_id, system = row.identifier(QUERY_ID), row.identifier(SYSTEM)
+    return remove_answer_label(place.files, query_id, system, place.labeller)
+
+
+_PAIRS: Final = _Kind("labels", the_calibration, _pair_page, _keep_pair, _take_pair_back)
+_ANSWERS: Final = _Kind(
+    "answer-labels", the_answer_calibration, _answer_page, _keep_answer, _take_answer_back
+)

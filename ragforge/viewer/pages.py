@@ -7,6 +7,8 @@ from ragforge.evaluating.formatting import MISSING, number, one_line, plural
 from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.history.trends import trend
 from ragforge.evaluating.runs import PRIMARY
+from ragforge.files.set.answer_labels import answer_calibration_names
+from ragforge.files.set.opening import open_dataset
 from ragforge.records import Evaluation, MeasuredMean
 from ragforge.report.page.charts import TONES, Chart, Line, Point, legend, line_chart, round_range
 from ragforge.report.page.markup import (
@@ -46,7 +48,7 @@ def dataset_page(served: ServedDataset, *, labeller: str = "") -> str:
         element("p", site_link("/", "All datasets"), class_="eyebrow"),
         element("h1", title, dir="auto"),
         *_about(served),
-        _label_link(served, labeller) if labeller else None,
+        _label_link(served, labeller) if labeller and not served.problem else None,
         element("section", element("h2", "Latest"), _latest(served)),
         element("section", element("h2", "Trend"), _trend_chart(served)),
         element("section", element("h2", "History"), _history(served)),
@@ -105,8 +107,10 @@ def _about(served: ServedDataset) -> Iterator[Html | None]:
 
 
 def _label_link(served: ServedDataset, labeller: str) -> Html:
-    link = site_link(f"/datasets/{served.name}/label", "Label pairs")
-    return element("p", link, f" as {one_line(labeller)}", class_="note")
+    links: list[Html | str] = [site_link(f"/datasets/{served.name}/label", "Label pairs")]
+    if answer_calibration_names(open_dataset(served.path)):
+        links += [" or ", site_link(f"/datasets/{served.name}/label-answers", "answers")]
+    return element("p", *links, f" as {one_line(labeller)}", class_="note")
 
 
 def _notice(title: str, text: str) -> Html:

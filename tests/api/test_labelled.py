@@ -4,10 +4,11 @@ import asyncio
 import json
 
 import pytest
-from label_samples import sampled_set
+from label_samples import answered_set, sampled_set
 
 import ragforge as rf
 from ragforge.errors import DataError, UsageError
+from ragforge.records import answer_sha256
 
 
 @pytest.fixture
@@ -94,3 +95,25 @@ def test_without_a_sample_there_is_nothing_to_label(tmp_path):
 
     with pytest.raises(DataError, match="calibrate sample"):
         ds.labels()
+
+
+def test_answers_are_drawn_and_their_labels_taken_in(tmp_path):
+    """The way of answers is that of pairs."""
+    ds = rf.open(answered_set(tmp_path / "answered").path)
+    drawn = ds.draw_answers("one", n=4)
+    facts = [{"fact_id": name, "status": "supported"} for name in ("f0", "f1")]
+    rows = [
+        {
+            "query_id": f"q{k}",
+            "system": "one",
+            "answer_sha256": answer_sha256(f"Answer {k} of one."),
+            "facts": facts,
+        }
+        for k in range(6)
+    ]
+    taken = ds.add_answer_labels(rows, labeller="Ann")
+    before = ds.write_answer_labelling_page(tmp_path / "bob.html", labeller="Bob")
+
+    assert (drawn.to_dict()["answers"], drawn.to_dict()["probability"]) == (4, 4 / 6)
+    assert (taken.to_dict()["n_new"], before.n_open) == (4, 4)
+    assert any("not among those drawn" in note for note in taken.notes)

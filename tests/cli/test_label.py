@@ -9,8 +9,10 @@ from label_samples import HOSTILE, answered_set, sampled_set
 
 from ragforge.calibration.label_tasks import LabelTask
 from ragforge.cli import main
-from ragforge.cli.label_terminal import Terminal, ask, opened_terminal
+from ragforge.cli.label_terminal import Terminal, ask, ask_about_answers, opened_terminal
+from ragforge.files.set.answer_labels import answer_labels
 from ragforge.files.set.calibrations import calibration_files
+from ragforge.pipeline.answer_labelling import AnswerDraw, answer_labelling, sample_answers
 from ragforge.pipeline.labelling import Wanted, labelling
 from ragforge.records import answer_sha256
 
@@ -186,6 +188,75 @@ def test_a_real_terminal_loses_no_key_that_is_typed_ahead(dataset):
 def test_a_task_knows_whether_it_decides():
     """Its label counts alone then."""
     assert [LabelTask("q", "c", "", look).decides for look in (1, 2, 3)] == [False, False, True]
+
+
+def keyed_answers(dataset, keys):
+    """Return what a terminal shows to Ann, who presses keys about answers."""
+    files = calibration_files(dataset)
+    sample_answers(dataset, files, AnswerDraw(("one",), 4))
+    shown = []
+    clock = iter(range(0, 3000, 3))
+    terminal = Terminal(iter([*keys, "\x04"]).__next__, shown.append, lambda: next(clock))
+    ask_about_answers(dataset, answer_labelling(dataset, files, "Ann"), files, terminal)
+    return "".join(shown)
+
+
+def said(dataset):
+    """Return verdict, score and further claims of each label, in the order of the answers."""
+    labels = answer_labels(calibration_files(dataset))
+    return sorted((label.verdict or "", label.score, label.says_more) for label in labels)
+
+
+def test_answers_are_labelled_fact_by_fact_in_a_terminal(tmp_path):
+    """The same labels as from the page; an undo takes the last answer back."""
+    dataset = answered_set(tmp_path / "set")
+    shown = keyed_answers(dataset, "111su2x41332")
+
+    assert said(dataset) == [
+        ("correct", 1.0, False),
+        ("incorrect", 0.0, True),
+        ("incorrect", 0.25, False),
+    ]
+    assert ("--- 3 of 4 ---" in shown, "Expected: It is " in shown) == (True, True)
+    assert ("one" in shown.replace("of one.", ""), "1 said, 2 in part" in shown) == (False, True)
+
+
+def test_the_terminal_goes_on_with_the_answers_that_are_left(tmp_path):
+    """Each label is kept before the next answer is shown."""
+    dataset = answered_set(tmp_path / "set")
+    keyed_answers(dataset, "11122")
+
+    assert "--- 2 of 4 ---" in keyed_answers(dataset, "")
+    assert said(dataset) == [("correct", 1.0, False)]
+
+
+def test_an_answer_without_facts_gets_a_verdict_in_the_terminal(tmp_path):
+    """There is nothing to tick."""
+    dataset = answered_set(tmp_path / "set")
+    dataset.write_queries(query.model_copy(update={"facts": ()}) for query in dataset.all_queries())
+    keyed_answers(dataset, "2")
+
+    assert said(dataset) == [("partial", 0.5, False)]
+
+
+def test_answers_steer_no_terminal(tmp_path):
+    """A system must not move the cursor or hide what it says."""
+    dataset = answered_set(tmp_path / "set", answers=dict.fromkeys(range(6), HOSTILE))
+    shown = keyed_answers(dataset, "")
+
+    assert ("\x1b" in shown, "\u202e" in shown, "\\x1b" in shown) == (False, False, True)
+
+
+def test_the_command_asks_about_answers_in_the_terminal(tmp_path, capsys, monkeypatch):
+    """Keys may come through a pipe."""
+    dataset = answered_set(tmp_path / "set")
+    sample_answers(dataset, calibration_files(dataset), AnswerDraw(("one",), 4))
+    monkeypatch.setattr("sys.stdin", io.StringIO("111s"))
+    words = ["calibrate", "label-answers", "--dataset", str(dataset.path), "--labeller", "Ann"]
+    code = main([*words, "--terminal", "--json"])
+
+    told = json.loads(capsys.readouterr().out)
+    assert (code, told["answers"], told["labelled"]) == (0, 4, 2)
 
 
 def test_answers_are_labelled_on_a_page_and_reported_on(tmp_path, capsys):

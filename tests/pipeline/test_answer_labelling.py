@@ -9,6 +9,7 @@ from ragforge.files.set.answer_labels import answer_labels, answer_labels_path
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.answer_labelling import (
     AnswerDraw,
+    answer_labelling,
     drawn_answers,
     sample_answers,
     take_answer_labels,
@@ -78,7 +79,7 @@ def test_a_sample_of_other_systems_is_not_replaced_unasked(dataset):
 def test_labels_without_a_sample_say_how_one_is_drawn(dataset, tmp_path):
     """The first thing anybody will see."""
     with pytest.raises(DataError, match="calibrate sample --answers SYSTEM"):
-        write_answer_page(dataset, calibration_files(dataset), "Ann", tmp_path / "a.html")
+        answer_labelling(dataset, calibration_files(dataset), "Ann")
 
 
 @pytest.mark.parametrize(
@@ -153,6 +154,37 @@ def test_what_a_person_said_before_stands_unless_overruled(dataset, tmp_path):
     assert answer_labels(calibration_files(dataset))[0].verdict == "not_attempted"
 
 
+def test_a_skip_gives_way_to_a_verdict(dataset, tmp_path):
+    """Who comes back to a skipped answer takes nothing back."""
+    take(dataset, tmp_path, row(0, skipped=True))
+    taken = take(dataset, tmp_path, row(0, "supported", "supported"))
+
+    assert (taken.n_new, answer_labels(calibration_files(dataset))[0].verdict) == (1, "correct")
+
+
+def test_a_file_without_names_is_of_whom_is_named(dataset, tmp_path):
+    """A table of another tool need not say who filled it."""
+    sample(dataset)
+    path = tmp_path / "rows.jsonl"
+    nameless = row(0, "missing", "missing")
+    del nameless["labeller"]
+    path.write_text(json.dumps(nameless), encoding="utf-8")
+    take_answer_labels(dataset, calibration_files(dataset), path, "Ann")
+
+    assert [label.labeller for label in answer_labels(calibration_files(dataset))] == ["Ann"]
+
+
+def test_a_name_for_a_file_of_several_people_is_refused(dataset, tmp_path):
+    """All labels would be of one of them."""
+    rows = [row(k, "missing", "missing", labeller=name) for k, name in enumerate(("Ann", "Bob"))]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in rows), encoding="utf-8")
+    sample(dataset)
+
+    with pytest.raises(UsageError, match="names 2 people"):
+        take_answer_labels(dataset, calibration_files(dataset), path, "Ann")
+
+
 def test_an_answer_that_changed_is_labelled_anew(dataset, tmp_path):
     """The label was on another text."""
     files = calibration_files(dataset)
@@ -160,18 +192,20 @@ def test_an_answer_that_changed_is_labelled_anew(dataset, tmp_path):
     take(dataset, tmp_path, *(row(k, "missing", "partial", system=of) for k, of in both))
     page = tmp_path / "a.html"
     with pytest.raises(DataError, match="Ann has labelled all 12 answers"):
-        write_answer_page(dataset, files, "Ann", page)
+        write_answer_page(dataset, files, answer_labelling(dataset, files, "Ann"), page)
     answers = {item.query_id: item for item in dataset.answers("one")}
     answers["q3"] = Answer(query_id="q3", answer="Another.")
     dataset.write_answers("one", answers.values())
 
-    assert write_answer_page(dataset, files, "Ann", page) == 1
+    found = answer_labelling(dataset, files, "Ann")
+    assert ([item.query_id for item in found.answers], found.n_done) == (["q3"], 11)
 
 
 def test_the_page_does_not_say_what_the_judge_said(dataset, tmp_path):
     """Who knows it agrees with it."""
     page = tmp_path / "a.html"
     sample(dataset)
-    write_answer_page(dataset, calibration_files(dataset), "Ann", page)
+    files = calibration_files(dataset)
+    write_answer_page(dataset, files, answer_labelling(dataset, files, "Ann"), page)
 
     assert "judge-1" not in page.read_text("utf-8")

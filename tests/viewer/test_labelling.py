@@ -1,10 +1,14 @@
 import json
+import re
 from http.client import HTTPConnection
 
 import pytest
-from label_samples import HOSTILE, sampled_set
+from label_samples import HOSTILE, answered_set, sampled_set
 
+from ragforge.files.set.answer_labels import answer_labels
 from ragforge.files.set.calibrations import calibration_files
+from ragforge.pipeline.answer_labelling import AnswerDraw, sample_answers
+from ragforge.records import answer_sha256
 from ragforge.viewer.access import SiteAccess
 from ragforge.viewer.server import serving
 
@@ -150,3 +154,98 @@ def test_the_page_of_a_dataset_leads_to_its_labels(site):
     page = site.ask("/datasets/first", Cookie=f"{site.access.cookie}={TOKEN}").text
 
     assert 'href="/datasets/first/label"' in page
+
+
+def test_one_of_several_samples_keeps_its_labels(site, dataset):
+    """The page of a sample sends its labels to that sample."""
+    files = calibration_files(dataset)
+    calibration_files(dataset, "spring").write_sample(files.sample())
+    cookie = f"{site.access.cookie}={TOKEN}"
+    page = site.ask("/datasets/first/label?sample=spring", Cookie=cookie)
+    [path] = re.findall('data-post="([^"]*)"', page.text)
+    status, _ = post(site, ROW, path)
+
+    assert (page.status, status) == (200, 200)
+    assert (len(calibration_files(dataset, "spring").labels()), files.labels()) == (1, [])
+
+
+FACTS = [{"fact_id": "f0", "status": "supported"}, {"fact_id": "f1", "status": "missing"}]
+ANSWER_ROW = {
+    "query_id": "q0",
+    "system": "one",
+    "answer_sha256": answer_sha256("Answer 0 of one."),
+    "facts": FACTS,
+    "skipped": False,
+    "seconds": 4.5,
+}
+ANSWERS = "/datasets/answered/answer-labels"
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """A dataset with answers that were drawn to be labelled."""
+    made = answered_set(tmp_path / "answered", 3)
+    sample_answers(made, calibration_files(made), AnswerDraw(("one",), 3))
+    return made
+
+
+@pytest.fixture
+def answer_site(answered, site_at):
+    """The site on which Ann labels its answers."""
+    with serving([answered.path], lambda dataset: "report", TOKEN, "Ann") as access:
+        yield site_at(access)
+
+
+def test_a_label_of_an_answer_is_kept_at_once(answer_site, answered):
+    """Verdict and score follow here, and are not the page's to say."""
+    status, _ = post(answer_site, {**ANSWER_ROW, "labeller": "Bob", "score": 1}, ANSWERS)
+
+    [label] = answer_labels(calibration_files(answered))
+    assert (status, label.labeller, label.seconds) == (200, "Ann", 4.5)
+    assert (label.verdict, label.score) == ("partial", 0.5)
+
+
+def test_a_label_of_an_answer_is_taken_back(answer_site, answered):
+    """Undo must reach the file."""
+    post(answer_site, ANSWER_ROW, ANSWERS)
+    removed = post(answer_site, {**ANSWER_ROW, "undo": True}, ANSWERS)
+
+    assert removed == (200, '{"removed":true}')
+    assert answer_labels(calibration_files(answered)) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "headers", "status"),
+    [
+        ({**ANSWER_ROW, "facts": FACTS[:1]}, {}, 400),
+        ({**ANSWER_ROW, "query_id": "q9"}, {}, 400),
+        ({**ANSWER_ROW, "answer_sha256": "0" * 64}, {}, 400),
+        ({"query_id": "q0"}, {}, 400),
+        (ANSWER_ROW, {"Cookie": None}, 401),
+        (ANSWER_ROW, {"Origin": "http://evil.example"}, 403),
+        (ANSWER_ROW, {"Origin": None}, 405),
+    ],
+)
+def test_what_is_no_label_of_an_answer_is_refused(answer_site, answered, row, headers, status):
+    """The address is guarded as that of pairs is."""
+    assert post(answer_site, row, ANSWERS, **headers)[0] == status
+    assert answer_labels(calibration_files(answered)) == []
+
+
+def test_the_page_of_answers_is_reached_by_clicking_and_goes_on(answer_site):
+    """What is kept is not asked again."""
+    post(answer_site, ANSWER_ROW, ANSWERS)
+    cookie = f"{answer_site.access.cookie}={TOKEN}"
+    overview = answer_site.ask("/datasets/answered", Cookie=cookie)
+    page = answer_site.ask("/datasets/answered/label-answers", Cookie=cookie)
+
+    assert 'href="/datasets/answered/label-answers"' in overview.text
+    assert (page.status, 'data-done="1"' in page.text) == (200, True)
+    assert "connect-src 'self'" in page.getheader("Content-Security-Policy")
+
+
+def test_a_set_without_a_sample_of_answers_says_how_one_is_drawn(site):
+    """The address may be typed by hand."""
+    page = site.ask("/datasets/first/label-answers", Cookie=f"{site.access.cookie}={TOKEN}")
+
+    assert (page.status, "calibrate sample --answers" in page.text) == (409, True)

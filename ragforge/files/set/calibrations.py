@@ -4,7 +4,7 @@ They belong to no version of the set: labels outlive the chunks that they are on
 Nothing of them is in the manifest.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,15 +122,31 @@ def the_calibration(dataset: Dataset, name: str | None = None) -> CalibrationFil
     Raises:
         DataError: There is none, or no name is given and there are several.
     """
-    names = calibration_names(dataset)
+    kind = "calibration", "draw one with `ragforge calibrate sample`"
+    return calibration_files(dataset, the_name(dataset, calibration_names(dataset), name, kind))
+
+
+def the_name(
+    dataset: Dataset, names: Sequence[str], name: str | None, kind: tuple[str, str]
+) -> str:
+    """Return the name that is asked for, or the only one.
+
+    Args:
+        dataset: For messages.
+        names: Those that there are.
+        name: Asked for; None for the only one.
+        kind: What is named, and how one is made.
+
+    Raises:
+        DataError: There is none, or no name is given and there are several.
+    """
+    what, how = kind
     there = ", ".join(names)
     if not names:
-        raise DataError(
-            f"{dataset.path}: has no calibration; draw one with `ragforge calibrate sample`"
-        )
+        raise DataError(f"{dataset.path}: has no {what}; {how}")
     if name is not None and name not in names:
         near = did_you_mean(name, names)
-        raise DataError(f"{dataset.path}: no calibration {name!r}{near}; there are: {there}")
+        raise DataError(f"{dataset.path}: no {what} {name!r}{near}; there are: {there}")
     if name is None and len(names) > 1:
-        raise DataError(f"{dataset.path}: has several calibrations: {there}; name one")
-    return calibration_files(dataset, name or names[0])
+        raise DataError(f"{dataset.path}: has more than one {what}: {there}; name one")
+    return name or names[0]

@@ -3,15 +3,20 @@
 Which system answered and what the judge said are not shown.
 """
 
-import hashlib
 import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragforge.evaluating.formatting import one_line, visible
+from ragforge.evaluating.formatting import visible
 from ragforge.records import Query
-from ragforge.report.page.markup import Html, data_block, document, element, page_file, page_head
+from ragforge.report.page.label_page import (
+    LabelPage,
+    bar_part,
+    label_document,
+    question_part,
+    text_part,
+)
+from ragforge.report.page.markup import element
 
 STATUSES = (
     ("supported", "Said"),
@@ -43,6 +48,12 @@ class ShownAnswer:
         """Of the query."""
         return self.query.query_id
 
+    @property
+    def expected(self) -> str:
+        """What a right answer says, as it is shown."""
+        query = self.query
+        return query.expected_answer or ("" if query.answerable else "(the corpus does not tell)")
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerSheet:
@@ -52,85 +63,28 @@ class AnswerSheet:
     labeller: str
     answers: Sequence[ShownAnswer]
     n_done: int
+    post: str = ""
+    """Path that labels are sent to at once; "" where they are saved to a file."""
 
 
 def render_answer_labelling(sheet: AnswerSheet) -> str:
     """Return the page. All data in it is text: no markup, no links, no hidden characters."""
-    css = page_file("page.css") + page_file("labelling.css") + page_file("answer_labelling.css")
-    rows = [_row(item) for item in sheet.answers]
-    packed = zlib.compress(json.dumps(rows, ensure_ascii=False).encode(), 9)
-    told = json.dumps([sheet.labeller, [[row["query_id"], row["answer_sha256"]] for row in rows]])
-    name = f"ragforge-answers-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
-    body = [
-        element(
-            "header",
-            element("p", f"Labels by {sheet.labeller}", class_="eyebrow", dir="auto"),
-            element("h1", one_line(sheet.dataset), dir="auto"),
-            element("noscript", element("p", "This page needs its script.", class_="notice")),
-            element("p", "This browser is too old for this page.", id="old", hidden=True),
-        ),
-        _work(sheet, name),
-        element(
-            "section",
-            element("h2", "Done", tabindex=-1, id="done"),
-            element(
-                "p",
-                "Save the labels, and bring the file to the dataset: "
-                "`ragforge calibrate label-answers --dataset DIR --from FILE`.",
-            ),
-            element("button", "Save labels", type="button", id="save-all"),
-            " ",
-            element("button", "Undo the last", type="button", id="undo-last"),
-            id="end",
-            hidden=True,
-        ),
-        data_block("answers", packed),
-    ]
-    head = page_head(f"{one_line(sheet.dataset)}: label answers")
-    script = page_file("answer_labelling.js")
-    return document(lang="en", head=head, body=body, css=css, script=script).code
-
-
-def _row(item: ShownAnswer) -> dict[str, object]:
-    query = item.query
-    expected = query.expected_answer or ("" if query.answerable else "(the corpus does not tell)")
-    return {
-        "query_id": query.query_id,
-        "system": item.system,
-        "answer_sha256": item.answer_sha256,
-        "query": visible(query.asked),
-        "before": visible("\n".join(item.before)),
-        "expected": visible(expected),
-        "answer": visible(item.answer) or "(empty)",
-        "facts": [{"fact_id": fact.fact_id, "text": visible(fact.text)} for fact in query.facts],
-    }
-
-
-def _work(sheet: AnswerSheet, name: str) -> Html:
-    return element(
-        "main",
-        element(
-            "div",
-            element("p", id="place", role="status"),
-            element("progress", id="progress", max=len(sheet.answers), aria_label="labelled"),
-            class_="place",
-        ),
-        element(
-            "section",
-            element("h2", "Question", class_="small"),
-            element("p", id="before", dir="auto", hidden=True),
-            element("p", id="query", dir="auto"),
-            element("p", "Expected: ", element("span", id="expected", dir="auto")),
-            class_="question",
-            aria_label="Question",
-        ),
-        element(
-            "section",
-            element("h2", "Answer to label", class_="small"),
-            element("div", id="text", dir="auto"),
-            class_="passage",
-            aria_label="Answer to label",
-        ),
+    page = LabelPage(
+        dataset=sheet.dataset,
+        labeller=sheet.labeller,
+        noun="answer",
+        items=[_item(answer) for answer in sheet.answers],
+        n_done=sheet.n_done,
+        kept_as=[[answer.query_id, answer.answer_sha256] for answer in sheet.answers],
+        command="ragforge calibrate label-answers --dataset DIR --from FILE",
+        without_script="Without, `ragforge calibrate label-answers --terminal` asks for the same "
+        "labels.",
+        post=sheet.post,
+    )
+    return label_document(
+        page,
+        question_part(element("p", "Expected: ", element("span", id="expected", dir="auto"))),
+        text_part("Answer to label"),
         element("div", id="ticks"),
         element(
             "label",
@@ -139,24 +93,23 @@ def _work(sheet: AnswerSheet, name: str) -> Html:
             element("kbd", "m"),
             id="more-label",
         ),
-        element(
-            "div",
-            element(
-                "div",
-                element("button", element("kbd", "Enter"), " Next", type="button", id="next"),
-                element("button", element("kbd", "s"), " Skip", type="button", id="skip"),
-                element("button", element("kbd", "u"), " Undo", type="button", id="undo"),
-                element("button", "Save labels", type="button", id="save"),
-                class_="row",
-            ),
-            element("p", role="alert", id="fault"),
-            class_="bar",
+        bar_part(
+            first=element("button", element("kbd", "Enter"), " Next", type="button", id="next")
         ),
-        id="work",
-        hidden=True,
-        data_labeller=sheet.labeller,
-        data_done=sheet.n_done,
-        data_sheet=name,
-        data_statuses=json.dumps(STATUSES),
-        data_verdicts=json.dumps(VERDICTS),
+        name="answer_labelling",
+        data={"statuses": json.dumps(STATUSES), "verdicts": json.dumps(VERDICTS)},
     )
+
+
+def _item(shown: ShownAnswer) -> dict[str, object]:
+    query = shown.query
+    return {
+        "query_id": query.query_id,
+        "system": shown.system,
+        "answer_sha256": shown.answer_sha256,
+        "query": visible(query.asked),
+        "before": visible("\n".join(shown.before)),
+        "expected": visible(shown.expected),
+        "text": visible(shown.answer) or "(empty)",
+        "facts": [{"fact_id": fact.fact_id, "text": visible(fact.text)} for fact in query.facts],
+    }

@@ -93,7 +93,7 @@ def test_one_of_several_calibrations_must_be_named(tmp_path):
     for name in ("spring", "autumn"):
         calibration_files(Dataset(tmp_path), name).write_sample(sample())
 
-    with pytest.raises(DataError, match="several calibrations: autumn, spring; name one"):
+    with pytest.raises(DataError, match="more than one calibration: autumn, spring; name one"):
         the_calibration(Dataset(tmp_path))
 
 

@@ -8,6 +8,7 @@ from ragforge.files.set.answer_labels import answer_labels
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.answer_labelling import (
     AnswerDraw,
+    answer_labelling,
     sample_answers,
     take_answer_labels,
     write_answer_page,
@@ -37,7 +38,8 @@ def opened_page(dataset, tmp_path):
     """Write the page, and return it opened."""
     path = tmp_path / "answers.html"
     sample_answers(dataset, calibration_files(dataset), DRAW)
-    write_answer_page(dataset, calibration_files(dataset), "Ann", path)
+    files = calibration_files(dataset)
+    write_answer_page(dataset, files, answer_labelling(dataset, files, "Ann"), path)
     return opened(path, tmp_path / "profile", FLAGS)
 
 
@@ -84,7 +86,7 @@ def test_browser_goes_on_where_the_page_was_closed(page, tmp_path):
     navigate(page, tmp_path / "answers.html")
     page.value(READY)
 
-    assert page.value(PLACE) == "Answer 3 of 4"
+    assert page.value(PLACE) == "Answer 3 of 4, 2 skipped, 2 not saved to a file"
 
 
 def test_hostile_answers_do_nothing_in_a_browser(tmp_path):

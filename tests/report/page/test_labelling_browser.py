@@ -143,7 +143,7 @@ def test_the_page_tells_nothing_of_judge_run_stratum_and_answer(browser, dataset
     """Who knows what the judge said agrees with it."""
     path = label_page(browser, dataset, "Blind")
     rows = browser.value(
-        "(async () => { const bytes = Uint8Array.from(atob(document.getElementById('pairs')"
+        "(async () => { const bytes = Uint8Array.from(atob(document.getElementById('items')"
         ".textContent), (c) => c.charCodeAt(0)); return new Response(new Blob([bytes]).stream()"
         ".pipeThrough(new DecompressionStream('deflate'))).text(); })()"
     )
