@@ -66,12 +66,12 @@ _INLINE: Final = re.compile(
     r"|(?<![\w*])(?P<open>\*{1,2})(?=[^\s*])(?P<loud>[^*]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
     r"|(?<![\w_])(?P<lean>_{1,2})(?=[^\s_])(?P<soft>[^_]{1,300}?)(?<=\S)(?P=lean)(?![\w_])"
     r"|(?<![\w#])#(?=[^\s#])(?P<mark>[^#\n]{1,300}?)(?<=\S)#(?![\w#])"
-    r"|~(?P<low>[\w+-]{1,40}+)~|\^(?P<high>[\w+-]{1,40}+)\^"
+    r"|~(?P<low>[\w+-]{1,40}+)~|(?P<power>\^[\d+-]{1,40}+)\^|\^(?P<high>[\w+-]{1,40}+)\^"
     r"|(?<=\S)[ \t]\+$|(?<=[^\s:;])(?P<term>:{2,4}|;;)(?=\s|\Z)",
     re.MULTILINE,
 )
 _SEEN: Final = tuple(
-    "escaped linked named text indexed key role loud soft mark low high entry bare id".split()
+    "escaped linked named text indexed key role loud soft mark low power high entry bare id".split()
 )
 
 

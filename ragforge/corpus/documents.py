@@ -242,7 +242,7 @@ def read_plain(text: str, form: Format, doc_id: str) -> SeenText:
 
 def _stated_title(text: str, form: Format) -> str:
     if form == "markdown":
-        from ragforge.corpus.markdown_reading import stated_title
+        from ragforge.corpus.front_matter import stated_title
 
         return stated_title(text)
     if form == "man":

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ragforge.corpus.formats import TITLE_CHARS, Block, Kind, Lines
-from ragforge.corpus.markdown_reading import front_matter_end
+from ragforge.corpus.front_matter import front_matter_end
 
 _INLINE = re.compile(r"[\\`*_\[\]<>&!{}]")
 _ATTRIBUTES = re.compile(r"(?<!\s)\s*\{[:#.][^{}]*\}$")

@@ -6,13 +6,15 @@ where it stands.
 
 import html
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from ragforge.corpus.components import CLOSED, tag_edits
 from ragforge.corpus.seen_text import Edit
 
 _SIGN: Final = re.compile(
-    r"[\\`*_\[<&{]|!(?=\[)|:(?=(?:material|fontawesome|octicons|simple)-)|\+\+(?=[a-z])|(?<![\w%])%%"
+    r"[\\`*_\[<&{]|!(?=\[)|:(?=(?:material|fontawesome|octicons|simple)-)|\+\+(?=[a-z0-9\"])"
+    r"|(?<![\w%])%%|(?<!=)==(?!=)|~~|\^\^|(?<=[\w)])[~^](?=[\w+-]{1,20}[~^])"
 )
 _BRACKETS: Final = re.compile(r"\\.|`+|[\[\]]", re.DOTALL)
 _TICKS: Final = re.compile(r"`+")
@@ -39,9 +41,6 @@ _TAG: Final = re.compile(
     rf"""(?:\s?=\s?(?:"[^"]{{0,2000}}+"|'[^']{{0,2000}}+'|{_BRACED}|[^\s"'<>={{}}]{{1,500}}+))?+"""
     r")){0,40}+\s{0,100}+/?>"
 )
-_SHOWN_VALUE: Final = re.compile(
-    r"""\s(?P<name>label|title|summary|description)=["'](?P<value>[^"'{}<>]{1,300})["']"""
-)
 _UNSEEN_ELEMENT: Final = re.compile(
     r"<(?P<name>script|style|svg|iframe|template|noscript)\b[^<>]{0,2000}+>", re.IGNORECASE
 )
@@ -54,7 +53,10 @@ TEXT_ROLES: Final = frozenset(
     "sup subscript superscript term title-reference".split()
 )
 """Roles of Sphinx whose text is no code."""
-_BLANK_EXPRESSION: Final = re.compile(r"""\{["'`]([ \t]{0,20})["'`]\}""")
+_QUOTES: Final = ("double", "single", "ticked")
+_NEW: Final = ("added", "marked", "new")
+_MOST_SUBSTITUTED: Final = 200_000
+"""Characters that values may put in; a file that asks for more is not a document."""
 _MACRO: Final = re.compile(
     r"\{(?:%[^{}%\n]{0,500}+%|\*[^{}*\n]{0,500}+\*|![^{}!\n]{0,500}+!"
     r"|\{<[^{}<>\n]{0,500}+>\}|\{%[^{}%\n]{0,500}+%\})\}"
@@ -63,7 +65,23 @@ _ICON: Final = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]{1,10
 _WIKI_LINK: Final = re.compile(r"\[\[\w[^\[\]|\n]{0,300}+\|(?P<shown>[^\[\]|\n]{1,300}+)\]\]")
 _EMBED: Final = re.compile(r"!\[\[[^\[\]\n]{1,300}+\]\]")
 _OBSIDIAN_COMMENT: Final = re.compile(r"%%[^%\n]{1,1000}+%%(?![\w%])")
-_KEYS: Final = re.compile(r"""\+\+(?P<keys>[a-z0-9"-]{1,40}+(?:\+[a-z0-9"-]{1,40}+){0,6}+)\+\+""")
+_KEY: Final = r"""(?:[a-z0-9-]{1,40}+|"[^"+\n]{1,60}+")"""
+_KEYS: Final = re.compile(rf"\+\+(?P<keys>{_KEY}(?:\+{_KEY}){{0,6}}+)\+\+")
+_SMALL: Final = re.compile(r"([~^])[\w+-]{1,20}+\1")
+_CRITIC: Final = re.compile(
+    r"\{(?:\+\+(?P<added>(?:[^+]|\+(?!\+)){1,1000}+)\+\+"
+    r"|==(?P<marked>(?:[^=]|=(?!=)){1,1000}+)=="
+    r"|--(?:[^-]|-(?!-)){1,1000}+--|>>(?:[^<]|<(?!<)){1,1000}+<<"
+    r"|~~(?:[^~]|~(?![~>])){0,1000}+~>(?P<new>(?:[^~]|~(?!~)){0,1000}+)~~)\}"
+)
+_LITERAL: Final = re.compile(
+    r"""\{[ \t]{0,20}(?:"(?P<double>[^"\\\n]{0,1000}+)"|'(?P<single>[^'\\\n]{0,1000}+)'"""
+    r"|`(?P<ticked>[^`\\$]{0,2000}+)`)[ \t]{0,20}\}"
+)
+_VALUE: Final = re.compile(
+    r"\{\{-?[ \t]{0,20}(?P<of>\$frontmatter\.|page\.|site\.|include\.|layout\.)?"
+    r"(?P<name>[\w-]{1,60}+)(?:[^{}\n]{0,100}+)?-?\}\}"
+)
 _PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _MOST_SIGNS: Final = 3
 ELEMENTS: Final = frozenset(
@@ -89,17 +107,23 @@ class InlineReader:
         text: Of the whole file.
         is_mdx: Whether names in capitals are components.
         labels: Of the link definitions of the file, in lower case.
+        values: What names stand for between braces, of the front matter.
     """
 
-    def __init__(self, text: str, *, is_mdx: bool, labels: Collection[str]) -> None:
+    def __init__(
+        self, text: str, *, is_mdx: bool, labels: Collection[str], values: Mapping[str, str]
+    ) -> None:
         self._text = text
         self._is_mdx = is_mdx
         self._labels = labels
+        self._values = values
+        self._components = {found["name"] for found in CLOSED.finditer(text)}
         self._end = 0
         self._pairs: dict[int, int] | None = None
         self._opened: dict[str, int] = {}
         self._without: set[str] = set()
         self._target_start = self._target_stop = 0
+        self._n_substituted = 0
         self._at: dict[str, Callable[[int], Iterator[Edit | int]]] = {
             "\\": self._escape,
             "`": self._code,
@@ -113,6 +137,9 @@ class InlineReader:
             ":": self._icon,
             "+": self._keys,
             "%": self._comment,
+            "=": self._emphasis,
+            "~": self._raised,
+            "^": self._raised,
         }
 
     def edits(self, start: int, end: int) -> Iterator[Edit]:
@@ -160,18 +187,29 @@ class InlineReader:
             behind += 1
         yield behind
         run = text[at:behind]
-        if len(run) > _MOST_SIGNS:
+        if len(run) > _MOST_SIGNS or (sign in "=~^" and len(run) != len("==")):
             return
         before = text[at - 1] if at else " "
         after = text[behind] if behind < self._end else " "
-        is_within = sign == "_" and before.isalnum() and after.isalnum()
+        is_within = sign in "_=" and before.isalnum() and after.isalnum()
         if run in self._opened and not before.isspace() and not is_within:
             begin = self._opened.pop(run)
             yield Edit(begin, begin + len(run))
             yield Edit(at, behind)
             yield from self._attributes(behind)
-        elif not after.isspace() and not (sign == "_" and before.isalnum()):
+        elif not after.isspace() and not (sign in "_=" and before.isalnum()):
             self._opened[run] = at
+
+    def _raised(self, at: int) -> Iterator[Edit | int]:
+        """Yield the edits of `~~struck~~`, `^^inserted^^`, and what stands lower or higher."""
+        if self._text.startswith(self._text[at] * 2, at):
+            yield from self._emphasis(at)
+        elif small := _SMALL.match(self._text, at, self._end):
+            # 10^6^ is not 106.
+            is_power = small[0][0] == "^" and small[0][1:-1].isdecimal()
+            yield Edit(at, at + (not is_power))
+            yield Edit(small.end() - 1, small.end())
+            yield small.end()
 
     def _comment(self, at: int) -> Iterator[Edit | int]:
         if comment := _OBSIDIAN_COMMENT.match(self._text, at, self._end):
@@ -262,10 +300,10 @@ class InlineReader:
         elif line_end := _BREAK.match(text, at, end):
             yield Edit(at, line_end.end(), " ")
             yield line_end.end()
-        elif (tag := _TAG.match(text, at, end)) and self._is_tag(tag["name"]):
+        elif (tag := _TAG.match(text, at, end)) and self._is_tag(tag):
             if tag["name"].lower() in _BLOCKS:
                 yield Edit(at, at)
-            yield from _tag(tag)
+            yield from tag_edits(text, at, tag.end())
             yield tag.end()
 
     def _parted(self, stretch: list[Edit], *, is_parted: bool) -> Iterator[Edit]:
@@ -287,8 +325,20 @@ class InlineReader:
         yield Edit(at, stop + len(closing))
         yield stop + len(closing)
 
-    def _is_tag(self, name: str) -> bool:
-        return name.lower() in ELEMENTS or (self._is_mdx and (name[0].isupper() or "." in name))
+    def _is_tag(self, tag: re.Match[str]) -> bool:
+        name = tag["name"]
+        if name.lower() in ELEMENTS or (self._is_mdx and "." in name):
+            return True
+        return self.is_component(name, is_whole=tag[0].endswith("/>"))
+
+    def is_component(self, name: str, *, is_whole: bool) -> bool:
+        """Whether a name in capitals is that of a component; others are placeholders.
+
+        Args:
+            name: Of a tag.
+            is_whole: Whether the tag closes itself.
+        """
+        return name[0].isupper() and (self._is_mdx or is_whole or name in self._components)
 
     def _entity(self, at: int) -> Iterator[Edit | int]:
         entity = _ENTITY.match(self._text, at, self._end)
@@ -308,16 +358,38 @@ class InlineReader:
         elif text.startswith("{/*", at):
             yield from self._until("*/}", at, at + 3)
         elif macro := _MACRO.match(text, at, end):
-            yield from _tag(macro)
+            yield from tag_edits(text, at, macro.end())
             yield macro.end()
-        elif self._is_mdx and (blank := _BLANK_EXPRESSION.match(text, at, end)):
-            yield Edit(at, blank.end(), blank[1])
         elif (found := ATTRIBUTES.match(text, at, end)) and self._closes_line(found.end()):
             begin = at
             while begin and text[begin - 1] in " \t":
                 begin -= 1
             yield Edit(begin, found.end())
             yield found.end()
+        else:
+            yield from self._braced(at)
+
+    def _braced(self, at: int) -> Iterator[Edit | int]:
+        """Yield the edits of a text of MDX, of CriticMarkup, and of what stands for a value."""
+        text, end = self._text, self._end
+        if self._is_mdx and (literal := _LITERAL.match(text, at, end)):
+            yield from _kept(literal, _QUOTES)
+        elif critic := _CRITIC.match(text, at, end):
+            yield from _kept(critic, _NEW)
+        elif (value := _VALUE.match(text, at, end)) and (value["of"] or self._values):
+            yield from self._value(value)
+
+    def _value(self, found: re.Match[str]) -> Iterator[Edit | int]:
+        """Yield the edit of what stands for a value; one of a site is not known, and left out."""
+        is_named = found["of"] or "substitutions" in self._values
+        seen = self._values.get(found["name"]) if is_named else None
+        if seen is None and not found["of"]:
+            return
+        self._n_substituted += len(seen or "")
+        if self._n_substituted > _MOST_SUBSTITUTED or self._text[found.start() - 1] == "$":
+            return
+        yield Edit(found.start(), found.end(), seen or "")
+        yield found.end()
 
     def _closes_line(self, at: int) -> bool:
         """Whether nothing stands behind a place in its line, but what closes a heading or cell."""
@@ -336,8 +408,19 @@ class InlineReader:
     def _keys(self, at: int) -> Iterator[Edit | int]:
         if keys := _KEYS.match(self._text, at, self._end):
             yield Edit(at, keys.start("keys"))
+            for quote in re.finditer('"', keys["keys"]):
+                yield Edit(keys.start("keys") + quote.start(), keys.start("keys") + quote.end())
             yield Edit(keys.end("keys"), keys.end())
             yield keys.end()
+
+
+def _kept(found: re.Match[str], groups: Sequence[str]) -> Iterator[Edit | int]:
+    """Yield the edits that leave of a match the first group there is, and the place behind it."""
+    group = next((name for name in groups if found[name]), "")
+    first, behind = found.span(group) if group else (found.end(), found.end())
+    yield Edit(found.start(), first)
+    yield Edit(behind, found.end())
+    yield found.end()
 
 
 def _code_end(text: str, ticks: re.Match[str], end: int) -> int:
@@ -364,20 +447,6 @@ def _bracket_pairs(text: str, start: int, end: int) -> dict[int, int]:
         elif sign[0][0] == "`":
             at = _code_end(text, sign, end)
     return pairs
-
-
-def _tag(tag: re.Match[str]) -> Iterator[Edit]:
-    """Yield the edits of a tag, of which the label or title is seen."""
-    is_component = tag[0][1] == "%" or tag[0][1].isupper()
-    at, named = tag.start(), set[bool]()
-    for shown in _SHOWN_VALUE.finditer(tag[0]) if is_component else ():
-        is_described = shown["name"] == "description"
-        if is_described in named:
-            continue
-        yield Edit(at, tag.start() + shown.start("value"), " " if named else "")
-        at = tag.start() + shown.end("value")
-        named.add(is_described)
-    yield Edit(at, tag.end())
 
 
 def role_edits(text: str, quoted: tuple[int, int], name: str) -> Iterator[Edit]:

@@ -11,17 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from ragforge.corpus.components import OPENED, component_end, tag_edits
+from ragforge.corpus.front_matter import front_matter_end, stated_values
 from ragforge.corpus.markdown_inline import ATTRIBUTES, InlineReader
 from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_blanks
-
-_YAML: Final = re.compile(r"---[ \t]*\n(?P<body>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_TOML: Final = re.compile(r"\+\+\+[ \t]*\n(?P<body>.*?\n)?\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
-_YAML_LINE: Final = re.compile(
-    r"[\w.\"'-]{1,200}+[ \t]{0,20}+:(?:[ \t]|\Z)|[ \t]|-[ \t]|#|[}\]]|\Z"
-)
-_TOML_LINE: Final = re.compile(r"[\w.\"'-]{1,200}+[ \t]{0,20}+=|[ \t]|\[|\]|#|\Z")
-_TITLE: Final = re.compile(r"^title[ \t]*[:=][ \t]*(?P<title>[^\n>|&*!{[][^\n]*)$", re.MULTILINE)
-_FRONT_MATTER_CHARS: Final = 20_000
 
 _FENCE: Final = re.compile(r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[ \t]*(?P<info>.*)")
 _DIRECTIVE: Final = re.compile(r"\{(?P<name>[a-zA-Z][\w:+.-]{0,60})\}[ \t]*(?P<title>.*)")
@@ -40,7 +33,7 @@ _BLOCK_END: Final = re.compile(r"/{3,}[ \t]*\Z")
 _COLONS: Final = re.compile(
     r":{3,}[ \t]*(?:\{(?P<directive>[\w:+.-]{1,60})\}|(?P<name>[\w-]{1,60}))?(?P<rest>.*)"
 )
-_AUTODOC: Final = re.compile(r":::[ \t]+(?P<name>[\w.]{1,200})[ \t]*\Z")
+_AUTODOC: Final = re.compile(r":::[ \t]+(?P<name>[\w.-]{1,200})[ \t]*\Z")
 _SNIPPET: Final = re.compile(r"-{1,3}8<-{1,3}(?:[ \t]+[\"'].*[\"'])?[ \t]*\Z")
 _INCLUDED: Final = re.compile(r"8<-|^[ \t]{0,100}\{[*!]", re.MULTILINE)
 _MACRO_LINE: Final = re.compile(r"\{[*!].{0,500}[*!]\}[ \t]*\Z")
@@ -60,11 +53,22 @@ _MYST_TARGET: Final = re.compile(r"\([\w.:/ -]{1,200}\)=[ \t]*\Z")
 _ALERT: Final = re.compile(r">[ \t]?\[!(?P<name>[A-Za-z]{1,30})\][+-]?(?P<title>.*)")
 _MYST: Final = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]{1,30}\}`", re.MULTILINE)
 _LIST_ITEM: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_BLOCK_OPTION: Final = re.compile(r"[ \t]{2,100}+[\w-]{1,60}:(?:[ \t]|\Z)")
+_BLOCK_OPTION: Final = re.compile(r"[ \t]{2,100}+:?[\w-]{1,60}:(?:[ \t]|\Z)")
 _ATTRIBUTES_ALONE: Final = re.compile(rf"(?:{ATTRIBUTES.pattern})[ \t]*\Z")
 _BRACKET: Final = re.compile(r"[\[\](){}]")
 _UNSEEN: Final = re.compile(r"<(?P<name>script|style|svg|iframe|template)\b", re.IGNORECASE)
 
+_LIQUID: Final = re.compile(
+    r"\{[{]?[%<]-?[ \t]{0,20}(?P<name>highlight|comment)\b[ \t]{0,20}+(?P<language>[\w+-]{1,30}+)?"
+    r"[^{}\n]{0,200}+\}{1,2}[ \t]*\Z"
+)
+_LIQUID_END: Final = {
+    "highlight": re.compile(
+        r"\{%-?[ \t]*endhighlight[ \t]*-?%\}|\{\{<[ \t]*/[ \t]*highlight[ \t]*>\}\}"
+    ),
+    "comment": re.compile(r"\{%-?[ \t]*endcomment[ \t]*-?%\}|\{\{%[ \t]*/[ \t]*comment[ \t]*%\}\}"),
+}
+_SAID_BOXES: Final = frozenset("tip info note warning danger caution important details".split())
 _CODE_DIRECTIVES: Final = frozenset(
     "code code-block code-cell sourcecode prompt parsed-literal math doctest testcode mermaid "
     "list-table csv-table".split()
@@ -78,32 +82,13 @@ _MOST_EXPORTED: Final = 200
 """Lines that an export may take; one that goes on longer is half code, and loses its first line."""
 _EXPORT: Final = "export"
 _MOST_SNIPPETS: Final = 50
+_MOST_BROKEN: Final = 20
+"""Tags and expressions that nothing ends, after which no more is looked for the end of one."""
 _UNTITLED_DIRECTIVES: Final = frozenset(
     "tab-set grid grid-item eval-rst figure div container only".split()
 )
 """What they are given is for the builder; what is in them is read on."""
 _UNTITLED_BLOCKS: Final = frozenset({"html", "define", "caption", "figure-caption"})
-
-
-def front_matter_end(text: str) -> int:
-    """Return where the body starts: behind YAML or TOML between lines at the very top, else 0.
-
-    What does not look like it is text between two rules, and stays.
-    """
-    if text.startswith("---"):
-        found, line = _YAML.match(text, 0, _FRONT_MATTER_CHARS), _YAML_LINE
-    elif text.startswith("+++"):
-        found, line = _TOML.match(text, 0, _FRONT_MATTER_CHARS), _TOML_LINE
-    else:
-        return 0
-    lines = (found["body"] or "").split("\n") if found else ["no"]
-    return found.end() if found and all(map(line.match, lines)) else 0
-
-
-def stated_title(text: str) -> str:
-    """Return the title in the front matter, else ""."""
-    found = _TITLE.search(text[: front_matter_end(text)])
-    return found["title"].strip().strip("\"'").strip() if found else ""
 
 
 def read_markdown(text: str, *, is_mdx: bool = False) -> SeenText:
@@ -158,7 +143,8 @@ class _Reader:
         self._is_mdx = is_mdx
         self._is_myst = _MYST.search(text, at) is not None
         labels = {" ".join(found["label"].lower().split()) for found in _LABELS.finditer(text)}
-        self._inline = InlineReader(text, is_mdx=is_mdx, labels=labels)
+        values = stated_values(text, at)
+        self._inline = InlineReader(text, is_mdx=is_mdx, labels=labels, values=values)
         self._edits: list[Edit] = []
         self._columns: list[int] = []
         """Of the admonitions and tabs around a line, whose content is indented."""
@@ -171,6 +157,7 @@ class _Reader:
         """What options of a directive look like, which may follow."""
         self._next_options: re.Pattern[str] | None = None
         self._unclosed: set[str] = set()
+        self._n_broken = 0
         self._handlers: dict[str, Callable[[int, int], bool]] = {
             "`": self._fence,
             "~": self._fence,
@@ -282,13 +269,16 @@ class _Reader:
         """Show of a line a title alone, or a name with a capital, as a paragraph of its own."""
         self._end_paragraph()
         text, (first, behind) = self._text, shown
-        capital = text[first].upper() if is_name else text[first]
+        self._edits.append(Edit(start, first))
+        if is_name:
+            self._edits.append(Edit(first, first + 1, text[first].upper()))
+        else:
+            self._edits += self._inline.edits(first, behind)
         is_parted = text.startswith("\n", end + 1) or end + 1 >= len(text)
         if is_parted or behind < end:
-            self._edits += (Edit(start, first), Edit(first, first + 1, capital))
             self._edits.append(Edit(behind, end, "" if is_parted else "\n"))
         else:
-            self._edits.append(Edit(start, end, f"{capital}{text[first + 1 : behind]}\n"))
+            self._edits.append(Edit(end, end + 1, "\n\n"))
         return True
 
     def _named(self, start: int, end: int, name: tuple[int, int]) -> bool:
@@ -419,8 +409,11 @@ class _Reader:
     def _colons(self, start: int, end: int) -> bool:
         text = self._text
         line = text[start:end]
-        if autodoc := _AUTODOC.match(line):
+        autodoc = _AUTODOC.match(line)
+        if autodoc and autodoc["name"] not in _SAID_BOXES:
             self._next_options = _BLOCK_OPTION
+            if "-" in autodoc["name"] or autodoc["name"] == "raw":
+                return self._unseen(start, end)
             shown = start + autodoc.start("name"), start + autodoc.end("name")
             return self._shown(start, end, shown)
         found = _COLONS.match(line)
@@ -452,7 +445,44 @@ class _Reader:
         line = self._text[start:end]
         if _MACRO_LINE.match(line) or _ATTRIBUTES_ALONE.match(line):
             return self._unseen(start, end)
-        return line.startswith("{/*") and self._unseen_until("*/}", start)
+        if line.startswith("{/*") and self._unseen_until("*/}", start):
+            return True
+        if self._is_mdx and not line.startswith("{`"):
+            behind = self._code_behind(start)
+            is_alone = behind > end and not self._text[behind : self._line_end(behind)].strip()
+            return is_alone and self._left_out(start, behind)
+        return bool(_LIQUID.match(line)) and self._liquid(start, end)
+
+    def _code_behind(self, start: int) -> int:
+        """Return the place behind a tag or expression; 0 for none, and in a file of many broken."""
+        behind = component_end(self._text, start) if self._n_broken < _MOST_BROKEN else 0
+        self._n_broken += not behind
+        return behind
+
+    def _line_end(self, at: int) -> int:
+        end = self._text.find("\n", at)
+        return len(self._text) if end < 0 else end
+
+    def _left_out(self, start: int, behind: int) -> bool:
+        """Leave out a stretch of lines, and go on behind it."""
+        self._unseen(start, behind)
+        self._at = behind + self._text.startswith("\n", behind)
+        return True
+
+    def _liquid(self, start: int, end: int) -> bool:
+        """Read a block of code or a comment between tags of Jekyll or Hugo."""
+        found = _LIQUID.match(self._text, start, end)
+        assert found is not None
+        closing = _LIQUID_END[found["name"]].search(self._text, end)
+        if closing is None:
+            return False
+        if found["name"] == "comment":
+            return self._left_out(start, closing.end())
+        self._end_paragraph()
+        self._edits.append(Edit(start, end, f"```{found['language'] or ''}"))
+        self._edits.append(Edit(closing.start(), closing.end(), "```"))
+        self._at = closing.end() + self._text.startswith("\n", closing.end())
+        return True
 
     def _snippet(self, start: int, end: int) -> bool:
         line = self._text[start:end]
@@ -478,8 +508,28 @@ class _Reader:
     def _element(self, start: int, end: int) -> bool:
         if self._text.startswith("<!--", start):
             return self._unseen_until("-->", start)
+        if self._component(start, end):
+            return True
         unseen = _UNSEEN.match(self._text, start, end)
         return unseen is not None and self._unseen_until(f"</{unseen['name']}>", start)
+
+    def _component(self, start: int, end: int) -> bool:
+        """Read a tag that is code in part, or goes on over lines."""
+        text = self._text
+        opened = OPENED.match(text, start, end + 1)
+        if opened is None or (text.find("{", start, end) < 0 <= text.find(">", start, end)):
+            return False  # Most; what is in the line alone is found with what is around it.
+        behind = self._code_behind(start)
+        is_whole = self._text[behind - 2 : behind] == "/>"
+        is_plain = behind <= end and "{" not in text[start:behind]
+        if is_plain or not self._inline.is_component(opened["name"], is_whole=is_whole):
+            return False
+        self._end_paragraph()
+        self._edits += tag_edits(text, start, behind)
+        if not self._is_in_list:
+            self._edits.append(Edit(text.rfind("\n", 0, start) + 1, start))
+        self._at = behind + self._text.startswith("\n", behind)
+        return True
 
     def _unseen_until(self, closing: str, start: int) -> bool:
         """Leave out what reaches over lines; what nothing closes is text."""

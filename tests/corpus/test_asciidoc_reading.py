@@ -34,7 +34,7 @@ PARTS = (
         (".A list\n* item\n+\nmore", "A list\n* item\n\nmore"),
         ("|===\n|a |b\n|===", "|a |b"),
         ("[quote, Ada, Notes]\n____\nIt weaves.\n____", "Ada, Notes\n\nIt weaves."),
-        ("Line +\nof #marked# H~2~O, x^2^.", "Line\nof marked H2O, x2."),
+        ("Line +\nof #marked# H~2~O, x^2^.", "Line\nof marked H2O, x^2."),
         ("C# and F#, #1 and #2, ~/a and ~/b, 1 + 2.", "C# and F#, #1 and #2, ~/a and ~/b, 1 + 2."),
         (":p: Acme Cloud\n\nBuy {p} now, {caret}, {x}.", "Buy Acme Cloud now, ^, {x}."),
         (":q: Acme\n:p: {q} 2\n\nBuy {p}.", "Buy Acme 2."),

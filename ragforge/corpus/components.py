@@ -1,0 +1,110 @@
+"""Tags of components and shortcodes: where they end, and which of their values a reader sees."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ragforge.corpus.seen_text import Edit
+
+_SHOWN: Final = "label|title|summary|description|text|caption|header|heading|question|answer"
+_SHOWN_VALUE: Final = re.compile(
+    rf"""\s(?P<name>{_SHOWN})=["'](?P<value>[^"'{{}}<>]{{1,300}})["']"""
+)
+_SHOWN_OF_PARAMETER: Final = re.compile(
+    rf"""\s(?P<name>name|type|path|query|body|{_SHOWN})=["'](?P<value>[^"'{{}}<>]{{1,300}})["']"""
+)
+_PARAMETER: Final = re.compile(r"<\w{0,40}(?:Param|Field|Propert|Prop\b|Option\b|Attribute)")
+_TAB: Final = re.compile(r"\{[{%<]{0,2}[ \t]{0,20}tab\b")
+_TAB_VALUE: Final = re.compile(
+    r"""\s(?P<name>name|title|header|label)=["'](?P<value>[^"'{}<>]{1,300})["']"""
+)
+_SHOWN_ENTRY: Final = re.compile(
+    rf"""(?<![\w"'])["']?(?P<name>name|type|example|{_SHOWN})["']?\s{{0,100}}+:\s{{0,100}}+"""
+    r"""(?:"(?P<double>(?:[^"\\\n]|\\.){1,2000})"|'(?P<single>(?:[^'\\\n]|\\.){1,2000})'"""
+    r"|`(?P<ticked>[^`\\]{1,2000})`)"
+)
+_HEADS: Final = frozenset({"name", "title", "label", "question", "header", "heading"})
+"""Keys that begin an entry of a table or a list."""
+_SAYS: Final = frozenset({"description", "answer"})
+_SIGN: Final = re.compile(
+    r"""(?:"(?:[^"\\\n]|\\.){0,5000}"|'(?:[^'\\\n]|\\.){0,5000}'|`(?:[^`\\]|\\.){0,5000}`)"""
+    r"|/\*|[{}]",
+    re.DOTALL,
+)
+_QUOTED: Final = re.compile(r"""=\s?(?:"[^"]{0,5000}"|'[^']{0,5000}')|[{}<>]""")
+_LONGEST: Final = 50_000
+"""Characters that a component may have; API references list some hundred parameters in one."""
+CLOSED: Final = re.compile(r"</(?P<name>[A-Z][\w.]{0,60})>")
+OPENED: Final = re.compile(r"<(?P<name>[A-Z][\w.]{0,60})(?=[\s/>])")
+
+
+def component_end(text: str, at: int) -> int:
+    """Return the place behind a tag whose values may be code, or an expression in braces.
+
+    Args:
+        text: Of the file.
+        at: Where it begins, with `<` or `{`.
+
+    Returns:
+        0 where nothing ends it.
+    """
+    is_tag = text[at] == "<"
+    place, depth, stop = at + is_tag, 0, min(len(text), at + _LONGEST)
+    while found := (_SIGN if depth else _QUOTED).search(text, place, stop):
+        place, sign = found.end(), found[0]
+        depth += (sign == "{") - (sign == "}")
+        if sign == "/*":
+            place = text.find("*/", place, stop) + 2
+        if place < found.end() or depth < 0 or (is_tag and not depth and sign == "<"):
+            return 0
+        if not depth and sign == (">" if is_tag else "}"):
+            return place
+    return 0
+
+
+def tag_edits(text: str, start: int, end: int) -> Iterator[Edit]:
+    """Yield the edits of a tag, of which what a reader sees of its values is left.
+
+    Args:
+        text: Of the file.
+        start: Where the tag begins.
+        end: Where it ends, behind its bracket.
+    """
+    tag = text[start:end]
+    is_component = tag[1] in "%{" or tag[1].isupper()
+    at = start
+    if is_component:
+        for first, behind, before in _shown_values(tag):
+            yield Edit(at, start + first, before)
+            at = start + behind
+    yield Edit(at, end)
+
+
+def _shown_values(tag: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where in a tag values stand that are seen, and what parts each from the one before."""
+    entries = list(_SHOWN_ENTRY.finditer(tag)) if "{" in tag[2:] else []
+    values = _SHOWN_VALUE
+    if _PARAMETER.match(tag):
+        values = _SHOWN_OF_PARAMETER
+    elif _TAB.match(tag):
+        values = _TAB_VALUE
+    first_entry = entries[0].start() if entries else len(tag)
+    titles, said = 0, 0
+    shown = ""
+    for value in values.finditer(tag, 0, first_entry):
+        is_said = value["name"] in _SAYS
+        titles, said = titles + (not is_said), said + is_said
+        if (said if is_said else titles) == 1 or values is _SHOWN_OF_PARAMETER:
+            yield *value.span("value"), shown
+            shown = " "
+    keys: set[str] = set()
+    for entry in entries:
+        key = entry["name"]
+        group = next(name for name in ("double", "single", "ticked") if entry[name] is not None)
+        if key in keys or key in _HEADS:
+            shown, keys = "\n" if shown else "", set()
+        elif key in _SAYS and keys:
+            shown = ": "
+        yield *entry.span(group), shown
+        keys.add(key)
+        shown = " "

@@ -1,0 +1,49 @@
+"""What stands before the text of a Markdown file, between lines at its very top."""
+
+import re
+from typing import Final
+
+_YAML: Final = re.compile(r"---[ \t]*\n(?P<body>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_TOML: Final = re.compile(r"\+\+\+[ \t]*\n(?P<body>.*?\n)?\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
+_YAML_LINE: Final = re.compile(
+    r"[\w.\"'-]{1,200}+[ \t]{0,20}+:(?:[ \t]|\Z)|[ \t]|-[ \t]|#|[}\]]|\Z"
+)
+_TOML_LINE: Final = re.compile(r"[\w.\"'-]{1,200}+[ \t]{0,20}+=|[ \t]|\[|\]|#|\Z")
+_TITLE: Final = re.compile(r"^title[ \t]*[:=][ \t]*(?P<title>[^\n>|&*!{[][^\n]*)$", re.MULTILINE)
+_SCALAR: Final = re.compile(
+    r"^[ \t]{0,20}[\"']?(?P<name>[\w-]{1,60})[\"']?[ \t]{0,20}[:=]"
+    r"(?:[ \t]+(?P<value>[^\s>|&*!{[#].{0,300}))?$",
+    re.MULTILINE,
+)
+_FRONT_MATTER_CHARS: Final = 20_000
+
+
+def front_matter_end(text: str) -> int:
+    """Return where the body starts: behind YAML or TOML between lines at the very top, else 0.
+
+    What does not look like it is text between two rules, and stays.
+    """
+    if text.startswith("---"):
+        found, line = _YAML.match(text, 0, _FRONT_MATTER_CHARS), _YAML_LINE
+    elif text.startswith("+++"):
+        found, line = _TOML.match(text, 0, _FRONT_MATTER_CHARS), _TOML_LINE
+    else:
+        return 0
+    lines = (found["body"] or "").split("\n") if found else ["no"]
+    return found.end() if found and all(map(line.match, lines)) else 0
+
+
+def stated_title(text: str) -> str:
+    """Return the title in the front matter, else ""."""
+    found = _TITLE.search(text[: front_matter_end(text)])
+    return found["title"].strip().strip("\"'").strip() if found else ""
+
+
+def stated_values(text: str, end: int) -> dict[str, str]:
+    """Return the values in the front matter that the text may name between braces."""
+    if "{{" not in text:
+        return {}
+    return {
+        found["name"]: (found["value"] or "").strip().strip("\"'")
+        for found in _SCALAR.finditer(text, 0, end)
+    }
