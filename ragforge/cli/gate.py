@@ -57,7 +57,8 @@ _ALLOW: "Final[dict[Allowance, str]]" = {
     "or a mock",
     "dataset-change": "hold against a baseline of another dataset or version, on equal items only; "
     "leave out those that cannot be compared any more",
-    "grading-change": "hold against a baseline of another judge, prompt or relevance threshold",
+    "grading-change": "hold against a baseline of another judge, prompt or relevance threshold, "
+    "or though the judge drifted since",
 }
 COMMON = (
     "--dataset",

@@ -4,13 +4,13 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.judgments import Judge
 from ragforge.files.formats.qrels import JudgedQrels
-from ragforge.records import Calibration, Grader, MixedGrades, Provenance
+from ragforge.records import Calibration, Canary, Grader, MixedGrades, Provenance
 from ragforge.records.judgments import JUDGED, LOCAL_MODEL_JUDGE, GradeOrigin, origin
 
 _KINDS: Final = {
@@ -118,6 +118,11 @@ class GradedBy:
 
     origin: GradeOrigin
     n: int
+    drifted_at: str = ""
+    """When a canary found that this judge is another one than it was, ISO 8601; "" where none did.
+    """
+    signs: tuple[str, ...] = ()
+    """By which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +224,44 @@ def grades_of(judges: Iterable[Judge]) -> tuple[GradedBy, ...]:
     return tuple(sorted((GradedBy(item, n) for item, n in counts.items() if n > 0), key=_order))
 
 
+def mark_drift(entries: Iterable[GradedBy], drifted: Iterable[Canary]) -> tuple[GradedBy, ...]:
+    """Return who graded, with the canary by which a judge is not any more what it was.
+
+    Args:
+        entries: Who did.
+        drifted: The last canaries of judges that drifted.
+    """
+    by_judge = {(each.judge.model, each.judge.prompt): each for each in drifted}
+    found = []
+    for item in entries:
+        by = item.origin
+        canary = by_judge.get((by.model, by.prompt)) if by.kind == "llm" else None
+        if canary is not None and by.source == JUDGED:
+            item = replace(item, drifted_at=canary.at, signs=canary.signs)
+        found.append(item)
+    return tuple(found)
+
+
+def drift_text(entries: Iterable[GradedBy]) -> str:
+    """Say which judges drifted and what to do, in a clause; "" where none did."""
+    found = {
+        item.origin.model: f"{one_line(item.origin.model, _NAME_CHARS)} by its canary of "
+        f"{item.drifted_at[:10]} ({', '.join(item.signs)})"
+        for item in entries
+        if item.drifted_at
+    }
+    if not found:
+        return ""
+    return (
+        f"JUDGE DRIFTED: {', '.join(found.values())}: grades given since are of another judge; "
+        "judge all anew (`ragforge judge --again`), then `ragforge judge canary --anew`"
+    )
+
+
 def graded_line(entries: Iterable[GradedBy], calibration: Calibration | None = None) -> str:
     """Say who graded in one line: what a reader has to know before any number.
+
+    A judge that drifted comes first, with what to do.
 
     Args:
         entries: Who did.
@@ -243,11 +284,15 @@ def graded_line(entries: Iterable[GradedBy], calibration: Calibration | None = N
         parts.append(f"corrected by {plural(calibration.labels.n_used, 'label')} of people")
     elif any(item.origin.kind == "llm" and item.origin.source == JUDGED for item in listed):
         parts.append(UNCALIBRATED)
-    return f"graded by {'; '.join(parts)}"
+    drift = drift_text(listed)
+    return f"{drift}; graded by {'; '.join(parts)}" if drift else f"graded by {'; '.join(parts)}"
 
 
 def graded_json(entries: Iterable[GradedBy]) -> list[dict[str, object]]:
-    """Return what stands under `graded_by`; `kind` is None where it is not recorded."""
+    """Return what stands under `graded_by`; `kind` is None where it is not recorded.
+
+    `drifted_at` and `signs` are there where a canary found that the judge drifted.
+    """
     return [
         {
             "kind": item.origin.kind or None,
@@ -255,6 +300,7 @@ def graded_json(entries: Iterable[GradedBy]) -> list[dict[str, object]]:
             "prompt": item.origin.prompt,
             "source": item.origin.source,
             "n": item.n,
+            **({"drifted_at": item.drifted_at, "signs": [*item.signs]} if item.drifted_at else {}),
         }
         for item in entries
     ]

@@ -26,7 +26,7 @@ from ragforge.evaluating.evaluation_data import (
     settle_judgments,
     task_of,
 )
-from ragforge.evaluating.graded_by import GradedBy, grades_of
+from ragforge.evaluating.graded_by import GradedBy, grades_of, mark_drift
 from ragforge.evaluating.history.batches import BatchSeries
 from ragforge.evaluating.judgments import (
     FailureCount,
@@ -50,7 +50,7 @@ from ragforge.files.set.stale_runs import usable_runs
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of
-from ragforge.records import Calibration, Chunk, JudgeAudit, Query
+from ragforge.records import Calibration, Canary, Chunk, JudgeAudit, Query
 
 MOST_CHUNKS: Final = 10_000
 """With more, looking at them would take longer than the rest of a report."""
@@ -209,13 +209,15 @@ class Summary:
     """Why runs are not compared, in a sentence."""
     base: str = ""
     """The run that others are held against; "" where there is none."""
+    drifted: tuple[Canary, ...] = ()
+    """The last canaries of judges that drifted."""
     run_warnings: tuple[str, ...] = ()
     """Which runs are left out because they are stale, and the like."""
 
     @property
     def graded_by(self) -> tuple[GradedBy, ...]:
         """Who gave the grades of chunks and answers, who gave most first."""
-        return grades_of(self.judges)
+        return mark_drift(grades_of(self.judges), self.drifted)
 
     @property
     def baseline_judges(self) -> tuple[Judge, ...]:

@@ -81,7 +81,7 @@ def read_calibration(dataset: Dataset, name: str | None = None) -> Calibration:
     """
     if dataset.chosen is not None:
         raise UsageError("calibrated: the labels are of all queries, not of a part of them")
-    return apply_labels(dataset, the_calibration(dataset, name))
+    return _applied(dataset, the_calibration(dataset, name))
 
 
 def with_levels(found: EvaluatedRuns, calibration: Calibration | None) -> EvaluatedRuns:
@@ -93,6 +93,7 @@ def with_levels(found: EvaluatedRuns, calibration: Calibration | None) -> Evalua
     if calibration is not None:
         by_lists = any(record.relevant for record in found.records)
         require_threshold(calibration, found.rel_threshold, calibration.measures, by_lists=by_lists)
+        found = replace(found, warnings=(*found.warnings, *calibration.warnings))
     return replace(found, calibration=calibration)
 
 

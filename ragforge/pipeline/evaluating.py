@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.config import EvaluateSettings
-from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of, judge_name
+from ragforge.evaluating.graded_by import (
+    GradedBy,
+    count_file_grades,
+    grades_of,
+    judge_name,
+    mark_drift,
+)
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.evaluating.runs import Latency, MeasuredRun, latency_of
 from ragforge.evaluation import evaluate_file
@@ -86,6 +92,7 @@ def evaluate_dataset(
         DataError: There is no (such) run, it was made on other chunks, or nothing is judged.
     """
     from ragforge.evaluating.evaluation_data import reading_in_force
+    from ragforge.files.set.canaries import read_canaries
     from ragforge.pipeline.evaluated import evaluate_usable  # What files do not need.
 
     usable = usable_runs(dataset, run_names)
@@ -105,7 +112,7 @@ def evaluate_dataset(
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
             *_of_texts(run.measured for run in evaluated),
         ),
-        graded_by=grades_of(evaluated[0].judges),
+        graded_by=mark_drift(grades_of(evaluated[0].judges), read_canaries(dataset).drifted()),
         labels=reading_in_force(dataset, dataset.each_judgment()),
         n_by_document=evaluated[0].n_by_document,
         reading=_reading(dataset, evaluated[0], settings),

@@ -11,6 +11,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary, summarise
 from ragforge.files.atomic import write_whole
+from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
 from ragforge.pipeline.comparing.answers import compare_answers
@@ -94,6 +95,8 @@ def report_summary(
             options.calibration.measures,
             by_lists=summary.by_lists,
         )
+        warnings = (*summary.run_warnings, *options.calibration.warnings)
+        summary = replace(summary, run_warnings=warnings)
     names = [run.name for run in summary.runs]
     if options.base and options.base not in names:
         raise UsageError(f"base {options.base!r}: expected one of the runs: {', '.join(names)}")
@@ -110,6 +113,7 @@ def report_summary(
         history=history,
         batches=batches_now(dataset, now, followed) if now else None,
         calibration=options.calibration,
+        drifted=read_canaries(dataset).drifted(),
         base=options.base or next(iter(valued), next(iter(names), "")),
     )
     if len(names) > 1:

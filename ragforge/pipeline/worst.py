@@ -17,10 +17,11 @@ from ragforge.evaluating.causes.bad_queries import (
 from ragforge.evaluating.causes.catalogue import CauseCode, Causes
 from ragforge.evaluating.causes.finder import CauseFinder
 from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_data, reading_words
-from ragforge.evaluating.graded_by import grades_of
+from ragforge.evaluating.graded_by import grades_of, mark_drift
 from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.query_details import ChunkStart, ChunkStarts
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Task
+from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.measures import parse_measure
@@ -86,7 +87,7 @@ def find_worst(
         runs=findings,
         starts=_starts(dataset, quotes),
         warnings=data.run_warnings,
-        graded_by=grades_of(judges(measured_on, {})),
+        graded_by=mark_drift(grades_of(judges(measured_on, {})), read_canaries(dataset).drifted()),
         by_lists=bool(relevant),
         reading=reading_words(dataset, data.judgments, task, rel),
     )

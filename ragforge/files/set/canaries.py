@@ -37,6 +37,14 @@ class Canaries:
             if same_judge(each.judge, judge) and each.temperature == temperature
         ]
 
+    def drifted(self) -> tuple[Canary, ...]:
+        """Return the last canary of each judge that is not the judge of its first one.
+
+        One that is as steady as the first, or begins anew, clears its judge.
+        """
+        last = {_judge_key(each): each for each in self.all}
+        return tuple(each for each in last.values() if each.signs)
+
     def stale(self) -> Mapping[str, Canary]:
         """Return the canary that found a drift by the digest of the grades calibrated before.
 
@@ -55,6 +63,11 @@ class Canaries:
                     if digest not in bound or old.first_id != each.first_id
                 }
         return found
+
+
+def _judge_key(canary: Canary) -> tuple[object, ...]:
+    judge = canary.judge
+    return judge.model, judge.prompt_sha256, judge.protocol, canary.temperature
 
 
 def same_judge(one: Provenance, other: Provenance) -> bool:

@@ -19,12 +19,19 @@ from ragforge.evaluating.evaluation_data import (
     task_of,
 )
 from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.graded_by import GradedBy, count_file_grades, grades_of, judge_name
+from ragforge.evaluating.graded_by import (
+    GradedBy,
+    count_file_grades,
+    grades_of,
+    judge_name,
+    mark_drift,
+)
 from ragforge.evaluating.judgments import LABELS_IN_WORDS, Settled, failed_by_name, judges, settle
 from ragforge.evaluating.runs import Task, by_document_text, out_of_reach, rank_order
 from ragforge.evaluating.same_judge import pair_judges
 from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
 from ragforge.files.formats.runs import Ranked, read_run
+from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.query_selection import Chosen, shared
@@ -139,7 +146,7 @@ def compare_runs(
     basis = basis.on_one_judge(pair_judges(settled_here), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in queries.items()}
-    return _decided(basis, runs, options, texts, _of_judgments(judgments, settled))
+    return _decided(basis, runs, options, texts, _of_judgments(dataset, judgments, settled))
 
 
 def _retrieved_by(
@@ -193,7 +200,7 @@ def compare_gathered(
     runs = _measured_all(_filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in found.queries.items()}
     measured_on = [item for item in found.judgments if item.query_id in found.task.qrels]
-    return _decided(basis, runs, options, texts, _of_judgments(measured_on, found.settled))
+    return _decided(basis, runs, options, texts, _of_judgments(dataset, measured_on, found.settled))
 
 
 def compare_files(
@@ -315,9 +322,9 @@ def _of_one_part(
     return kept
 
 
-def _of_judgments(judgments: Iterable[Judgment], settled: Settled) -> "_Graded":
+def _of_judgments(dataset: Dataset, judgments: Iterable[Judgment], settled: Settled) -> "_Graded":
     made = judges(judgments, {})
-    graded_by = grades_of(made)
+    graded_by = mark_drift(grades_of(made), read_canaries(dataset).drifted())
     names = dict.fromkeys(judge_name(judge) for judge in made)
     if not any(item.origin.says_nothing for item in graded_by):
         # Who gave which grade is asked only where one of them says nothing; sets may be large.

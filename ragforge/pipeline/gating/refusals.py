@@ -6,7 +6,13 @@ from typing import Final, NamedTuple
 
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.gate import Refusal, Rules
-from ragforge.evaluating.graded_by import judge_command, missing_grades_text, silent_of
+from ragforge.evaluating.graded_by import (
+    GradedBy,
+    drift_text,
+    judge_command,
+    missing_grades_text,
+    silent_of,
+)
 from ragforge.evaluating.history.changes import is_of_same_part
 from ragforge.evaluating.history.common_items import LEFT_OUT, CommonItem, common_items, mixed_of
 from ragforge.evaluating.same_judge import Reading
@@ -190,6 +196,23 @@ def find_refusals(
         yield from _of_grades(subject, rules, baseline, shared)
     if baseline is not None and shared is not None:
         yield from _baseline_refusals(now, rules, baseline, shared)
+
+
+def drift_refusals(
+    subject: Subject, rules: Rules, baseline: Baseline | None, graded_by: Iterable[GradedBy]
+) -> Iterator[Refusal]:
+    """Refuse a drop where a judge drifted, and grades are not those of the baseline.
+
+    The chunks that are new would be graded by another judge than those of before.
+    """
+    if baseline is None or not rules.drops or rules.rests_on_evidence:
+        return
+    before, now = baseline.evaluation, subject.evaluation
+    if before.digests.judgments == now.digests.judgments:
+        return
+    drift = drift_text(graded_by)
+    if drift:
+        yield Refusal(f"grades changed since the baseline, and {drift}", "grading-change")
 
 
 def _of_grades(

@@ -33,11 +33,12 @@ from ragforge.evaluating.gate import (
     drop_sentence,
     failures_text,
 )
-from ragforge.evaluating.graded_by import grades_of
+from ragforge.evaluating.graded_by import grades_of, mark_drift
 from ragforge.evaluating.history.changes import Change, changes
 from ragforge.evaluating.judgments import COMPLETE_LABELS
 from ragforge.evaluating.runs import by_document_text, missing_text
 from ragforge.evaluating.selection import Part
+from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures import DEFAULT_MEASURES
 from ragforge.measures.comparing import RunPair, compare_pairs
@@ -49,6 +50,7 @@ from ragforge.pipeline.comparing.answers import LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
 from ragforge.pipeline.gating.refusals import (
     SharedItems,
+    drift_refusals,
     find_refusals,
     n_offline,
     offline_sentence,
@@ -344,8 +346,10 @@ def check_subject(
         _require_alike(subject, baseline, rules)
         is_bounded = "dataset-change" not in allowed
         shared = shared_items(dataset, subject, baseline, is_bounded=is_bounded)
+    graded_by = mark_drift(grades_of(subject.judges), read_canaries(dataset).drifted())
     found = [
         *find_refusals(subject, rules, baseline, shared),
+        *drift_refusals(subject, rules, baseline, graded_by),
         *(_untold_failures(dataset, subject) if rules.max_failures is not None else ()),
     ]
     refusals = tuple(item for item in found if item.allowance not in allowed)
@@ -367,11 +371,12 @@ def check_subject(
             *notes,
             *_missing(dataset, subject),
             *_notes(subject, baseline, shared, rules),
+            *(calibration.warnings if calibration else ()),
         ),
         changes=tuple(_changes(subject, baseline, shared)) if baseline and shared else (),
         fallen=tuple(_fallen(dataset, shared, measure)) if shared else (),
         fallen_by=measure if shared else "",
-        graded_by=grades_of(subject.judges),
+        graded_by=graded_by,
         calibration=calibration,
     )
 
