@@ -130,9 +130,9 @@ class ComparisonReport:
     """In words; empty where it is not known."""
     warnings: tuple[str, ...]
     by_lists: bool = False
+    """Whether lists say what is relevant in binary measures, rather than the threshold."""
     reading: str = ""
     """What is relevant, and what a chunk without a label is, in words; "" where neither is told."""
-    """Whether lists say what is relevant in binary measures, rather than the threshold."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, who gave most first; empty where it is not known."""
     baseline: str | None = None

@@ -81,12 +81,20 @@ def harmless(text: str, limit: int = 160) -> str:
 
 def number(value: float | None, digits: int = 3) -> str:
     """Return a value of a measure; a dash where there is none."""
-    return MISSING if value is None else f"{value:.{digits}f}"
+    return MISSING if value is None else f"{rounded(value, digits):.{digits}f}"
 
 
 def signed(value: float | None, digits: int = 3) -> str:
     """Return a difference with its sign; a dash where there is none."""
-    return MISSING if value is None else f"{value:+.{digits}f}"
+    if value is None:
+        return MISSING
+    shown = rounded(value, digits)
+    return f"{shown:+.{digits}f}" if shown else f"{0:.{digits}f}"
+
+
+def rounded(value: float, digits: int = 3) -> float:
+    """Return a value as it is shown; one that rounds to 0 has no sign."""
+    return round(value, digits) + 0.0
 
 
 def with_ends(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:

@@ -120,7 +120,7 @@ def _several_better(report: ComparisonReport) -> Iterator[str]:
     for measure in report.measures:
         names = report.better_by(measure)
         if len(names) > 1:
-            listed = _enumerated(list(map(_display_name, names)))
+            listed = enumerated(list(map(_display_name, names)))
             yield f"{measure}: {listed} beat it; which of them is best is not told."
 
 
@@ -270,7 +270,7 @@ def _row(item: Compared) -> tuple[str, ...]:
 
 
 def _percent(value: float | None) -> str:
-    return MISSING if value is None else f"{value:+.{0 if abs(value) >= 10 else 1}f}"
+    return signed(value, 0 if value is not None and abs(value) >= 10 else 1)
 
 
 def _lettered(report: ComparisonReport, measure: str, name: str) -> str:
@@ -331,7 +331,7 @@ def interval_text(ends: Ends | None, digits: int = SHORT) -> str:
     """Return an interval; a dash where there is none."""
     if ends is None:
         return MISSING
-    return f"[{ends.low:.{digits}f}, {ends.high:.{digits}f}]"
+    return f"[{number(ends.low, digits)}, {number(ends.high, digits)}]"
 
 
 def detectable_text(comparison: Comparison) -> str:
@@ -387,6 +387,11 @@ def _lead_caveats(items: Sequence[Compared]) -> list[str]:
                 f"could take {_display_name(winner)}'s lead away; mend the failures first."
             )
     return sentences
+
+
+def has_doubtful_lead(item: Compared) -> bool:
+    """Whether missing grades or answers could take the winner's lead away."""
+    return bool(_lead_caveats([item]))
 
 
 def is_of_evidence(report: ComparisonReport) -> bool:
@@ -446,7 +451,7 @@ def _better(comparisons: Sequence[Comparison], letter: str) -> str:
     listed = [
         f"{_named(item)} by {number(abs(item.diff or 0), SHORT)} {_lead(item)}" for item in won
     ]
-    return f"{_display_name(name)} is better in {_enumerated(listed)}."
+    return f"{_display_name(name)} is better in {enumerated(listed)}."
 
 
 def _named(comparison: Comparison) -> str:
@@ -483,7 +488,7 @@ def _corrected_sentence(item: Compared) -> str:
 def _ties(tied: Sequence[Comparison]) -> list[str]:
     if not tied:
         return []
-    measures = _enumerated([item.measure for item in tied], "or")
+    measures = enumerated([item.measure for item in tied], "or")
     least = [
         f"{'at least ' if _mostly_tied(item) else ''}{number(item.power.detectable, SHORT)} in "
         f"{item.measure}"
@@ -494,7 +499,7 @@ def _ties(tied: Sequence[Comparison]) -> list[str]:
     sentence = f"No difference shown in {measures}, by {n_queries}."
     if least:
         sentence = (
-            f"No difference shown in {measures}; with {n_queries} one of {_enumerated(least)} "
+            f"No difference shown in {measures}; with {n_queries} one of {enumerated(least)} "
             "would be seen in 4 of 5 samples."
         )
     alike = [item.measure for item in tied if item.power is not None and not item.power.sd]
@@ -502,7 +507,7 @@ def _ties(tied: Sequence[Comparison]) -> list[str]:
         return [sentence]
     return [
         sentence,
-        f"In {_enumerated(alike)} the difference is the same in all queries: they do not tell how "
+        f"In {enumerated(alike)} the difference is the same in all queries: they do not tell how "
         "far others would spread, and so not what difference would be seen.",
     ]
 
@@ -514,7 +519,7 @@ def _unknown(items: Sequence[Compared]) -> list[str]:
         if item.withheld:
             by_reason.setdefault(item.withheld, []).append(item.comparison.measure)
     return [
-        f"UNKNOWN which is better in {_enumerated(measures)}: {reason}."
+        f"UNKNOWN which is better in {enumerated(measures)}: {reason}."
         for reason, measures in by_reason.items()
     ]
 
@@ -523,7 +528,8 @@ def _mostly_tied(comparison: Comparison) -> bool:
     return comparison.ties > comparison.n / 2
 
 
-def _enumerated(parts: Sequence[str], last: str = "and") -> str:
+def enumerated(parts: Sequence[str], last: str = "and") -> str:
+    """Return parts as a list in words."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"

@@ -15,6 +15,7 @@ from ragforge.evaluating.summary import Summary
 from ragforge.report.answers import answer_tables
 from ragforge.report.comparison import comparison_json, ends_json
 from ragforge.report.corrected_levels import corrected_table, levels_json
+from ragforge.report.decision import decision_json, decision_listing, decision_of
 from ragforge.report.document import Document
 from ragforge.report.history import batches_table, changes_table, trends_table
 from ragforge.report.judges import agreement_table, audit_tables
@@ -54,11 +55,16 @@ def render_markdown(summary: Summary) -> str:
 
 
 def _report_document(summary: Summary) -> Document:
-    """Return the report as a document: what to be careful about, then all tables that have rows."""
+    """Return the report as a document: the decision, what to be careful about, then all tables."""
+    decision = decision_of(summary)
     return Document(
         title=f"ragforge report: {summary.making.name}",
         lead=(graded_line(summary.graded_by, summary.calibration), size_line(summary)),
-        blocks=(*notices(summary), *_all_tables(summary)),
+        blocks=(
+            *([decision_listing(decision)] if decision else []),
+            *notices(summary),
+            *_all_tables(summary),
+        ),
     )
 
 
@@ -104,7 +110,9 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
     """
     names = [run.name for run in summary.runs]
     report = summary.comparison
+    decision = decision_of(summary)
     return {
+        "decision": None if decision is None else decision_json(decision),
         "report": None if out is None else str(out),
         "dataset": summary.making.name,
         "version": summary.making.version,

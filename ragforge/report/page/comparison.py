@@ -1,12 +1,11 @@
 """The part of the page about which run is better, and for which queries it is not."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share, signed
-from ragforge.evaluating.runs import PRIMARY, MeasuredRun
+from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary
 from ragforge.report.comparison import (
     LEAST_SHOWN,
@@ -21,7 +20,8 @@ from ragforge.report.comparison import (
     survivors_table,
     unknown_tables,
 )
-from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
+from ragforge.report.decision import pair_asked_for
+from ragforge.report.page.deltas import Delta, Deltas, delta_chart, deltas_of, scatter
 from ragforge.report.page.markup import (
     Child,
     Html,
@@ -32,150 +32,77 @@ from ragforge.report.page.markup import (
     table_row,
 )
 from ragforge.report.page.queries import query_link
-
-MOST_BARS: Final = 176
-"""Bars of a chart; of more queries, evenly spaced ones are drawn."""
-_ALIKE: Final = 1e-9
-"""Differences that rounding makes."""
-_LEFT: Final = 38
-_TOP: Final = 8
-_HEIGHT: Final = 130
+from ragforge.report.page.runs import run_name
 
 _LOST: Final = 10
 """Queries listed of each pair."""
-_OPEN: Final = 5
-"""Pairs that are shown at once; others are folded up."""
+_MOST_SYSTEMS: Final = 5
+"""Pairs of answer systems that are shown."""
 _HEADERS: Final = (
     "measure", "A", "B", "difference", "%", "p, corrected", "better / same / worse", "better is",
     "would show",
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """A query with a value in two runs."""
-
-    query_id: str
-    value_a: float
-    value_b: float
-
-    @property
-    def diff(self) -> float:
-        """How much higher b is."""
-        return self.value_b - self.value_a
-
-
-@dataclass(frozen=True, slots=True)
-class Deltas:
-    """All queries with a value in both runs."""
-
-    a: str
-    b: str
-    items: Sequence[Delta]
-    """Those first in which b loses most."""
-
-    @property
-    def n_worse(self) -> int:
-        """Queries in which b is worse."""
-        return sum(item.diff < -_ALIKE for item in self.items)
-
-    @property
-    def n_better(self) -> int:
-        """Queries in which b is better."""
-        return sum(item.diff > _ALIKE for item in self.items)
-
-    def in_words(self) -> str:
-        """Count the queries that are worse, better and the same."""
-        n_same = len(self.items) - self.n_worse - self.n_better
-        return (
-            f"{self.b} is worse in {plural(self.n_worse, 'query', 'queries')}, better in "
-            f"{self.n_better:,} and the same in {n_same:,}."
-        )
-
-
-def deltas_of(a: MeasuredRun, b: MeasuredRun) -> Deltas:
-    """Return the differences in the primary measure, sorted by loss, then by query."""
-    of_a, of_b = _values(a), _values(b)
-    items = [Delta(key, of_a[key], of_b[key]) for key in of_a if key in of_b]
-    return Deltas(a.name, b.name, sorted(items, key=lambda item: (item.diff, item.query_id)))
-
-
-def delta_chart(deltas: Deltas, key: str) -> Html:
-    """Return one bar a query, the greatest loss on the left, gains upwards.
-
-    Args:
-        deltas: At least one query.
-        key: Unique on the page; goes into ids.
-    """
-    drawn = _evenly_spaced(deltas.items)
-    reach = max((abs(item.diff) for item in drawn), default=0) or 1.0
-    up = Scale(-reach, reach, _TOP + _HEIGHT, _TOP)
-    zero = up.place(0)
-    step = (WIDTH - _LEFT) / len(drawn)
-    bars = [_bar(_LEFT + step * n, step, zero, up.place(item.diff)) for n, item in enumerate(drawn)]
-    title = f"{PRIMARY} of {deltas.b} less that of {deltas.a}, query by query"
-    ticks = [
-        element("text", _signed(value), class_="tick", x=_LEFT - 3, y=f"{up.place(value) + 4:.1f}")
-        for value in (reach, -reach)
-    ]
-    axis = element("line", class_="axis", x1=_LEFT, x2=WIDTH, y1=f"{zero:.1f}", y2=f"{zero:.1f}")
-    frame = Frame(key, title, deltas.in_words(), _TOP + _HEIGHT + 10)
-    return framed(frame, *ticks, join(bars), axis, class_="deltas")
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "\u2212")
-
-
-def _values(run: MeasuredRun) -> dict[str, float]:
-    if run.scores is None:
-        return {}
-    return dict(zip(run.scores.query_ids, run.scores.values(PRIMARY), strict=True))
-
-
-def _evenly_spaced(items: Sequence[Delta]) -> Sequence[Delta]:
-    """Return evenly spaced ones, both ends among them."""
-    if len(items) <= MOST_BARS:
-        return items
-    last = len(items) - 1
-    return [items[round(n * last / (MOST_BARS - 1))] for n in range(MOST_BARS)]
-
-
-def _bar(left: float, step: float, zero: float, end: float) -> Html | None:
-    height = abs(end - zero)
-    if height < 0.05:
-        return None
-    width = step * 0.8 if step > 3 else step
-    return element(
-        "rect",
-        class_="worse" if end > zero else "better",
-        x=f"{left + (step - width) / 2:.1f}",
-        y=f"{min(end, zero):.1f}",
-        width=f"{width:.2f}",
-        height=f"{height:.1f}",
-    )
-
-
 def comparison_block(summary: Summary) -> Html:
     """Return who wins, pair by pair, with the queries that lose."""
     report = summary.comparison
     if report is None:
-        return element("p", _why_not(summary), class_="empty")
+        text = summary.not_compared or "These runs cannot be compared."
+        return element("p", text, class_="empty")
     pairs = by_pair(report.items)
-    first = [items for items in pairs if summary.base in _names(items)]
-    others = [items for items in pairs if summary.base not in _names(items)]
-    opened = [_pair(summary, items, place) for place, items in enumerate(first[:_OPEN])]
-    folded = [*first[_OPEN:], *others]
+    asked = pair_asked_for(report, summary.base)
+    several = len(report.names) > 2
     return join(
         [
             *(element("p", f"{text}.", class_="note") for text in report.warnings),
             *(element("p", f"{text}.", class_="note") for text in part_sentences(report)),
-            *(_several(report) if len(report.names) > 2 else ()),
-            *opened,
-            _folded(folded) if folded else None,
+            *((_matrix(summary, report), *_several(report)) if several else ()),
+            *(
+                _pair(summary, items, place, is_open=_names(items) == asked)
+                for place, items in enumerate(pairs)
+            ),
             element("p", _note(report), class_="note"),
         ]
     )
+
+
+def _matrix(summary: Summary, report: ComparisonReport) -> Html:
+    """Return the differences of all pairs by the first measure; each leads to its pair."""
+    measure = report.measures[0]
+    places = {_names(items): place for place, items in enumerate(by_pair(report.items))}
+    found = {(item.comparison.a, item.comparison.b): item for item in report.of_measure(measure)}
+    body = []
+    for row in report.names:
+        cells = []
+        for column in report.names:
+            item = found.get((column, row)) or found.get((row, column))
+            place = places.get((column, row), places.get((row, column)))
+            cells.append(
+                element("td", class_="num none")
+                if item is None or place is None
+                else _matrix_cell(item, row, place)
+            )
+        body.append(table_row(run_name(summary, row), cells))
+    headers: list[Child] = ["", *(run_name(summary, name) for name in report.names)]
+    table = scroll_table(
+        f"{measure}: each run less each", headers, body, [False] + [True] * len(report.names)
+    )
+    note = (
+        f"{measure} of the run of the row less that of the column; + or \u2212 in colour where "
+        "the one is shown to be better. A number leads to its pair."
+    )
+    return element("div", table, element("p", note, class_="note"), class_="block matrix")
+
+
+def _matrix_cell(item: Compared, row: str, place: int) -> Html:
+    sign = 1 if item.comparison.b == row else -1
+    diff = item.comparison.diff if item.corrected is None else item.corrected.value
+    text = signed(None if diff is None else sign * diff, SHORT)
+    tone = "tie" if item.better is None else "ahead" if item.better == row else "behind"
+    word = item.outcome if item.better is None else "better" if tone == "ahead" else "worse"
+    link = element("a", text, href=f"#pair-{place}")
+    return element("td", link, element("span", word, class_="bounds"), class_=f"num {tone}")
 
 
 def answers_comparison(summary: Summary) -> Html | None:
@@ -187,7 +114,7 @@ def answers_comparison(summary: Summary) -> Html | None:
         "div",
         element("h3", "Which system is better"),
         *(_several(report) if len(report.names) > 2 else ()),
-        *(_answer_pair(summary, items) for items in by_pair(report.items)[:_OPEN]),
+        *(_answer_pair(summary, items) for items in by_pair(report.items)[:_MOST_SYSTEMS]),
         element("p", _note(report), class_="note"),
         class_="block",
     )
@@ -216,12 +143,6 @@ def _delta(query: MovedQuery) -> Delta:
     return Delta(query.query_id, query.value_a, query.value_b)
 
 
-def _why_not(summary: Summary) -> str:
-    if len(summary.runs) < 2:
-        return "A comparison needs two runs; `ragforge retrieve` makes another one."
-    return summary.not_compared or "These runs cannot be compared."
-
-
 def _several(report: ComparisonReport) -> Iterable[Html | None]:
     yield table_block(means_table(report))
     survivors = survivors_table(report)
@@ -246,18 +167,21 @@ def _names(items: Sequence[Compared]) -> tuple[str, str]:
     return items[0].comparison.a, items[0].comparison.b
 
 
-def _pair(summary: Summary, items: Sequence[Compared], place: int) -> Html:
+def _pair(summary: Summary, items: Sequence[Compared], place: int, *, is_open: bool) -> Html:
+    """Return a pair: folded up but for the one asked for, which has the scatter too."""
     a, b = _names(items)
     runs = {run.name: run for run in summary.table.records.runs}
     deltas = deltas_of(runs[a], runs[b]) if {a, b} <= runs.keys() else None
     return element(
-        "div",
-        element("h3", _heading_text(a, b)),
+        "details",
+        element("summary", element("h3", _heading_text(a, b))),
         *(element("p", text, class_="verdict") for text in findings(items)),
         _table(items),
         _unknown(items),
-        _moved(summary, deltas, place) if deltas and deltas.items else None,
+        _moved(summary, deltas, place, is_open=is_open) if deltas and deltas.items else None,
         class_="block pair",
+        id=f"pair-{place}",
+        open=is_open,
     )
 
 
@@ -301,18 +225,26 @@ def _winner(item: Compared) -> Child:
     return element("span", f"{item.outcome} ", name, class_="won")
 
 
-def _moved(summary: Summary, deltas: Deltas, place: int) -> Html:
+def _moved(summary: Summary, deltas: Deltas, place: int, *, is_open: bool) -> Html:
     lost = [item for item in deltas.items[:_LOST] if item.diff < 0]
     gained = [item for item in reversed(deltas.items[-_LOST:]) if item.diff > 0]
     caption = f"{PRIMARY}, one bar a query, the greatest loss first. {deltas.in_words()}"
-    figure = element(
-        "figure", element("figcaption", caption), delta_chart(deltas, f"deltas-{place}")
-    )
+    bars = element("figure", element("figcaption", caption), delta_chart(deltas, f"deltas-{place}"))
     lists = [
         _list(summary, f"Lost most in {PRIMARY}", lost),
         _list(summary, f"Gained most in {PRIMARY}", gained),
     ]
-    return element("div", figure, element("div", *lists), class_="figures moved")
+    stacked = lists if not is_open else [bars, *lists]
+    beside = _scatter(summary, deltas, place) if is_open else bars
+    return element("div", beside, element("div", *stacked), class_="figures moved")
+
+
+def _scatter(summary: Summary, deltas: Deltas, place: int) -> Html:
+    caption = (
+        f"{PRIMARY}, a point a query: above the diagonal B is better. A point leads to its query."
+    )
+    drawn = scatter(deltas, summary.queries, f"scatter-{place}")
+    return element("figure", element("figcaption", caption), drawn)
 
 
 def _list(summary: Summary, title: str, items: Sequence[Delta]) -> Html | None:
@@ -330,15 +262,6 @@ def _list(summary: Summary, title: str, items: Sequence[Delta]) -> Html | None:
     return element(
         "details", heading, element("ol", *rows), class_="moves", open=title.startswith("Lost")
     )
-
-
-def _folded(pairs: Sequence[Sequence[Compared]]) -> Html:
-    blocks = [
-        element("div", element("h4", _heading_text(*_names(items))), _table(items), class_="block")
-        for items in pairs
-    ]
-    title = element("summary", f"The other {plural(len(pairs), 'pair')}")
-    return element("details", title, *blocks, class_="others")
 
 
 def _heading_text(a: str, b: str) -> Html:

@@ -59,6 +59,12 @@ def join(children: Iterable[Child]) -> Html:
     return Html("".join(map(_code, children)))
 
 
+def with_code(text: str) -> list[Child]:
+    """Return a sentence with what stands between backticks as code."""
+    parts = text.split("`")
+    return [element("code", part) if place % 2 else part for place, part in enumerate(parts)]
+
+
 def data_block(key: str, content: bytes) -> Html:
     """Return bytes as an inert block of the page, in base64: no browser runs or loads it.
 

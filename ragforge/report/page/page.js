@@ -1,5 +1,15 @@
 "use strict";
 (() => {
+  // What a link leads to opens, where it is folded up.
+  function unfold() {
+    const target = document.getElementById(location.hash.slice(1));
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    target?.scrollIntoView();
+  }
+  addEventListener("hashchange", unfold);
+  if (location.hash) unfold();
+})();
+(() => {
   const PAGE = 200;
   const DASH = "\u2013";
   const $ = (id) => document.getElementById(id);

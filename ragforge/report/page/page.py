@@ -9,11 +9,13 @@ from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.summary import MOST_CHUNKS, Summary
 from ragforge.report.chunk_quality import FIXES, TITLES
 from ragforge.report.corrected_levels import corrected_table
+from ragforge.report.decision import decision_of
 from ragforge.report.document import Notice
 from ragforge.report.history import batches_table
 from ragforge.report.judges import agreement_table, audit_tables
 from ragforge.report.notices import notices, size_line
 from ragforge.report.page.comparison import comparison_block
+from ragforge.report.page.decision import decision_card
 from ragforge.report.page.diagnosis import answers_block, causes_block, diagnosis_block
 from ragforge.report.page.history import changes_block, trend_block
 from ragforge.report.page.markup import (
@@ -26,6 +28,7 @@ from ragforge.report.page.markup import (
     scroll_table,
     table_block,
     table_row,
+    with_code,
 )
 from ragforge.report.page.queries import queries_css, queries_script, queries_section, worst_block
 from ragforge.report.page.runs import (
@@ -117,8 +120,9 @@ def render_html(summary: Summary) -> str:
     body = [
         element("a", "Skip to the results", href="#main", class_="skip"),
         _header(summary),
-        _contents(sections),
-        element("main", *map(_section, sections), id="main"),
+        element(
+            "main", *_opening(summary), _contents(sections), *map(_section, sections), id="main"
+        ),
         element("footer", element("p", _origin(summary))),
     ]
     return document(lang="en", head=head, body=body, css=css, script=queries_script()).code
@@ -150,25 +154,25 @@ def _sections(summary: Summary) -> Iterable[_Section]:
 
 
 def _overview(summary: Summary) -> Iterable[_Section]:
-    """Yield what a decision rests on, before any single query."""
-    if summary.runs:
-        yield _Section("changes", "What changed", changes_block(summary))
+    """Yield what moved and why, then the measures and the past, before any single query."""
+    if len(summary.runs) > 1:
+        yield _Section("comparison", "Which is better", comparison_block(summary))
+    if slice_dimensions(summary):
+        yield _Section("slices", "Slices", slices_block(summary))
+    yield _Section("causes", "Likely causes", causes_block(summary))
     yield _Section("retrieval", "Retrieval", headline_block(summary))
     if summary.calibration is not None:
         corrected = corrected_table(summary.calibration, [run.name for run in summary.runs])
         yield _Section("corrected", "Corrected by people", table_block(corrected, titled=False))
-    if summary.runs:
-        yield _Section("comparison", "Which is better", comparison_block(summary))
-        yield _Section("spread", "Query by query", spread_block(summary))
     if summary.answers:
         yield _Section("diagnosis", "Retrieval or the model?", diagnosis_block(summary))
-    if slice_dimensions(summary):
-        yield _Section("slices", "Slices", slices_block(summary))
-    yield _Section("causes", "Likely causes", causes_block(summary))
-    yield _Section("chunks", "Chunks", _quality_block(summary))
+    if summary.runs:
+        yield _Section("spread", "Query by query", spread_block(summary))
+        yield _Section("changes", "What changed", changes_block(summary))
     yield _Section("trend", "Over time", trend_block(summary))
     batches = table_block(batches_table(summary.batches)) if summary.batches else None
     yield _Section("batches", "Production by batch", batches)
+    yield _Section("chunks", "Chunks", _quality_block(summary))
     yield _Section("spending", "Cost and time", spending_block(summary))
 
 
@@ -181,16 +185,24 @@ def _header(summary: Summary) -> Html:
         element("p", "Evaluation report", class_="eyebrow"),
         element("h1", one_line(summary.making.name), dir="auto"),
         element("p", judged, class_="lede judges"),
-        element("p", f"{size_line(summary)}.", class_="lede"),
-        *map(_notice, notices(summary)),
+        element("p", f"{size_line(summary)}.", class_="sizes"),
+        *(_notice(notice) for notice in notices(summary) if notice.is_loud),
     )
+
+
+def _opening(summary: Summary) -> Iterable[Html]:
+    """Yield what the report comes to, then what to be careful about: the loud part stands above."""
+    decision = decision_of(summary)
+    if decision is not None:
+        yield decision_card(decision)
+    yield from (_notice(notice) for notice in notices(summary) if not notice.is_loud)
 
 
 def _notice(notice: Notice) -> Html:
     return element(
         "div",
         element("strong", notice.title),
-        element("p", notice.text),
+        element("p", *with_code(notice.text)),
         class_="notice loud" if notice.is_loud else "notice",
         role="note",
     )

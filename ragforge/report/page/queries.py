@@ -385,10 +385,10 @@ def query_link(query_id: str, text: str, *, limit: int = 110) -> Html:
         limit: Characters of the text that are shown.
     """
     shown = element("bdi", one_line(text or query_id, limit))
-    return element("a", shown, href=_query_hash(query_id), class_="to-query")
+    return element("a", shown, href=query_hash(query_id), class_="to-query")
 
 
-def _query_hash(query_id: str) -> str:
+def query_hash(query_id: str) -> str:
     """Return the fragment that opens a query."""
     return f"#q={quote(visible(query_id), safe='')}"
 

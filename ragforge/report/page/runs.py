@@ -14,6 +14,7 @@ from ragforge.evaluating.runs import (
     counts,
 )
 from ragforge.evaluating.summary import Summary
+from ragforge.report.decision import pair_asked_for
 from ragforge.report.notices import HOLES_NOTE, MEAN_NOTE
 from ragforge.report.page.charts import (
     Bars,
@@ -29,6 +30,7 @@ from ragforge.report.page.charts import (
     run_label,
 )
 from ragforge.report.page.markup import Html, element, join, scroll_table, table_block, table_row
+from ragforge.report.page.slice_differences import slice_differences_figure
 from ragforge.report.tables import (
     CURVE_RANKS,
     FIRST_RELEVANT,
@@ -191,7 +193,24 @@ def slices_block(summary: Summary) -> Html:
     """Return the primary measure by property of the query, a table each."""
     # The tables fill two columns one after the other: short ones share a column beside a long one.
     names = sorted(slice_dimensions(summary), key=lambda name: _n_values(summary, name))
-    return element("div", *(_slice(summary, name) for name in names), class_="slices")
+    tables = element("div", *(_slice(summary, name) for name in names), class_="slices")
+    return join([_slice_differences(summary), tables])
+
+
+def _slice_differences(summary: Summary) -> Html | None:
+    """Return the pair that a decision is between, by slice; None for one run, and for a sample.
+
+    Slices of a sample are not drawn: their queries do not count alike.
+    """
+    is_sample = any(run.task and run.task.design for run in summary.table.records.runs)
+    report = summary.comparison
+    if report is None or is_sample:
+        return None
+    pair = pair_asked_for(report, summary.base)
+    mine = [item for item in report.items if (item.comparison.a, item.comparison.b) == pair]
+    is_known = not any(item.withheld for item in mine)
+    table = summary.table
+    return slice_differences_figure(table.runs, table.rows, pair, is_known=is_known)
 
 
 def _n_values(summary: Summary, dimension: str) -> int:

@@ -134,7 +134,7 @@ def test_the_same_rankings_are_told_as_such():
         digests={"judgments": "j2"}, bridge_to=before.evaluation_id, bridge={"RR": same}
     )
 
-    assert "+0.000, the same rankings" in text(before, now)
+    assert "0.000, the same rankings" in text(before, now)
 
 
 def test_failures_that_moved_the_mean_are_told_as_such():
@@ -153,7 +153,7 @@ def test_failures_that_moved_the_mean_are_told_as_such():
     assert text(before, now).splitlines()[2:4] == [
         "  - Failures: 0 of 50 queries, now 35 of 50; the queries that did not fail came out as "
         "before.",
-        "RR: +0.350 over all items, +0.000 on the 15 that are the same: it is over other queries, "
+        "RR: +0.350 over all items, 0.000 on the 15 that are the same: it is over other queries, "
         "as some failed; neither system nor set is shown to have moved.",
     ]
 

@@ -42,14 +42,14 @@ def test_every_chart_has_a_name_for_screen_readers(page):
 
     found = page.value(named)
 
-    assert len(found) == 9
+    assert len(found) == 11
     assert all(found)
 
 
 def test_links_of_the_overview_arrive(page):
     """A count that leads nowhere is a dead end."""
     lost = (
-        "[...document.querySelectorAll('a[href]')].map((a) => a.hash.slice(1))"
+        "[...document.querySelectorAll('a[href]')].map((a) => a.getAttribute('href').slice(1))"
         ".filter((key) => !key.startsWith('q=') && !document.getElementById(key))"
     )
 

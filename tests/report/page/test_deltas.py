@@ -1,7 +1,17 @@
+import re
+
 import pytest
 
 from ragforge.evaluating.summary import summarise
-from ragforge.report.page.comparison import MOST_BARS, Delta, Deltas, delta_chart, deltas_of
+from ragforge.report.page.deltas import (
+    MOST_BARS,
+    MOST_POINTS,
+    Delta,
+    Deltas,
+    delta_chart,
+    deltas_of,
+    scatter,
+)
 
 
 @pytest.fixture
@@ -41,3 +51,25 @@ def test_a_chart_of_many_queries_keeps_its_size_and_both_ends():
 
     assert chart.count("<rect") <= MOST_BARS
     assert "\u22120.50" in chart
+
+
+def test_points_above_the_diagonal_are_those_in_which_b_is_better(found):
+    """A scatter that is turned round names the wrong winner."""
+    items = [Delta("q1", 0.2, 0.9), Delta("q2", 0.9, 0.2)]
+
+    drawn = scatter(Deltas("a", "b", items), {"q1": "One?"}, "k").code
+
+    better, worse = (drawn.split(f'class="{tone}" ')[1] for tone in ("better", "worse"))
+    place = re.compile(r'cx="([\d.]+)" cy="([\d.]+)"')
+    (x1, y1), (x2, y2) = (map(float, place.search(text).groups()) for text in (better, worse))
+    assert x1 < x2
+    assert y1 < y2
+    assert 'href="#q=q1"' in drawn
+    assert "One?: A 0.200, B 0.900" in drawn
+
+
+def test_a_scatter_of_many_queries_keeps_its_size():
+    """50,000 points are a blot."""
+    items = [Delta(f"q{n}", n / 50_000, 0.5) for n in range(50_000)]
+
+    assert scatter(Deltas("a", "b", items), {}, "k").code.count("<circle") == MOST_POINTS

@@ -1,0 +1,181 @@
+"""Two runs query by query: bars of what moved, and a scatter of the one against the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.evaluating.formatting import number, one_line, plural
+from ragforge.evaluating.runs import PRIMARY, MeasuredRun
+from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
+from ragforge.report.page.markup import Html, element, join
+from ragforge.report.page.queries import query_hash
+
+MOST_BARS: Final = 176
+"""Bars of a chart; of more queries, evenly spaced ones are drawn."""
+MOST_POINTS: Final = 400
+"""Points of a scatter, likewise."""
+_ALIKE: Final = 1e-9
+"""Differences that rounding makes."""
+_LEFT: Final = 38
+_TOP: Final = 8
+_HEIGHT: Final = 130
+_SIDE: Final = 230
+"""Of the square that a scatter is drawn in."""
+_FIELD: Final = 74
+"""Where the square begins: it stands in the middle."""
+_TICKS: Final = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A query with a value in two runs."""
+
+    query_id: str
+    value_a: float
+    value_b: float
+
+    @property
+    def diff(self) -> float:
+        """How much higher b is."""
+        return self.value_b - self.value_a
+
+
+@dataclass(frozen=True, slots=True)
+class Deltas:
+    """All queries with a value in both runs."""
+
+    a: str
+    b: str
+    items: Sequence[Delta]
+    """Those first in which b loses most."""
+
+    @property
+    def n_worse(self) -> int:
+        """Queries in which b is worse."""
+        return sum(item.diff < -_ALIKE for item in self.items)
+
+    @property
+    def n_better(self) -> int:
+        """Queries in which b is better."""
+        return sum(item.diff > _ALIKE for item in self.items)
+
+    def in_words(self) -> str:
+        """Count the queries that are worse, better and the same."""
+        n_same = len(self.items) - self.n_worse - self.n_better
+        return (
+            f"{self.b} is worse in {plural(self.n_worse, 'query', 'queries')}, better in "
+            f"{self.n_better:,} and the same in {n_same:,}."
+        )
+
+
+def deltas_of(a: MeasuredRun, b: MeasuredRun) -> Deltas:
+    """Return the differences in the primary measure, sorted by loss, then by query."""
+    of_a, of_b = _values(a), _values(b)
+    items = [Delta(key, of_a[key], of_b[key]) for key in of_a if key in of_b]
+    return Deltas(a.name, b.name, sorted(items, key=lambda item: (item.diff, item.query_id)))
+
+
+def delta_chart(deltas: Deltas, key: str) -> Html:
+    """Return one bar a query, the greatest loss on the left, gains upwards.
+
+    Args:
+        deltas: At least one query.
+        key: Unique on the page; goes into ids.
+    """
+    drawn = _evenly_spaced(deltas.items, MOST_BARS)
+    reach = max((abs(item.diff) for item in drawn), default=0) or 1.0
+    up = Scale(-reach, reach, _TOP + _HEIGHT, _TOP)
+    zero = up.place(0)
+    step = (WIDTH - _LEFT) / len(drawn)
+    bars = [_bar(_LEFT + step * n, step, zero, up.place(item.diff)) for n, item in enumerate(drawn)]
+    title = f"{PRIMARY} of {deltas.b} less that of {deltas.a}, query by query"
+    ticks = [
+        element("text", _signed(value), class_="tick", x=_LEFT - 3, y=f"{up.place(value) + 4:.1f}")
+        for value in (reach, -reach)
+    ]
+    axis = element("line", class_="axis", x1=_LEFT, x2=WIDTH, y1=f"{zero:.1f}", y2=f"{zero:.1f}")
+    frame = Frame(key, title, deltas.in_words(), _TOP + _HEIGHT + 10)
+    return framed(frame, *ticks, join(bars), axis, class_="deltas")
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "\u2212")
+
+
+def _values(run: MeasuredRun) -> dict[str, float]:
+    if run.scores is None:
+        return {}
+    return dict(zip(run.scores.query_ids, run.scores.values(PRIMARY), strict=True))
+
+
+def _evenly_spaced(items: Sequence[Delta], most: int) -> Sequence[Delta]:
+    """Return evenly spaced ones, both ends among them."""
+    if len(items) <= most:
+        return items
+    last = len(items) - 1
+    return [items[round(n * last / (most - 1))] for n in range(most)]
+
+
+def _bar(left: float, step: float, zero: float, end: float) -> Html | None:
+    height = abs(end - zero)
+    if height < 0.05:
+        return None
+    width = step * 0.8 if step > 3 else step
+    return element(
+        "rect",
+        class_="worse" if end > zero else "better",
+        x=f"{left + (step - width) / 2:.1f}",
+        y=f"{min(end, zero):.1f}",
+        width=f"{width:.2f}",
+        height=f"{height:.1f}",
+    )
+
+
+def scatter(deltas: Deltas, texts: "dict[str, str]", key: str) -> Html:
+    """Return a point a query, A across and B up; each leads to its query.
+
+    Args:
+        deltas: At least one query.
+        texts: Query id to text.
+        key: Unique on the page; goes into ids.
+    """
+    drawn = _evenly_spaced(deltas.items, MOST_POINTS)
+    top = max(1.0, *(max(item.value_a, item.value_b) for item in drawn))
+    across = Scale(0, top, _FIELD, _FIELD + _SIDE)
+    up = Scale(0, top, _TOP + _SIDE, _TOP)
+    grid = [line for value in _TICKS for line in _grid(value * top, across, up)]
+    corners = dict(x1=_FIELD, x2=_FIELD + _SIDE, y1=_TOP + _SIDE, y2=_TOP)
+    same = element("line", class_="same", **corners)
+    points = [_point(item, texts, across, up) for item in drawn]
+    low = _TOP + _SIDE + 32
+    names = [
+        element(
+            "text", f"A: {one_line(deltas.a, 24)}", class_="label", x=_FIELD + _SIDE // 2, y=low
+        ),
+        element("text", f"B: {one_line(deltas.b, 24)}", class_="label of-a", x=2, y=_TOP + 12),
+    ]
+    title = f"{PRIMARY} of {deltas.b} (up) against {deltas.a} (across), a point a query"
+    told = f"Above the diagonal B is better. {deltas.in_words()}"
+    frame = Frame(key, title, told, low + 6)
+    return framed(frame, *grid, same, *names, join(points), class_="scatter")
+
+
+def _grid(value: float, across: Scale, up: Scale) -> Sequence[Html]:
+    x, y, label = f"{across.place(value):.1f}", f"{up.place(value):.1f}", f"{value:.3g}"
+    end, base = _FIELD + _SIDE, _TOP + _SIDE
+    return [
+        element("line", class_="rule", x1=_FIELD, x2=end, y1=y, y2=y),
+        element("line", class_="rule", x1=x, x2=x, y1=_TOP, y2=base),
+        element("text", label, class_="tick", x=_FIELD - 5, y=f"{float(y) + 3.5:.1f}"),
+        element("text", label, class_="label", x=x, y=base + 14),
+    ]
+
+
+def _point(item: Delta, texts: "dict[str, str]", across: Scale, up: Scale) -> Html:
+    tone = "worse" if item.diff < -_ALIKE else "better" if item.diff > _ALIKE else "even"
+    text = one_line(texts.get(item.query_id) or item.query_id, 80)
+    told = f"{text}: A {number(item.value_a)}, B {number(item.value_b)}"
+    x, y = f"{across.place(item.value_a):.1f}", f"{up.place(item.value_b):.1f}"
+    circle = element("circle", element("title", told), class_=tone, cx=x, cy=y, r=4)
+    # All of these queries are in the lists beside it: a keyboard need not stop at each point.
+    return element("a", circle, href=query_hash(item.query_id), tabindex=-1, aria_hidden="true")

@@ -1,0 +1,156 @@
+"""How much better one of two runs is in each slice of the queries, with intervals."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.evaluating.formatting import one_line, plural, signed
+from ragforge.evaluating.query_table import FACETS, QueryRow
+from ragforge.evaluating.runs import PRIMARY
+from ragforge.measures.intervals import Ends, mean_interval
+from ragforge.report.page.charts import WIDTH, Frame, Scale, framed, round_range
+from ragforge.report.page.markup import Html, element, join
+
+_DIMENSIONS: Final = ("difficulty", "type", "category", "language", "split")
+_LEAST: Final = 5
+"""Queries from which on a slice has an interval."""
+_MOST: Final = 24
+"""Slices that are drawn, those with the most queries."""
+_ALPHA: Final = 0.05
+_ROW: Final = 19
+_TOP: Final = 20
+_READING: Final = (
+    "Intervals are widened for the number of slices: where one leaves the line out, the slice "
+    "differs."
+)
+_NOT_KNOWN: Final = "These grades do not tell which run is better, in no slice either."
+_LABELS: Final = 128
+"""What names take of the width."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDifference:
+    """How much higher B is over the queries of a slice."""
+
+    dimension: str
+    value: str
+    n: int
+    mean: float
+    interval: Ends | None
+    """None where all differences are the same: they do not tell how far others would spread."""
+
+
+def slice_differences(rows: Iterable[QueryRow], a: int, b: int) -> list[SliceDifference]:
+    """Return the differences by slice of the primary measure, in the order of the dimensions.
+
+    Intervals are Student's, widened (Bonferroni) so that the chance that any of them leaves 0 out
+    where nothing differs is 5 %. Slices of fewer than five queries are left out.
+
+    Args:
+        rows: The queries.
+        a: Place of a run in their cells.
+        b: Place of another one.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        before, after = row.cells[a].value, row.cells[b].value
+        if before is None or after is None:
+            continue
+        for name, value in zip(FACETS, row.facets, strict=True):
+            if name in _DIMENSIONS and value:
+                found.setdefault((name, value), []).append(after - before)
+    shown = _shown(found)
+    level = 1 - _ALPHA / max(len(shown), 1)
+    return [_difference(key, found[key], level) for key in shown]
+
+
+def _shown(found: Mapping[tuple[str, str], Sequence[float]]) -> list[tuple[str, str]]:
+    large = [key for key, values in found.items() if len(values) >= _LEAST]
+    several = {name for name in _DIMENSIONS if sum(key[0] == name for key in large) > 1}
+    kept = [key for key in large if key[0] in several]
+    kept = sorted(kept, key=lambda key: (-len(found[key]), key))[:_MOST]
+    return sorted(kept, key=lambda key: (_DIMENSIONS.index(key[0]), key[1]))
+
+
+def _difference(key: tuple[str, str], values: Sequence[float], level: float) -> SliceDifference:
+    ends = mean_interval(values, level, "student")
+    assert ends.mean is not None
+    is_known = ends.low is not None and ends.high is not None and ends.low < ends.high
+    interval = Ends(ends.low or 0.0, ends.high or 0.0) if is_known else None
+    return SliceDifference(*key, len(values), ends.mean, interval)
+
+
+def slice_differences_figure(
+    runs: Sequence[str], rows: Iterable[QueryRow], pair: tuple[str, str], *, is_known: bool = True
+) -> Html | None:
+    """Return the picture; None where there are no two slices, or no such runs.
+
+    Args:
+        runs: Names of all, aligned with the cells of the rows.
+        rows: The queries.
+        pair: A and B.
+        is_known: Whether the grades tell which run is better.
+    """
+    a, b = pair
+    if not {a, b} <= set(runs):
+        return None
+    items = slice_differences(rows, runs.index(a), runs.index(b))
+    if not items:
+        return None
+    caption = element(
+        "figcaption",
+        f"{PRIMARY} of ", element("bdi", b), " (B) less ", element("bdi", a), " (A), by slice. ",
+        _READING if is_known else _NOT_KNOWN,
+    )  # fmt: skip
+    return element("figure", caption, _chart(items, a, b), class_="wide")
+
+
+def _chart(items: Sequence[SliceDifference], a: str, b: str) -> Html:
+    ends = [0.0, *(value for item in items for value in _reach(item))]
+    ticks = round_range(ends)
+    across = Scale(ticks[0], ticks[-1], _LABELS, WIDTH - 8)
+    base = _TOP + _ROW * len(items)
+    grid = [line for value in ticks for line in _grid(value, across, base)]
+    rows = [_row(item, _TOP + _ROW * (place + 0.5), across) for place, item in enumerate(items)]
+    title = f"{PRIMARY} of {b} less that of {a}, by slice of the queries"
+    return framed(
+        Frame("slices-bars", title, _told(items), base + 18),
+        *grid,
+        join(rows),
+        class_="difference slices-bars",
+    )
+
+
+def _reach(item: SliceDifference) -> Iterable[float]:
+    yield item.mean
+    if item.interval is not None:
+        yield from (item.interval.low, item.interval.high)
+
+
+def _grid(value: float, across: Scale, base: int) -> Iterable[Html]:
+    x = f"{across.place(value):.1f}"
+    class_ = "zero" if abs(value) < 1e-9 else "rule"
+    yield element("line", class_=class_, x1=x, x2=x, y1=_TOP, y2=base)
+    yield element("text", f"{value:.3g}", class_="label", x=x, y=base + 14)
+
+
+def _row(item: SliceDifference, y: float, across: Scale) -> Html:
+    place = f"{y:.1f}"
+    x = f"{across.place(item.mean):.1f}"
+    name = f"{one_line(item.value, 18)} ({item.n:,})"
+    drawn = [element("text", name, class_="of-a", x=2, y=f"{y + 3.5:.1f}")]
+    if item.interval is not None:
+        low, high = (f"{across.place(end):.1f}" for end in (item.interval.low, item.interval.high))
+        drawn.append(element("line", class_="reach", x1=low, x2=high, y1=place, y2=place))
+    drawn.append(element("circle", class_="middle", cx=x, cy=place, r="3.5"))
+    return element("g", element("title", f"{item.dimension}: {_sentence(item)}"), *drawn)
+
+
+def _sentence(item: SliceDifference) -> str:
+    ends = item.interval
+    span = f" [{signed(ends.low)}, {signed(ends.high)}]" if ends else ""
+    return f"{item.value} {signed(item.mean)}{span}, {plural(item.n, 'query', 'queries')}"
+
+
+def _told(items: Sequence[SliceDifference]) -> str:
+    return "; ".join(map(_sentence, items))

@@ -1,0 +1,66 @@
+"""The picture of slices."""
+
+from statistics import fmean
+
+import pytest
+
+from ragforge.evaluating.query_table import FACETS, QueryRow, RunCell
+from ragforge.report.page.slice_differences import slice_differences, slice_differences_figure
+
+
+def queries(rows):
+    """Rows of two runs, from (difficulty, value of a, value of b)."""
+    return tuple(
+        QueryRow(
+            query_id=f"q{place}",
+            text="?",
+            facets=(difficulty, *[""] * (len(FACETS) - 1)),
+            cells=(RunCell(a, 1, 0, ""), RunCell(b, 1, 0, "")),
+            verdicts=(),
+        )
+        for place, (difficulty, a, b) in enumerate(rows)
+    )
+
+
+EASY = [("easy", 0.5, 0.5 + 0.02 * n) for n in range(12)]
+HARD = [("hard", 0.5, 0.5 - 0.03 * (n % 2)) for n in range(8)]
+
+
+def test_differences_are_of_the_queries_of_a_slice():
+    """An average hides the slice that got worse."""
+    easy, hard = slice_differences(queries(EASY + HARD), 0, 1)
+
+    assert (easy.value, easy.n, hard.value, hard.n) == ("easy", 12, "hard", 8)
+    assert easy.mean == pytest.approx(fmean(0.02 * n for n in range(12)))
+    assert hard.mean == pytest.approx(-0.015)
+    assert easy.interval.low > 0 > hard.interval.low
+
+
+def test_the_other_way_round_is_the_opposite():
+    """Which run is A is a choice of words."""
+    forth = slice_differences(queries(EASY + HARD), 0, 1)
+    back = slice_differences(queries(EASY + HARD), 1, 0)
+
+    assert [item.mean for item in back] == [-item.mean for item in forth]
+
+
+def test_small_slices_and_lone_ones_are_left_out():
+    """Four queries have no interval, and one slice is the whole."""
+    assert slice_differences(queries(EASY + HARD[:4]), 0, 1) == []
+
+
+def test_the_same_difference_throughout_has_no_interval():
+    """It would be a dot that looks sure."""
+    alike = [("hard", 0.5, 0.625)] * 6
+
+    found = slice_differences(queries(EASY + alike), 0, 1)
+
+    assert found[1].interval is None
+
+
+def test_grades_that_tell_nothing_say_so_below_the_picture():
+    """A slice has no winner where the whole has none."""
+    drawn = slice_differences_figure(("a", "b"), queries(EASY + HARD), ("a", "b"), is_known=False)
+
+    assert "do not tell which run is better" in drawn.code
+    assert slice_differences_figure(("a", "b"), queries(EASY), ("a", "c")) is None
