@@ -7,31 +7,32 @@ from typing import Final
 from ragforge.corpus.seen_text import Edit
 
 _SHOWN: Final = "label|title|summary|description|text|caption|header|heading|question|answer"
-_SHOWN_VALUE: Final = re.compile(
-    rf"""\s(?P<name>{_SHOWN})=["'](?P<value>[^"'{{}}<>]{{1,300}})["']"""
-)
-_SHOWN_OF_PARAMETER: Final = re.compile(
-    rf"""\s(?P<name>name|type|path|query|body|{_SHOWN})=["'](?P<value>[^"'{{}}<>]{{1,300}})["']"""
-)
+_VALUE: Final = r"""=(?P<quote>["'])(?P<value>(?:(?!(?P=quote))[^{}<>]){1,300}+)(?P=quote)"""
+_SHOWN_VALUE: Final = re.compile(rf"\s(?P<name>{_SHOWN}){_VALUE}")
 _PARAMETER: Final = re.compile(r"<\w{0,40}(?:Param|Field|Propert|Prop\b|Option\b|Attribute)")
+_SHOWN_OF_PARAMETER: Final = re.compile(rf"\s(?P<name>name|type|path|query|body|{_SHOWN}){_VALUE}")
 _TAB: Final = re.compile(r"\{[{%<]{0,2}[ \t]{0,20}tab\b")
-_TAB_VALUE: Final = re.compile(
-    r"""\s(?P<name>name|title|header|label)=["'](?P<value>[^"'{}<>]{1,300})["']"""
+_SHOWN_OF_TAB: Final = re.compile(rf"\s(?P<name>name|title|header|label){_VALUE}")
+_SHOWN_OF_LIQUID: Final = re.compile(
+    rf"\s(?:(?P<name>content|message|{_SHOWN})=|(?<=heading\s))"
+    r"""(?P<quote>["'])(?P<value>(?:(?!(?P=quote))[^{}]){1,1500}+)(?P=quote)"""
 )
 _SHOWN_ENTRY: Final = re.compile(
     rf"""(?<![\w"'])["']?(?P<name>name|type|example|{_SHOWN})["']?\s{{0,100}}+:\s{{0,100}}+"""
-    r"""(?:"(?P<double>(?:[^"\\\n]|\\.){1,2000})"|'(?P<single>(?:[^'\\\n]|\\.){1,2000})'"""
-    r"|`(?P<ticked>[^`\\]{1,2000})`)"
+    r"""(?:"(?P<double>(?:[^"\\\n]|\\.){1,800}+)"|'(?P<single>(?:[^'\\\n]|\\.){1,800}+)'"""
+    r"|`(?P<ticked>[^`\\]{1,800}+)`)"
 )
 _HEADS: Final = frozenset({"name", "title", "label", "question", "header", "heading"})
 """Keys that begin an entry of a table or a list."""
 _SAYS: Final = frozenset({"description", "answer"})
 _SIGN: Final = re.compile(
-    r"""(?:"(?:[^"\\\n]|\\.){0,5000}"|'(?:[^'\\\n]|\\.){0,5000}'|`(?:[^`\\]|\\.){0,5000}`)"""
+    r"""(?:"(?:[^"\\\n]|\\.){0,800}+"|'(?:[^'\\\n]|\\.){0,800}+'|`(?:[^`\\]|\\.){0,800}+`)"""
     r"|/\*|[{}]",
     re.DOTALL,
 )
-_QUOTED: Final = re.compile(r"""=\s?(?:"[^"]{0,5000}"|'[^']{0,5000}')|[{}<>]""")
+_QUOTED: Final = re.compile(r"""=\s?(?:"[^"]{0,800}+"|'[^']{0,800}+')|[{}<>]""")
+_COLUMN: Final = re.compile(r"<th\b[^<>]{0,300}+>[^<>]{0,300}+</th>")
+_CELL: Final = re.compile(r"<(?P<name>tr|td)\b(?:(?!</td>|<tr|<td).){0,3000}+(?:</td>)?")
 _LONGEST: Final = 50_000
 """Characters that a component may have; API references list some hundred parameters in one."""
 CLOSED: Final = re.compile(r"</(?P<name>[A-Z][\w.]{0,60})>")
@@ -62,6 +63,19 @@ def component_end(text: str, at: int) -> int:
     return 0
 
 
+def hidden_cells(text: str, start: int, end: int) -> Iterator[Edit]:
+    """Yield the edits of the cells in columns that GitBook hides: covers and targets of cards."""
+    names = list(_COLUMN.finditer(text, start, end))
+    hidden = {number for number, name in enumerate(names) if "data-hidden" in name[0]}
+    number = -1
+    for cell in _CELL.finditer(text, start, end):
+        number = number + 1 if cell["name"] == "td" else -1
+        if cell["name"] == "td" and number in hidden:
+            yield Edit(cell.start(), cell.end())
+    for number in hidden:
+        yield Edit(*names[number].span())
+
+
 def tag_edits(text: str, start: int, end: int) -> Iterator[Edit]:
     """Yield the edits of a tag, of which what a reader sees of its values is left.
 
@@ -86,8 +100,8 @@ def _shown_values(tag: str) -> Iterator[tuple[int, int, str]]:
     values = _SHOWN_VALUE
     if _PARAMETER.match(tag):
         values = _SHOWN_OF_PARAMETER
-    elif _TAB.match(tag):
-        values = _TAB_VALUE
+    elif tag[0] == "{":
+        values = _SHOWN_OF_TAB if _TAB.match(tag) else _SHOWN_OF_LIQUID
     first_entry = entries[0].start() if entries else len(tag)
     titles, said = 0, 0
     shown = ""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from ragforge.corpus.components import CLOSED, tag_edits
+from ragforge.corpus.components import CLOSED, hidden_cells, tag_edits
 from ragforge.corpus.seen_text import Edit
 
 _SIGN: Final = re.compile(
@@ -58,7 +58,7 @@ _NEW: Final = ("added", "marked", "new")
 _MOST_SUBSTITUTED: Final = 200_000
 """Characters that values may put in; a file that asks for more is not a document."""
 _MACRO: Final = re.compile(
-    r"\{(?:%[^{}%\n]{0,500}+%|\*[^{}*\n]{0,500}+\*|![^{}!\n]{0,500}+!"
+    r"\{(?:%(?:[^{}%]|%(?!\})){0,2000}+%|\*[^{}*\n]{0,500}+\*|![^{}!\n]{0,500}+!"
     r"|\{<[^{}<>\n]{0,500}+>\}|\{%[^{}%\n]{0,500}+%\})\}"
 )
 _ICON: Final = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]{1,100}+:")
@@ -147,6 +147,8 @@ class InlineReader:
         self._end, self._pairs = end, None
         self._opened.clear()
         self._without.clear()
+        if self._text.find("data-hidden", start, end) >= 0:
+            yield from hidden_cells(self._text, start, end)
         at = self._target_start = self._target_stop = start
         while sign := _SIGN.search(self._text, at, end):
             if self._target_start <= sign.start() < self._target_stop:
@@ -358,8 +360,11 @@ class InlineReader:
         elif text.startswith("{/*", at):
             yield from self._until("*/}", at, at + 3)
         elif macro := _MACRO.match(text, at, end):
-            yield from tag_edits(text, at, macro.end())
-            yield macro.end()
+            *edits, last = tag_edits(text, at, macro.end())
+            yield from (*edits, last)
+            # The text of a box is read on, like that of a link.
+            self._target_start, self._target_stop = last.start, last.end
+            yield edits[0].end if len(edits) == 1 else last.end
         elif (found := ATTRIBUTES.match(text, at, end)) and self._closes_line(found.end()):
             begin = at
             while begin and text[begin - 1] in " \t":

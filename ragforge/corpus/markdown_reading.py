@@ -473,8 +473,11 @@ class _Reader:
         """Read a block of code or a comment between tags of Jekyll or Hugo."""
         found = _LIQUID.match(self._text, start, end)
         assert found is not None
-        closing = _LIQUID_END[found["name"]].search(self._text, end)
+        sign = f"end{found['name']}"
+        is_open = sign in self._unclosed
+        closing = None if is_open else _LIQUID_END[found["name"]].search(self._text, end)
         if closing is None:
+            self._unclosed.add(sign)
             return False
         if found["name"] == "comment":
             return self._left_out(start, closing.end())

@@ -63,6 +63,13 @@ def seen(text, **how):
         ('{% tab title="Linux" %} Run. {% endtab %}', "Linux Run."),
         ('{% hint style="info" %} Mind. {% endhint %}', "Mind."),
         ("{% highlight ruby %}\n*x* {{ y }}\n{% endhighlight %}", "```ruby\n*x* {{ y }}\n```"),
+        ('{% include note.html content="Mind <b>the</b> [gap](x.md), it\'s **wide**." %} Go.',
+         "Mind the gap, it's wide. Go."),
+        ('<table><thead><tr><th></th><th data-hidden>Cover</th></tr></thead><tbody>'
+         '<tr><td><h4>Start</h4></td><td><a href="a.svg">a.svg</a></td></tr>'
+         "<tr><td>Sync</td><td>b.svg</td></tr></tbody></table>\n\nText.", "Start Sync \n\nText."),
+        ('## {{% heading "next steps" %}}\n\n{{% version-check %}}\n\nText.',
+         "## next steps\n\nText."),
         ("{% comment %}\nGone.\n{% endcomment %}\nText.", "Text."),
         ('{{< tab name="Go" >}}\nA {{< term text="Pod" id="p" >}}.', "Go\nA Pod."),
         ("::: tip\nInside.\n:::\n\n::: code-group\nText.\n:::", "Tip\n\nInside.\n\nText."),

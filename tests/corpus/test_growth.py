@@ -1,0 +1,71 @@
+"""Readers of documents take time that grows with a document, not with its square."""
+
+import time
+
+import pytest
+
+from ragforge.corpus.documents import read_plain
+from ragforge.corpus.formats import FORMATS, suffix_of
+
+TIMES = 4
+MOST = 10.0
+"""Of linear growth it is 4, of quadratic growth 16."""
+FEWEST_S = 0.05
+"""What takes less in the larger text as well does not count: clocks are coarse."""
+N_CHARS = 30_000
+UNITS = {
+    "a.md": (
+        "```\n", "```py\ncode\n\n", "~~~~", "{", "{{ ", "{\n", "[", "[a](", "*a ", "**", "`",
+        "``a`", "<", "<A x={\n", '<A x="\n', "<!-- ", "<!-- a\n", "{++ ", "{~~ a ~> ", "{% a ",
+        ":::\n", "{% highlight a %}\n", "{% comment %}\n", '{% include a content="', "{: a ",
+        "{ #a .b ",
+        "<th data-hidden>a</th><td>b", "==a ", "~~a ", "a^b", "++a+", "!!! note\n    ", "> ", "- ",
+        "&amp;", "![", "{{ page.title }} ", "_a", "--8<--\n", "---\na: b\n", ":x: y\n", "|a|b|\n",
+    ),
+    "a.mdx": (
+        "<A x={", "<A x={\n", "<A x={{a: \"\n", "{a.map(() => (\n", "export const a = {\n", "{`",
+        '{a: "b ', '<T a={[{name: "x", description: "y"}]} />\n', "import {\n", "</A>\n",
+    ),
+    "a.adoc": (
+        ":p: long\n{p} ", "====\n", "----\n", "Title\n-----\n", "<<a,", "*a ", "menu:a[", "a:: ",
+        "2+|a", "https://x.org[", "[source]\n", "ifdef::a[b\n", "((", "[[[a", "__a", " lit\n", "{a",
+        "#a",
+    ),
+    "a.rst": (
+        ":a:`", "`a <b", "``a", "**a ", "|a ", ".. note:: a\n   ", ".. |a| replace:: b\n",
+        "a::\n\n b\n", "\\a", ".. _a: b\n", "+--+\n| a|\n", "== ==\n", "a\n b\n",
+    ),
+    "a.1": ("\\fB", '.B "a', ".TP\n", ".nf\n", "\\(", ".It Fl a Ar b\n", ".de\n"),
+}  # fmt: skip
+
+
+def seconds(read, text):
+    """Return the processor time that it takes to read a text."""
+    began = time.process_time()
+    read(text)
+    return time.process_time() - began
+
+
+def growth(read, unit):
+    """Return how much longer a text of repeated units takes that is longer by `TIMES`."""
+    text = unit * (N_CHARS // len(unit))
+    longer = seconds(read, text * TIMES)
+    return longer / seconds(read, text) if longer > FEWEST_S else 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("doc_id", "unit"), [(doc_id, unit) for doc_id in UNITS for unit in UNITS[doc_id]]
+)
+def test_a_reader_takes_no_square_of_a_document(doc_id, unit):
+    """Whoever writes a document must not decide how long it is read."""
+    form = FORMATS[suffix_of(doc_id)]
+
+    # A neighbour on the machine may disturb one try.
+    assert any(growth(lambda text: read_plain(text, form, doc_id), unit) < MOST for _ in range(3))
+
+
+@pytest.mark.slow
+def test_growth_that_is_a_square_is_seen():
+    """A test that overlooks it would hold nothing."""
+    assert growth(lambda text: [text.find("b", at) for at in range(len(text))], "a") > MOST
