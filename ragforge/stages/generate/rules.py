@@ -35,9 +35,10 @@ _POINTS_BACK = re.compile(
     r"(?:This|That|These|Those|It|They|He|She|Now|Then|Here|There|Let's|You just|(?:You|We|I) will|"
     r"We|I|Also|And|But|So|However|Again|Instead|Otherwise|Finally|Next|Note|Copy that|"
     r"As (?:you|we)|In this|In the (?:same|next|previous|above)|With this|After that|"
-    r"The (?:same|following|previous|above|next)|For example)\b"
+    r"The (?:same|following|previous|above|next)|For example|See|Refer to|Read more|Learn more|"
+    r"For (?:more|further|details))\b"
 )
-"""Begins a sentence that is understood with those before it."""
+"""Begins a sentence that is understood with those before it, or only says where to read on."""
 _EVERYWHERE = frozenset("faq recap summary note notes tip overview introduction check it".split())
 _VAGUE = frozenset(
     "it this that these those there they he she we you i here what which who each both all one "
@@ -180,9 +181,15 @@ def _under_headings(sentences: Sequence[str], chunk: Chunk) -> Iterator[tuple[st
     yield from by_heading.items()
 
 
+def _without_marks(part: str) -> str:
+    """Return a word without marks around it; the brackets of "ls(1)" are its own."""
+    bare = part.strip(_MARKS)
+    return f"{bare})" if "(" in bare and ")" not in bare else bare
+
+
 def _search_words(titles: str) -> str:
     """Return the words of titles that carry content, each once; "" where they are too few."""
-    parts = (part.strip(_MARKS) for part in titles.split())
+    parts = (_without_marks(part) for part in titles.split())
     distinct = {part.casefold(): part for part in parts if content_stems(part)}
     found = [lower_first(part) for part in distinct.values()][:_MOST_SEARCH_WORDS]
     return " ".join(found) if len(found) >= _FEWEST_SEARCH_WORDS else ""

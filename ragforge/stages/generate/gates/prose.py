@@ -12,12 +12,14 @@ _KINDS: Final = {
     "an include": re.compile(
         r"\{\*.{1,500}\*\}|\{!.{1,500}!\}|;?-{1,3}8<-.{0,500}|\{%-?\s{0,9}include\b.{1,500}%\}"
         r"|\.\.[ ](?:literal)?include::.{0,500}|include::\S{1,500}\[.{0,300}\]"
+        r"|!\[\[[^\[\]]{1,300}\]\]|include-code::\S{1,500}\[.{0,300}\]"
         r"|`{3,20}+\{(?:literal)?include\}.{0,500}|<!--\s{0,9}#?include\b.{0,500}-->"
     ),
     "a badge or an image": re.compile(
         r"(?:\[?!\[[^\]\n]{0,500}\](?:\([^)\n]{0,2000}\)|\[[^\]\n]{0,300}\])(?:\]\([^)\n]{0,2000}\))?"
         r"(?:\{[^{}\n]{0,300}\})?\s{0,9})+"
-        r"|\.\.[ ](?:image|figure)::.{0,500}|(?:image|figure)::?\S{1,500}\[.{0,300}\]"
+        r"|\.\.[ ](?:\|[^|]{1,100}\|[ ])?(?:image|figure)::.{0,500}"
+        r"|(?:image|figure)::?\S{1,500}\[.{0,300}\]"
         r"|<img\b[^<>]{0,2000}/?>"
     ),
     "a table rule": re.compile(r"(?=[|+:\s]{0,9}[-=*_~^.])[-=|+:*_~^.\s]{2,500}+"),
@@ -33,13 +35,20 @@ _KINDS: Final = {
         r"(?:!!!|\?\?\?\+?)\s+[\w -]{1,100}|===[!+]?\s{0,9}[\"'][^\"'\n]{1,300}[\"']"
         r"|/{3,9}+(?:\s?[\w-]{1,60}(?:\s?\|.{0,300})?)?"
         r"|:{3,20}+\s?\{?[\w-]{0,60}\}?(?:\[[^\]\n]{0,200}\])?|\[!\w{1,30}\][+-]?"
+        r"|\.\.[ ](?:note|tip|hint|warning|important|caution|danger|seealso)::"
+        r"|\[(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION|source|listing|cols)\b[^\[\]]{0,300}\]"
     ),
     "a fence": re.compile(r"(?:`{3,20}+|~{3,20}+)[^`\n]{0,300}"),
     "a directive": re.compile(
         r"\.\.[ ](?:toctree|contents|index|meta|highlight|(?:current)?module|auto\w{1,20})::"
-        r".{0,300}|:[\w-]{1,60}:(?:\s.{0,300})?|\{%.{1,500}%\}"
+        r".{0,300}|:[\w-]{1,60}:(?:\s.{0,300})?|\{%.{1,500}%\}|\{\{.{1,500}\}\}"
+        r"|(?:ifn?def|ifeval|endif|toc)::\S{0,200}\[.{0,300}\]|\.(?:nf|fi|TH|PP|so)(?:\s.{0,300})?"
+        r"|\[(?:TOC|\[_?TOC_?\])\]"
     ),
-    "a comment": re.compile(r"<!--.{0,5000}-->|\{/\*.{0,5000}\*/\}|//\s?tag::.{0,300}"),
+    "a tag": re.compile(r"</[\w.:-]{1,60}>|<br\s{0,9}/?>|<[A-Z][\w.]{0,60}\s{0,9}/?>|/>"),
+    "a comment": re.compile(
+        r"%%[^%]{1,1000}%%|<!--.{0,5000}-->|\{/\*.{0,5000}\*/\}|//\s?tag::.{0,300}"
+    ),
 }
 _FIELD_WORDS: Final = 4
 """Words behind a field of a directive from which on it may be text."""

@@ -25,6 +25,18 @@ from ragforge.stages.generate.gates.prose import no_prose
         (":maxdepth: 2", "a directive"),
         ("{% hint style='info' %}", "a directive"),
         ("<!-- pool limits are tested -->", "a comment"),
+        ("%%pool limits%%", "a comment"),
+        ("{{< include 'pool.md' >}}", "a directive"),
+        ("{{ page.pool_limits }}", "a directive"),
+        ("ifdef::pool[]", "a directive"),
+        (".TH POOL 1 limits", "a directive"),
+        ("[TOC]", "a directive"),
+        ("include-code::./PoolLimits[tag=a]", "an include"),
+        ("![[Pool limits]]", "an include"),
+        (".. |pool| image:: limits.png", "a badge or an image"),
+        ("[source,java]", "a marker of a box or tab"),
+        (".. note::", "a marker of a box or tab"),
+        ("<PoolLimits>\n</PoolLimits>", "a tag"),
     ],
 )  # fmt: skip
 def test_markup_is_no_proof(quote, kind):
@@ -45,6 +57,9 @@ def test_markup_is_no_proof(quote, kind):
         "https://www.python-httpx.org/",
         ":param timeout: How long to wait for an answer, in seconds.",
         "x = a[0]",
+        '<bean id="pool" class="Pool"/>',
+        "See {{ pool }} for the limits.",
+        "[source] of limits",
         "?",
     ],
 )
