@@ -45,6 +45,7 @@ _CHARACTERS: Final[Mapping[str, str]] = {
     "two-colons": "::", "two-semicolons": ";;", "cpp": "C++", "cxx": "C++", "pp": "++",
 }  # fmt: skip
 _REFERENCE: Final = re.compile(r"\{(?P<name>\w[\w-]{0,100}+)\}")
+_LONGEST_TERM: Final = 300
 _MOST_NESTED: Final = 5
 _LONGEST_VALUE: Final = 300
 _MOST_SUBSTITUTED: Final = 200_000
@@ -292,7 +293,11 @@ class _Reader:
 
     def _term(self, found: re.Match[str], start: int) -> Iterator[Edit]:
         """Yield the edit of the sign behind the term of a list; colons within text are text."""
-        begin = max(start, self._text.rfind("\n", start, found.start()) + 1)
+        nearest = max(start, found.start() - _LONGEST_TERM)
+        begin = self._text.rfind("\n", nearest, found.start()) + 1
+        if not begin and nearest > start:
+            return
+        begin = max(start, begin)
         if _ITEM.match(self._text[begin : found.start()].strip()) is None:
             yield Edit(found.start(), found.end(), ":")
 
