@@ -22,7 +22,7 @@ import argparse
 import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -132,6 +132,7 @@ def print_agreement(truth: Truth, judges: Mapping[str, Judging]) -> None:
 
 def print_linear(truth: Truth, judges: Mapping[str, Judging], options: argparse.Namespace) -> None:
     """Print coverage and widths of P@10 and DCG@10."""
+    truth = retrieved_only(truth)
     print("\n| judge | measure | of | n | holds | like these | width | PPI++ | centred |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for (judge, grade), measure, of, n in product(
@@ -158,11 +159,24 @@ def print_ndcg(truth: Truth, judges: Mapping[str, Judging], options: argparse.Na
 
 def print_winners(truth: Truth, judges: Mapping[str, Judging], options: argparse.Namespace) -> None:
     """Print how often the worse run wins."""
+    truth = retrieved_only(truth)
     print("\n| judge | measure | n | wrong winner, judge alone | corrected |")
     print("| --- | --- | --- | --- | --- |")
     for (judge, grade), measure in product(judges.items(), DISCOUNTS):
         row = winners_row(truth, grade, measure, 200, options)
         print(f"| {judge} | {measure} | 200 | {row} |", flush=True)
+
+
+def retrieved_only(truth: Truth) -> Truth:
+    """Return the pairs that some run retrieved: linear measures depend on no others."""
+    used = np.any([ranks < K for ranks in truth.ranks.values()], axis=0)
+    return replace(
+        truth,
+        queries=truth.queries[used],
+        grades=truth.grades[used],
+        ranks={run: ranks[used] for run, ranks in truth.ranks.items()},
+        judged=None if truth.judged is None else truth.judged[used],
+    )
 
 
 def linear_row(
@@ -365,9 +379,9 @@ def share(row: Sequence[Drawn]) -> float:
 
 def judges_of(truth: Truth, confusion: Path | None) -> Iterator[tuple[str, Judging]]:
     """Yield judges by name."""
-    real = truth.judged
+    real = as_judged if truth.judged is not None else None
     if real is not None:
-        yield "model", lambda _generator, _truth, _ranks: real
+        yield "model", real
     first: Judging | None = None
     if confusion is not None:
         for name, table in json.loads(confusion.read_text())["judges"].items():
@@ -377,9 +391,15 @@ def judges_of(truth: Truth, confusion: Path | None) -> Iterator[tuple[str, Judgi
         if first is not None:
             yield "careful", careful(first)
     yield "useless", blind
-    favoured = first or (lambda _generator, _truth, _ranks: real)
-    if first is not None or real is not None:
+    favoured = first or real
+    if favoured is not None:
         yield "favours run A", favouring(favoured)
+
+
+def as_judged(_generator: Generator, truth: Truth, _ranks: Integers) -> Integers:
+    """Return the grades of the judge in the files."""
+    assert truth.judged is not None
+    return truth.judged
 
 
 def simulated(table: Mapping[str, object]) -> Judging:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ragforge.calibration.expected import expected_values
 from ragforge.calibration.label_files import middle_grade
-from ragforge.calibration.population import UNGRADED, LabelPopulation
+from ragforge.calibration.population import UNGRADED, LabelPopulation, highest_value
 from ragforge.calibration.sampling import population_of, strata_of
 from ragforge.calibration.used_labels import PairText, UsedLabels, use_labels
 from ragforge.errors import UsageError
@@ -113,10 +113,12 @@ class _Corrected:
         by_judge = self._judge_only(weights, measure)
         found: dict[Method, CorrectedValue | None] = {}
         refused = ""
+        most = highest_value(measure)
+        least = -most if against else 0.0
         methods: tuple[Method, ...] = ("grade means", "people only", "no judge", "ppi++")
         for method in methods:
             try:
-                found[method] = _value(corrected_mean(pairs, method))
+                found[method] = _value(corrected_mean(pairs, method), least, most)
             except UsageError as error:
                 refused = str(error)
                 found[method] = None
@@ -248,10 +250,19 @@ class _Corrected:
         return found
 
 
-def _value(mean: CorrectedMean) -> CorrectedValue:
-    low, high = mean.interval()
-    wide = mean.interval("queries like these") if isfinite(mean.wide_error) else (None, None)
-    return CorrectedValue(value=mean.value, low=low, high=high, wide_low=wide[0], wide_high=wide[1])
+def _value(mean: CorrectedMean, least: float, most: float) -> CorrectedValue:
+    """Return what was found, within what the measure can be."""
+
+    def within(value: float) -> float:
+        return min(max(value, least), most)
+
+    low, high = map(within, mean.interval())
+    wide: tuple[float | None, float | None] = (None, None)
+    if isfinite(mean.wide_error):
+        wide_low, wide_high = mean.interval("queries like these")
+        wide = within(wide_low), within(wide_high)
+    value = within(mean.value)
+    return CorrectedValue(value=value, low=low, high=high, wide_low=wide[0], wide_high=wide[1])
 
 
 def _modelled_value(of: ModelledNDCG) -> CorrectedValue:

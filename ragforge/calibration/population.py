@@ -165,7 +165,8 @@ def correctable(name: str) -> Measure:
     measure = parse_measure(name)
     if measure.name not in _MEASURES or measure.cutoff is None or measure.gain != "linear":
         raise UsageError(
-            f"measure {name!r}: a sample of labels corrects P@k, DCG@k and nDCG@k with linear gain"
+            f"measure {name!r}: a sample of labels corrects P@k, DCG@k and nDCG@k with linear "
+            "gain; others are no sum over pairs, and need a label on each pair that they look at"
         )
     return measure
 
@@ -188,7 +189,9 @@ def load_population(
     judgments = dataset.judgments()
     if document_level(dataset, judgments).query_ids:
         raise UsageError(
-            f"{dataset.path}: has labels that name documents; a sample of pairs needs texts to show"
+            f"{dataset.path}: has labels that name documents, and people are shown chunks, of "
+            "which none tells the grade of its document; make a set whose chunks are whole "
+            "documents ({id, text} as `ragforge import --chunks`), and calibrate there"
         )
     judge, grades = _grades(dataset, judgments, question.judge)
     asked = _queries(dataset, question, judgments)
@@ -217,7 +220,11 @@ def _queries(dataset: Dataset, question: Question, judgments: Iterable[Judgment]
     for name in question.runs:
         chosen = dataset.chosen_of_run(name)
         if chosen is not None and chosen.design is not None:
-            raise UsageError(f"run {name!r} is of a weighted sample of the queries")
+            raise UsageError(
+                f"run {name!r} is of a weighted sample of the queries: the sum that labels correct "
+                "counts all queries alike; retrieve for all of them (`ragforge retrieve` without "
+                "--sample), and calibrate that run"
+            )
         if chosen is not None:
             found &= chosen.query_ids
     return found
@@ -414,6 +421,11 @@ def _without_weight(of: LabelPopulation) -> LabelPopulation:
         judged=of.judged[kept],
         levels={key: weights[kept] for key, weights in of.levels.items()},
     )
+
+
+def highest_value(measure: Measure) -> float:
+    """Return the most that P@k or DCG@k can be: all of the top k of the highest grade."""
+    return float(_discounts(measure).sum()) * (1 if measure.name == "P" else N_GRADES - 1)
 
 
 def _discounts(measure: Measure) -> Floats:

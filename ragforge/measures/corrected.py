@@ -7,15 +7,19 @@ to pairs of that grade, and the drawn pairs add what this misses.
 
     estimate = (sum over all of w mu[j] + sum over drawn of w (y - mu[j]) / p) / queries
 
-mu is fitted on the drawn pairs themselves, in five parts: a pair's own label, and those of its
+mu is fitted on the drawn pairs themselves, in ten parts: a pair's own label, and those of its
 part, do not enter the mean that is taken for it. So a wrong judge costs width and moves nothing.
+Queries differ: what the labels of a query lie above or below mu is added for its other pairs,
+shrunk as far as so few labels say little, and fitted in the same parts.
 
 Two things can be asked: what people would find on *these queries*, and on *queries like these*.
 
 Source: Cassel, Särndal and Wretman 1976, Biometrika 63(3), for the estimator (a generalised
 difference); Chernozhukov et al. 2018, The Econometrics Journal 21(1), for fitting in parts;
-Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, for PPI++; Särndal, Swensson and Wretman
-1992, Model Assisted Survey Sampling, section 4.3, for clusters of pairs by query.
+Battese, Harter and Fuller 1988, Journal of the American Statistical Association 83(401), for
+shrunken means of queries; Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, for PPI++;
+Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 4.3, for clusters of
+pairs by query.
 """
 
 from collections.abc import Sequence
@@ -35,14 +39,19 @@ Method: TypeAlias = Literal["grade means", "ppi++", "no judge", "people only"]
 Target: TypeAlias = Literal["these queries", "queries like these"]
 
 N_PARTS: Final = 10
-"""Of the drawn pairs; a mean is fitted on four of them and used on the fifth."""
+"""Of the drawn pairs; a mean is fitted on nine of them and used on the tenth."""
 LEAST_LABELS: Final = 15
 """Below, the spread of what the judge misses is not known well enough for an interval."""
+LEAST_OTHERS: Final = 5
+"""Labels that must not say what most say: where nearly all are alike, their spread tells nothing
+of the pairs that nobody labelled, and an interval of no width would be certainty from luck."""
 MOST_DRAWN: Final = 0.9
 """Share of the pairs above which the few others decide the interval: it is too short then."""
 _PRIOR_LABELS: Final = 4.0
 _N_FITTED: Final = 4
 """Degrees of freedom that the fitted means take."""
+_LEAST_SHRINKING: Final = 1.0
+"""Labels that the mean of a query is shrunk by at the least: few labels tell how queries differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ def corrected_mean(pairs: LabelledPairs, method: Method = "grade means") -> Corr
             what the judge is worth; "people only" weights the labels and does nothing else.
 
     Raises:
-        UsageError: There are too few labels, or nearly all pairs have one.
+        UsageError: There are too few labels, nearly all are alike, or nearly all pairs have one.
         DataError: The arrays do not fit.
     """
     _check(pairs)
@@ -114,9 +123,13 @@ def corrected_mean(pairs: LabelledPairs, method: Method = "grade means") -> Corr
         return CorrectedMean(method, 0.0, 0.0, 1.0, 0.0, 1.0)
     drawn = ~np.isnan(pairs.values)
     refuse_sample(int(drawn.sum()), len(drawn))
+    _refuse_alike(pairs.values, drawn)
     tuning = _tuning(pairs, drawn) if method == "ppi++" else None
     expected = _expected(pairs, drawn, method, tuning)
-    return _estimate(pairs, drawn, expected, method, tuning)
+    of_queries = np.zeros(len(pairs.weights))
+    if method in ("grade means", "no judge"):
+        of_queries = _query_effects(pairs, drawn, expected)
+    return _estimate(pairs, drawn, expected, of_queries, method, tuning)
 
 
 def refuse_sample(n_labels: int, n_pairs: int) -> None:
@@ -136,6 +149,22 @@ def refuse_sample(n_labels: int, n_pairs: int) -> None:
         raise UsageError(
             f"labels on {n_labels} of the {n_pairs} pairs that decide: the others are too few to "
             f"be estimated; label the {n_pairs - n_labels} that are left"
+        )
+
+
+def _refuse_alike(values: Floats, drawn: NDArray[np.bool_]) -> None:
+    """Refuse labels of which nearly all are alike; those of all pairs are taken.
+
+    Raises:
+        UsageError: They are.
+    """
+    n = int(drawn.sum())
+    _, counts = np.unique(values[drawn], return_counts=True)
+    most = int(counts.max())
+    if n < len(drawn) and n - most < LEAST_OTHERS:
+        raise UsageError(
+            f"{most} of {n} labels say the same: how the other {len(drawn) - n} pairs spread is "
+            f"not known with fewer than {LEAST_OTHERS} that differ; label more"
         )
 
 
@@ -186,6 +215,30 @@ def _fitted(
     return found
 
 
+def _query_effects(pairs: LabelledPairs, drawn: NDArray[np.bool_], expected: Floats) -> Floats:
+    """Return how far each pair's query lies from what is expected, by labels outside of its part.
+
+    The mean of a query is shrunk by the ratio of the variance within queries to that between them,
+    which products of two labels of one query tell.
+    """
+    queries, parts = pairs.queries[drawn], pairs.parts[drawn]
+    missed = pairs.values[drawn] - expected[drawn]
+    shape, size = (N_PARTS, pairs.n_queries), N_PARTS * pairs.n_queries
+    cells = parts * pairs.n_queries + queries
+    counts = np.bincount(cells, minlength=size).reshape(shape)
+    sums = np.bincount(cells, weights=missed, minlength=size).reshape(shape)
+    all_counts, all_sums = counts.sum(axis=0), sums.sum(axis=0)
+    n_products = float((all_counts * (all_counts - 1)).sum())
+    squares = float(missed @ missed)
+    between = (float(all_sums @ all_sums) - squares) / n_products if n_products else 0.0
+    if between <= 0:
+        return np.zeros(len(expected))
+    shrinking = max(squares / len(missed) / between - 1, _LEAST_SHRINKING)
+    effects = (all_sums - sums) / (all_counts - counts + shrinking)
+    found: Floats = effects[pairs.parts, pairs.queries]
+    return found
+
+
 def _by_all(pairs: LabelledPairs, drawn: NDArray[np.bool_]) -> Floats:
     """Return the mean value at each pair's grade, by all labels."""
     size = len(pairs.priors)
@@ -211,10 +264,12 @@ def _tuning(pairs: LabelledPairs, drawn: NDArray[np.bool_]) -> float:
 def _estimate(
     pairs: LabelledPairs,
     drawn: NDArray[np.bool_],
-    expected: Floats,
+    by_grade: Floats,
+    of_queries: Floats,
     method: Method,
     tuning: float | None,
 ) -> CorrectedMean:
+    expected = by_grade + of_queries
     n, m = int(drawn.sum()), pairs.n_queries
     strata = merged(pairs.strata, drawn)
     sizes, counts = np.bincount(strata), np.bincount(strata[drawn], minlength=strata.max() + 1)
@@ -223,7 +278,7 @@ def _estimate(
     known = pairs.weights * expected
     value = (fsum(known.tolist()) + fsum(weighted.tolist())) / m
     # A mean without a pair's own part lies farther from it than the mean of all, by chance alone.
-    spread = _by_all(pairs, drawn) if method == "grade means" else expected
+    spread = (_by_all(pairs, drawn) if method == "grade means" else by_grade) + of_queries
     around = pairs.weights[drawn] * (pairs.values[drawn] - spread[drawn])
     degrees = float(n - 1 - _N_FITTED if method == "grade means" else n - 1)
     variance = _variance(around, strata[drawn], sizes, counts) / m**2

@@ -6,6 +6,7 @@ of freedom digits get lost: nine are left with ten million.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import count
 from math import erfc, exp, expm1, hypot, inf, isfinite, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
@@ -66,6 +67,7 @@ def student_sf(t: float, df: float) -> float:
     return _upper_tail(t, df) if t >= 0 else 1 - _upper_tail(-t, df)
 
 
+@lru_cache(maxsize=1024)
 def student_quantile(p: float, df: float) -> float:
     """Return the t that a Student t value does not exceed with probability `p` in (0, 1).
 

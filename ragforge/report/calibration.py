@@ -26,6 +26,12 @@ _LEGEND: Final = (
 )
 
 
+_ASSISTED: Final = (
+    "model-assisted, and of these queries alone: how much relevant text other queries have is what "
+    "no label here tells; over queries like these decide by DCG, as `compare --calibrated` does"
+)
+
+
 def calibration_text(found: Calibration) -> str:
     """Return a calibration as text: who graded what, then a row a figure."""
     headers = (
@@ -38,12 +44,8 @@ def calibration_text(found: Calibration) -> str:
         for figure in found.figures
         if figure.refused
     ]
-    assisted = [figure.measure for figure in found.figures if figure.model_assisted]
-    notes = (
-        [f"{', '.join(dict.fromkeys(assisted))}: model-assisted; decide differences by DCG"]
-        if assisted
-        else []
-    )
+    assisted = dict.fromkeys(f.measure for f in found.figures if f.model_assisted)
+    notes = [f"{', '.join(assisted)}: {_ASSISTED}"] if assisted else []
     parts = ["\n".join(_heads(found)), render_table(headers, rows), "\n".join(_LEGEND)]
     if refused or notes:
         parts.append("\n".join([*(f"not corrected: {text}" for text in refused), *notes]))

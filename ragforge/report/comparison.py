@@ -42,7 +42,8 @@ _SHORT_LEGEND: Final = (
 )
 _CORRECTED: Final = (
     "The winner is that of the corrected difference: its interval over queries like these, wide "
-    "enough for all comparisons made here, leaves 0 out. Below are the numbers by the judge alone."
+    "enough for all comparisons made here, leaves 0 out. Below are the uncorrected "
+    "numbers, by all grades in the set: the judge's, and people's where there are some."
 )
 _LAYOUT: Final = TextLayout(118, clean=str, break_on_hyphens=False, indent="")
 """Names in sentences are made visible where they are put in."""

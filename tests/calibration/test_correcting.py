@@ -83,6 +83,42 @@ def test_with_too_few_labels_nothing_is_corrected(tmp_path):
     assert "expected at least 15" in found.refused
 
 
+@pytest.mark.parametrize("grade", [0, 3])
+def test_labels_that_all_say_the_same_give_no_interval(tmp_path, grade):
+    """Sixty zeros are no proof that there is nothing: an interval of no width would say so."""
+    made = graded_set(tmp_path)
+    drawn(made, 60)
+    label_all(made, grade=lambda query, chunk: grade)
+
+    found = applied(made)
+
+    assert {figure.corrected for figure in found.figures} == {None}
+    assert all("labels say the same" in figure.refused for figure in found.figures)
+
+
+def test_two_labellers_who_contradict_each_other_throughout_give_no_certainty(tmp_path):
+    """Half a vote on each pair is no spread, and no knowledge."""
+    made = graded_set(tmp_path)
+    drawn(made, 80)
+    label_all(made, grade=truth)
+    label_all(made, labeller="bob", grade=lambda query, chunk: 3 - truth(query, chunk))
+
+    found = applied(made)
+
+    assert {figure.corrected for figure in found.figures} == {None}
+
+
+def test_no_interval_leaves_the_range_of_its_measure(tmp_path):
+    """A precision below 0 is none."""
+    made = graded_set(tmp_path)
+    drawn(made, 60)
+    label_all(made, grade=lambda query, chunk: 3 if (query + chunk) % 9 == 0 else 0)
+
+    lows = [figure.corrected.wide_low for figure in applied(made).figures if not figure.against]
+
+    assert min(lows) == 0
+
+
 def test_labels_count_up_to_the_first_gap(tmp_path):
     """Whoever picks what to label makes a sample of unknown probabilities."""
     made = graded_set(tmp_path)

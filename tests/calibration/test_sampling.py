@@ -3,6 +3,7 @@
 import pytest
 from labelled_sets import AS_DRAWN, drawn, graded_set, label_all
 
+import ragforge as rf
 from ragforge.calibration.population import Question
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files
@@ -139,6 +140,31 @@ def test_a_measure_that_labels_cannot_correct_is_refused():
     """Reciprocal rank is not linear in the labels."""
     with pytest.raises(UsageError, match="corrects P@k, DCG@k and nDCG@k"):
         Question(("a",), ("RR",))
+
+
+def test_a_run_of_a_weighted_sample_is_refused_with_the_way_out(tmp_path):
+    """Labels correct sums in which all queries count alike."""
+    made = graded_set(tmp_path)
+    made.write_queries(
+        query.model_copy(update={"difficulty": "easy" if k % 5 else "hard"})
+        for k, query in enumerate(list(made.all_queries()))
+    )
+    part = rf.open(made.path).part(10, by="difficulty")
+    part.retrieve("bm25", name="sampled", k=10, quiet=True)
+
+    with pytest.raises(UsageError, match="counts all queries alike; retrieve for all of them"):
+        drawn(made, question=Question(("sampled",), ("P@10",)))
+
+
+def test_labels_that_name_documents_are_refused_with_the_way_out(tmp_path):
+    """A person who sees a chunk cannot say what its document is worth."""
+    made = graded_set(tmp_path)
+    first, *rest = made.judgments()
+    by_document = first.model_copy(update={"level": "document", "chunk_id": "d0"})
+    made.write_judgments([by_document, *rest])
+
+    with pytest.raises(UsageError, match="make a set whose chunks are whole documents"):
+        drawn(made)
 
 
 def test_too_few_labels_for_all_kinds_are_refused(made):

@@ -102,6 +102,49 @@ def test_a_good_judge_makes_the_interval_shorter():
     assert with_judge.error < 0.5 * without.error
 
 
+def uneven(seed: int = 7) -> LabelledPairs:
+    """Return pairs of queries of which some have many relevant texts and others few."""
+    pairs, generator = population(seed=seed), np.random.default_rng(seed)
+    shares = generator.choice([0.1, 0.9], pairs.n_queries)[pairs.queries]
+    values = (generator.random(len(shares)) < shares).astype(float)
+    return replace(pairs, values=values, weights=np.full(len(shares), 0.1))
+
+
+def test_labels_of_a_query_tell_of_its_other_pairs():
+    """Queries differ more than grades of a judge tell, and each label says by how much."""
+    pairs, generator = uneven(), np.random.default_rng(8)
+    # The same labels and grades, of queries that nothing sets apart.
+    blurred = replace(pairs, queries=generator.permutation(pairs.queries))
+    chosen = np.isnan(drawn(pairs, 200, generator).values)
+    samples = [replace(of, values=np.where(chosen, np.nan, of.values)) for of in (pairs, blurred)]
+
+    apart, alike = map(corrected_mean, samples)
+
+    assert apart.error < 0.8 * alike.error
+
+
+def test_intervals_hold_the_truth_where_queries_differ_much():
+    """What is learnt of a query from its labels must not be counted twice."""
+    pairs, generator = uneven(), np.random.default_rng(9)
+
+    found = [corrected_mean(drawn(pairs, 120, generator)) for _ in range(600)]
+
+    ends = [mean.interval() for mean in found]
+    error = np.std([mean.value for mean in found], ddof=1) / np.sqrt(len(found))
+    assert 0.92 <= np.mean([low <= truth_of(pairs) <= high for low, high in ends]) <= 0.98
+    assert abs(np.mean([mean.value for mean in found]) - truth_of(pairs)) < 4 * error
+
+
+def test_a_label_says_nothing_of_its_own_pair():
+    """Else an interval would shrink by looking at what it is held against."""
+    pairs = replace(uneven(), queries=np.arange(400, dtype=np.intp), n_queries=400)
+
+    sample = drawn(pairs, 100, np.random.default_rng(10))
+    alone = replace(sample, queries=np.zeros(400, dtype=np.intp))
+
+    assert corrected_mean(sample).error == pytest.approx(corrected_mean(alone).error, rel=0.05)
+
+
 def test_tuning_never_takes_the_whole_of_the_judge():
     """Untuned, the judge's share makes intervals wider than no judge at all."""
     pairs = population()
