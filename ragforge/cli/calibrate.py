@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
 from ragforge.cli.labelling import (
+    add_calibration,
     configure_label,
     configure_label_answers,
     run_label,
@@ -132,7 +133,7 @@ def _configure_sample(actions: "Actions") -> None:
         metavar="X",
         help="share of the pairs that each labeller is shown twice (0.1)",
     )
-    sample.add_argument("--seed", type=int, default=0, metavar="N", help="of the draw (0)")
+    _add_seed(sample, "of the draw")
     sample.add_argument(
         "--again",
         action="store_true",
@@ -160,7 +161,7 @@ def _configure_plan(actions: "Actions") -> None:
 
 def _configure_apply(actions: "Actions") -> None:
     apply = actions.add_parser("apply", help="correct measures by the labels", description=_APPLY)
-    _add_set(apply)
+    add_calibration(apply)
     apply.add_argument(
         "--model-assisted",
         action="store_true",
@@ -169,15 +170,8 @@ def _configure_apply(actions: "Actions") -> None:
     add_json(apply)
 
 
-def _add_set(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the dataset")
-    parser.add_argument(
-        "--name", metavar="NAME", help="of the calibration (people, or the only one there is)"
-    )
-
-
 def _add_question(parser: argparse.ArgumentParser) -> None:
-    _add_set(parser)
+    add_calibration(parser)
     parser.add_argument(
         "--run",
         action="append",
@@ -202,12 +196,7 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judge", metavar="MODEL", help="whose grades are corrected, where several judged"
     )
-    parser.add_argument(
-        "--rel-threshold",
-        type=int,
-        metavar="N",
-        help="lowest grade that counts as relevant (that of the set, else 2)",
-    )
+    _add_threshold(parser, "that of the set, else 2")
 
 
 def _configure_report(actions: "Actions") -> None:
@@ -217,46 +206,16 @@ def _configure_report(actions: "Actions") -> None:
     report.add_argument(
         "--human", required=True, type=Path, metavar="FILE", help="labels of people"
     )
-    report.add_argument(
-        "--judge",
-        nargs="+",
-        action="extend",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="grades of a judge; as many as there are",
-    )
+    _add_files(report, "--judge", "grades of a judge; as many as there are")
     report.add_argument(
         "--answers", action="store_true", help="the files are about answers: see --graded"
     )
-    report.add_argument(
-        "--graded",
-        nargs="+",
-        action="extend",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="answers graded by a judge; as many as there are",
-    )
-    report.add_argument(
-        "--run",
-        nargs="+",
-        action="extend",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="runs, three or more, whose order is compared",
-    )
+    _add_files(report, "--graded", "answers graded by a judge; as many as there are")
+    _add_files(report, "--run", "runs, three or more, whose order is compared")
     report.add_argument(
         "-m", "--measure", default="nDCG@10", metavar="NAME", help="that orders runs (nDCG@10)"
     )
-    report.add_argument(
-        "--rel-threshold",
-        type=int,
-        default=2,
-        metavar="N",
-        help="lowest grade that counts as relevant (2)",
-    )
+    _add_threshold(report, "2", default=2)
     report.add_argument(
         "--panel-weights",
         action="store_true",
@@ -270,8 +229,31 @@ def _configure_report(actions: "Actions") -> None:
     report.add_argument(
         "--by-query", action="store_true", help="show the queries with the largest bias too"
     )
-    report.add_argument("--seed", type=int, default=0, metavar="N", help="of the intervals (0)")
+    _add_seed(report, "of the intervals")
     add_json(report)
+
+
+def _add_files(parser: argparse.ArgumentParser, flag: str, text: str) -> None:
+    """Add an option that takes several files, and may be given several times."""
+    parser.add_argument(
+        flag, nargs="+", action="extend", default=[], type=Path, metavar="FILE", help=text
+    )
+
+
+def _add_threshold(
+    parser: argparse.ArgumentParser, usual: str, *, default: int | None = None
+) -> None:
+    parser.add_argument(
+        "--rel-threshold",
+        type=int,
+        default=default,
+        metavar="N",
+        help=f"lowest grade that counts as relevant ({usual})",
+    )
+
+
+def _add_seed(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=f"{text} (0)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -87,12 +87,19 @@ def configure_label_answers(
     add_json(label)
 
 
+def add_calibration(parser: argparse.ArgumentParser) -> None:
+    """Add which calibration of which set is meant."""
+    parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the dataset")
+    parser.add_argument(
+        "--name", metavar="NAME", help="of the calibration (people, or the only one there is)"
+    )
+
+
 def _add_labelling(
     label: argparse.ArgumentParser, sources: str, *, required: bool = False
 ) -> argparse._MutuallyExclusiveGroup:
     """Add what labelling pairs and labelling answers have in common; return the ways to label."""
-    label.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
-    label.add_argument("--name", metavar="NAME", help="of the calibration, where there are several")
+    add_calibration(label)
     label.add_argument("--labeller", default="", metavar="NAME", help="who labels (the login name)")
     how = label.add_mutually_exclusive_group(required=required)
     how.add_argument("--page", type=Path, metavar="FILE", help="write the offline page")
