@@ -26,6 +26,11 @@ from ragforge.observe import silent
 # For tests of the plugin, which run suites of their own.
 pytest_plugins = ["pytester"]
 
+# Where the environment forbids to keep bytecode, each worker rewrites all tests, and each command
+# that a test starts compiles the package: 30 s instead of 14 s, and 4 s instead of 2.5 s.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # What tests find must not hang on which weights are installed; those of local models name one.
 os.environ["RAGFORGE_POOL_POOL_MODEL"] = "none"
 os.environ["RAGFORGE_MODEL_OFFLINE_MODEL"] = "none"
