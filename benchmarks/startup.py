@@ -81,13 +81,15 @@ os.chdir(sys.argv[1]); main(words)
 os.chdir(sys.argv[2]); before = time.process_time(); main(words)
 os.write(1, str(time.process_time() - before).encode())
 """
+NO_LOCAL_MODEL = {"RAGFORGE_POOL_POOL_MODEL": "none", "RAGFORGE_MODEL_OFFLINE_MODEL": "none"}
+"""A model that is installed would be loaded, which is work and no start-up."""
 
 
 def environment(bytecode: Path) -> dict[str, str]:
     """Return the environment of the processes: that of a user, whose bytecode is kept."""
     left_out = ("PYTHONDONTWRITEBYTECODE", "RAGFORGE_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
-    return {**kept, "PYTHONPYCACHEPREFIX": str(bytecode)}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(bytecode), **NO_LOCAL_MODEL}
 
 
 def cpu_ms(arguments: list[str], cwd: Path) -> float:
@@ -96,6 +98,7 @@ def cpu_ms(arguments: list[str], cwd: Path) -> float:
         [sys.executable, *arguments],
         cwd=cwd,
         env=environment(cwd.parent / "bytecode"),
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:

@@ -3,20 +3,23 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from ragforge.api.results import Result, plain_values, shown_html
 from ragforge.config import EvaluateSettings
 from ragforge.errors import UsageError
 from ragforge.evaluating.gate import (
     ALLOWANCES,
+    FAIL_ON,
     MAX_HOLES,
     MIN_QUERIES,
     Allowance,
     Check,
+    FailOn,
     Rules,
     Threshold,
     Verdict,
+    VerdictOutcome,
     parse_count,
     parse_share,
     parse_thresholds,
@@ -58,6 +61,7 @@ class GivenRules:
         by_point: Decide on means, not on the ends of their intervals.
         answers: The system whose answers are decided on; None for a run.
         dashes: What stands before the names in messages: `--` for flags.
+        fail_on: `regression` or `not-shown`; the first where None.
     """
 
     least: Sequence[str] = ()
@@ -69,6 +73,7 @@ class GivenRules:
     by_point: bool = False
     answers: str | None = None
     dashes: str = ""
+    fail_on: str | None = None
 
     def name(self, flag: str) -> str:
         """Return a rule as messages call it: `--max-drop` or `max_drop`."""
@@ -92,7 +97,18 @@ def rules_of(given: GivenRules) -> Rules:
         min_queries=MIN_QUERIES if queries is None else parse_count(queries, name("min-queries")),
         max_holes=MAX_HOLES if holes is None else parse_share(holes, name("max-holes")),
         by_point=given.by_point,
+        fail_on=_fail_on(given),
     )
+
+
+def _fail_on(given: GivenRules) -> FailOn:
+    if given.fail_on is None:
+        return FAIL_ON[0]
+    for name in FAIL_ON:
+        if name == given.fail_on.replace("_", "-"):
+            return name
+    there = " or ".join(FAIL_ON)
+    raise UsageError(f"{given.name('fail-on')} {given.fail_on[:40]!r}: expected {there}")
 
 
 def given_rules(rules: "GateKeywords") -> GivenRules:
@@ -121,6 +137,7 @@ def given_rules(rules: "GateKeywords") -> GivenRules:
         max_holes=None if holes is None else str(holes),
         by_point=bool(rules.get("point")),
         answers=rules.get("answers"),
+        fail_on=rules.get("fail_on"),
     )
 
 
@@ -271,12 +288,15 @@ class GateDecision(Result):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether it may ship; what is not shown either way stops it with fail_on="not-shown"."""
         return self.verdict.passed
 
     @property
-    def outcome(self) -> Literal["PASS", "FAIL", "REFUSED", "UNCHECKED"]:
-        """PASS, FAIL, REFUSED (the gate cannot judge it) or UNCHECKED (there was no rule)."""
+    def outcome(self) -> VerdictOutcome:
+        """PASS: shown to hold. FAIL: shown not to. NOT_SHOWN: neither, by these queries.
+
+        REFUSED: the gate cannot judge it. UNCHECKED: there was no rule.
+        """
         return self.verdict.outcome
 
     @property
@@ -315,7 +335,11 @@ class GateDecision(Result):
 
     def _repr_html_(self) -> str:
         found = self.verdict
-        head = [graded_line(found.graded_by, found.calibration), f"gate: {found.title}", found.head]
+        head = [
+            graded_line(found.graded_by, found.calibration),
+            f"gate: {found.sentence}",
+            found.head,
+        ]
         tables = [check_table(found)] if found.checks else []
         refused = [f"refused: {item.reason}" for item in found.refusals]
         return shown_html(head=[*head, *refused], tables=tables) + shown_html(head=sentences(found))
@@ -323,4 +347,6 @@ class GateDecision(Result):
 
 def _reasons(verdict: Verdict) -> Iterator[str]:
     yield from (item.reason for item in verdict.refusals)
-    yield from (check.text for check in verdict.checks if check.outcome == "FAIL")
+    if not verdict.passed:
+        stopping = {"FAIL"} if verdict.fail_on == "regression" else {"FAIL", "NOT_SHOWN"}
+        yield from (check.text for check in verdict.checks if check.outcome in stopping)

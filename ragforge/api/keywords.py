@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Literal, TypeAlias, TypedDict
 
-from ragforge.evaluating.gate import Allowance
+from ragforge.evaluating.gate import Allowance, FailOn
 from ragforge.mock.script import Embeddings, Refusable, RetryAfter
 from ragforge.observe import Observer
 
@@ -165,6 +165,7 @@ class GateKeywords(TypedDict, total=False):
     min_queries: int | None
     max_holes: float | str | None
     point: bool
+    fail_on: FailOn
     baseline: str | PathLike[str] | None
     baseline_file: str | PathLike[str] | None
     answers: str | None

@@ -28,7 +28,7 @@ from ragforge.api.reports import BatchHistory, RunHistories, WorstQueries, Writt
 from ragforge.calibration.comparing import with_calibration
 from ragforge.errors import UsageError
 from ragforge.evaluating.causes.catalogue import CauseCode
-from ragforge.evaluating.gate import Allowance
+from ragforge.evaluating.gate import Allowance, FailOn
 from ragforge.files.set.baseline import write_baseline
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
@@ -253,6 +253,7 @@ def gate(
     min_queries: int | None = None,
     max_holes: float | str | None = None,
     point: bool = False,
+    fail_on: FailOn = "regression",
     baseline: str | PathLike[str] | None = None,
     baseline_file: str | PathLike[str] | None = None,
     write_baseline_to: str | PathLike[str] | None = None,
@@ -276,10 +277,12 @@ def gate(
         min_queries: Refuse to decide on fewer; 25 where None.
         max_holes: Refuse where more of the top 10 have no grade; a tenth where None.
         point: Decide on means, not on the ends of their intervals.
+        fail_on: What stops the run: a `regression` that is shown (a mean shown to be below its
+            threshold, or to have dropped), or also what is `not-shown` either way.
         baseline: A file, `last` (the newest other evaluation), or `main` (the file as the main
             branch has it).
         baseline_file: The file that `main` reads.
-        write_baseline_to: Write it as a baseline, if it passes.
+        write_baseline_to: Write it as a baseline, if all rules are shown to be held.
         answers: The system whose answers are decided on, in place of a run.
         allow: What does not refuse the gate: few, holes, baseline-judge, dataset-change,
             grading-change.
@@ -300,6 +303,7 @@ def gate(
             "min_queries": min_queries,
             "max_holes": max_holes,
             "point": point,
+            "fail_on": fail_on,
             "answers": answers,
         }
     )
@@ -317,7 +321,7 @@ def gate(
         decided = decide(dataset, run, answers, rules, held, call.settings.evaluate)
         if not decided.verdict.passed:
             notify_gate(decided.verdict, call.settings.refresh, call.observer)
-        elif write_baseline_to is not None:
+        elif write_baseline_to is not None and decided.verdict.is_shown:
             write_baseline(Path(write_baseline_to), decided.subject.baseline)
         return GateDecision(decided.verdict, tuple(call.notes))
 

@@ -1,7 +1,10 @@
 r"""Decide whether a run may ship: thresholds and a baseline in, an exit code out (0 pass, 1 fail).
 
-A threshold is held where the low end of the mean's 95 % interval is at or above it, so that a pass
-does not hang on this choice of queries (--point decides on the mean itself). --max-drop looks at
+Each rule has one of three outcomes. PASS: shown to be held, as the low end of the mean's 95 %
+interval is at or above the threshold. FAIL: shown not to be held, as not even the high end is; of a
+drop: the interval leaves out no drop at all. NOT SHOWN: neither, with how many queries would tell.
+A run that is not shown to fail passes (exit code 0); --fail-on not-shown stops it as well. --point
+decides on means, as if these queries were all that counts. --max-drop looks at
 the paired differences from a baseline: a file written by --write-baseline and kept in git, `last`
 (the newest other evaluation of the history), or `main` (the file as the main branch has it).
 Where grades changed since, the baseline's rankings are scored again on the grades of now.
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from ragforge.evaluating.gate import Allowance, Rules, Verdict
     from ragforge.pipeline.gating.subjects import Subject
 
+FAIL_ON: Final = ("regression", "not-shown")
 _ALLOW: "Final[dict[Allowance, str]]" = {
     "few": "decide on fewer queries than --min-queries",
     "holes": "decide though more chunks than --max-holes have no grade",
@@ -73,6 +77,7 @@ COMMON = (
     "--min-queries",
     "--max-holes",
     "--point",
+    "--fail-on",
     "--split",
     "--junit",
     "--markdown",
@@ -195,6 +200,13 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     rules.add_argument(
         "--point", action="store_true", help="decide on means, not on ends of their intervals"
     )
+    rules.add_argument(
+        "--fail-on",
+        choices=FAIL_ON,
+        default=FAIL_ON[0],
+        help="what stops a run: a regression that is shown (a mean below its threshold, a drop), "
+        "or also what is not shown either way. Default: regression.",
+    )
 
 
 def _add_baseline(parser: argparse.ArgumentParser) -> None:
@@ -210,7 +222,7 @@ def _add_baseline(parser: argparse.ArgumentParser) -> None:
         "--write-baseline",
         type=Path,
         metavar="FILE",
-        help="write this run as a baseline, if it passes",
+        help="write this run as a baseline, if all rules are shown to be held",
     )
 
 
@@ -230,6 +242,7 @@ def rules_of(arguments: argparse.Namespace) -> "Rules":
             by_point=arguments.point,
             answers=arguments.answers,
             dashes="--",
+            fail_on=arguments.fail_on,
         )
     )
     _check_together(arguments, rules)
@@ -313,8 +326,9 @@ def _append_summary(path: Path, verdict: "Verdict") -> None:
 def _write_baseline(path: Path, subject: "Subject", verdict: "Verdict") -> None:
     from ragforge.files.set.baseline import write_baseline
 
-    if not verdict.passed:
-        say(f"{path}: not written, as the gate did not pass")
+    if not verdict.is_shown:
+        why = "not all rules are shown to be held" if verdict.passed else "the gate did not pass"
+        say(f"{path}: not written, as {why}")
         return
     write_baseline(path, subject.baseline)
     checked = "" if verdict.checks else "nothing checked; "

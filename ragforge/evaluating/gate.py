@@ -18,8 +18,14 @@ from ragforge.records import Calibration, Evaluation
 if TYPE_CHECKING:
     from ragforge.evaluating.comparison import MovedQuery
 
-GateOutcome: TypeAlias = Literal["PASS", "FAIL", "OPEN"]
-"""OPEN: the gate was refused, so that nothing is decided."""
+GateOutcome: TypeAlias = Literal["PASS", "FAIL", "NOT_SHOWN", "OPEN"]
+"""PASS: shown to hold. FAIL: shown not to hold; of a drop: shown to be one, and not shown to be
+small enough. NOT_SHOWN: neither. OPEN: the gate was refused, so that nothing is decided."""
+VerdictOutcome: TypeAlias = Literal["PASS", "FAIL", "NOT_SHOWN", "REFUSED", "UNCHECKED"]
+"""Of all checks, the worst. UNCHECKED: there was no rule, and nothing that would refuse one."""
+FailOn: TypeAlias = Literal["regression", "not-shown"]
+FAIL_ON: Final[tuple[FailOn, ...]] = ("regression", "not-shown")
+"""What stops a run: only what is shown not to hold, or also what is not shown either way."""
 RuleKind: TypeAlias = Literal["min", "max", "max-drop", "max-failures"]
 Allowance: TypeAlias = Literal["few", "holes", "baseline-judge", "dataset-change", "grading-change"]
 ALLOWANCES: Final[tuple[Allowance, ...]] = (
@@ -66,6 +72,7 @@ class Rules:
     """Share of the top 10 that may be without a grade."""
     by_point: bool = False
     """Decide on means, as if these very queries were all that counts."""
+    fail_on: FailOn = "regression"
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -151,8 +158,7 @@ class Refusal:
 class Verdict:
     """What a gate says about a run."""
 
-    outcome: Literal["PASS", "FAIL", "REFUSED", "UNCHECKED"]
-    """UNCHECKED: there was no rule, and nothing that would refuse one."""
+    outcome: VerdictOutcome
     evaluation: Evaluation
     baseline: Evaluation | None
     checks: tuple[Check, ...]
@@ -169,16 +175,54 @@ class Verdict:
     """Who gave the grades, who gave most first."""
     calibration: Calibration | None = None
     """By which means are corrected; None where none is used."""
+    fail_on: FailOn = "regression"
 
     @property
     def passed(self) -> bool:
-        """Whether nothing speaks against the run."""
+        """Whether the run may ship: nothing that the gate is to stop was found."""
+        let = (
+            ("PASS", "UNCHECKED", "NOT_SHOWN")
+            if self.fail_on == "regression"
+            else ("PASS", "UNCHECKED")
+        )
+        return self.outcome in let
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether all rules are shown to be held, so that the run may be the next baseline."""
         return self.outcome in ("PASS", "UNCHECKED")
 
     @property
     def title(self) -> str:
         """The outcome as it is shown."""
-        return "nothing checked" if self.outcome == "UNCHECKED" else self.outcome
+        return {"UNCHECKED": "nothing checked", "NOT_SHOWN": "NOT SHOWN"}.get(
+            self.outcome, self.outcome
+        )
+
+    def names_of(self, outcome: GateOutcome) -> list[str]:
+        """Return the checks that came out so."""
+        return [check.name for check in self.checks if check.outcome == outcome]
+
+    @property
+    def sentence(self) -> str:
+        """What came out and what follows, in one sentence."""
+        match self.outcome:
+            case "PASS":
+                return f"PASS: {plural(len(self.checks), 'rule is', 'rules are')} shown to be held."
+            case "FAIL":
+                return f"FAIL: shown not to be held: {', '.join(self.names_of('FAIL'))}."
+            case "NOT_SHOWN":
+                names = ", ".join(self.names_of("NOT_SHOWN"))
+                follows = (
+                    "the run passes; `--fail-on not-shown` would stop it"
+                    if self.passed
+                    else "`--fail-on not-shown` stops the run"
+                )
+                return f"NOT SHOWN either way by these queries: {names}; {follows}."
+            case "REFUSED":
+                n = plural(len(self.refusals), "reason")
+                return f"REFUSED for {n}: nothing is decided, and the run does not pass."
+        return "Nothing was checked."
 
     @property
     def head(self) -> str:
@@ -214,6 +258,9 @@ def verdict_json(verdict: Verdict) -> dict[str, object]:
     now, then = verdict.evaluation, verdict.baseline
     return {
         "verdict": verdict.outcome,
+        "sentence": verdict.sentence,
+        "passed": verdict.passed,
+        "fail_on": verdict.fail_on,
         "graded_by": graded_json(verdict.graded_by),
         **({"calibration": verdict.calibration.name} if verdict.calibration else {}),
         "dataset": now.dataset,
@@ -242,6 +289,8 @@ class Decision:
     """Ends of the interval of it."""
     decided: float | None
     """The end, or by point the mean, that decides, failures at their worst."""
+    best: float | None
+    """The other end, failures at their worst: where not even this one holds, that is shown."""
     n: int
     n_failed: int
     worst: bool
@@ -283,8 +332,16 @@ def bound_sentence(
             else f", and by its interval not {beyond} {reached}"
         )
         return f"{sentence}{held}{worst}."
-    if (decision.value > threshold.value) == (kind == "max") and decision.value != threshold.value:
-        return f"{sentence}, which is {beyond} {bound}."
+    if outcome == "FAIL":
+        at_best = "" if decision.by_point else f", and at best {number(decision.best, _DIGITS)}"
+        return f"{sentence}{at_best}{worst}, which is {beyond} {bound}."
+    is_beyond = (decision.value > threshold.value) == (kind == "max")
+    if is_beyond and decision.value != threshold.value:
+        best = number(decision.best, _DIGITS)
+        return (
+            f"{sentence}, which is {beyond} {bound}, but could be {best}: it is not shown whether "
+            "the threshold is held."
+        )
     return (
         f"{sentence}, but could be as {far} as {reached}{worst}: {bound} is not shown to be held."
     )
@@ -302,9 +359,11 @@ def drop_sentence(decision: Decision, threshold: Threshold, outcome: GateOutcome
     if outcome == "PASS":
         ruled_out = "is ruled out" if not decision.by_point else "was not found"
         return f"{sentence}: a drop of more than {bound} {ruled_out}{worst}."
-    if decision.value < -threshold.value:
-        return f"{sentence}: that is a drop of more than {bound}."
     reached = f"{decision.decided:+.{_DIGITS}f}"
+    if outcome == "FAIL" and decision.by_point:
+        return f"{sentence}: that is a drop of more than {bound}."
+    if outcome == "FAIL":
+        return f"{sentence}, a drop at best, and could be {reached}{worst}: {bound} is allowed."
     return f"{sentence}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
 
 

@@ -1,6 +1,8 @@
 """Gating on a measure within a test."""
 
+import warnings
 from collections.abc import Collection
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Final
 
@@ -8,7 +10,15 @@ import pytest
 
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import harmless
-from ragforge.evaluating.gate import ALLOWANCES, Allowance, Rules, Verdict, parse_thresholds
+from ragforge.evaluating.gate import (
+    ALLOWANCES,
+    FAIL_ON,
+    Allowance,
+    FailOn,
+    Rules,
+    Verdict,
+    parse_thresholds,
+)
 from ragforge.pipeline.gating.subjects import find_baseline
 from ragforge.pipeline.gating.verdict import check_run
 from ragforge.pytest_plugin.measuring import as_test_failure, measured_of
@@ -38,6 +48,7 @@ class AssertMeasure:
         max_drop: float | None = None,
         baseline: str | PathLike[str] | None = None,
         point: bool = False,
+        fail_on: FailOn = "regression",
         allow: Collection[Allowance] = (),
     ) -> Verdict:
         """Hold one measure to a minimum, to a baseline, or to both.
@@ -50,6 +61,8 @@ class AssertMeasure:
             baseline: A file as `ragforge gate --write-baseline` makes it, relative to the rootdir,
                 or `last` (of the history) or `main` (the file on that branch).
             point: Decide on the means themselves.
+            fail_on: What fails the test: a `regression` that is shown, or also what is `not-shown`
+                either way; of that a warning tells otherwise.
             allow: What does not refuse the gate: few, holes, baseline-judge, dataset-change,
                 grading-change.
 
@@ -61,6 +74,7 @@ class AssertMeasure:
         measured = measured_of(self._request, measure)
         with as_test_failure():
             rules = _rules(measure, min, max_drop, baseline, point=point)
+            rules = replace(rules, fail_on=_fail_on(fail_on))
             _check_allowances(allow)
             held_against = None
             if baseline is not None:
@@ -71,6 +85,9 @@ class AssertMeasure:
             verdict = check_run(measured.dataset, measured.run, rules, held_against, allow)
         if not verdict.passed:
             raise AssertionError(_message(verdict))
+        if verdict.outcome == "NOT_SHOWN":
+            text = " ".join(check.text for check in verdict.checks)
+            warnings.warn(f"not shown either way: {text}", stacklevel=2)
         return verdict
 
 
@@ -96,6 +113,13 @@ def _rules(
     )
 
 
+def _fail_on(name: str) -> FailOn:
+    for known in FAIL_ON:
+        if known == name:
+            return known
+    raise UsageError(f"fail_on: expected {' or '.join(FAIL_ON)}, got {name!r:.80}")
+
+
 def _check_allowances(allow: Collection[str]) -> None:
     if isinstance(allow, str) or not set(allow) <= set(ALLOWANCES):
         there = ", ".join(ALLOWANCES)
@@ -104,7 +128,7 @@ def _check_allowances(allow: Collection[str]) -> None:
 
 def _message(verdict: Verdict) -> str:
     """Return the verdict; its first line is what pytest's summary shows."""
-    failed = [check for check in verdict.checks if check.outcome == "FAIL"]
+    failed = [check for check in verdict.checks if check.outcome in ("FAIL", "NOT_SHOWN")]
     first = [f"{check.name} {check.threshold:g}: {check.text}" for check in failed]
     reasons = [*(item.reason for item in verdict.refusals), *first]
     lines = [*(harmless(reason, _LONGEST) for reason in reasons), "", render_gate(verdict)]

@@ -34,7 +34,10 @@ _REFERENCES: Final = re.compile(
 The cutoff of a measure is none of these, so that its name can be copied."""
 _BACKTICKS: Final = re.compile("`+")
 _NAME: Final = re.compile(r"[^A-Za-z0-9._+]+")
-_SIGNS: Final = {"PASS": "✅", "FAIL": "❌", "REFUSED": "⛔", "UNCHECKED": "⚪"}
+_SIGNS: Final = {
+    "PASS": "✅", "FAIL": "❌", "NOT_SHOWN": "❔", "REFUSED": "⛔", "UNCHECKED": "⚪",
+}  # fmt: skip
+_OUTCOMES: Final = {"OPEN": "not decided", "NOT_SHOWN": "not shown"}
 _LONGEST: Final = 1600
 """Characters of a sentence."""
 _SUMMARY_BYTES: Final = 1024 * 1024
@@ -50,7 +53,8 @@ def render_gate(verdict: Verdict) -> str:
     No text of the data can steer a terminal, or a CI service that reads commands from logs.
     """
     graded = harmless(graded_line(verdict.graded_by, verdict.calibration), _SENTENCE)
-    head = f"{graded}\ngate: {verdict.title}\n{harmless(verdict.head)}"
+    outcome = harmless(verdict.sentence, _SENTENCE)
+    head = f"{graded}\ngate: {outcome}\n{harmless(verdict.head)}"
     return "\n\n".join([head, *_LAYOUT.blocks(_gate_document(verdict, of_checks=""))])
 
 
@@ -91,7 +95,7 @@ def check_table(verdict: Verdict) -> Table:
             f"{check.n:,}",
             check.decided_on,
             _value(check, check.decided),
-            "not decided" if check.outcome == "OPEN" else check.outcome,
+            _OUTCOMES.get(check.outcome, check.outcome),
         )
         for check in verdict.checks
     )
@@ -150,12 +154,15 @@ def _interval(check: Check) -> str:
 
 def render_junit(verdict: Verdict) -> str:
     """Return the verdict as XML; a refusal is a failed case, what it leaves open is skipped."""
-    n_failed = sum(check.outcome == "FAIL" for check in verdict.checks) + len(verdict.refusals)
+    n_failed = sum(_stops(check, verdict) for check in verdict.checks) + len(verdict.refusals)
+    n_open = sum(
+        check.outcome in _OUTCOMES and not _stops(check, verdict) for check in verdict.checks
+    )
     counts = {
         "tests": str(len(verdict.checks) + len(verdict.refusals)),
         "failures": str(n_failed),
         "errors": "0",
-        "skipped": str(sum(check.outcome == "OPEN" for check in verdict.checks)),
+        "skipped": str(n_open),
         "time": "0",
     }
     root = Element("testsuites", {"name": "ragforge gate", **counts})
@@ -165,16 +172,24 @@ def render_junit(verdict: Verdict) -> str:
     for index, line in enumerate(_refusal_lines(verdict), start=1):
         _failure(_case(suite, verdict, f"refused {index}"), line, "refused")
     for check in verdict.checks:
-        _checked(_case(suite, verdict, check.name), check)
+        _checked(_case(suite, verdict, check.name), check, stops=_stops(check, verdict))
     SubElement(suite, "system-out").text = _xml(render_gate(verdict))
     xml: str = tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{xml}\n'
+
+
+def _stops(check: Check, verdict: Verdict) -> bool:
+    """Whether a check is one of those for which the gate stops the run."""
+    return check.outcome == "FAIL" or (
+        check.outcome == "NOT_SHOWN" and not verdict.passed and verdict.fail_on == "not-shown"
+    )
 
 
 def _properties(suite: Element, verdict: Verdict) -> None:
     now, then = verdict.evaluation, verdict.baseline
     facts = {
         "verdict": verdict.outcome,
+        "fail on": verdict.fail_on,
         "dataset": now.dataset,
         "version": str(now.version),
         "run": now.run,
@@ -195,7 +210,7 @@ def _case(suite: Element, verdict: Verdict, name: str) -> Element:
     )
 
 
-def _checked(case: Element, check: Check) -> None:
+def _checked(case: Element, check: Check, *, stops: bool) -> None:
     properties = SubElement(case, "properties")
     numbers = {
         "threshold": check.threshold,
@@ -209,10 +224,11 @@ def _checked(case: Element, check: Check) -> None:
         if value is not None:
             SubElement(properties, "property", {"name": name, "value": repr(value)})
     text = _sentence(check)
-    if check.outcome == "FAIL":
+    if stops:
         _failure(case, text, check.kind)
-    elif check.outcome == "OPEN":
-        SubElement(case, "skipped", {"message": _xml(f"not decided: {text}")})
+    elif check.outcome in _OUTCOMES:
+        message = f"{_OUTCOMES[check.outcome]}: {text}"
+        SubElement(case, "skipped", {"message": _xml(message)})
 
 
 def _failure(case: Element, message: str, kind: str) -> None:
@@ -229,9 +245,9 @@ def render_gate_markdown(verdict: Verdict, limit: int = _COMMENT_BYTES) -> str:
     The first line is a comment that is not shown: the same for the same dataset and run, so that
     a bot finds what it wrote before. Data is text and no markup, link or mention.
     """
-    title = f"{_SIGNS[verdict.outcome]} ragforge gate: {verdict.title}"
+    title = f"{_SIGNS[verdict.outcome]} ragforge gate: {_plain(verdict.sentence)}"
     graded = _plain(graded_line(verdict.graded_by, verdict.calibration))
-    blocks = [f"{marker(verdict)}\n{graded}", f"## {title}", _plain(verdict.head)]
+    blocks = [f"{marker(verdict)}\n## {title}", graded, _plain(verdict.head)]
     blocks.extend(map(_markdown_block, _gate_document(verdict).blocks))
     return cut("\n\n".join(blocks) + "\n", limit)
 
@@ -293,14 +309,23 @@ def _name(text: str) -> str:
 
 
 def annotations(verdict: Verdict) -> list[str]:
-    """Return workflow commands, one a line: errors for what failed, and a notice."""
+    """Return workflow commands, one a line: errors, warnings for what is not shown, a notice."""
     errors = [f"::error title={_property(t)}::{_message(m)}" for t, m in _errors(verdict)]
     if len(errors) > _MOST_ANNOTATIONS:
         left_out = len(errors) - _MOST_ANNOTATIONS + 1
         more = f"::error title={_property('gate')}::{left_out} more failed; see the summary"
         errors = [*errors[: _MOST_ANNOTATIONS - 1], more]
-    message = _message(f"{verdict.title}: {verdict.head}")
-    return [*errors, f"::notice title={_property('ragforge gate')}::{message}"]
+    message = _message(f"{verdict.sentence} {verdict.head}")
+    warned = [
+        f"::warning title={_property(f'gate {check.name}')}::{_message(_sentence(check))}"
+        for check in verdict.checks
+        if check.outcome == "NOT_SHOWN" and not _stops(check, verdict)
+    ]
+    return [
+        *errors,
+        *warned[:_MOST_ANNOTATIONS],
+        f"::notice title={_property('ragforge gate')}::{message}",
+    ]
 
 
 def step_summary(verdict: Verdict, n_bytes_there: int) -> str:
@@ -320,7 +345,7 @@ def _errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for line in _refusal_lines(verdict):
         yield "gate refused", line
     for check in verdict.checks:
-        if check.outcome == "FAIL":
+        if _stops(check, verdict):
             yield f"gate {check.name}", _sentence(check)
 
 

@@ -26,13 +26,13 @@ def gate(tmp_path):
 def test_a_pass_is_exit_code_0(gate, capsys):
     """CI services read nothing else."""
     assert gate("--run", "old", "--min", "RR=0.8") == 0
-    assert capsys.readouterr().out.splitlines()[1] == "gate: PASS"
+    assert capsys.readouterr().out.splitlines()[1] == "gate: PASS: 1 rule is shown to be held."
 
 
 def test_a_failure_is_exit_code_1(gate, capsys):
     """Likewise."""
     assert gate("--run", "new", "--min", "RR=0.8") == 1
-    assert capsys.readouterr().out.splitlines()[1] == "gate: FAIL"
+    assert capsys.readouterr().out.splitlines()[1] == "gate: FAIL: shown not to be held: min RR."
 
 
 def test_a_refusal_is_exit_code_1(gate, capsys):
@@ -188,7 +188,10 @@ def test_without_a_step_summary_annotations_are_printed_all_the_same(gate, capsy
     assert gate("--run", "old", "--min", "RR=0.8", "--github") == 0
     out, err = capsys.readouterr()
 
-    assert "::notice title=ragforge gate::PASS: set version 1, run old, 30 queries" in out
+    assert (
+        "::notice title=ragforge gate::PASS: 1 rule is shown to be held. set version 1, run old"
+        in out
+    )
     assert "GITHUB_STEP_SUMMARY is not set" in err
 
 
@@ -277,7 +280,7 @@ def test_without_rules_nothing_is_called_a_pass(gate, capsys):
     assert gate("--run", "old", "--write-baseline", "b.json") == 0
     out, err = capsys.readouterr()
 
-    assert out.splitlines()[1] == "gate: nothing checked"
+    assert out.splitlines()[1] == "gate: Nothing was checked."
     assert err == "b.json: nothing checked; baseline of old written\n"
 
 

@@ -9,7 +9,7 @@ each is one more way to fail and never one more chance to pass.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum, inf, sqrt
-from typing import Final, Literal
+from typing import Final
 
 from ragforge.calibration.comparing import require_threshold
 from ragforge.config import EvaluateSettings
@@ -28,6 +28,7 @@ from ragforge.evaluating.gate import (
     Rules,
     Threshold,
     Verdict,
+    VerdictOutcome,
     bound_sentence,
     decided_on,
     drop_sentence,
@@ -74,7 +75,7 @@ def check_bound(kind: RuleKind, threshold: Threshold, valued: Valued, *, by_poin
     """Check that a mean reaches a threshold (`min`), or does not go beyond it (`max`)."""
     sign = -1 if kind == "max" else 1
     bounds = _bounded(valued, sign, by_point=by_point)
-    outcome = _bound_outcome(bounds.decided, threshold.value, sign)
+    outcome = _outcome_of(bounds, threshold.value, threshold.value, sign)
     tells = _is_close(bounds, threshold.value, sign) and not (by_point or valued.design)
     room = _room(threshold, sign)
     return Check(
@@ -106,14 +107,16 @@ def check_drop(
         for query_id, values in shared.now.items()
         if name in values and name in shared.before[query_id]
     }
-    at_worst = _at_worst(pairs, valued, shared, name)
-    difference = _difference(pairs, at_worst, name, by_point=by_point, shared=shared)
+    failed = _failed_at_worst(pairs, valued, shared, name)
+    left_out = shared.left_out.get(name, {}) if shared.is_bounded else {}
+    difference = _difference(pairs, failed, left_out, name, by_point=by_point, shared=shared)
     reach = 0.0 if shared.is_identical else _reach(before, name, len(pairs))
     if difference.decided is not None and reach:
         difference = replace(difference, decided=difference.decided - reach, worst=True)
     if shared.is_bounded:
         difference = replace(difference, n_left_out=shared.n_left_out([name]))
-    outcome = _bound_outcome(difference.decided, -threshold.value)
+    lost = -threshold.value if by_point else 0.0
+    outcome = _outcome_of(difference, -threshold.value, lost)
     sd = _sd([now - then for then, now in pairs.values()])
     tells = _is_close(difference, -threshold.value) and not (by_point or shared.design)
     room = 1.0 if is_bounded(name) else inf
@@ -150,7 +153,7 @@ def check_failures(evaluation: Evaluation, most: float) -> Check:
         decided=value,
         n=n,
         n_failed=n_failed,
-        outcome=_bound_outcome(value, most, -1),
+        outcome="PASS" if _holds(value, most, -1) else "FAIL",
         text=failures_text(n_failed, n, most, what),
     )
 
@@ -160,18 +163,21 @@ def _bounded(valued: Valued, sign: int, *, by_point: bool) -> Decision:
     values = valued.values
     worst = {key: ends.low if sign > 0 else ends.high for key, ends in valued.possible.items()}
     ends = valued.ends(values) if values else None
-    plain, decided = valued.mean(values), None
+    plain, best = valued.mean(values), valued.mean(values)
     if not by_point:
-        plain = _end(ends, sign)
-    if values:
+        plain, best = _end(ends, sign), _end(ends, -sign)
+    decided = None
+    if values and plain is not None:
         every = {**values, **worst}
-        with_failures = valued.mean(every) if by_point else _end(valued.ends(every), sign)
-        decided = _worse([plain, with_failures], sign) if plain is not None else None
+        mean, of_every = valued.mean(every), valued.ends(every)
+        decided = _worse([plain, mean if by_point else _end(of_every, sign)], sign)
+        best = _worse([best, mean if by_point else _end(of_every, -sign)], sign)
     return Decision(
         value=valued.mean(values),
         low=ends.low if ends else None,
         high=ends.high if ends else None,
         decided=decided,
+        best=best,
         n=len(values),
         n_failed=len(worst),
         worst=decided != plain,
@@ -181,26 +187,39 @@ def _bounded(valued: Valued, sign: int, *, by_point: bool) -> Decision:
 
 def _difference(
     pairs: Mapping[str, tuple[float, float]],
-    at_worst: Mapping[str, tuple[float, float]],
+    failed: Mapping[str, tuple[float, float]],
+    left_out: Mapping[str, tuple[float, float]],
     name: str,
     *,
     by_point: bool,
     shared: SharedItems,
 ) -> Decision:
-    """Return the mean difference, and what decides where failures of now are at their worst."""
+    """Return the mean difference, and what decides where failures of now are at their worst.
+
+    What cannot be compared shows no drop: it may be one, and is at its worst for the end that has
+    to rule one out only.
+    """
+    if shared.is_identical:
+        failed, left_out = {}, {}
+    at_worst = {**failed, **left_out}
     alike = shared.has_same_rankings
     [plain] = compare_pairs([_pair(pairs, name, shared.design)._replace(same_rankings=alike)])
     ends = plain.interval_alone
     low = plain.diff if by_point else _end(ends, 1)
+    best = plain.diff if by_point else _end(ends, -1)
     decided = low
     if pairs and at_worst:
         [worst] = compare_pairs([_pair({**pairs, **at_worst}, name, shared.design)])
         decided = _worse([low, worst.diff if by_point else _end(worst.interval_alone, 1)], 1)
+    if pairs and failed:
+        [worst] = compare_pairs([_pair({**pairs, **failed}, name, shared.design)])
+        best = _worse([best, worst.diff if by_point else _end(worst.interval_alone, -1)], 1)
     return Decision(
         value=plain.diff,
         low=ends.low if ends else None,
         high=ends.high if ends else None,
         decided=decided,
+        best=best,
         n=plain.n,
         n_failed=len(at_worst),
         worst=decided != low,
@@ -209,25 +228,21 @@ def _difference(
     )
 
 
-def _at_worst(
+def _failed_at_worst(
     pairs: Mapping[str, tuple[float, float]], valued: Valued, shared: SharedItems, name: str
 ) -> dict[str, tuple[float, float]]:
-    """Return the queries that may have fallen further than is seen, each at its worst.
+    """Return the queries with failures that the baseline knows, each at its worst.
 
-    They are those with failures that the baseline knows, and those that cannot be compared. One and
-    the same ranking does not differ from itself, whatever grade a failed judgment would have given.
+    One and the same ranking does not differ from itself, whatever grade a failed judgment would
+    have given.
     """
-    if shared.is_identical:
-        return {}
-    failed = {
+    return {
         query_id: (shared.known[query_id][name], ends.low)
         for query_id, ends in valued.possible.items()
         if name in shared.known.get(query_id, {})
         if query_id in pairs or query_id not in valued.values
         if name not in shared.alike.get(query_id, ())
     }
-    left_out = shared.left_out.get(name, {}) if shared.is_bounded else {}
-    return {**failed, **left_out}
 
 
 def _reach(before: Evaluation, name: str, n_shared: int) -> float:
@@ -271,9 +286,24 @@ def _is_close(found: Decision, bound: float, sign: int = 1) -> bool:
     return sign * (found.decided - bound) < _NEAR * (found.high - found.low)
 
 
-def _bound_outcome(decided: float | None, bound: float, sign: int = 1) -> GateOutcome:
-    held = decided is not None and sign * (decided - bound) >= -_ROUNDING
-    return "PASS" if held else "FAIL"
+def _outcome_of(found: Decision, bound: float, lost: float, sign: int = 1) -> GateOutcome:
+    """Return what is shown.
+
+    Args:
+        found: What is held against the bounds.
+        bound: What the deciding end has to hold.
+        lost: What not even the other end holds, where the rule is shown to be broken.
+        sign: -1 where less is better.
+    """
+    if _holds(found.decided, bound, sign):
+        return "PASS"
+    # Nothing that could be measured is no open question but a broken run.
+    is_lost = found.value is None or (found.best is not None and not _holds(found.best, lost, sign))
+    return "FAIL" if is_lost or found.by_point else "NOT_SHOWN"
+
+
+def _holds(value: float | None, bound: float, sign: int = 1) -> bool:
+    return value is not None and sign * (value - bound) >= -_ROUNDING
 
 
 def _pair(pairs: Mapping[str, tuple[float, float]], name: str, design: Design | None) -> RunPair:
@@ -378,6 +408,7 @@ def check_subject(
         fallen_by=measure if shared else "",
         graded_by=graded_by,
         calibration=calibration,
+        fail_on=rules.fail_on,
     )
 
 
@@ -417,23 +448,24 @@ def _corrected_checks(
             yield check
             continue
         by = figure.corrected
-        decided = by.value if rules.by_point else by.wide_low
         n, n_failed = found.n_queries, check.n_failed
-        if n_failed and decided is not None:
-            # What failed counts 0.
-            decided *= n / (n + n_failed)
+        # What failed counts 0.
+        counted = n / (n + n_failed) if n_failed else 1.0
+        ends = (by.value, by.value) if rules.by_point else (by.wide_low, by.wide_high)
+        decided, best = (None if end is None else end * counted for end in ends)
         decision = Decision(
             value=by.value,
             low=by.wide_low,
             high=by.wide_high,
             decided=decided,
+            best=best,
             n=n,
             n_failed=n_failed,
             worst=n_failed > 0,
             by_point=rules.by_point,
         )
         threshold = Threshold(check.measure, check.threshold)
-        outcome = _bound_outcome(decided, check.threshold)
+        outcome = _outcome_of(decision, check.threshold, check.threshold)
         yield replace(
             check,
             value=by.value,
@@ -502,15 +534,18 @@ def _checks(
         yield check_failures(subject.evaluation, rules.max_failures)
 
 
-def _outcome(checks: Collection[Check]) -> Literal["PASS", "FAIL", "UNCHECKED"]:
-    if any(check.outcome == "FAIL" for check in checks):
+def _outcome(checks: Collection[Check]) -> VerdictOutcome:
+    outcomes = {check.outcome for check in checks}
+    if "FAIL" in outcomes:
         return "FAIL"
+    if "NOT_SHOWN" in outcomes:
+        return "NOT_SHOWN"
     return "PASS" if checks else "UNCHECKED"
 
 
 def _fallen_by(subject: Subject, rules: Rules, checks: Collection[Check]) -> str:
-    """Return the measure of the first drop that failed; else of the first rule, else the first."""
-    failed = [c.measure for c in checks if c.kind == "max-drop" and c.outcome == "FAIL"]
+    """Return the measure of the first drop not held; else of the first rule, else the first."""
+    failed = [c.measure for c in checks if c.kind == "max-drop" and c.outcome != "PASS"]
     named = (*failed, *rules.measures, *subject.valued)
     return next(name for name in named if name not in LOWER_IS_BETTER)
 

@@ -64,7 +64,7 @@ def test_answers_without_a_single_mistake_are_not_surely_perfect(answered):
     dataset = answered(["correct"] * 30)
     check = check_subject(dataset, answers_subject(dataset, "mine"), correct(0.9)).checks[0]
 
-    assert (check.outcome, check.decided) == ("FAIL", pytest.approx(0.025 ** (1 / 30)))
+    assert (check.outcome, check.decided) == ("NOT_SHOWN", pytest.approx(0.025 ** (1 / 30)))
 
 
 @pytest.mark.parametrize("missing", [None, ""])
@@ -122,13 +122,13 @@ def test_less_hallucination_than_allowed_passes(answered):
     assert (check.outcome, check.decided) == ("PASS", pytest.approx(1 - 0.025 ** (1 / 30)))
 
 
-def test_more_hallucination_than_is_surely_allowed_fails(answered):
+def test_more_hallucination_than_is_surely_allowed_is_not_shown(answered):
     """Three of 30 are less than 12 %, but could be more of all queries."""
     dataset = answered(HALF_CORRECT, hallucinated=("q000", "q001", "q002"))
     rules = Rules(most=(Threshold("hallucination", 0.12),))
     check = check_subject(dataset, answers_subject(dataset, "mine"), rules).checks[0]
 
-    assert (check.outcome, check.value) == ("FAIL", pytest.approx(0.1))
+    assert (check.outcome, check.value) == ("NOT_SHOWN", pytest.approx(0.1))
     assert check.decided_on == "high end of the interval"
 
 

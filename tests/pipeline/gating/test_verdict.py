@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from ranked_sets import FAILED, JUDGE, MOCK, NOWHERE, OFFLINE, ranked_set
 
@@ -5,6 +7,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.pipeline.evaluated import evaluate_runs
+from ragforge.pipeline.gating.refusals import shared_items
 from ragforge.pipeline.gating.verdict import check_run, evaluate_for
 from ragforge.records import Judgment, Query
 
@@ -49,9 +52,69 @@ def test_a_threshold_at_the_low_end_is_held(gate):
     assert outcome(gate(least(0.6666), HALF_SECOND)) == ("PASS", ["PASS"])
 
 
-def test_a_mean_above_the_threshold_fails_where_its_interval_does_not_hold_it(gate):
+def test_a_mean_whose_interval_holds_the_threshold_in_part_is_not_shown(gate):
     """Another choice of such queries could have come out below."""
-    assert outcome(gate(least(0.67), HALF_SECOND)) == ("FAIL", ["FAIL"])
+    assert outcome(gate(least(0.67), HALF_SECOND)) == ("NOT_SHOWN", ["NOT_SHOWN"])
+
+
+def test_a_mean_whose_whole_interval_is_below_fails(gate):
+    """By hand: 20 of 30 first ranks is the 97.5 % quantile of Binomial(30, 1/2), a mean of 5/6."""
+    verdict = gate(least(0.8334), HALF_SECOND)
+
+    assert outcome(verdict) == ("FAIL", ["FAIL"])
+    assert verdict.checks[0].text == ("RR is 0.7500, and at best 0.8333, which is below 0.8334.")
+    assert outcome(gate(least(0.8332), HALF_SECOND)) == ("NOT_SHOWN", ["NOT_SHOWN"])
+
+
+def test_what_is_not_shown_passes_unless_it_is_to_stop_the_run(gate):
+    """Small sets leave most questions open; whose build is red for that is the user's choice."""
+    open_, strict = (
+        gate(least(0.8, fail_on=fail_on), HALF_SECOND) for fail_on in ("regression", "not-shown")
+    )
+
+    assert (open_.outcome, open_.passed, open_.is_shown) == ("NOT_SHOWN", True, False)
+    assert (strict.outcome, strict.passed) == ("NOT_SHOWN", False)
+    assert open_.sentence == (
+        "NOT SHOWN either way by these queries: min RR; the run passes; `--fail-on not-shown` "
+        "would stop it."
+    )
+
+
+def test_many_failed_queries_show_a_mean_that_is_too_low(gate):
+    """A retriever that fails on half of the queries is broken, and no open question."""
+    assert outcome(gate(least(0.8), [1] * 30 + [FAILED] * 30)) == ("FAIL", ["FAIL"])
+
+
+def test_a_drop_that_is_one_for_sure_fails_where_it_may_be_too_large(gate):
+    """The interval leaves out no drop at all, and holds more than is allowed."""
+    verdict = gate(drop(0.2), [1] * 20 + [2] * 10, [1] * 30)
+
+    assert outcome(verdict) == ("FAIL", ["FAIL"])
+    assert "a drop at best" in verdict.checks[0].text
+
+
+def test_a_drop_that_is_surely_small_enough_passes(gate):
+    """A drop that is shown, and shown to be allowed, is allowed."""
+    assert outcome(gate(drop(0.45), [1] * 20 + [2] * 10, [1] * 30)) == ("PASS", ["PASS"])
+
+
+def test_items_that_cannot_be_compared_show_no_drop(gate, monkeypatch):
+    """They may have dropped, so that no drop is ruled out; that they did is not seen."""
+    rules = drop(0.01)
+    left_out = {"RR": {f"new{n}": (1.0, 0.0) for n in range(30)}}
+    monkeypatch.setattr(
+        "ragforge.pipeline.gating.verdict.shared_items",
+        lambda *given, **how: replace(shared_items(*given, **how), left_out=left_out),
+    )
+
+    verdict = gate(
+        rules, [1] * 20 + [2] * 5 + [1] * 5, [1] * 20 + [1] * 5 + [2] * 5, ["dataset-change"]
+    )
+    bounded = gate(rules, [1] * 20 + [2] * 5 + [1] * 5, [1] * 20 + [1] * 5 + [2] * 5)
+
+    assert verdict.outcome == "NOT_SHOWN"
+    assert bounded.outcome in ("NOT_SHOWN", "REFUSED")
+    assert bounded.checks[0].decided < verdict.checks[0].decided
 
 
 def test_by_point_the_mean_decides(gate):
@@ -68,7 +131,7 @@ def test_values_without_spread_do_not_hold_their_own_mean(gate):
     """By hand: 30 alike are seen 1 in 40 times where 0.025 ** (1 / 30) of all queries are so."""
     [check] = gate(least(1.0), [1] * 30).checks
 
-    assert (check.outcome, check.decided) == ("FAIL", pytest.approx(0.025 ** (1 / 30)))
+    assert (check.outcome, check.decided) == ("NOT_SHOWN", pytest.approx(0.025 ** (1 / 30)))
 
 
 def test_by_point_values_without_spread_hold_their_own_mean(gate):
@@ -85,12 +148,12 @@ def test_a_failed_query_counts_at_its_worst(gate):
     assert (check.value, check.decided) == (pytest.approx(21.5 / 29), pytest.approx(21.5 / 30))
 
 
-def test_a_mean_that_only_failures_lower_fails(gate):
+def test_a_mean_that_only_failures_lower_is_not_shown(gate):
     """Every query that has a value is perfect, so that the interval alone would pass."""
     verdict = gate(least(0.99), [1] * 29 + [FAILED])
 
     assert verdict.checks[0].decided_on == "low end of the interval, failures at their worst"
-    assert outcome(verdict) == ("FAIL", ["FAIL"])
+    assert outcome(verdict) == ("NOT_SHOWN", ["NOT_SHOWN"])
 
 
 def test_a_failed_judgment_counts_at_its_worst(tmp_path):
@@ -123,9 +186,9 @@ def test_a_drop_within_what_is_allowed_passes(gate):
     assert outcome(gate(drop(0.19), OTHER_HALF, HALF_SECOND)) == ("PASS", ["PASS"])
 
 
-def test_a_drop_that_is_not_ruled_out_fails(gate):
+def test_a_drop_that_is_not_ruled_out_is_not_shown(gate):
     """No drop was found, but one as large was not ruled out either."""
-    assert outcome(gate(drop(0.1898), OTHER_HALF, HALF_SECOND)) == ("FAIL", ["FAIL"])
+    assert outcome(gate(drop(0.1898), OTHER_HALF, HALF_SECOND)) == ("NOT_SHOWN", ["NOT_SHOWN"])
 
 
 def test_by_point_the_mean_difference_decides(gate):
@@ -253,7 +316,7 @@ def test_one_query_decides_nothing(gate):
     """It has no interval, which is no interval without width."""
     verdict = gate(least(0.1), [1], allowed=["few"])
 
-    assert outcome(verdict) == ("FAIL", ["FAIL"])
+    assert outcome(verdict) == ("NOT_SHOWN", ["NOT_SHOWN"])
     assert verdict.checks[0].text == "RR is 1.0000, of 1 query: too few for an interval."
 
 
@@ -261,7 +324,7 @@ def test_one_item_in_common_decides_nothing(gate):
     """Likewise for differences."""
     verdict = gate(drop(0.5), [1], [1], allowed=["few"])
 
-    assert outcome(verdict) == ("FAIL", ["FAIL"])
+    assert outcome(verdict) == ("NOT_SHOWN", ["NOT_SHOWN"])
 
 
 def test_all_failed_fails(gate):

@@ -173,7 +173,10 @@ def test_text_shows_every_check(verdict):
     """The log of a CI job is what people read first."""
     lines = render_gate(verdict).splitlines()
 
-    assert lines[:2] == ["who graded is not recorded", "gate: FAIL"]
+    assert lines[:2] == [
+        "who graded is not recorded",
+        "gate: FAIL: shown not to be held: min nDCG@10.",
+    ]
     assert [" ".join(line.split()) for line in lines if line.startswith(("min", "max"))] == [
         "min nDCG@10 0.7000 0.7200 0.6600 to 0.7800 43 low end of the interval 0.6600 FAIL",
         "max-drop RR 0.0200 +0.0100 -0.0100 to +0.0300 43 low end of the interval -0.0100 PASS",
@@ -222,9 +225,9 @@ def test_markdown_begins_with_a_hidden_marker(verdict):
 
     assert text.splitlines()[:4] == [
         "<!-- ragforge gate set bm25 -->",
-        "who graded is not recorded",
+        "## ❌ ragforge gate: FAIL: shown not to be held: min nDCG@10.",
         "",
-        "## ❌ ragforge gate: FAIL",
+        "who graded is not recorded",
     ]
 
 
@@ -351,7 +354,9 @@ def test_annotations_name_what_failed(verdict):
     lines = annotations(verdict)
 
     assert lines[0].startswith("::error title=gate min nDCG@10::nDCG@10 is 0.72, but")
-    assert lines[-1].startswith("::notice title=ragforge gate::FAIL: set version 3, run bm25")
+    assert lines[-1].startswith(
+        "::notice title=ragforge gate::FAIL: shown not to be held: min nDCG@10. set version 3"
+    )
 
 
 def test_annotations_escape_what_ends_them(hostile):
@@ -389,3 +394,23 @@ def test_a_step_summary_takes_the_room_that_is_left(verdict):
 def test_a_full_step_summary_gets_nothing(verdict):
     """Better none of ours than none at all."""
     assert step_summary(verdict, 1024 * 1024) == ""
+
+
+@pytest.mark.parametrize("fail_on", ["regression", "not-shown"])
+def test_what_is_not_shown_is_a_warning_unless_it_stops_the_run(verdict, fail_on):
+    """A red mark for an open question teaches people to ignore red marks."""
+    open_ = replace(PASSED, outcome="NOT_SHOWN")
+    found = replace(verdict, outcome="NOT_SHOWN", checks=(open_,), fail_on=fail_on)
+
+    told = annotations(found)
+    suite = ElementTree.fromstring(render_junit(found))[0]
+
+    stops = fail_on == "not-shown"
+    assert told[0].startswith("::error" if stops else "::warning")
+    assert (suite.get("failures"), suite.get("skipped")) == (("1", "0") if stops else ("0", "1"))
+    assert "not shown" in render_gate(found)
+    assert (
+        render_gate_markdown(found)
+        .splitlines()[1]
+        .startswith("## ❔ ragforge gate: NOT SHOWN either way by these queries")
+    )
