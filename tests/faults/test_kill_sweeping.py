@@ -13,7 +13,7 @@ from ragforge.cli import main
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 
-SIZES = ",".join(str(size) for size in range(100, 1700, 40))
+SIZES = ",".join(str(size) for size in range(100, 1700, 80))
 
 
 @pytest.fixture
