@@ -1,6 +1,7 @@
 """Measure how often `ragforge gate` passes what does not hold, where that is known.
 
     python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec
+    python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec --outcomes
 
 The queries of a run are taken for all queries there are, and sets of some of them drawn with
 replacement. `min`: the threshold is the mean of all, so that a pass is by chance. `max-drop`: the
@@ -8,6 +9,10 @@ drop that is allowed is the one that the second run truly has. Both are meant to
 the draws, the one side of a 95 % interval. `no drop`: the second run is as good as the first, and
 differs from it by query as before; the drop that is allowed is the one that so many queries are
 said to show with a probability of 80 %. In brackets: 95 % Wilson intervals.
+
+`--outcomes` tells what `--max-drop 0.02` comes to (PASS / FAIL / NOT SHOWN, in percent) where the
+second run truly is as good as the first, or worse by 0.02, 0.05, 0.10. FAIL of a run that is as
+good is a false alarm; PASS of one that is worse by more than 0.02 is a miss.
 """
 
 import argparse
@@ -27,6 +32,9 @@ from ragforge.measures.unseen_values import bounded_interval
 
 MEASURES = ("nDCG@10", "RR", "R@10", "Success@1")
 SEED = 7
+ALLOWED = 0.02
+CHANGES = (0.0, -ALLOWED, -0.05, -0.1)
+SIZES = (50, 100, 400)
 
 
 def main() -> None:
@@ -35,9 +43,13 @@ def main() -> None:
     parser.add_argument("--qrels", type=Path, required=True)
     parser.add_argument("--run", type=Path, action="append", required=True)
     parser.add_argument("--draws", type=int, default=1_000)
+    parser.add_argument("--outcomes", action="store_true", help="of --max-drop 0.02, by change")
     options = parser.parse_args()
     qrels = read_qrels(options.qrels)
     before, now = (values_of(qrels, path) for path in options.run[:2])
+    if options.outcomes:
+        print_outcomes(before, now, options.draws)
+        return
     print(f"{'':20}" + "".join(f"{name:>20}" for name in MEASURES))
     for n in (25, before.shape[1], 4 * before.shape[1]):
         for name, passes in (("min", least), ("max-drop", drop), ("no drop", same)):
@@ -48,6 +60,32 @@ def main() -> None:
             ]
             shares = "".join(f"{share(count, options.draws):>20}" for count in counts)
             print(f"{name:10}{n:4} queries{shares}", flush=True)
+
+
+def print_outcomes(before: np.ndarray, now: np.ndarray, draws: int) -> None:
+    """Print the three outcomes by number of queries and true change."""
+    print(f"{'queries':>7} {'change':>7}" + "".join(f"{name:>22}" for name in MEASURES))
+    for n in SIZES:
+        for change in CHANGES:
+            cells = []
+            for a, b in zip(before, now, strict=True):
+                generator = np.random.default_rng(SEED)
+                found = [outcome(generator, a, b, n, change) for _ in range(draws)]
+                shares = (100 * found.count(name) / draws for name in ("PASS", "FAIL", "NOT SHOWN"))
+                cells.append(" / ".join(f"{value:.1f}" for value in shares))
+            print(f"{n:7} {change:7.2f}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
+
+
+def outcome(
+    generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int, change: float
+) -> str:
+    """Return what a gate says of n queries of a run that is better by a change, on average."""
+    drawn = generator.integers(0, len(a), n)
+    moved = (b - a) - (b - a).mean() + change
+    ends = low_end(a[drawn], (a + moved)[drawn])
+    if ends.low >= -ALLOWED:
+        return "PASS"
+    return "FAIL" if ends.high < 0 else "NOT SHOWN"
 
 
 def least(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:
