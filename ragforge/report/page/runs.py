@@ -45,6 +45,8 @@ from ragforge.report.tables import (
 
 _NOT_TIMED = "No run was timed: latencies are known of runs that `ragforge retrieve` made."
 
+_AT_ONCE = 9
+"""Measures that fit a window of 1,280 pixels; more are folded up."""
 _TICKS = (1, 2, 5, 10, 20, 50, 100)
 _BANDS_NOTE = "Bands are the intervals, drawn for up to three runs."
 _BIN_LABELS = ("0", ".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".9")
@@ -142,20 +144,35 @@ def headline_block(summary: Summary) -> Html:
     """Return the table of runs by measures."""
     if not summary.runs:
         return element("p", "There is no run yet; `ragforge retrieve` makes one.", class_="empty")
-    body = []
-    for run in summary.runs:
-        cells = [
-            element("td", f"{run.primary.n:,}", class_="num"),
-            element("td", f"{run.primary.n_failed:,}", class_="num"),
-            element("td", share(run.holes.share), class_="num"),
-            *(_estimate_cell(run.estimates[measure]) for measure in summary.measures),
-        ]
-        body.append(table_row(run_name(summary, run.name), cells))
-    headers = ["run", "n", "with failures", "unjudged@10", *summary.measures]
-    numeric = [False, *[True] * (len(headers) - 1)]
-    table = scroll_table("Runs by measures", headers, body, numeric)
+    first, rest = summary.measures[:_AT_ONCE], summary.measures[_AT_ONCE:]
+    table = _measures_table(summary, first)
+    more = None
+    if rest:
+        title = element("summary", plural(len(rest), "more measure"))
+        others = _measures_table(summary, rest)
+        more = element("details", title, others, class_="others")
     note = element("p", f"{MEAN_NOTE} {HOLES_NOTE}", class_="note")
-    return join([table, note, _patterns(summary)])
+    return join([table, more, note, _patterns(summary)])
+
+
+def _measures_table(summary: Summary, measures: Sequence[str]) -> Html:
+    """Return runs by some measures; what they are over stands below a run's name."""
+    body = [
+        table_row(
+            join([run_name(summary, run.name), element("span", _counted(run), class_="bounds")]),
+            [_estimate_cell(run.estimates[measure]) for measure in measures],
+        )
+        for run in summary.runs
+    ]
+    numeric = [False, *[True] * len(measures)]
+    return scroll_table("Runs by measures", ["run", *measures], body, numeric)
+
+
+def _counted(run: RunSummary) -> str:
+    """Return over how many queries a run's means are, and what is not known of its chunks."""
+    failed = [f"{run.primary.n_failed:,} with failures"] if run.primary.n_failed else []
+    holes = f"unjudged@10: {share(run.holes.share)}"
+    return ", ".join([f"n {run.primary.n:,}", *failed, holes])
 
 
 def _patterns(summary: Summary) -> Html | None:

@@ -95,3 +95,20 @@ def test_page_is_no_wider_than_the_screen(page, width):
 def test_browser_complains_of_nothing(page):
     """A blocked style or script shows in the console alone."""
     assert page.complaints() == []
+
+
+def test_nine_measures_fit_a_window_and_more_are_folded_up(browser, many_queries, tmp_path):
+    """A column that has to be scrolled to is not read."""
+    nine = ["nDCG@10", "RR", "R@10", "P@5", "P@10", "AP", "Success@5", "nDCG@20", "Success@1"]
+    summary = report_summary(many_queries(30), EvaluateSettings(measures=[*nine, "P@3"]))
+    path = tmp_path / "nine.html"
+    path.write_text(render_html(summary), encoding="utf-8")
+    size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.call("Emulation.setDeviceMetricsOverride", **size)
+    navigate(browser, path)
+    region = "document.querySelector('#retrieval .scroll')"
+
+    assert browser.value(f"{region}.scrollWidth - {region}.clientWidth") == 0
+    assert browser.value(f"{region}.querySelectorAll('thead th').length") == 10
+    assert browser.value("document.querySelector('#retrieval details').open") is False
+    browser.call("Emulation.clearDeviceMetricsOverride")

@@ -157,7 +157,10 @@ def test_missing_mean_is_a_dash_with_its_counts(dataset):
     text = render_html(summarise(dataset, measures=["RR"]))
     row = re.search(r'id="retrieval".*?(<tr><th scope="row">.*?</tr>)', text).group(1)
 
-    assert re.findall(r'class="(?:num|mean)">(.*?)<', row) == ["0", "3", "100 %", MISSING]
+    assert re.findall(r'class="(?:bounds|mean)">(.*?)<', row)[:2] == [
+        "n 0, 3 with failures, unjudged@10: 100 %",
+        MISSING,
+    ]
     assert not re.search(r"\bnan\b", text, re.IGNORECASE)
 
 
