@@ -38,6 +38,7 @@ _PUBLIC = {
     "QualityReport": "ragforge.api.chunking",
     "MeasuredRuns": "ragforge.api.measured",
     "RunComparison": "ragforge.api.compared",
+    "RunDecision": "ragforge.api.decided",
     "GateDecision": "ragforge.api.gating",
     "WrittenReport": "ragforge.api.reports",
     "WorstQueries": "ragforge.api.reports",

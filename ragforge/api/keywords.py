@@ -244,6 +244,10 @@ class EvaluateKeywords(Common, Threshold, total=False):
     """Keywords of evaluating, comparing and reporting."""
 
 
+class ComparingKeywords(JudgeKeywords, EvaluateKeywords, total=False):
+    """Keywords of comparing: those of judging go with `judge_as_needed`."""
+
+
 class RefreshKeywords(AskKeywords, Refreshing, Generating, Pool, Chunks, total=False):
     """Keywords of refreshing."""
 

@@ -1,4 +1,4 @@
-"""Measuring runs: evaluate, compare, decide, report; nothing here asks a model."""
+"""Measuring runs: evaluate, compare, decide, report; only `judge_as_needed` asks a model."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -7,11 +7,12 @@ from inspect import signature
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import Final, Unpack
+from typing import Final, Literal, Unpack, overload
 
 from ragforge.api.arguments import checked
 from ragforge.api.call import EVALUATE, Call, Handle, begin, part_of, whole_of
 from ragforge.api.compared import RunComparison
+from ragforge.api.decided import RunDecision, compare_as_needed
 from ragforge.api.gating import (
     GateDecision,
     Held,
@@ -21,10 +22,12 @@ from ragforge.api.gating import (
     given_rules,
 )
 from ragforge.api.jobs import Runs, names_of
-from ragforge.api.keywords import EvaluateKeywords
+from ragforge.api.keywords import ComparingKeywords, EvaluateKeywords, JudgeKeywords
 from ragforge.api.measured import MeasuredRuns
 from ragforge.api.outcomes import VersionDifference
 from ragforge.api.reports import BatchHistory, RunHistories, WorstQueries, WrittenReport, form_of
+from ragforge.api.results import Estimate
+from ragforge.api.running import run_now
 from ragforge.calibration.comparing import with_calibration
 from ragforge.errors import UsageError
 from ragforge.evaluating.causes.catalogue import CauseCode
@@ -44,6 +47,7 @@ from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.pipeline.evaluating import evaluate_files as evaluate_files_of
 from ragforge.pipeline.history import batch_histories, kept_in_history, run_histories, stale_notes
+from ragforge.pipeline.job import Mode
 from ragforge.pipeline.notifying import notify_gate
 from ragforge.pipeline.observer_events import emit_evaluations
 from ragforge.pipeline.reporting import ReportOptions, report_summary
@@ -104,6 +108,47 @@ def evaluate(
         return MeasuredRuns(found, tuple(notes))
 
 
+@overload
+def compare(
+    handle: Handle,
+    *runs: str,
+    measures: Measures = ...,
+    base: str | None = ...,
+    alpha: float = ...,
+    moved: int = ...,
+    only_retrieved: bool = ...,
+    calibrated: bool | str = ...,
+    judge_as_needed: Literal[False] = ...,
+    **settings: Unpack[EvaluateKeywords],
+) -> RunComparison: ...
+
+
+@overload
+def compare(
+    handle: Handle,
+    *runs: str,
+    measures: Measures = ...,
+    judge_as_needed: Literal[True],
+    again: bool = ...,
+    sample_seed: int = ...,
+    dry_run: Literal[False] = ...,
+    **settings: Unpack[JudgeKeywords],
+) -> RunDecision: ...
+
+
+@overload
+def compare(
+    handle: Handle,
+    *runs: str,
+    measures: Measures = ...,
+    judge_as_needed: Literal[True],
+    again: bool = ...,
+    sample_seed: int = ...,
+    dry_run: Literal[True],
+    **settings: Unpack[JudgeKeywords],
+) -> Estimate: ...
+
+
 @checked
 def compare(
     handle: Handle,
@@ -114,9 +159,16 @@ def compare(
     moved: int = MOVED,
     only_retrieved: bool = False,
     calibrated: bool | str = False,
-    **settings: Unpack[EvaluateKeywords],
-) -> RunComparison:
+    judge_as_needed: bool = False,
+    again: bool = False,
+    sample_seed: int = 0,
+    dry_run: bool = False,
+    **settings: Unpack[ComparingKeywords],
+) -> RunComparison | RunDecision | Estimate:
     """Tell which of several runs is better, and whether that can be told at all.
+
+    With `judge_as_needed` a model grades pairs of two runs only until that is decided, by one
+    measure: DCG@k (DCG@10 by default) or P@k. The sample stays out of the set's judgments.
 
     Args:
         handle: The set.
@@ -128,12 +180,29 @@ def compare(
         only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
         calibrated: Correct by people's labels: see `calibrate`; the name of a calibration where
             there are several.
-        settings: rel_threshold and others; see `ragforge.api.keywords`.
+        judge_as_needed: Judge a sample of the pairs, and return a `RunDecision`.
+        again: With judge_as_needed: use no grade of another model or prompt.
+        sample_seed: With judge_as_needed: the same one asks for the same pairs.
+        dry_run: With judge_as_needed: return what it may take, as an `Estimate`; nothing is asked.
+        settings: rel_threshold and others, and with judge_as_needed model, max_cost_usd and others;
+            see `ragforge.api.keywords`.
 
     Raises:
         DataError: There is no such run, it was made on other chunks, or nothing is judged.
         UsageError: A measure or another argument cannot be taken.
+        EndpointError, BudgetError: Judging was stopped; replies are kept, the same call goes on.
     """
+    if judge_as_needed:
+        if base is not None or calibrated or only_retrieved or alpha != 0.05:
+            raise UsageError(
+                "compare: base, alpha, calibrated and only_retrieved do not go with judge_as_needed"
+            )
+        mode = Mode(again=again, dry_run=dry_run)
+        return run_now(
+            compare_as_needed(handle, runs, names_of(measures), mode, sample_seed, **settings)
+        )
+    if again or dry_run or sample_seed:
+        raise UsageError("compare: again, dry_run and sample_seed go with judge_as_needed")
     options = _options(base, alpha, moved, only_retrieved=only_retrieved)
     with _begin(compare, handle, measures, settings) as call:
         names = _with_base(runs, base, call)
@@ -483,7 +552,7 @@ def _calibration(dataset: Dataset, asked: bool | str) -> Calibration | None:
 
 
 def _begin(
-    call: Callable[..., object], handle: Handle, measures: Measures, settings: EvaluateKeywords
+    call: Callable[..., object], handle: Handle, measures: Measures, settings: Mapping[str, object]
 ) -> AbstractContextManager[Call]:
     takes = replace(EVALUATE, name=call.__name__, arguments=tuple(signature(call).parameters)[1:-1])
     own = {"evaluate.measures": tuple(names_of(measures))} if measures else {}

@@ -265,9 +265,9 @@ def _judged(
 
 def _decided_as_needed(arguments: argparse.Namespace, settings: "Settings") -> int:
     """Judge pairs until it is decided which of two runs is better."""
+    from ragforge.api.decided import RunDecision
     from ragforge.config import EvaluateSettings
     from ragforge.pipeline.comparing.as_needed import DEFAULT_MEASURE, decide_as_needed
-    from ragforge.report.as_needed import decision_lines
 
     asked = settings.evaluate.measures
     measures = [DEFAULT_MEASURE] if asked == EvaluateSettings().measures else list(asked)
@@ -283,24 +283,13 @@ def _decided_as_needed(arguments: argparse.Namespace, settings: "Settings") -> i
     if isinstance(found, dict):
         print_estimate(found, as_json=arguments.json)
         return 0
-    if found.left_out:
-        say(f"warning: {len(found.left_out)} queries left out, on which a retriever failed")
-    if found.judging.n_failed:
-        say(f"warning: {found.judging.n_failed} judgments failed, and count as not drawn")
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+    decision = RunDecision(found)
     if arguments.json:
-        print(dumps(found.as_json()))
+        print(dumps(decision.to_dict()))
         return 0
-    lines = decision_lines(
-        names=(found.a, found.b),
-        measure=found.measure,
-        winner=found.winner,
-        decided=found.decided,
-        pool=found.pool,
-        n_queries=found.n_queries,
-        looks=found.looks,
-        judge=found.judge,
-    )
-    show("\n".join(lines))
+    show(decision.table())
     say("the grades are a sample, and are kept apart from the set's: `ragforge judge` completes it")
     return 0
 

@@ -13,6 +13,7 @@ from ragforge.measures import evaluate
 from ragforge.records import Chunk, Failure, Hit, Judgment, Query, Ranking
 
 N, DEPTH = 60, 10
+REL = ("--rel-threshold", "1")
 IDS = [f"q{n:02}" for n in range(N)]
 
 
@@ -185,6 +186,13 @@ def test_a_budget_stops_it_and_a_higher_one_goes_on(decide):
 
     assert (code, again) == (5, 0)
     assert calls + more == json.loads(out)["pairs_used"]
+
+
+def test_the_threshold_of_the_settings_holds(decide):
+    """P@10 of grades from 1 is another measure."""
+    found = json.loads(decide("poor", "good", more=["--json", "-m", "P@10", *REL])[1])
+
+    assert found["measure"] == "P(rel=1)@10"
 
 
 @pytest.mark.parametrize(

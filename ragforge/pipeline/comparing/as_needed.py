@@ -77,6 +77,18 @@ class NeededComparison:
     is_baseline: bool
     judging: JudgingResult
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What must be known to read the figures."""
+        found = []
+        if self.left_out:
+            left = plural(len(self.left_out), "query", "queries")
+            found.append(f"{left} left out, on which a retriever failed")
+        if self.judging.n_failed:
+            failed = plural(self.judging.n_failed, "judgment")
+            found.append(f"{failed} failed; what failed counts as not drawn")
+        return tuple(found)
+
     def as_json(self) -> dict[str, object]:
         """Return it as JSON has it."""
         look = self.decided.look
@@ -119,7 +131,7 @@ async def decide_as_needed(
         EndpointError, BudgetError: Judging was stopped; replies are kept, and the same command goes
             on; or every pair failed.
     """
-    wanted = parse_measure(measure)
+    wanted = _with_threshold(parse_measure(measure), job)
     _check(dataset, names, wanted)
     rankings = _rankings(dataset, names, wanted.cutoff or 10)
     queries = _queries(dataset, job.settings.judge.split)
@@ -159,6 +171,14 @@ async def decide_as_needed(
     )
     _write(dataset, found, pool, decision, seed)
     return found
+
+
+def _with_threshold(measure: Measure, job: Job) -> Measure:
+    """Return P@k with the threshold of the settings, where it names none and they do."""
+    threshold = job.settings.evaluate.rel_threshold
+    if measure.name != "P" or measure.rel is not None or threshold == "auto":
+        return measure
+    return measure._replace(rel=threshold)
 
 
 def _check(dataset: Dataset, names: Sequence[str], measure: Measure) -> None:
