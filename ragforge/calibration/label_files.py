@@ -34,6 +34,10 @@ OUTSIDE: Final = "grade outside of the scale"
 NOT_WHOLE: Final = "grade is no whole number"
 NO_GRADE: Final = "no grade"
 CONTRADICTED: Final = "graded twice, differently"
+_LEAST_GIVEN: Final = 10
+"""Grades from which on a scale can be told."""
+_MOST_OUTSIDE: Final = 0.05
+"""Share of grades outside of the scale above which they are no slips."""
 
 
 class PairKey(NamedTuple):
@@ -59,6 +63,21 @@ class Labels:
     doubts: Mapping[PairKey, float] = field(default_factory=dict)
     """How undecided a judge was, where its rows tell: `entropy_bits`, else how near `grade_mean` is
     to the middle of the scale, below 0."""
+
+    @property
+    def highest(self) -> int:
+        """The highest grade that anybody gave."""
+        return max(max(grades.values()) for grades in self.by_labeller.values())
+
+    @property
+    def n_outside(self) -> int:
+        """Rows left out as their grade is beyond the scale."""
+        return self.skipped.get(OUTSIDE, 0)
+
+    @property
+    def n_given(self) -> int:
+        """Grades on the scale and beyond it."""
+        return sum(map(len, self.by_labeller.values())) + self.n_outside
 
     def grades(self) -> dict[PairKey, int]:
         """Return one grade for each pair: of several labellers the mean, rounded half down."""
@@ -101,14 +120,34 @@ def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:
             doubts[row.pair] = row.doubt
     for labeller, pair in contradicted:
         del graded[labeller][pair]
+        skipped[CONTRADICTED] += 1
     found = {labeller: grades for labeller, grades in graded.items() if grades}
     if not found:
         why = "; ".join(f"{reason} ({examples[reason]})" for reason in skipped)
         raise DataError(f"{path}: no grade from 0 to {n_grades - 1}" + (f": {why}" if why else ""))
+    _refuse_other_scale(path, found, skipped[OUTSIDE], n_grades)
     failed -= {pair for grades in found.values() for pair in grades}
     return Labels(
         name or _name_of(path), found, frozenset(failed), dict(skipped), examples, _known(doubts)
     )
+
+
+def _refuse_other_scale(
+    path: Path, graded: Mapping[str, Mapping[PairKey, int]], n_outside: int, n_grades: int
+) -> None:
+    """Refuse a file whose scale begins at 1: each of its grades would be taken for a higher one.
+
+    Raises:
+        DataError: It does so: no grade is 0, and many are beyond the scale.
+    """
+    given = [grade for grades in graded.values() for grade in grades.values()]
+    is_large = len(given) + n_outside >= _LEAST_GIVEN
+    if is_large and min(given) and n_outside > _MOST_OUTSIDE * (len(given) + n_outside):
+        raise DataError(
+            f"{path}: no grade is 0, and {n_outside:,} of {len(given) + n_outside:,} are above "
+            f"{n_grades - 1}: the scale seems to begin at 1; write the grades as 0 to "
+            f"{n_grades - 1}"
+        )
 
 
 def _known(doubts: Mapping[PairKey, float | None]) -> dict[PairKey, float]:

@@ -215,7 +215,7 @@ def _configure_report(actions: "Actions") -> None:
     report.add_argument(
         "-m", "--measure", default="nDCG@10", metavar="NAME", help="that orders runs (nDCG@10)"
     )
-    _add_threshold(report, "2", default=2)
+    _add_threshold(report, "2, or 1 where people's grades go no further")
     report.add_argument(
         "--panel-weights",
         action="store_true",
@@ -240,13 +240,10 @@ def _add_files(parser: argparse.ArgumentParser, flag: str, text: str) -> None:
     )
 
 
-def _add_threshold(
-    parser: argparse.ArgumentParser, usual: str, *, default: int | None = None
-) -> None:
+def _add_threshold(parser: argparse.ArgumentParser, usual: str) -> None:
     parser.add_argument(
         "--rel-threshold",
         type=int,
-        default=default,
         metavar="N",
         help=f"lowest grade that counts as relevant ({usual})",
     )
@@ -366,7 +363,13 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.graded:
         raise UsageError("--graded names graded answers: give --answers too, or --judge FILE")
     from ragforge.pipeline.judge_table import compare_judge_files
-    from ragforge.report.judge_table import judge_table_json, judge_table_text, skipped_lines
+    from ragforge.report.judge_table import (
+        judge_table_json,
+        judge_table_text,
+        left_out_json,
+        scale_warnings,
+        skipped_lines,
+    )
 
     found = compare_judge_files(
         arguments.human,
@@ -378,9 +381,12 @@ def _report(arguments: argparse.Namespace) -> int:
     )
     for line in skipped_lines(found.labels):
         say(line)
-    together = _judges_together(arguments, found.labels)
+    for line in scale_warnings(found.labels, found.threshold):
+        say(line)
+    together = _judges_together(arguments, found.labels, found.threshold)
     if arguments.json:
-        print(dumps({**judge_table_json(found.report), **together.fields}))
+        left_out = {"left_out": left_out_json(found.labels)}
+        print(dumps({**judge_table_json(found.report), **left_out, **together.fields}))
     else:
         show(judge_table_text(found.report, by_query=arguments.by_query))
         for text in together.texts:
@@ -396,12 +402,14 @@ class _Together:
     texts: list[str] = field(default_factory=list)
 
 
-def _judges_together(arguments: argparse.Namespace, labels: "Sequence[Labels]") -> _Together:
+def _judges_together(
+    arguments: argparse.Namespace, labels: "Sequence[Labels]", threshold: int
+) -> _Together:
     from ragforge.calibration.judge_table import report_panel, report_routing
     from ragforge.report.judge_table import panel_json, panel_text, routing_json, routing_text
 
     people, *judges = labels
-    threshold, seed = arguments.rel_threshold, arguments.seed
+    seed = arguments.seed
     together = _Together()
     if arguments.panel_weights:
         panel = report_panel(people, judges, threshold=threshold, seed=seed)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -24,7 +23,8 @@ from ragforge.measures.intervals import (
 Figures: TypeAlias = Mapping[str, ClusteredInterval]
 
 AUC_OF_SCORE: Final = "AUC of the score"
-_COEFFICIENT: Final = Ends(-inf, 1.0)
+_COEFFICIENT: Final = Ends(-1.0, 1.0)
+_DIFFERENCE: Final = Ends(-2.0, 2.0)
 _SHARE: Final = Ends(0.0, 1.0)
 _FARTHEST: Final = N_GRADES - 1.0
 _RANGES: Final = {
@@ -35,7 +35,7 @@ _RANGES: Final = {
     "MAE": Ends(0.0, _FARTHEST),
     "bias": Ends(-_FARTHEST, _FARTHEST),
 }
-"""What a figure can be, where that is not a coefficient of agreement, which is at most 1."""
+"""What a figure can be, where that is not a coefficient of agreement, from -1 to 1."""
 KAPPAS: Final = ("kappa", "quadratic kappa", "kappa at threshold")
 """Figures whose differences between graders are given too."""
 
@@ -215,7 +215,8 @@ class _ResampledGrader:
             counts=tuple(rows),
             figures=_intervals(self.values, n_queries),
             beyond_first={
-                name: percentile_interval(found, n_queries) for name, found in differences.items()
+                name: percentile_interval(found, n_queries, within=_DIFFERENCE)
+                for name, found in differences.items()
             },
         )
 

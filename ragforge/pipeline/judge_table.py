@@ -18,13 +18,15 @@ class JudgeFiles:
     report: AgreementReport
     labels: tuple[Labels, ...]
     """People's file, then the judges'."""
+    threshold: int
+    """Lowest grade that counts as relevant."""
 
 
 def compare_judge_files(
     human: Path,
     judges: Sequence[Path],
     *,
-    threshold: int = 2,
+    threshold: int | None = None,
     runs: Sequence[Path] = (),
     measure: str = "nDCG@10",
     seed: int = 0,
@@ -35,7 +37,8 @@ def compare_judge_files(
         human: People's labels.
         judges: A file for each judge, at least one; a judge goes by the name of its file, with that
             of its folder where two files have one name.
-        threshold: Lowest grade that counts as relevant, 1 to 3.
+        threshold: Lowest grade that counts as relevant, 1 to 3; where None it is 2, or 1 where
+            people's grades go no further.
         runs: Run files, whose order by people is held against that by each judge.
         measure: By which runs are ordered.
         seed: Of the resampled queries.
@@ -46,8 +49,9 @@ def compare_judge_files(
     """
     if not judges:
         raise UsageError("name at least one file of a judge: --judge FILE")
-    n_grades = scale(threshold)
+    n_grades = scale(threshold or 1)
     people = read_labels(human, n_grades)
+    threshold = threshold or min(2, max(1, people.highest))
     graders = [
         read_labels(path, n_grades, name) for path, name in zip(judges, _names(judges), strict=True)
     ]
@@ -57,7 +61,7 @@ def compare_judge_files(
     report = report_agreement(
         people, graders, threshold=threshold, runs=rankings, measure=measure, seed=seed
     )
-    return JudgeFiles(report, (people, *graders))
+    return JudgeFiles(report, (people, *graders), threshold)
 
 
 def compare_answer_files(human: Path, judges: Sequence[Path]) -> AnswerReport:

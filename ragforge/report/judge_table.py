@@ -1,6 +1,6 @@
 """Judges beside people as a table and as JSON."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from ragforge.calibration.answer_table import VERDICTS, AnswerJudgeReport, AnswerReport
@@ -12,6 +12,7 @@ from ragforge.evaluating.formatting import (
     one_line,
     plural,
     render_table,
+    share,
     signed,
     with_ends,
 )
@@ -38,6 +39,8 @@ _OTHERS: Final = {
     "human rate": "human_rate",
 }
 _WORST: Final = 5
+_MANY_OUTSIDE: Final = 0.05
+"""Share of grades beyond the scale from which on they are no slips."""
 
 
 def judge_table_text(report: AgreementReport, *, by_query: bool = False) -> str:
@@ -155,6 +158,34 @@ def skipped_lines(labels: Iterable[Labels]) -> list[str]:
         for each in labels
         for reason, count in each.skipped.items()
     ]
+
+
+def scale_warnings(labels: Sequence[Labels], threshold: int) -> list[str]:
+    """Return what scales of files do to the figures: grades cut off, or none that is relevant.
+
+    Args:
+        labels: People's file, then the judges'.
+        threshold: Lowest grade that counts as relevant.
+    """
+    lines = [
+        f"careful: {share(each.n_outside, each.n_given)} of the grades of {each.name} are beyond "
+        "the scale and left out, so that all figures are of the pairs graded lower; write them as "
+        "0 to 3 to count them"
+        for each in labels
+        if each.n_outside > _MANY_OUTSIDE * each.n_given
+    ]
+    lines += [
+        f"careful: {each.name} gives no grade of {threshold} or above, where relevant begins: "
+        "it finds nothing relevant; --rel-threshold names another one"
+        for each in labels
+        if each.highest < threshold
+    ]
+    return lines
+
+
+def left_out_json(labels: Iterable[Labels]) -> dict[str, dict[str, int]]:
+    """Return how many rows of each file were left out, by the reason."""
+    return {each.name: dict(each.skipped) for each in labels}
 
 
 def _row(judge: JudgeReport, name: str = "") -> tuple[str, ...]:

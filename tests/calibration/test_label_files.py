@@ -59,7 +59,16 @@ def test_a_pair_graded_twice_and_differently_has_no_grade(tmp_path):
     found = read_labels(path, 4)
 
     assert found.grades() == {PairKey("q1", "d2"): 2}
-    assert found.skipped == {CONTRADICTED: 1}
+    assert found.skipped == {CONTRADICTED: 2}
+
+
+def test_a_scale_that_begins_at_1_is_refused(tmp_path):
+    """Only its best grades would be left out, and each of the others be taken for a higher one."""
+    path = tmp_path / "labels.trec"
+    path.write_text("".join(f"q{n} 0 d1 {1 + n % 5}\n" for n in range(20)))
+
+    with pytest.raises(DataError, match="no grade is 0, and 8 of 20 are above 3"):
+        read_labels(path, 4)
 
 
 def test_several_labellers_give_the_middle_grade(tmp_path):

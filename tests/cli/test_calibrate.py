@@ -121,3 +121,45 @@ def test_routing_shows_what_each_share_of_dear_calls_gives(files, capsys):
     assert "dear calls" in capsys.readouterr().out
     assert main([*words, str(files / "judge2.trec"), str(files / "judge1.trec")]) == 3
     assert "tells no doubt" in capsys.readouterr().err
+
+
+def test_where_no_grade_is_above_1_relevant_begins_there(tmp_path, capsys):
+    """A threshold that nobody reaches makes every judge look perfectly specific."""
+    people, judge = tmp_path / "people.trec", tmp_path / "judge.trec"
+    people.write_text("".join(f"q{n} 0 d{k} {(n + k) % 2}\n" for n in range(9) for k in range(4)))
+    judge.write_text("".join(f"q{n} 0 d{k} {k % 2}\n" for n in range(9) for k in range(4)))
+    words = ["calibrate", "report", "--human", str(people), "--judge", str(judge), "--json"]
+
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)["judges"]["judge"]
+
+    assert found["threshold"] == 1
+    assert 0 < found["sensitivity"] < 1
+
+
+def test_a_judge_that_finds_nothing_relevant_is_told(tmp_path, capsys):
+    """Its specificity of 1 is no merit."""
+    people, judge = tmp_path / "people.trec", tmp_path / "judge.trec"
+    people.write_text("".join(f"q{n} 0 d{k} {k}\n" for n in range(9) for k in range(4)))
+    judge.write_text("".join(f"q{n} 0 d{k} {k % 2}\n" for n in range(9) for k in range(4)))
+
+    assert main(["calibrate", "report", "--human", str(people), "--judge", str(judge)]) == 0
+
+    assert "judge gives no grade of 2 or above" in capsys.readouterr().err
+
+
+def test_the_order_of_a_file_moves_no_interval(tmp_path, capsys):
+    """Rows are in the order in which people happened to work."""
+    lines = [f"q{n} 0 d{k} {(3 * n + k) % 4}\n" for n in range(12) for k in range(5)]
+    judged = [f"q{n} 0 d{k} {(n + k) % 4}\n" for n in range(12) for k in range(5)]
+    judge = tmp_path / "judge.trec"
+    judge.write_text("".join(judged))
+    found = []
+    for name, rows in (("there", lines), ("back", lines[::-1])):
+        people = tmp_path / f"{name}.trec"
+        people.write_text("".join(rows))
+        words = ["calibrate", "report", "--human", str(people), "--judge", str(judge), "--json"]
+        assert main(words) == 0
+        found.append(json.loads(capsys.readouterr().out)["judges"]["judge"]["intervals"])
+
+    assert found[0] == found[1]

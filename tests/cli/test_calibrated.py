@@ -55,6 +55,7 @@ def test_evaluate_gives_corrected_levels_as_json(made, capsys):
 def test_a_gate_decides_on_the_corrected_mean(made, capsys, threshold, code):
     """By the judge alone run a is at 0.5; people's labels leave it above 0.3 for sure."""
     words = ("--dataset", made.path, "--run", "a", "--min", f"P@10={threshold}", "--calibrated")
+    words = (*words, "--fail-on", "not-shown")
 
     found, output = said(capsys, "gate", *words)
 

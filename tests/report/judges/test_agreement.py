@@ -39,7 +39,7 @@ def test_judge_stands_beside_the_baseline_and_always_0():
     assert table.title == "Agreement with people: m"
     assert table.headers == ("figure", "m", BASELINE, ALWAYS_0)
     assert rows["kappa at >= 2"] == (
-        "1.000 [1.000, 1.000]",
+        "1.000 [0.081, 1.000]",
         "0.000 [-0.525, 0.525]",
         "0.000 [0.000, 0.000]",
     )
