@@ -24,7 +24,8 @@ STATE = """(() => ({
         + 'meta[http-equiv=refresh], [autofocus], svg use').length,
     handlers: [...document.querySelectorAll('*')].filter((each) => [...each.attributes].some(
         (attribute) => attribute.name.startsWith('on'))).length,
-    links: [...document.querySelectorAll('a')].map((each) => each.href).filter(
+    links: [...document.querySelectorAll('a')].map(
+        (each) => new URL(each.getAttribute('href') ?? '', document.baseURI).href).filter(
         (address) => !/^(https?:\\/\\/127\\.0\\.0\\.1|file:|about:)/.test(address)).length,
 }))()"""
 """What a payload would change."""
