@@ -22,6 +22,7 @@ import argparse
 import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
@@ -133,8 +134,8 @@ def print_agreement(truth: Truth, judges: Mapping[str, Judging]) -> None:
 def print_linear(truth: Truth, judges: Mapping[str, Judging], options: argparse.Namespace) -> None:
     """Print coverage and widths of P@10 and DCG@10."""
     truth = retrieved_only(truth)
-    print("\n| judge | measure | of | n | holds | like these | width | PPI++ | centred |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("\n| judge | measure | of | n | holds | like these | width | PPI++ | centred | refused |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for (judge, grade), measure, of, n in product(
         judges.items(), DISCOUNTS, ("level", "difference"), SIZES
     ):
@@ -190,6 +191,7 @@ def linear_row(
     """Return coverage and widths of a level or a difference; empty where n is nearly all."""
     methods: tuple[Method, ...] = ("grade means", "ppi++", "no judge")
     drawn: dict[str, list[Drawn]] = {name: [] for name in (*methods, "wide", "random")}
+    n_refused = 0
     for generator in islice(generators(options), options.repeat):
         a, b = two_runs(truth, generator)
         judged = grade(generator, truth, truth.ranks[a])
@@ -203,18 +205,26 @@ def linear_row(
         expected = float(weights @ values) / truth.n_queries
         chosen = sample(weights, judged, n, generator, ideal=False)
         pairs = labelled(truth, weights, judged, chosen, measure, generator)
-        for method in methods:
-            drawn[method].append(outcome(corrected_mean(pairs, method), expected))
+        try:
+            found = {method: corrected_mean(pairs, method) for method in methods}
+        except UsageError:
+            n_refused += 1
+            continue
+        for method, corrected in found.items():
+            drawn[method].append(outcome(corrected, expected))
         # These queries are a sample of those like them: what it should hold is not known here,
         # so it is held against the same value, and holds it more often.
-        wide = corrected_mean(pairs).interval("queries like these")
+        wide = found["grade means"].interval("queries like these")
         drawn["wide"].append(between(wide, expected))
         random = np.zeros(len(weights), dtype=bool)
         random[generator.choice(used, n, replace=False)] = True
         alone = labelled(
             truth, weights, judged, np.flatnonzero(random), measure, generator, strata=False
         )
-        drawn["random"].append(outcome(corrected_mean(alone, "people only"), expected))
+        with suppress(UsageError):
+            drawn["random"].append(outcome(corrected_mean(alone, "people only"), expected))
+    if n_refused > options.repeat / 2:
+        return f"refused in {n_refused / options.repeat:.0%} | | | | "
     if len(drawn["random"]) < options.repeat / 4:
         return ""
     width = {name: float(np.mean([each.width for each in row])) for name, row in drawn.items()}
@@ -225,6 +235,7 @@ def linear_row(
             f"{width['grade means'] / width['random']:.2f}",
             f"{width['ppi++'] / width['random']:.2f}",
             f"{width['grade means'] / width['no judge']:.2f}",
+            f"{n_refused / options.repeat:.2f}",
         ]
     )
 
