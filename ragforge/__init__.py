@@ -39,6 +39,7 @@ _PUBLIC = {
     "MeasuredRuns": "ragforge.api.measured",
     "RunComparison": "ragforge.api.compared",
     "RunDecision": "ragforge.api.decided",
+    "BestRuns": "ragforge.api.decided",
     "GateDecision": "ragforge.api.gating",
     "WrittenReport": "ragforge.api.reports",
     "WorstQueries": "ragforge.api.reports",

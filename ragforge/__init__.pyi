@@ -19,6 +19,7 @@ from ragforge.api.chunking import Chunked as Chunked
 from ragforge.api.chunking import QualityReport as QualityReport
 from ragforge.api.chunking import chunk as chunk
 from ragforge.api.compared import RunComparison as RunComparison
+from ragforge.api.decided import BestRuns as BestRuns
 from ragforge.api.decided import RunDecision as RunDecision
 from ragforge.api.evaluation_set import AsyncEvaluationSet as AsyncEvaluationSet
 from ragforge.api.evaluation_set import EvaluationSet as EvaluationSet

@@ -1,4 +1,4 @@
-"""A decision between two runs by as few judged pairs as it took, as text, JSON and rows."""
+"""Decisions between runs by as few judged pairs as they took, as text, JSON and rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,13 +8,13 @@ from ragforge.api.call import JUDGE, Handle, begin, part_of
 from ragforge.api.keywords import ComparingKeywords
 from ragforge.api.results import Estimate, Result, plain_values
 from ragforge.errors import UsageError
-from ragforge.pipeline.comparing.as_needed import (
-    DEFAULT_MEASURE,
-    NeededComparison,
-    decide_as_needed,
-)
-from ragforge.pipeline.job import Mode
-from ragforge.report.as_needed import decision_lines
+from ragforge.evaluating.formatting import render_table
+from ragforge.files.set.dataset import Dataset
+from ragforge.pipeline.comparing.as_needed import NeededComparison, decide_as_needed
+from ragforge.pipeline.comparing.needed_pairs import DEFAULT_MEASURE
+from ragforge.pipeline.comparing.several_as_needed import SeveralNeeded, decide_several_as_needed
+from ragforge.pipeline.job import Job, Mode
+from ragforge.report.as_needed import decision_lines, standings_lines, standings_table
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -93,6 +93,77 @@ class RunDecision(Result):
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class BestRuns(Result):
+    """Which of several runs may be the best, decided on a sample of the pairs.
+
+    Args:
+        found: What was decided, and what it rests on.
+        notes: What was told on the way.
+    """
+
+    found: SeveralNeeded
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def may_be_best(self) -> tuple[str, ...]:
+        """Holds the best run in at least 95 %; the best by the estimate first."""
+        return self.found.may_be_best
+
+    @property
+    def worse(self) -> dict[str, str]:
+        """The runs that are worse for sure, each with a run that was shown to be better."""
+        rows = self.rows()
+        return {row["run"]: row["beaten_by"] for row in rows if row["beaten_by"] is not None}
+
+    @property
+    def winner(self) -> str:
+        """The one run that may be the best; TIE for several; UNKNOWN where a baseline graded."""
+        return self.found.winner
+
+    @property
+    def pairs_used(self) -> int:
+        """Pairs judged for this decision."""
+        return self.found.pairs_used
+
+    @property
+    def pool(self) -> int:
+        """Pairs that judging all runs as a whole would take."""
+        return self.found.pool
+
+    @property
+    def look(self) -> int:
+        """How often the grades were looked at."""
+        return self.found.decided.n_looks
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What must be known to read the figures."""
+        return self.found.warnings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge compare --judge-as-needed --json` prints of several runs."""
+        return self.found.as_json()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row a run: its difference from the first, and what beat it."""
+        rows: list[dict[str, Any]] = self.to_dict()["runs"]
+        return rows
+
+    def table(self) -> str:
+        """Return a row a run, and what it rests on."""
+        found = self.found
+        table = standings_table(found.names, found.decided, is_baseline=found.is_baseline)
+        lines = standings_lines(
+            measure=found.measure,
+            decided=found.decided,
+            pool=found.pool,
+            n_queries=found.n_queries,
+            judge=found.judge,
+        )
+        return "\n".join([render_table(table.headers, table.rows), *lines])
+
+
 async def compare_as_needed(
     handle: Handle,
     runs: Sequence[str],
@@ -100,8 +171,8 @@ async def compare_as_needed(
     mode: Mode,
     sample_seed: int,
     **settings: Unpack[ComparingKeywords],
-) -> RunDecision | Estimate:
-    """Judge pairs of two runs until it is decided which is better; see `compare`."""
+) -> RunDecision | BestRuns | Estimate:
+    """Judge pairs of runs until it is decided which is better; see `compare`."""
     if len(measures) > 1:
         raise UsageError("compare: judge_as_needed decides by one measure, declared before")
     arguments = ("measures", "again", "dry_run", "sample_seed")
@@ -110,7 +181,26 @@ async def compare_as_needed(
         dataset = part_of(handle)
         names = list(runs) or dataset.run_names()
         measure = measures[0] if measures else DEFAULT_MEASURE
-        found = await decide_as_needed(dataset, names, call.job, measure, sample_seed)
-        if isinstance(found, dict):
-            return Estimate(found, tuple(call.notes))
-        return RunDecision(found, tuple(call.notes))
+        return decision_of(
+            await decide_runs(dataset, names, call.job, measure, sample_seed), call.notes
+        )
+
+
+async def decide_runs(
+    dataset: Dataset, names: Sequence[str], job: Job, measure: str, seed: int = 0
+) -> NeededComparison | SeveralNeeded | dict[str, object]:
+    """Judge pairs until it is decided: of two runs which is better, of more which may be best."""
+    if len(names) == 2:
+        return await decide_as_needed(dataset, names, job, measure, seed)
+    return await decide_several_as_needed(dataset, names, job, measure, seed)
+
+
+def decision_of(
+    found: NeededComparison | SeveralNeeded | dict[str, object], notes: Sequence[str] = ()
+) -> RunDecision | BestRuns | Estimate:
+    """Return a decision, or what it would take, as users have it."""
+    if isinstance(found, NeededComparison):
+        return RunDecision(found, tuple(notes))
+    if isinstance(found, SeveralNeeded):
+        return BestRuns(found, tuple(notes))
+    return Estimate(found, tuple(notes))

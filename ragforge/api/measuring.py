@@ -12,7 +12,7 @@ from typing import Final, Literal, Unpack, overload
 from ragforge.api.arguments import checked
 from ragforge.api.call import EVALUATE, Call, Handle, begin, part_of, whole_of
 from ragforge.api.compared import RunComparison
-from ragforge.api.decided import RunDecision, compare_as_needed
+from ragforge.api.decided import BestRuns, RunDecision, compare_as_needed
 from ragforge.api.gating import (
     GateDecision,
     Held,
@@ -126,7 +126,10 @@ def compare(
 @overload
 def compare(
     handle: Handle,
-    *runs: str,
+    a: str,
+    b: str,
+    /,
+    *,
     measures: Measures = ...,
     judge_as_needed: Literal[True],
     again: bool = ...,
@@ -134,6 +137,19 @@ def compare(
     dry_run: Literal[False] = ...,
     **settings: Unpack[JudgeKeywords],
 ) -> RunDecision: ...
+
+
+@overload
+def compare(
+    handle: Handle,
+    *runs: str,
+    measures: Measures = ...,
+    judge_as_needed: Literal[True],
+    again: bool = ...,
+    sample_seed: int = ...,
+    dry_run: Literal[False] = ...,
+    **settings: Unpack[JudgeKeywords],
+) -> RunDecision | BestRuns: ...
 
 
 @overload
@@ -164,10 +180,10 @@ def compare(
     sample_seed: int = 0,
     dry_run: bool = False,
     **settings: Unpack[ComparingKeywords],
-) -> RunComparison | RunDecision | Estimate:
+) -> RunComparison | RunDecision | BestRuns | Estimate:
     """Tell which of several runs is better, and whether that can be told at all.
 
-    With `judge_as_needed` a model grades pairs of two runs only until that is decided, by one
+    With `judge_as_needed` a model grades pairs of the runs only until that is decided, by one
     measure: DCG@k (DCG@10 by default) or P@k. The sample stays out of the set's judgments.
 
     Args:
@@ -180,7 +196,8 @@ def compare(
         only_retrieved: Leave queries out that a run lacks, rather than count them as 0.
         calibrated: Correct by people's labels: see `calibrate`; the name of a calibration where
             there are several.
-        judge_as_needed: Judge a sample of the pairs, and return a `RunDecision`.
+        judge_as_needed: Judge a sample of the pairs, and return a `RunDecision` of two runs,
+            or the `BestRuns` of more.
         again: With judge_as_needed: use no grade of another model or prompt.
         sample_seed: With judge_as_needed: the same one asks for the same pairs.
         dry_run: With judge_as_needed: return what it may take, as an `Estimate`; nothing is asked.

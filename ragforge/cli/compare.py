@@ -31,9 +31,10 @@ retrieves anew, and pays for no grade twice.
 The exit code is 0 whoever wins; `ragforge gate` decides. It is 4 where a --retriever worked on no
 query: an earlier run of its name stays as it is, and is not compared in its place.
 
-With --judge-as-needed two runs are decided on a sample of the pairs, drawn by what they weigh in
-DCG@10 (or -m P@10): runs that are far apart take about a quarter of the pool, close ones half. The
-sample is kept apart from the judgments of the set.
+With --judge-as-needed runs are decided on a sample of the pairs, drawn by what they weigh in DCG@10
+(or -m P@10): two runs that are far apart take about a quarter of the pool, close ones half. Of
+several runs it tells which are worse for sure, and which may be the best: those hold the best run
+in at least 95 %. The sample is kept apart from the judgments of the set.
 
 Examples:
   ragforge compare --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR
@@ -41,6 +42,7 @@ Examples:
   ragforge compare --dataset set/ --retriever bm25 --retriever my_app.search:retriever
   ragforge compare --dataset set/ --retriever old --retriever new --judge --model gpt-5-mini
   ragforge compare --dataset set/ old new --judge-as-needed --model gpt-5-mini
+  ragforge compare --dataset set/ a b c d e --judge-as-needed --model gpt-5-mini
   ragforge compare --dataset set/ --base main candidate-1 candidate-2 --json
   ragforge compare --dataset set/ --answers careful hasty
 """
@@ -169,7 +171,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judge-as-needed",
         action="store_true",
-        help="with --dataset and two runs: grade pairs by --model only until the decision is made, "
+        help="with --dataset: grade pairs of the runs by --model only until the decision is made, "
         "by one measure (-m DCG@10 or P@10; default: DCG@10)",
     )
     add_mode(parser, again=True)
@@ -264,10 +266,11 @@ def _judged(
 
 
 def _decided_as_needed(arguments: argparse.Namespace, settings: "Settings") -> int:
-    """Judge pairs until it is decided which of two runs is better."""
-    from ragforge.api.decided import RunDecision
+    """Judge pairs until it is decided which of the runs is better."""
+    from ragforge.api.decided import decide_runs, decision_of
+    from ragforge.api.results import Estimate
     from ragforge.config import EvaluateSettings
-    from ragforge.pipeline.comparing.as_needed import DEFAULT_MEASURE, decide_as_needed
+    from ragforge.pipeline.comparing.needed_pairs import DEFAULT_MEASURE
 
     asked = settings.evaluate.measures
     measures = [DEFAULT_MEASURE] if asked == EvaluateSettings().measures else list(asked)
@@ -279,17 +282,16 @@ def _decided_as_needed(arguments: argparse.Namespace, settings: "Settings") -> i
     names = names or dataset.run_names()
     with observed(arguments) as observer:
         job = job_of(arguments, settings, observer)
-        found = run_async(decide_as_needed(dataset, names, job, measures[0]))
-    if isinstance(found, dict):
-        print_estimate(found, as_json=arguments.json)
+        found = decision_of(run_async(decide_runs(dataset, names, job, measures[0])))
+    if isinstance(found, Estimate):
+        print_estimate(found.counted, as_json=arguments.json)
         return 0
     for warning in found.warnings:
         say(f"warning: {warning}")
-    decision = RunDecision(found)
     if arguments.json:
-        print(dumps(decision.to_dict()))
+        print(dumps(found.to_dict()))
         return 0
-    show(decision.table())
+    show(found.table())
     say("the grades are a sample, and are kept apart from the set's: `ragforge judge` completes it")
     return 0
 

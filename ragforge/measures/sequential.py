@@ -149,7 +149,7 @@ class SequentialDecision:
         pairs, drawn = self.pairs, self._is_drawn() & ~np.isnan(values)
         share = self.shares[len(self.looks)]
         is_last = len(self.looks) == len(self.shares) - 1
-        look = _looked(pairs, values, drawn, self._probabilities, share, self.known, is_last)
+        look = looked(pairs, values, drawn, self._probabilities, self.known, share)
         self.looks.append(look)
         if is_last:
             return _decided(look, LAST, pairs.n_queries, is_winner=abs(look.z) > LAST)
@@ -200,15 +200,24 @@ def _scale(sizes: Floats, expected: float) -> float:
     return 1 / float(falling[-1])
 
 
-def _looked(
+def looked(
     pairs: DecidingPairs,
     values: Floats,
     drawn: NDArray[np.bool_],
     probabilities: Floats,
-    share: float,
     known: NDArray[np.bool_],
-    is_last: bool,
+    share: float = 0.0,
 ) -> Look:
+    """Return what the drawn pairs tell of the difference.
+
+    Args:
+        pairs: Those that weigh nothing teach the model of ranks alone.
+        values: Shape (N,); of what is not drawn they are not looked at.
+        drawn: Which pairs have a value, shape (N,).
+        probabilities: With which they were drawn.
+        known: Pairs that are not counted as judged.
+        share: Of the look; at 1 nothing is left to be told.
+    """
     chosen = np.flatnonzero(drawn)
     n, p = pairs.n_queries, probabilities[chosen]
     expected = _modelled(pairs.features, values, chosen, p)
@@ -220,11 +229,10 @@ def _looked(
     error = sqrt(variance / n)
     within = float((missed**2 * (1 - p)).sum()) / n
     information = 1 - within / variance if variance else 1.0
-    information = 1.0 if is_last else min(max(information, _LEAST_INFORMATION), 1.0)
+    information = 1.0 if share >= 1 else min(max(information, _LEAST_INFORMATION), 1.0)
     z = _normal_score(difference / error, n - 1) if error else 0.0
-    n_judged = int((drawn & ~known).sum())
-    chance = None if is_last else _chance_of_winner(z, information)
-    return Look(share, n_judged, difference, error, z, information, chance)
+    chance = None if share >= 1 else chance_of_winner(z, information, LAST)
+    return Look(share, int((drawn & ~known).sum()), difference, error, z, information, chance)
 
 
 def _modelled(features: Floats, values: Floats, chosen: Integers, p: Floats) -> Floats:
@@ -246,13 +254,13 @@ def _normal_score(t: float, degrees: int) -> float:
     return score if t > 0 else -score
 
 
-def _chance_of_winner(z: float, information: float) -> float:
+def chance_of_winner(z: float, information: float, last: float) -> float:
     """Return the chance that judging the rest shows a winner, if the difference is as seen."""
     if information >= 1:
-        return float(abs(z) > LAST)
+        return float(abs(z) > last)
     r = sqrt((1 - information) / information)
     ahead = abs(z) / sqrt(information)
-    return normal_cdf((ahead - LAST) / r) + normal_cdf((-ahead - LAST) / r)
+    return normal_cdf((ahead - last) / r) + normal_cdf((-ahead - last) / r)
 
 
 def _decided(look: Look, critical: float, n_queries: int, *, is_winner: bool) -> Decided:

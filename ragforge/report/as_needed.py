@@ -1,11 +1,13 @@
 """A decision by as few judged pairs as it took, in words."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragforge.evaluating.formatting import one_line, plural, share
+from ragforge.evaluating.formatting import Table, one_line, plural, share
 
 if TYPE_CHECKING:
     from ragforge.measures.sequential import Decided
+    from ragforge.measures.sequential_several import Standings
 
 FALSE_WINNERS = (
     "where runs do not differ, a winner is named in at most 5 % of comparisons (3 to 4 % on "
@@ -51,6 +53,49 @@ def decision_lines(
     if look.share < 1:
         lines.append("an early estimate is 3 to 8 % too large; its interval allows for that")
     return lines
+
+
+def standings_table(names: Sequence[str], decided: "Standings", *, is_baseline: bool) -> Table:
+    """Return a row for each run, the best by the estimate first.
+
+    Args:
+        names: Of the runs.
+        decided: Its runs are places in the names.
+        is_baseline: Whether the grades are no judge's, so that nothing is shown.
+    """
+    first = one_line(names[decided.runs[0].run], 40)
+    rows = []
+    for each in decided.runs:
+        told = "UNKNOWN"
+        if not is_baseline:
+            by = each.beaten_by
+            told = "may be best" if by is None else f"worse than {one_line(names[by], 40)}"
+        ends = f"[{each.low:+.4f}, {each.high:+.4f}]"
+        is_first = each is decided.runs[0]
+        cells = ("", "") if is_first else (f"{each.difference:+.4f}", ends)
+        rows.append((one_line(names[each.run], 40), told, *cells))
+    return Table("", ("run", "", f"less {first}", "interval"), tuple(rows))
+
+
+def standings_lines(
+    *, measure: str, decided: "Standings", pool: int, n_queries: int, judge: str
+) -> list[str]:
+    """Return what the table of several runs rests on, a sentence a line.
+
+    Args:
+        measure: It was decided by.
+        decided: The decision.
+        pool: Pairs that judging all runs as a whole would take.
+        n_queries: Of the comparison.
+        judge: Who graded.
+    """
+    used = f"{decided.n_judged:,} of {pool:,} pairs judged ({share(decided.n_judged, pool)})"
+    return [
+        f"by {measure} over {plural(n_queries, 'query', 'queries')}, graded by "
+        f"{one_line(judge, 60)}; {used}, in {plural(decided.n_looks, 'look')}",
+        "the best run is among those that may be best in at least 95 % of such comparisons; "
+        "intervals share 5 % among all pairs of runs",
+    ]
 
 
 def _verdict(winner: str, a: str, b: str) -> str:

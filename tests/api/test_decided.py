@@ -42,7 +42,7 @@ def ds(place):
         for i, worth in enumerate(of_query)
     )
     made.write_queries(Query(query_id=q, query=f"What is {q}?") for q in worths)
-    for name, skill in (("good", 1.0), ("poor", 0.0)):
+    for name, skill in (("good", 1.0), ("poor", 0.0), ("worse", 0.0)):
         made.write_run(name, [ranked(q, worths[q], skill, draw) for q in worths])
     return rf.open(place / "set")
 
@@ -76,6 +76,16 @@ def test_it_can_be_awaited(ds, model):
     found = asyncio.run(ds.aio.compare("poor", "good", judge_as_needed=True, **model))
 
     assert found.winner == "good"
+
+
+def test_of_several_runs_it_says_which_may_be_best(ds, model):
+    """The set holds the best, and the rest is worse for sure."""
+    found = ds.compare("poor", "good", "worse", judge_as_needed=True, **model)
+
+    assert (found.may_be_best, found.winner) == (("good",), "good")
+    assert found.worse == {"poor": "good", "worse": "good"}
+    assert 0 < found.pairs_used < found.pool
+    assert "may be best" in found.table()
 
 
 def test_a_dry_run_asks_nothing(ds, model):

@@ -48,7 +48,7 @@ def dataset(tmp_path):
         for i, worth in enumerate(of_query)
     )
     made.write_queries(Query(query_id=q, query=f"What is {q}?") for q in IDS)
-    for name, skill in (("good", 1.0), ("poor", 0.0), ("other", 0.0)):
+    for name, skill in (("good", 1.0), ("poor", 0.0), ("other", 0.0), ("as-good", 1.0)):
         made.write_run(name, [ranking(q, worths[q], skill, draw) for q in IDS])
     return made
 
@@ -198,8 +198,8 @@ def test_the_threshold_of_the_settings_holds(decide):
 @pytest.mark.parametrize(
     ("names", "more", "message"),
     [
-        (("good",), (), "compares two runs"),
-        (("good", "good"), (), "compares two runs"),
+        (("good",), (), "compares two runs or more"),
+        (("good", "good"), (), "name each once"),
         (("good", "poor"), ("-m", "nDCG@10"), "decides by DCG@k or P@k"),
         (("good", "poor"), ("-m", "P@5", "-m", "P@10"), "by one measure"),
     ],
@@ -217,3 +217,46 @@ def test_grades_of_a_baseline_name_no_winner(dataset, capsys):
     main(["compare", "--dataset", str(dataset.path), "poor", "good", "--judge-as-needed", "--json"])
 
     assert json.loads(capsys.readouterr().out)["winner"] == "UNKNOWN"
+
+
+def test_of_several_runs_it_tells_which_may_be_the_best(decide, dataset):
+    """Who tries four settings wants to know which to go on with."""
+    code, out, calls = decide("good", "poor", "other", "as-good", more=["--json"])
+
+    found = json.loads(out)
+    assert code == 0
+    assert set(found["may_be_best"]) == {"good", "as-good"}
+    assert found["winner"] == "TIE"
+    assert {row["run"]: bool(row["beaten_by"]) for row in found["runs"]} == {
+        "good": False,
+        "as-good": False,
+        "poor": True,
+        "other": True,
+    }
+    assert found["pairs_used"] == calls < 0.8 * found["pool"]
+    assert not list(open_dataset(dataset.path).each_judgment())
+
+
+def test_several_runs_are_shown_as_a_table(decide):
+    """A row a run, and what it rests on."""
+    _, out, _ = decide("good", "poor", "other")
+
+    assert re.search(r"good +may be best", out)
+    assert re.search(r"poor +worse than good", out)
+    assert "at least 95 %" in out
+
+
+def test_several_runs_are_paid_for_once(decide):
+    """Replies are kept before they are used."""
+    first = decide("good", "poor", "other", more=["--json"])
+    second = decide("good", "poor", "other", more=["--json"])
+
+    assert (second[1], second[2]) == (first[1], 0)
+
+
+def test_a_baseline_drops_none_of_several(dataset, capsys):
+    """Shared words say nothing about quality."""
+    main(["compare", "--dataset", str(dataset.path), "--judge-as-needed", "--json"])
+
+    found = json.loads(capsys.readouterr().out)
+    assert (found["winner"], len(found["may_be_best"])) == ("UNKNOWN", 4)

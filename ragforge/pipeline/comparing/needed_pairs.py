@@ -1,0 +1,404 @@
+"""The pairs that decide between some runs, and judging them look by look.
+
+What is judged for a decision is a sample: it stays out of the judgments of the set, so that no
+other command takes it for a pool. Replies are in the call store all the same: `judge` completes the
+pool without asking for them again.
+"""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from math import log2
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.cuttings import cuttings, differ
+from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.runs import rank_order
+from ragforge.files.atomic import write_whole
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import ChunkTexts
+from ragforge.files.set.stale_runs import usable_runs
+from ragforge.measures.checked_samples import Floats
+from ragforge.measures.corrected import Integers
+from ragforge.measures.measure_names import Measure, parse_measure
+from ragforge.measures.sequential import DecidingPairs, drawing_probabilities, shares_for
+from ragforge.measures.sequential_several import RankedPairs
+from ragforge.observe import Event, Observer
+from ragforge.pipeline.job import Job, all_failed
+from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
+from ragforge.pipeline.judge.judges import Judges, open_judges
+from ragforge.pipeline.judge.pooling import KeptGrades
+from ragforge.records import Judgment
+from ragforge.stages.judge.llm import refuse_shared_queries
+from ragforge.stages.judge.pairs import Pair
+
+DEFAULT_MEASURE: Final = "DCG@10"
+_NOTHING: Final = 1e-12
+T = TypeVar("T", covariant=True)
+
+
+class Decision(Protocol[T]):
+    """What goes on until it is decided; see `SequentialDecision`."""
+
+    def wanted(self) -> Integers:
+        """Return the pairs that are to be judged by the next look."""
+        ...
+
+    def look(self, values: Floats) -> T | None:
+        """Return what is decided; None where more pairs are to be judged."""
+        ...
+
+
+class TextKey(NamedTuple):
+    """A text retrieved for a query; the same words under two ids are one."""
+
+    query_id: str
+    text_sha256: str
+
+
+@dataclass
+class Unit:
+    """A text of a query that one of the runs has among its top k."""
+
+    key: TextKey
+    chunk_id: str
+    """The first id under which it was retrieved."""
+    ranks: list[list[int]]
+    """By run, from 0."""
+    value: float | None = None
+    """What a grade given before is worth."""
+    grade: int | None = None
+    is_by_rule: bool = False
+    """Whether the grade is a baseline's, or made up by `ragforge mock`."""
+
+    def worths(self, discounts: Floats) -> list[float]:
+        """Return what a value of 1 adds to each run's measure."""
+        return [sum(float(discounts[rank]) for rank in ranks) for ranks in self.ranks]
+
+
+@dataclass
+class NeededPool:
+    """The units of some runs; those that weigh nothing are counted and never asked for."""
+
+    measure: Measure
+    query_ids: list[str]
+    units: list[Unit]
+    by_chunk: Mapping[tuple[str, str], Unit]
+    size: int
+    seed: int
+
+    @property
+    def discounts(self) -> Floats:
+        """What each rank is worth, from 0."""
+        k = self.measure.cutoff or 0
+        if self.measure.name == "P":
+            return np.full(k, 1 / k)
+        return np.array([1 / log2(rank + 2) for rank in range(k)])
+
+    def value(self, grade: int) -> float:
+        """Return what a grade is worth in the measure."""
+        if self.measure.name == "P":
+            return float(grade >= (self.measure.rel or 2))
+        return float(grade)
+
+    def take(self, judgments: Iterator[Judgment], kept: KeptGrades) -> None:
+        """Take over the judge's own grades, and those of people, that the set has."""
+        for old in judgments:
+            unit = self.by_chunk.get((old.query_id, old.chunk_id))
+            if unit is not None and old.grade is not None and kept.is_own(old):
+                unit.grade, unit.value = old.grade, self.value(old.grade)
+                unit.is_by_rule = _is_by_rule(old)
+
+    def is_known(self) -> np.ndarray:
+        """Return which units have a grade already."""
+        return np.array([unit.value is not None for unit in self.units], dtype=bool)
+
+    def pairs(self) -> RankedPairs:
+        """Return the units as a decision between several runs takes them."""
+        place = {query_id: i for i, query_id in enumerate(self.query_ids)}
+        best = np.array([min(rank for ranks in u.ranks for rank in ranks) for u in self.units])
+        held = np.array([np.mean([bool(ranks) for ranks in unit.ranks]) for unit in self.units])
+        discounts = self.discounts
+        return RankedPairs(
+            np.array([place[unit.key.query_id] for unit in self.units], dtype=np.intp),
+            np.array([unit.worths(discounts) for unit in self.units]),
+            np.stack([np.ones(len(best)), 1 / np.log2(best + 2), held], axis=1),
+            np.array([_place(self.seed, unit.key) for unit in self.units]),
+            len(self.query_ids),
+        )
+
+    def pairs_of_two(self) -> DecidingPairs:
+        """Return the units as a decision between two runs takes them."""
+        found = self.pairs()
+        weights = found.discounts[:, 1] - found.discounts[:, 0]
+        return DecidingPairs(found.queries, weights, found.features, found.places, found.n_queries)
+
+    def forecast(self, typical: tuple[float, float]) -> dict[str, object]:
+        """Return how many pairs the decision may take.
+
+        Args:
+            typical: Shares of the pool that runs far apart took, and close ones.
+        """
+        discounts, known = self.pairs().discounts, self.is_known()
+        n_new = int((~known).sum())
+        weights = discounts.max(axis=1) - discounts.min(axis=1)
+        first = drawing_probabilities(weights, known, shares_for(len(self.query_ids))[0])
+        return {
+            "measure": str(self.measure),
+            "pairs": {
+                "pool": self.size,
+                "that_decide": len(self.units),
+                "graded": int(known.sum()),
+                "first_look": round(float(first[~known].sum())),
+                "expected_if_far": min(round(typical[0] * self.size), n_new),
+                "expected_if_close": min(round(typical[1] * self.size), n_new),
+                "at_most": n_new,
+            },
+        }
+
+
+def _pool(
+    rankings: Sequence[Mapping[str, Sequence[str]]],
+    query_ids: list[str],
+    texts: ChunkTexts,
+    measure: Measure,
+    seed: int,
+) -> NeededPool:
+    units: dict[TextKey, Unit] = {}
+    by_chunk: dict[tuple[str, str], Unit] = {}
+    for at, ranked in enumerate(rankings):
+        for query_id in query_ids:
+            for rank, chunk_id in enumerate(ranked[query_id]):
+                if chunk_id not in texts:
+                    continue
+                digest = hashlib.sha256(texts[chunk_id].encode()).hexdigest()
+                key = TextKey(query_id, digest)
+                unit = units.setdefault(key, Unit(key, chunk_id, [[] for _ in rankings]))
+                unit.ranks[at].append(rank)
+                by_chunk[query_id, chunk_id] = unit
+    found = NeededPool(measure, query_ids, [], by_chunk, len(units), seed)
+    discounts = found.discounts
+    found.units = [unit for _, unit in sorted(units.items()) if _decides(unit.worths(discounts))]
+    return found
+
+
+def _decides(worths: Sequence[float]) -> bool:
+    return max(worths) - min(worths) > _NOTHING
+
+
+def _is_by_rule(judgment: Judgment) -> bool:
+    by = judgment.provenance
+    return by is not None and by.kind in ("baseline", "mock")
+
+
+def _place(seed: int, key: TextKey) -> float:
+    """Return a number in [0, 1) that says when a pair is drawn."""
+    digest = hashlib.sha256(json.dumps([seed, *key]).encode()).digest()
+    return int.from_bytes(digest[:7], "big") / 2**56
+
+
+class NeededJudging:
+    """Judges units, and keeps their grades."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        judges: Judges,
+        queries: Mapping[str, str],
+        texts: ChunkTexts,
+        observer: Observer,
+    ) -> None:
+        self._judges, self._queries, self._texts = judges, queries, texts
+        self._folder = dataset.files
+        self.observer = observer
+        self.result = JudgingResult(judges.name)
+
+    async def judge(self, units: Sequence[Unit]) -> dict[tuple[str, str], Judgment]:
+        """Return the judgments of some units by query and chunk."""
+        chosen = sorted(units, key=lambda unit: (unit.key.query_id, unit.chunk_id))
+
+        def pairs() -> Iterator[Pair]:
+            for unit in chosen:
+                query_id = unit.key.query_id
+                text = self._texts[unit.chunk_id]
+                yield Pair(query_id, self._queries[query_id], unit.chunk_id, text)
+
+        with judged_spool(self._folder) as judged:
+            await JudgeRun(self._judges, judged, self.result).judge(pairs, len(chosen))
+            return {(one.query_id, one.chunk_id): one for one in judged.results()}
+
+
+async def until_decided(
+    decision: Decision[T], pool: NeededPool, judging: NeededJudging, describe: Callable[[], str]
+) -> T:
+    """Judge what a decision wants, look by look, until it is made.
+
+    Args:
+        decision: Between the runs of the pool.
+        pool: Gets the grades.
+        judging: Asks the judge.
+        describe: Says after each look how things stand.
+
+    Raises:
+        EndpointError, BudgetError: Judging was stopped, or every pair failed.
+    """
+    values = np.array([np.nan if unit.value is None else unit.value for unit in pool.units])
+    tried = ~np.isnan(values)
+    while True:
+        new = [int(i) for i in decision.wanted() if not tried[i]]
+        if new:
+            judged = await judging.judge([pool.units[i] for i in new])
+            for i in new:
+                unit = pool.units[i]
+                one = judged.get((unit.key.query_id, unit.chunk_id))
+                if one is not None and one.grade is not None:
+                    unit.grade, unit.is_by_rule = one.grade, _is_by_rule(one)
+                    values[i] = pool.value(one.grade)
+                tried[i] = True
+        _refuse_if_all_failed(judging.result)
+        decided = decision.look(values)
+        judging.observer(Event("note", message=describe()))
+        if decided is not None:
+            return decided
+
+
+@dataclass(frozen=True, slots=True)
+class NeededRuns:
+    """Runs whose pairs are judged as needed."""
+
+    names: tuple[str, ...]
+    pool: NeededPool
+    judging: NeededJudging
+    left_out: tuple[str, ...]
+    """Queries on which a retriever failed."""
+    judge: str
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether grades that say nothing about quality are among those used."""
+        return any(unit.is_by_rule for unit in self.pool.units)
+
+
+@asynccontextmanager
+async def needed_runs(
+    dataset: Dataset, names: Sequence[str], job: Job, measure: str, seed: int
+) -> AsyncIterator[NeededRuns]:
+    """Lend runs with the pairs that decide between them, and the judge.
+
+    Args:
+        dataset: Has chunks, queries and runs.
+        names: Of the runs.
+        job: Judge, split and budget.
+        measure: DCG@k or P@k.
+        seed: Of the sample.
+
+    Raises:
+        UsageError: Fewer than two runs, another measure, or runs of different chunks, whose DCG is
+            of other texts.
+        DataError: There is no such run, or it was made on other chunks.
+    """
+    wanted = _with_threshold(parse_measure(measure), job)
+    _check(dataset, names, wanted)
+    rankings = _rankings(dataset, names, wanted.cutoff or 10)
+    queries = _queries(dataset, job.settings.judge.split)
+    left_out = tuple(sorted(q for q in queries if not all(q in ranked for ranked in rankings)))
+    query_ids = sorted(queries.keys() - set(left_out))
+    retrieved = {c for ranked in rankings for q in query_ids for c in ranked[q]}
+    async with open_judges(job, dataset, "judge") as judges:
+        refuse_shared_queries(judges.examples, queries)
+        with dataset.chunk_texts(retrieved) as texts:
+            pool = _pool(rankings, query_ids, texts, wanted, seed)
+            kept = KeptGrades(judges.provenances(), again=job.mode.again)
+            pool.take(dataset.each_judgment(), kept)
+            judging = NeededJudging(dataset, judges, queries, texts, job.observer)
+            yield NeededRuns(tuple(names), pool, judging, left_out, judges.name)
+            if not job.mode.dry_run:
+                judges.note_in(dataset)
+
+
+def warnings_of(left_out: Sequence[str], judging: JudgingResult) -> tuple[str, ...]:
+    """Return what must be known to read the figures of a decision."""
+    found = []
+    if left_out:
+        left = plural(len(left_out), "query", "queries")
+        found.append(f"{left} left out, on which a retriever failed")
+    if judging.n_failed:
+        failed = plural(judging.n_failed, "judgment")
+        found.append(f"{failed} failed; what failed counts as not drawn")
+    return tuple(found)
+
+
+def keep_sample(
+    dataset: Dataset, runs: NeededRuns, found: Mapping[str, object], probabilities: Floats
+) -> None:
+    """Keep what was decided, with each grade and its probability, apart from the judgments."""
+    pool = runs.pool
+    graded = [
+        {
+            "query_id": unit.key.query_id,
+            "chunk_id": unit.chunk_id,
+            "grade": unit.grade,
+            "probability": float(p),
+        }
+        for unit, p in zip(pool.units, probabilities, strict=True)
+        if unit.grade is not None
+    ]
+    key = "\n".join([*runs.names, str(pool.measure), str(pool.seed)])
+    name = hashlib.sha256(key.encode()).hexdigest()
+    folder = dataset.path / ".ragforge" / "decisions"
+    folder.mkdir(parents=True, exist_ok=True)
+    body = {**found, "seed": pool.seed, "grades": graded}
+    write_whole(folder / f"{name[:16]}.json", [json.dumps(body, indent=1), "\n"])
+
+
+def _with_threshold(measure: Measure, job: Job) -> Measure:
+    """Return P@k with the threshold of the settings, where it names none and they do."""
+    threshold = job.settings.evaluate.rel_threshold
+    if measure.name != "P" or measure.rel is not None or threshold == "auto":
+        return measure
+    return measure._replace(rel=threshold)
+
+
+def _check(dataset: Dataset, names: Sequence[str], measure: Measure) -> None:
+    if len(set(names)) != len(names) or len(names) < 2:
+        raise UsageError("--judge-as-needed compares two runs or more: name each once")
+    if measure.name not in ("DCG", "P") or measure.cutoff is None or measure.gain != "linear":
+        raise UsageError(
+            f"{measure}: --judge-as-needed decides by DCG@k or P@k; nDCG needs the grades of the "
+            "whole pool (and agrees with DCG in 32 of 33 decisions)"
+        )
+    usable_runs(dataset, names).require_any()
+    if differ(cuttings(dataset), names):
+        raise UsageError(
+            "the runs have different chunks, whose DCG is of other texts: compare them by evidence "
+            f"(`ragforge compare --dataset {dataset.path} {' '.join(names)}`), which takes no judge"
+        )
+
+
+def _queries(dataset: Dataset, split: str) -> dict[str, str]:
+    asked = {
+        each.query_id: each.asked
+        for each in dataset.require_queries()
+        if each.answerable and split in ("all", each.split)
+    }
+    if not asked:
+        raise DataError(f"{dataset.path}: no query that chunks can answer in the split {split!r}")
+    return asked
+
+
+def _rankings(dataset: Dataset, names: Sequence[str], k: int) -> list[dict[str, tuple[str, ...]]]:
+    return [
+        {each.query_id: rank_order(each.ranking)[:k] for each in dataset.each_ranking(name)}
+        for name in names
+    ]
+
+
+def _refuse_if_all_failed(result: JudgingResult) -> None:
+    first = result.first_failure
+    if first is not None and not result.n_judged:
+        raise all_failed(result.judge, f"judging failed on all {result.n_failed} pairs", first)

@@ -1,0 +1,138 @@
+"""Tell which of several runs may be the best by as few judged pairs as that takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragforge.evaluating.formatting import plural
+from ragforge.files.set.dataset import Dataset
+from ragforge.measures.sequential import shares_for
+from ragforge.measures.sequential_several import SeveralDecision, Standings
+from ragforge.pipeline.comparing.needed_pairs import (
+    DEFAULT_MEASURE,
+    keep_sample,
+    needed_runs,
+    until_decided,
+    warnings_of,
+)
+from ragforge.pipeline.job import Job
+from ragforge.pipeline.judge.judge_run import JudgingResult
+
+_TYPICAL: Final = (0.55, 0.65)
+"""Of the pool: what five runs took, on human-judged sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralNeeded:
+    """Which runs may be the best, and what that rests on."""
+
+    names: tuple[str, ...]
+    measure: str
+    decided: Standings
+    """Its runs are places in the names."""
+    pairs_used: int
+    """Judged for this decision."""
+    pairs_known: int
+    """Of those that decide, graded before."""
+    pool: int
+    """Pairs that judging all runs as a whole would take."""
+    n_queries: int
+    left_out: tuple[str, ...]
+    """Queries on which a retriever failed."""
+    judge: str
+    is_baseline: bool
+    judging: JudgingResult
+
+    @property
+    def may_be_best(self) -> tuple[str, ...]:
+        """Runs that none was shown to be better than; of a baseline's grades all."""
+        if self.is_baseline:
+            return self.names
+        return tuple(self.names[run] for run in self.decided.may_be_best)
+
+    @property
+    def winner(self) -> str:
+        """The one run that may be the best; TIE for several; UNKNOWN where a baseline graded."""
+        if self.is_baseline:
+            return "UNKNOWN"
+        first, *others = self.may_be_best
+        return "TIE" if others else first
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What must be known to read the figures."""
+        return warnings_of(self.left_out, self.judging)
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        return {
+            "measure": self.measure,
+            "winner": self.winner,
+            "may_be_best": list(self.may_be_best),
+            "runs": [
+                {
+                    "run": self.names[each.run],
+                    "difference": each.difference,
+                    "interval": [each.low, each.high],
+                    "beaten_by": None
+                    if each.beaten_by is None or self.is_baseline
+                    else self.names[each.beaten_by],
+                }
+                for each in self.decided.runs
+            ],
+            "pairs_used": self.pairs_used,
+            "pairs_known": self.pairs_known,
+            "pool": self.pool,
+            "look": self.decided.n_looks,
+            "share": self.decided.share,
+            "queries": self.n_queries,
+            "left_out": list(self.left_out),
+            "failed": self.judging.n_failed,
+            "judge": self.judge,
+        }
+
+
+async def decide_several_as_needed(
+    dataset: Dataset, names: Sequence[str], job: Job, measure: str = DEFAULT_MEASURE, seed: int = 0
+) -> SeveralNeeded | dict[str, object]:
+    """Judge pairs of several runs until it is told which may be the best.
+
+    Args:
+        dataset: Has chunks, queries and runs.
+        names: Of two runs or more.
+        job: Judge, split and budget. A dry run judges nothing and returns what it would take.
+        measure: DCG@k or P@k; fixed before the first call.
+        seed: Of the sample: the same one asks for the same pairs.
+
+    Raises:
+        UsageError, DataError, EndpointError, BudgetError: As for two runs.
+    """
+    async with needed_runs(dataset, names, job, measure, seed) as runs:
+        pool = runs.pool
+        if job.mode.dry_run:
+            return pool.forecast(_TYPICAL)
+        shares = shares_for(len(pool.query_ids))
+        decision = SeveralDecision(pool.pairs(), shares, pool.is_known())
+
+        def describe() -> str:
+            n_judged = plural(decision.n_judged, "pair")
+            left = ", ".join(names[run] for run in decision.left)
+            return f"look {decision.n_looks}: {n_judged} judged of {pool.size:,}, left: {left}"
+
+        n_known = int(pool.is_known().sum())
+        decided = await until_decided(decision, pool, runs.judging, describe)
+        found = SeveralNeeded(
+            names=tuple(names),
+            measure=str(pool.measure),
+            decided=decided,
+            pairs_used=decided.n_judged,
+            pairs_known=n_known,
+            pool=pool.size,
+            n_queries=len(pool.query_ids),
+            left_out=runs.left_out,
+            judge=runs.judge,
+            is_baseline=runs.is_baseline,
+            judging=runs.judging.result,
+        )
+        keep_sample(dataset, runs, found.as_json(), decision.probabilities)
+    return found
