@@ -45,6 +45,9 @@ from ragforge.records.calibrations import Calibration, CorrectedFigure, Correcte
 _LEVEL: Final = 0.95
 _CHANCE_KAPPA: Final = 0.05
 _FEW: Final = 10
+_MOST_SKIPPED: Final = 0.1
+"""Share of the drawn pairs that may be skipped and count as if they had not been drawn."""
+_FEW_SKIPS: Final = 3
 
 
 def apply_labels(
@@ -63,6 +66,7 @@ def apply_labels(
     sample = files.sample()
     population = population_of(dataset, sample)
     used = use_labels(sample, files.labels(), dataset.judgments(), dataset)
+    _refuse_skips(used)
     numbers = population.digests(sample.seed)
     corrected = _Corrected(population, sample, used, strata_of(population), numbers.parts)
     return Calibration(
@@ -83,6 +87,21 @@ def apply_labels(
         figures=tuple(corrected.figures(model_assisted=model_assisted)),
         warnings=tuple(_warnings(population, used, sample)),
     )
+
+
+def _refuse_skips(used: UsedLabels) -> None:
+    """Refuse labels of which many were skipped.
+
+    Raises:
+        UsageError: They were, more than a tenth.
+    """
+    n, n_skipped = used.counts.n_used + used.counts.n_skipped, used.counts.n_skipped
+    if n_skipped > max(_FEW_SKIPS, _MOST_SKIPPED * n):
+        raise UsageError(
+            f"{n_skipped:,} of {n:,} drawn pairs were skipped: what people skip is seldom like "
+            "what they grade, and no interval knows how; grade them (`ragforge calibrate label "
+            "--export csv --out FILE` writes them, `--from FILE` takes them in), then apply again"
+        )
 
 
 @dataclass(frozen=True)

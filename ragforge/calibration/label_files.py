@@ -132,6 +132,17 @@ def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:
     )
 
 
+def begins_at_1(given: Sequence[int], n_outside: int) -> bool:
+    """Whether a scale seems to begin at 1: no grade is 0, and many are beyond 3.
+
+    Args:
+        given: Grades of 0 to 3.
+        n_outside: How many others there are.
+    """
+    n = len(given) + n_outside
+    return n >= _LEAST_GIVEN and 0 not in given and n_outside > _MOST_OUTSIDE * n
+
+
 def _refuse_other_scale(
     path: Path, graded: Mapping[str, Mapping[PairKey, int]], n_outside: int, n_grades: int
 ) -> None:
@@ -141,8 +152,7 @@ def _refuse_other_scale(
         DataError: It does so: no grade is 0, and many are beyond the scale.
     """
     given = [grade for grades in graded.values() for grade in grades.values()]
-    is_large = len(given) + n_outside >= _LEAST_GIVEN
-    if is_large and min(given) and n_outside > _MOST_OUTSIDE * (len(given) + n_outside):
+    if begins_at_1(given, n_outside):
         raise DataError(
             f"{path}: no grade is 0, and {n_outside:,} of {len(given) + n_outside:,} are above "
             f"{n_grades - 1}: the scale seems to begin at 1; write the grades as 0 to "

@@ -128,12 +128,14 @@ class PeoplesGrade:
 def peoples_grades(labels: Iterable[Label]) -> dict[PairKey, PeoplesGrade]:
     """Return one grade for each pair that somebody graded.
 
-    A label that decides counts alone; else it is the mean of the first looks, rounded half down.
+    A label that decides counts alone; else it is the mean of each person's first grade, rounded
+    half down.
     """
+    listed = list(labels)
+    deciding = [label for label in listed if label.decides and label.grade is not None]
     by_pair: dict[PairKey, list[Label]] = {}
-    for label in labels:
-        if label.grade is not None and (label.decides or label.look == FIRST_LOOK):
-            by_pair.setdefault(PairKey(label.query_id, label.chunk_id), []).append(label)
+    for label in (*first_graded(listed), *deciding):
+        by_pair.setdefault(PairKey(label.query_id, label.chunk_id), []).append(label)
     found = {}
     for pair, all_of in by_pair.items():
         counting = [label for label in all_of if label.decides] or all_of
@@ -149,8 +151,9 @@ class LabellerSummary:
 
     labeller: str
     n_graded: int
-    """Pairs with a grade at the first look."""
+    """Pairs with a grade."""
     n_skipped: int
+    """Pairs without one that were skipped."""
     n_open: int
     """Looks of the sample that are still to come."""
     median_s: float | None
@@ -202,8 +205,8 @@ def summarise_labels(sample: LabelSample, labels: Sequence[Label]) -> LabellingS
     firsts = {
         name: {
             PairKey(label.query_id, label.chunk_id): label.grade
-            for label in labels
-            if label.labeller == name and label.look == FIRST_LOOK and label.grade is not None
+            for label in first_graded(labels)
+            if label.labeller == name and label.grade is not None
         }
         for name in names
     }
@@ -233,12 +236,13 @@ def _labeller_summary(name: str, labels: Collection[Label], n_open: int) -> Labe
         for look in (FIRST_LOOK, SECOND_LOOK)
     }
     first, second = graded[FIRST_LOOK], graded[SECOND_LOOK]
+    given = first.keys() | second.keys()
     repeated = first.keys() & second.keys()
     seconds = [label.seconds for label in labels if label.seconds is not None]
     return LabellerSummary(
         name,
-        len(first),
-        sum(label.skipped for label in labels),
+        len(given),
+        len({PairKey(label.query_id, label.chunk_id) for label in labels if label.skipped} - given),
         n_open,
         float(np.median(seconds)) if seconds else None,
         len(repeated),
@@ -259,8 +263,21 @@ def _two_labellers(
     return TwoLabellers(names, len(both), n_same, plain, quadratic)
 
 
+def first_graded(labels: Iterable[Label]) -> list[Label]:
+    """Return of each labeller and pair the first look with a grade: a skip before it is none.
+
+    Labels that settle a pair are of no look.
+    """
+    found: dict[tuple[str, PairKey], Label] = {}
+    for label in sorted(labels, key=lambda label: label.look):
+        if label.grade is not None and not label.decides:
+            pair = PairKey(label.query_id, label.chunk_id)
+            found.setdefault((label.labeller, pair), label)
+    return list(found.values())
+
+
 def _first_grades(labels: Iterable[Label]) -> list[int]:
-    return [label.grade for label in labels if label.grade is not None and label.look == FIRST_LOOK]
+    return [label.grade for label in first_graded(labels) if label.grade is not None]
 
 
 def _first_look(again: LabelTask) -> LabelTask:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
 from ragforge.cli.output import dumps, show
-from ragforge.errors import UsageError
+from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 
 if TYPE_CHECKING:
@@ -271,6 +271,9 @@ def _take(arguments: argparse.Namespace, dataset: "Dataset", files: "Calibration
         overrule=arguments.overrule,
         labels_only=arguments.labels_only,
     )
+    if taken.left_out and not (taken.n_new or taken.n_known or taken.n_changed or taken.n_standing):
+        why = "; ".join(f"{text} ({taken.examples[text]})" for text in taken.left_out)
+        raise DataError(f"{arguments.source}: no label was taken in: {why}")
     _tell(taken, files, as_json=arguments.json)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ragforge.calibration.label_files import NO_GRADE, OUTSIDE, PairKey
+from ragforge.calibration.label_files import NO_GRADE, OUTSIDE, PairKey, begins_at_1
 from ragforge.calibration.label_tasks import (
     DECIDING_LOOK,
     LabellingSummary,
@@ -206,10 +206,25 @@ def take_label_file(
         raise UsageError(f"--labeller: {path} names {len(names)} people; leave it out")
     taken = TakenLabels()
     labels = labels_of_rows(rows, files.sample().pairs, labeller, taken)
+    _refuse_other_scale(path, labels, taken.left_out[OUTSIDE])
     put_labels(files, labels, taken, overrule=overrule)
     if not labels_only:
         put_into_judgments(dataset, files, taken)
     return taken
+
+
+def _refuse_other_scale(path: Path, labels: Sequence[Label], n_outside: int) -> None:
+    """Refuse labels on a scale that begins at 1, before one of them goes into the set.
+
+    Raises:
+        DataError: No grade is 0, and many are beyond the scale.
+    """
+    grades = [label.grade for label in labels if label.grade is not None]
+    if begins_at_1(grades, n_outside):
+        raise DataError(
+            f"{path}: no grade is 0, and {n_outside:,} of {len(grades) + n_outside:,} are none of "
+            "0 to 3: the scale seems to begin at 1; write the grades as 0 to 3"
+        )
 
 
 def labels_of_rows(

@@ -5,7 +5,7 @@ from labelled_sets import as_label, drawn, graded_set, label_all, place_of, trut
 
 from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.population import Question
-from ragforge.errors import DataError
+from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.records import Judgment, Provenance
 
@@ -384,3 +384,20 @@ def _checks(made):
 
 def _key(judgment):
     return judgment.query_id, judgment.chunk_id
+
+
+def test_many_skips_are_refused(tmp_path):
+    """Whoever skips what is hard leaves a sample of what is easy."""
+    made = graded_set(tmp_path)
+    drawn(made, 150)
+    label_all(made)
+    files = calibration_files(made)
+    labels = files.labels()
+    skipped = [
+        each.model_copy(update={"grade": None, "skipped": True}) if (each.grade or 0) >= 2 else each
+        for each in labels
+    ]
+    files.write_labels(skipped)
+
+    with pytest.raises(UsageError, match="were skipped: what people skip is seldom like"):
+        applied(made)

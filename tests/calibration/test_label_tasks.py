@@ -153,3 +153,13 @@ def test_kappa_of_people_who_gave_one_grade_throughout_is_not_defined():
     [two] = summarise_labels(sample_of(tuple(map(pair, range(3)))), labels).agreement
 
     assert two.kappa is None
+
+
+def test_who_skips_first_and_grades_then_has_graded():
+    """What counts in the set, in the summary and in corrections is one and the same."""
+    labels = [label(1, None), label(1, 2, look=2), label(2, None), label(2, None, look=2)]
+
+    [person] = summarise_labels(sample_of((pair(1), pair(2))), labels).labellers
+
+    assert {key.query_id: of.grade for key, of in peoples_grades(labels).items()} == {"q1": 2}
+    assert (person.n_graded, person.n_skipped) == (1, 1)

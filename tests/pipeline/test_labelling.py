@@ -267,3 +267,14 @@ def test_a_set_without_a_sample_says_so(dataset, tmp_path):
     """The first thing anybody will see."""
     with pytest.raises(DataError, match="has no sample"):
         labelling(dataset, calibration_files(dataset, "other"), Wanted("Ann"))
+
+
+def test_labels_on_a_scale_that_begins_at_1_are_refused_whole(files, dataset, tmp_path):
+    """Each of them would be taken for a better grade, and the best ones be left out."""
+    before = grades(dataset)
+    rows = [(k % 4, 1 + k % 5, f"person {k}") for k in range(20)]
+
+    with pytest.raises(DataError, match="no grade is 0, and 8 of 20 are none of 0 to 3"):
+        take_label_file(dataset, files, saved(tmp_path, *rows))
+
+    assert grades(dataset) == before
