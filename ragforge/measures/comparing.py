@@ -33,9 +33,8 @@ from ragforge.measures.paired import PairedTest, randomisation_test, t_test
 from ragforge.measures.power import (
     EffectSize,
     detectable_by_error,
-    detectable_difference,
     effect_size,
-    queries_needed,
+    shown_difference,
 )
 from ragforge.measures.strata import Design, Stratified, weighted_mean
 from ragforge.measures.stratified import (
@@ -406,10 +405,10 @@ def _power(pair: RunPair, diffs: Floats, alpha: float) -> Power | None:
     if is_constant(diffs):
         return Power(0.0, None, None)
     sd = standard_deviation(diffs)
-    half = None
+    half: int | None = None
     if pair.drawn is None or is_whole(pair.drawn):
-        detectable = detectable_difference(sd, n, alpha)
-        half = queries_needed(detectable / 2, sd, alpha) if detectable else None
+        shown = shown_difference(diffs, alpha)
+        detectable, half = shown.difference, shown.n_for_half
     else:
         off = sample_error(diffs, pair.drawn)
         detectable = detectable_by_error(off.error, off.degrees, alpha)

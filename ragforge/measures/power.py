@@ -12,7 +12,15 @@ from typing import Final
 import numpy as np
 
 from ragforge.errors import UsageError
-from ragforge.measures.checked_samples import Values, check_share, differences, is_constant, mean
+from ragforge.measures.checked_samples import (
+    Floats,
+    Values,
+    check_share,
+    differences,
+    is_constant,
+    mean,
+    standard_deviation,
+)
 from ragforge.measures.distributions import (
     log_gamma_ratio,
     noncentral_t_sf,
@@ -22,6 +30,9 @@ from ragforge.measures.distributions import (
 )
 from ragforge.measures.paired import signed_ranks
 
+_NEGLIGIBLE: Final = 0.05
+"""Of the standard error of the sum: largest differences below it change no power."""
+_MOST_TILTED: Final = 60.0
 _T_IS_NORMAL: Final = 100_000
 """Queries from which on t differs from the normal distribution by a known few queries."""
 
@@ -153,6 +164,80 @@ def detectable_by_error(
     while _power(high, degrees, critical) < power:
         high *= 2
     return error * root(lambda shift: _power(shift, degrees, critical) - power, 0.0, high)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDifference:
+    """What the queries of a comparison show, in the unit of the measure."""
+
+    difference: float
+    """The least true mean difference that is shown with the wished power."""
+    n_for_half: int
+    """Queries that show half of it."""
+
+
+def shown_difference(diffs: Floats, alpha: float = 0.05, power: float = 0.8) -> ShownDifference:
+    """Return the least true mean difference that these queries show with the wished power.
+
+    Where values are bounded and most queries are tied, a larger difference does not shift the
+    values: more queries differ, and the spread grows with it. So the differences that were seen are
+    weighed by exp(c d), with c such that the test has the wished power, to both sides; the largest
+    of these and of `detectable_difference` is returned. For differences that are normally
+    distributed all are the same.
+
+    Args:
+        diffs: Of n queries, at least two that are not all the same.
+        alpha: Significance level, between 0 and 1.
+        power: Wished probability of a significant result, between 0 and 1.
+
+    Source: Efron 1981, Canadian Journal of Statistics 9(2), on tilting what was seen.
+    """
+    n, sd = len(diffs), standard_deviation(diffs)
+    shift = detectable_by_error(1.0, n - 1, alpha, power)
+    least = shift * sd / sqrt(n)
+    sides = [side for side in (diffs, -diffs) if _bends(side, sd)]
+    found = max([least, *(_tilted_to_ratio(side, shift / sqrt(n)) for side in sides)])
+    spreads = [sd, *(_tilted_spread(side, found / 2) for side in sides)]
+    half = [queries_needed(found / 2, spread, alpha, power) for spread in spreads if found]
+    return ShownDifference(found, max(half, default=2))
+
+
+def _bends(diffs: Floats, sd: float) -> bool:
+    """Whether single queries weigh so much that the mean is not as good as normal."""
+    top = float(diffs.max())
+    return top > 0 and top > _NEGLIGIBLE * sd * sqrt(len(diffs))
+
+
+def _tilted_to_ratio(diffs: Floats, ratio: float) -> float:
+    """Return the mean of the tilted differences that is so many times their spread."""
+
+    def off(c: float) -> float:
+        centre, spread = _tilted(diffs, c)
+        return centre - ratio * spread
+
+    c = root(off, -_MOST_TILTED, _MOST_TILTED) if off(-_MOST_TILTED) < 0 else -_MOST_TILTED
+    return _tilted(diffs, c)[0]
+
+
+def _tilted_spread(diffs: Floats, wanted: float) -> float:
+    """Return the spread of the differences once they are tilted to a mean; 0 where none is."""
+
+    def off(c: float) -> float:
+        return _tilted(diffs, c)[0] - wanted
+
+    if off(-_MOST_TILTED) >= 0 or off(_MOST_TILTED) <= 0:
+        return 0.0
+    return _tilted(diffs, root(off, -_MOST_TILTED, _MOST_TILTED))[1]
+
+
+def _tilted(diffs: Floats, c: float) -> tuple[float, float]:
+    """Return mean and spread of differences that weigh exp(c d), d in units of the largest."""
+    scaled = c * diffs / float(np.abs(diffs).max())
+    weights = np.exp(scaled - scaled.max())
+    weights /= weights.sum()
+    centre = float(weights @ diffs)
+    n = len(diffs)
+    return centre, sqrt(float(weights @ (diffs - centre) ** 2) * n / (n - 1))
 
 
 def queries_needed(difference: float, sd: float, alpha: float = 0.05, power: float = 0.8) -> int:

@@ -9,7 +9,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.measures.comparing import Power, RunPair, all_pairs, compare_pairs, couples, holm
 from ragforge.measures.intervals import mean_interval
 from ragforge.measures.paired import randomisation_test, t_test
-from ragforge.measures.power import detectable_difference, effect_size, queries_needed
+from ragforge.measures.power import effect_size, shown_difference
 
 A = [0.1, 0.4, 0.3, 0.5, 0.2, 0.6, 0.3, 0.1]
 B = [0.5, 0.7, 0.6, 0.9, 0.5, 0.9, 0.8, 0.5]
@@ -52,11 +52,11 @@ def test_effect_and_power_are_those_of_power():
     """What the queries could show is stated at the level of this comparison."""
     found = compared(A, B)
     sd = float(np.std(np.subtract(B, A), ddof=1))
-    detectable = detectable_difference(sd, 8, 0.05)
+    shown = shown_difference(np.subtract(B, A), 0.05)
 
     assert found.effect == effect_size(A, B)
-    assert (found.power.sd, found.power.detectable) == pytest.approx((sd, detectable))
-    assert found.power.n_for_half == queries_needed(detectable / 2, sd, 0.05)
+    assert (found.power.sd, found.power.detectable) == pytest.approx((sd, shown.difference))
+    assert found.power.n_for_half == shown.n_for_half
 
 
 def test_interval_covers_bootstrap_and_student():

@@ -295,3 +295,17 @@ def test_zeros_are_treated_in_a_known_way():
     """A typing mistake must not choose the other."""
     with pytest.raises(UsageError, match="there are: wilcox, pratt"):
         signed_rank_test([0], [1], "prat")
+
+
+def test_sums_that_are_tied_but_for_float_noise_count_as_so_far_out():
+    """Reciprocal ranks are fractions; a peer that misses ties gives another p for the same runs."""
+    draw = np.random.default_rng(0)
+    for _ in range(60):
+        n = int(draw.integers(5, 19))
+        ranks = draw.integers(1, 8, (2, n))
+        cells = 420 // ranks[1] - 420 // ranks[0]
+        exact = lattice_p(np.abs(cells).astype(np.int64), int(cells.sum()))
+
+        found = randomisation_test(1 / ranks[0], 1 / ranks[1], seed=0)
+
+        assert found.p == pytest.approx(exact, abs=1e-12)

@@ -1,16 +1,19 @@
 from math import nan
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragforge.errors import DataError, UsageError
+from ragforge.measures.distributions import normal_quantile, student_quantile
 from ragforge.measures.power import (
     EffectSize,
     achieved_power,
     detectable_difference,
     effect_size,
     queries_needed,
+    shown_difference,
 )
 
 relaxed = settings(deadline=None, max_examples=30)
@@ -135,3 +138,43 @@ def test_bad_values_have_no_effect_size():
 def test_a_tiny_effect_is_answered_at_once():
     """It needs billions of queries, and counting them one by one would take years."""
     assert queries_needed(1e-6, 0.2) == pytest.approx(3.14e11, rel=1e-2)
+
+
+def share_shown(diffs, difference, n):
+    """Return how often n queries show a difference, by weighing those seen by exp(c d)."""
+    low, high = -60.0, 60.0
+    for _ in range(60):
+        c = (low + high) / 2
+        weights = np.exp(c * (diffs - diffs.max()))
+        weights /= weights.sum()
+        low, high = (c, high) if weights @ diffs < difference else (low, c)
+    drawn = np.random.default_rng(1).choice(diffs, (4000, n), p=weights)
+    mean, spread = drawn.mean(axis=1), drawn.std(axis=1, ddof=1)
+    t = np.divide(mean, spread / np.sqrt(n), out=np.full(4000, np.inf), where=spread > 0)
+    return np.mean(t > student_quantile(0.975, n - 1))
+
+
+@pytest.mark.parametrize(
+    "diffs",
+    [
+        np.repeat([1.0, 0.0], [2, 41]),
+        np.repeat([1.0, 0.0, -1.0], [1, 40, 2]),
+        np.repeat([0.25, 0.05, 0.0, -0.1], [2, 3, 36, 2]),
+    ],
+)
+def test_what_is_shown_of_tied_queries_holds_its_power(diffs):
+    """Where a recall differs in three of 43 queries, a shift of all of them tells nothing."""
+    found = shown_difference(diffs)
+    by_shift = detectable_difference(float(diffs.std(ddof=1)), 43)
+
+    assert share_shown(diffs, found.difference, 43) >= 0.78
+    assert share_shown(diffs, by_shift, 43) < 0.75
+    assert found.n_for_half > 2 * 43
+
+
+def test_what_is_shown_of_even_differences_is_as_by_the_shift():
+    """Nothing changes where a difference does shift the values."""
+    diffs = np.array([normal_quantile((i + 0.5) / 200) for i in range(200)])
+    expected = detectable_difference(float(diffs.std(ddof=1)), 200)
+
+    assert shown_difference(diffs).difference == pytest.approx(expected, rel=0.02)
