@@ -26,6 +26,7 @@ from ragforge.evaluating.judgments import (
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Task, measure_run
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.decision_samples import sample_note
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.stale_runs import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, evaluate
@@ -94,7 +95,11 @@ def load_evaluation_data(
         task=task,
         runs=runs,
         systems=read_systems(dataset, failures, queries),
-        run_warnings=(*usable.warnings, *_part_warnings(runs)),
+        run_warnings=(
+            *usable.warnings,
+            *filter(None, [sample_note(dataset)]),
+            *_part_warnings(runs),
+        ),
     )
 
 

@@ -93,6 +93,7 @@ def evaluate_dataset(
     """
     from ragforge.evaluating.evaluation_data import reading_in_force
     from ragforge.files.set.canaries import read_canaries
+    from ragforge.files.set.decision_samples import sample_note
     from ragforge.pipeline.evaluated import evaluate_usable  # What files do not need.
 
     usable = usable_runs(dataset, run_names)
@@ -109,6 +110,7 @@ def evaluate_dataset(
         records=tuple(evaluated),
         warnings=(
             *usable.warnings,
+            *filter(None, [sample_note(dataset)]),
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
             *_of_texts(run.measured for run in evaluated),
         ),

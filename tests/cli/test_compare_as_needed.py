@@ -64,6 +64,13 @@ def ranking(query_id, worths, skill, draw):
 
 
 @pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    """A working directory of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def decide(dataset, endpoint, capsys):
     """Decide between two runs; return exit code, stdout and the calls that were made."""
 
@@ -260,3 +267,56 @@ def test_a_baseline_drops_none_of_several(dataset, capsys):
 
     found = json.loads(capsys.readouterr().out)
     assert (found["winner"], len(found["may_be_best"])) == ("UNKNOWN", 4)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["evaluate"],
+        ["compare", "poor", "good"],
+        ["report", "--out", "report.html"],
+    ],
+)
+def test_who_measures_takes_no_sample_for_a_pool(decide, dataset, capsys, command, in_folder):
+    """What was not drawn would count as not relevant."""
+    decide("poor", "good")
+    name, *words = command
+    main([name, "--dataset", str(dataset.path), *words])
+
+    told = " ".join("".join(capsys.readouterr()).split())
+    page = in_folder / "report.html"
+    told += page.read_text(encoding="utf-8") if page.exists() else ""
+    assert "graded for a decision alone" in told
+    assert "completes the pool" in told
+
+
+def test_a_gate_refuses_a_sample(decide, dataset, capsys):
+    """Nothing is decided on chunks that nobody graded."""
+    decide("poor", "good")
+    code = main(["gate", "--dataset", str(dataset.path), "--run", "good", "--min", "RR=0.1"])
+
+    assert code == 1
+    assert "--max-holes" in "".join(capsys.readouterr())
+
+
+def test_judging_completes_the_pool_and_pays_for_the_rest(decide, dataset, endpoint, capsys):
+    """What a decision bought is bought."""
+    *_, calls = decide("poor", "good")
+    before = len(endpoint.bodies)
+    address = ["--model", "m", "--base-url", endpoint.url, "-q"]
+    main(["judge", "--dataset", str(dataset.path), "--run", "poor", "--run", "good", *address])
+
+    assert len(endpoint.bodies) - before == 956 - calls
+    capsys.readouterr()
+    main(["evaluate", "--dataset", str(dataset.path), "--run", "good"])
+    assert "for a decision alone" not in "".join(capsys.readouterr())
+
+
+def test_a_broken_decision_is_named(decide, dataset, capsys):
+    """Somebody may have edited the file."""
+    decide("poor", "good")
+    [kept] = (dataset.path / ".ragforge" / "decisions").glob("*.json")
+    kept.write_text("{}")
+
+    assert main(["evaluate", "--dataset", str(dataset.path)]) == 3
+    assert "is no kept decision" in capsys.readouterr().err

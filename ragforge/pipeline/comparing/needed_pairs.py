@@ -19,8 +19,8 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import cuttings, differ
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.runs import rank_order
-from ragforge.files.atomic import write_whole
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.decision_samples import write_sample
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.measures.checked_samples import Floats
@@ -350,10 +350,7 @@ def keep_sample(
     ]
     key = "\n".join([*runs.names, str(pool.measure), str(pool.seed)])
     name = hashlib.sha256(key.encode()).hexdigest()
-    folder = dataset.path / ".ragforge" / "decisions"
-    folder.mkdir(parents=True, exist_ok=True)
-    body = {**found, "seed": pool.seed, "grades": graded}
-    write_whole(folder / f"{name[:16]}.json", [json.dumps(body, indent=1), "\n"])
+    write_sample(dataset, name[:16], {**found, "seed": pool.seed, "grades": graded})
 
 
 def _with_threshold(measure: Measure, job: Job) -> Measure:

@@ -33,6 +33,7 @@ from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
 from ragforge.files.formats.runs import Ranked, read_run
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.decision_samples import sample_note
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.files.set.stale_runs import (
@@ -128,9 +129,12 @@ def compare_runs(
     qrels = task.qrels
     settings = settings.model_copy(update={"rel_threshold": task.rel_threshold})
     folded = len(level.query_ids & qrels.keys())
+    sampled = [note] if (note := sample_note(dataset)) else []
+    if sampled and not any(qrels.values()):
+        raise DataError(f"{dataset.path}: nothing to compare on: {note}")
     told = [by_document_text(folded)] if folded else []
     basis = comparison_basis(
-        dataset.path, qrels, settings, options, warnings=[*told, *usable.warnings]
+        dataset.path, qrels, settings, options, warnings=[*told, *usable.warnings, *sampled]
     )
     basis = basis.with_lists(task.relevant)
     reading = reading_words(dataset, judgments, task, asked)
