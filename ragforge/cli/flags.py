@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ragforge.api.progress import Progress, say
 from ragforge.cli.parser import add_settings_group
-from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
+    from ragforge.config import Setting, Settings, SettingsFile
     from ragforge.files.set.dataset import Dataset
     from ragforge.observe import Observer
     from ragforge.pipeline.job import Job, Mode
@@ -48,6 +48,8 @@ def add_common(
         without: Flags, without dashes, that the command has as its own, or has no use for.
     """
     for section in sections:
+        from ragforge.config import each_setting  # Only commands with settings wait for it.
+
         group = add_settings_group(parser, _TITLES.get(section, section))
         for setting in (item for item in each_setting(section) if item.flag not in without):
             _add(group, setting, at_once=setting.flag in several)
@@ -111,12 +113,14 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object to stdout")
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
+def settings_of(arguments: argparse.Namespace) -> "Settings":
     """Return the settings in force for a parsed command line; a file that was found is named.
 
     Raises:
         ConfigError: A value is not allowed, or the settings file cannot be taken or needs trust.
     """
+    from ragforge.config import each_setting, load
+
     given = vars(arguments)
     flags = {
         setting.key: given[setting.dest]
@@ -126,11 +130,11 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     return load(given.get("config"), flags, on_found=_pass_over if given.get("quiet") else _name)
 
 
-def _name(file: SettingsFile) -> None:
+def _name(file: "SettingsFile") -> None:
     say(file.line)
 
 
-def _pass_over(_: SettingsFile) -> None:
+def _pass_over(_: "SettingsFile") -> None:
     """Do nothing."""
 
 
@@ -189,7 +193,7 @@ def mode_of(arguments: argparse.Namespace) -> "Mode":
     )
 
 
-def job_of(arguments: argparse.Namespace, settings: Settings, observer: "Observer") -> "Job":
+def job_of(arguments: argparse.Namespace, settings: "Settings", observer: "Observer") -> "Job":
     """Return the job that a command is to do."""
     from ragforge.pipeline.job import Job
 
@@ -249,6 +253,8 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
     """Add `--seed` where a command has no other settings of the model."""
+    from ragforge.config import each_setting
+
     [setting] = [item for item in each_setting("model") if item.flag == "seed"]
     parser.add_argument(
         "--seed", dest=setting.dest, metavar="N", help="seed of the sample. Default: 0."
@@ -303,7 +309,7 @@ def tell_chosen(dataset: "Dataset") -> None:
             say(line)
 
 
-def _add(group: "argparse._ArgumentGroup", setting: Setting, *, at_once: bool) -> None:
+def _add(group: "argparse._ArgumentGroup", setting: "Setting", *, at_once: bool) -> None:
     default = setting.info.default
     shown = ", ".join(default) if isinstance(default, tuple) else default
     text = " ".join(setting.text.split()).replace("%", "%%")
@@ -334,7 +340,7 @@ def _add(group: "argparse._ArgumentGroup", setting: Setting, *, at_once: bool) -
     )
 
 
-def _metavar(setting: Setting) -> str:
+def _metavar(setting: "Setting") -> str:
     annotation = str(setting.info.annotation)
     if setting.words:
         return "|".join(setting.words)

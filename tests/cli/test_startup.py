@@ -41,7 +41,7 @@ def test_a_help_loads_nothing_heavy(name):
     assert len(modules) <= (370 if allowed else 290)
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("--version",), ("evalute",)], ids=" ".join)
+@pytest.mark.parametrize("words", [(), ("--help",), ("--version",), ("evalute",), ("help", "measures")], ids=" ".join)
 def test_what_no_command_is_needed_for_loads_no_pydantic(words):
     """A completion or a script asks for the version and nothing else."""
     modules = loaded(*words)
