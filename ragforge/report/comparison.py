@@ -13,7 +13,7 @@ from ragforge.evaluating.selection import part_json
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import by_judgments
-from ragforge.records import Calibration
+from ragforge.report.corrected_levels import calibration_summary
 from ragforge.report.document import Block, Document, Listing
 from ragforge.report.text import TextLayout
 
@@ -606,18 +606,6 @@ def _compared(item: Compared) -> dict[str, object]:
             "gained": [_moved(query) for query in item.gained],
             "lost": [_moved(query) for query in item.lost],
         },
-    }
-
-
-def calibration_summary(found: Calibration) -> dict[str, object]:
-    """Return what tells a calibration from others, as JSON has it."""
-    return {
-        "name": found.name,
-        "design_sha256": found.design_sha256,
-        "labels_sha256": found.labels_sha256,
-        "labels": found.labels.n_used,
-        "pairs": found.n_pairs,
-        "queries": found.n_queries,
     }
 
 

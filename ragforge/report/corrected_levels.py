@@ -5,7 +5,6 @@ from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, Table, number, one_line
 from ragforge.records import Calibration, CorrectedFigure
-from ragforge.report.comparison import calibration_summary
 
 _DIGITS: Final = 4
 
@@ -34,6 +33,18 @@ def levels_json(found: Calibration, runs: Collection[str]) -> dict[str, object]:
         if not figure.is_difference and figure.run in runs
     ]
     return {**calibration_summary(found), "figures": figures}
+
+
+def calibration_summary(found: Calibration) -> dict[str, object]:
+    """Return what tells a calibration from others, as JSON has it."""
+    return {
+        "name": found.name,
+        "design_sha256": found.design_sha256,
+        "labels_sha256": found.labels_sha256,
+        "labels": found.labels.n_used,
+        "pairs": found.n_pairs,
+        "queries": found.n_queries,
+    }
 
 
 def _row(figure: CorrectedFigure) -> tuple[str, ...]:
