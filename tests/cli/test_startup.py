@@ -41,7 +41,9 @@ def test_a_help_loads_nothing_heavy(name):
     assert len(modules) <= (370 if allowed else 290)
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("--version",), ("evalute",), ("help", "measures")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [(), ("--help",), ("--version",), ("evalute",), ("help", "measures")], ids=" ".join
+)
 def test_what_no_command_is_needed_for_loads_no_pydantic(words):
     """A completion or a script asks for the version and nothing else."""
     modules = loaded(*words)
@@ -71,6 +73,16 @@ def test_a_command_that_computes_nothing_loads_no_numpy(words, most, tmp_path):
 
     assert [name for name in ("numpy", "asyncio", "openai", "tqdm") if name in modules] == []
     assert len(modules) <= most
+
+
+def test_measures_of_files_load_no_numpy(tmp_path):
+    """Whoever has trec_eval in a script waits for each call of it."""
+    (tmp_path / "qrels.trec").write_text("q1 0 d1 1\nq2 0 d1 1\n")
+    (tmp_path / "run.trec").write_text("q1 Q0 d1 1 2.0 r\nq2 Q0 d2 1 2.0 r\n")
+
+    modules = loaded("evaluate", "--qrels", "qrels.trec", "--run", "run.trec", cwd=tmp_path)
+
+    assert [name for name in ("numpy", "asyncio", "openai", "tqdm") if name in modules] == []
 
 
 def test_records_build_their_validators_when_they_are_first_used():
