@@ -32,8 +32,9 @@ The exit code is 0 whoever wins; `ragforge gate` decides. It is 4 where a --retr
 query: an earlier run of its name stays as it is, and is not compared in its place.
 
 With --judge-as-needed runs are decided on a sample of the pairs, drawn by what they weigh in DCG@10
-(or -m P@10): two runs that are far apart take about a quarter of the pool, close ones half. Of
-several runs it tells which are worse for sure, and which may be the best: those hold the best run
+(or -m P@10): two runs that are far apart take about a quarter of the pool, close ones half. By -m
+RR or Success@5 two runs are read down to their first hits, with nothing estimated. Of several runs
+it tells which are worse for sure, and which may be the best: those hold the best run
 in at least 95 %. The sample is kept apart from the judgments of the set.
 
 Examples:
@@ -172,7 +173,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--judge-as-needed",
         action="store_true",
         help="with --dataset: grade pairs of the runs by --model only until the decision is made, "
-        "by one measure (-m DCG@10 or P@10; default: DCG@10)",
+        "by one measure (-m DCG@10, P@10, RR or Success@5; default: DCG@10)",
     )
     add_mode(parser, again=True)
     add_verbose(parser)

@@ -127,6 +127,21 @@ class SequentialDecision:
         self._probabilities = self.known.astype(np.float64)
 
     @property
+    def n_looks(self) -> int:
+        """How often it was looked at the values."""
+        return len(self.looks)
+
+    @property
+    def n_judged(self) -> int:
+        """Pairs judged so far, without those that were there before."""
+        return self.looks[-1].n_judged if self.looks else 0
+
+    @property
+    def failed(self) -> tuple[int, ...]:
+        """Queries without a value: none, as what failed counts as not drawn."""
+        return ()
+
+    @property
     def probabilities(self) -> Floats:
         """With which probability each pair is drawn by now, shape (N,)."""
         return self._probabilities
@@ -230,7 +245,7 @@ def looked(
     within = float((missed**2 * (1 - p)).sum()) / n
     information = 1 - within / variance if variance else 1.0
     information = 1.0 if share >= 1 else min(max(information, _LEAST_INFORMATION), 1.0)
-    z = _normal_score(difference / error, n - 1) if error else 0.0
+    z = normal_score(difference / error, n - 1) if error else 0.0
     chance = None if share >= 1 else chance_of_winner(z, information, LAST)
     return Look(share, int((drawn & ~known).sum()), difference, error, z, information, chance)
 
@@ -247,7 +262,7 @@ def _modelled(features: Floats, values: Floats, chosen: Integers, p: Floats) -> 
     return found
 
 
-def _normal_score(t: float, degrees: int) -> float:
+def normal_score(t: float, degrees: int) -> float:
     """Return the normal score with the probability that Student's t has below."""
     tail = student_sf(abs(t), degrees)
     score = 40.0 if tail < 1e-300 else -normal_quantile(tail)

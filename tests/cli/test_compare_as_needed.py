@@ -207,7 +207,9 @@ def test_the_threshold_of_the_settings_holds(decide):
     [
         (("good",), (), "compares two runs or more"),
         (("good", "good"), (), "name each once"),
-        (("good", "poor"), ("-m", "nDCG@10"), "decides by DCG@k or P@k"),
+        (("good", "poor"), ("-m", "nDCG@10"), "the nearest is DCG@10"),
+        (("good", "poor"), ("-m", "R@20"), "the nearest is P@20"),
+        (("good", "poor", "other"), ("-m", "RR"), "name two"),
         (("good", "poor"), ("-m", "P@5", "-m", "P@10"), "by one measure"),
     ],
 )
@@ -320,3 +322,33 @@ def test_a_broken_decision_is_named(decide, dataset, capsys):
 
     assert main(["evaluate", "--dataset", str(dataset.path)]) == 3
     assert "is no kept decision" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("measure", ["RR", "RR@5", "Success@3"])
+def test_first_hits_are_read_down_and_are_those_of_evaluate(decide, dataset, measure):
+    """Nothing is estimated: what lies below the first hit does not count."""
+    _, out, calls = decide("poor", "good", more=["--json", "-m", measure])
+    found = json.loads(out)
+    qrels, runs = {}, {}
+    for name in ("poor", "good"):
+        runs[name] = {
+            each.query_id: {hit.chunk_id: hit.score for hit in each.ranking}
+            for each in dataset.each_ranking(name)
+        }
+    for chunk in dataset.chunks():
+        worth = int(re.search(r"worth (\d)", chunk.text)[1])
+        qrels.setdefault(chunk.chunk_id[:3], {})[chunk.chunk_id] = worth
+    means = [evaluate(qrels, runs[name], [measure]).mean(measure) for name in ("poor", "good")]
+
+    assert found["winner"] == "good"
+    assert found["difference"] == pytest.approx(means[1] - means[0], abs=1e-12)
+    assert found["pairs_used"] == calls < 0.6 * found["pool"]
+
+
+def test_a_dry_run_of_first_hits_tells_the_first_look(decide):
+    """At first the top of both runs is asked for."""
+    _, out, calls = decide("poor", "good", more=["--dry-run", "--json", "-m", "RR"])
+
+    pairs = json.loads(out)["pairs"]
+    assert calls == 0
+    assert N <= pairs["first_look"] <= 2 * N <= pairs["at_most"] <= pairs["pool"]

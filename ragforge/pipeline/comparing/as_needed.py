@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Final
+
+import numpy as np
 
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.dataset import Dataset
+from ragforge.measures.first_hits import FirstHits
 from ragforge.measures.sequential import Decided, SequentialDecision, shares_for
 from ragforge.pipeline.comparing.needed_pairs import (
     DEFAULT_MEASURE,
+    FIRST_HITS,
+    NeededPool,
     keep_sample,
     needed_runs,
     until_decided,
@@ -20,6 +26,8 @@ from ragforge.pipeline.judge.judge_run import JudgingResult
 
 _TYPICAL: Final = (0.27, 0.55)
 """Of the pool: runs that are far apart, and close ones, on human-judged sets."""
+_TYPICAL_READ: Final = (0.33, 0.22)
+"""The same where both runs are read down to their first hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +49,7 @@ class NeededComparison:
     looks: int
     n_queries: int
     left_out: tuple[str, ...]
-    """Queries on which a retriever failed."""
+    """Queries on which a retriever failed, or, where runs are read down, the judge."""
     judge: str
     is_baseline: bool
     judging: JudgingResult
@@ -98,16 +106,12 @@ async def decide_as_needed(
     async with needed_runs(dataset, names, job, measure, seed) as runs:
         pool = runs.pool
         if job.mode.dry_run:
-            return pool.forecast(_TYPICAL)
-        shares = shares_for(len(pool.query_ids))
-        decision = SequentialDecision(pool.pairs_of_two(), shares, pool.is_known())
+            return _read_forecast(pool) if _is_read(pool) else pool.forecast(_TYPICAL)
+        decision = _decision(pool)
 
         def describe() -> str:
-            look = decision.looks[-1]
-            return (
-                f"look {len(decision.looks)}: {plural(look.n_judged, 'pair')} judged of "
-                f"{pool.size:,}, B - A {look.difference:+.4f}, z {look.z:.2f}"
-            )
+            n_judged = plural(decision.n_judged, "pair")
+            return f"look {decision.n_looks}: {n_judged} judged of {pool.size:,}"
 
         n_known = int(pool.is_known().sum())
         decided = await until_decided(decision, pool, runs.judging, describe)
@@ -120,15 +124,46 @@ async def decide_as_needed(
             pairs_used=decided.look.n_judged,
             pairs_known=n_known,
             pool=pool.size,
-            looks=len(decision.looks),
-            n_queries=len(pool.query_ids),
-            left_out=runs.left_out,
+            looks=decision.n_looks,
+            n_queries=len(pool.query_ids) - len(decision.failed),
+            left_out=(*runs.left_out, *(pool.query_ids[at] for at in decision.failed)),
             judge=runs.judge,
             is_baseline=runs.is_baseline,
             judging=runs.judging.result,
         )
         keep_sample(dataset, runs, found.as_json(), decision.probabilities)
     return found
+
+
+def _is_read(pool: NeededPool) -> bool:
+    return pool.measure.name in FIRST_HITS
+
+
+def _decision(pool: NeededPool) -> SequentialDecision | FirstHits:
+    if _is_read(pool):
+        values = [nan if unit.value is None else unit.value for unit in pool.units]
+        return FirstHits(pool.lists(), np.array(values), by_rank=pool.measure.name == "RR")
+    shares = shares_for(len(pool.query_ids))
+    return SequentialDecision(pool.pairs_of_two(), shares, pool.is_known())
+
+
+def _read_forecast(pool: NeededPool) -> dict[str, object]:
+    """Return how many pairs reading both runs down may take."""
+    decision = _decision(pool)
+    n_new = int((~pool.is_known()).sum())
+    far, close = (min(round(part * pool.size), n_new) for part in _TYPICAL_READ)
+    return {
+        "measure": str(pool.measure),
+        "pairs": {
+            "pool": pool.size,
+            "that_decide": len(pool.units),
+            "graded": len(pool.units) - n_new,
+            "first_look": len(decision.wanted()),
+            "expected_if_far": far,
+            "expected_if_close": close,
+            "at_most": n_new,
+        },
+    }
 
 
 def _winner(decided: Decided, names: Sequence[str]) -> str:

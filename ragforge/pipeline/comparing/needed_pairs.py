@@ -38,6 +38,8 @@ from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair
 
 DEFAULT_MEASURE: Final = "DCG@10"
+FIRST_HITS: Final = ("RR", "Success")
+"""Measures for which two runs are read down to their first hits."""
 _NOTHING: Final = 1e-12
 T = TypeVar("T", covariant=True)
 
@@ -102,7 +104,7 @@ class NeededPool:
 
     def value(self, grade: int) -> float:
         """Return what a grade is worth in the measure."""
-        if self.measure.name == "P":
+        if self.measure.name in ("P", *FIRST_HITS):
             return float(grade >= (self.measure.rel or 2))
         return float(grade)
 
@@ -117,6 +119,16 @@ class NeededPool:
     def is_known(self) -> np.ndarray:
         """Return which units have a grade already."""
         return np.array([unit.value is not None for unit in self.units], dtype=bool)
+
+    def lists(self) -> list[tuple[list[int], list[int]]]:
+        """Return by query the places of the units of A and of B, in the order of the ranks."""
+        place = {query_id: i for i, query_id in enumerate(self.query_ids)}
+        ranked: list[tuple[list[list[int]], ...]] = [([], []) for _ in place]
+        for at, unit in enumerate(self.units):
+            for side, ranks in enumerate(unit.ranks):
+                ranked[place[unit.key.query_id]][side].extend([rank, at] for rank in ranks)
+        a_and_b = [tuple([at for _, at in sorted(side)] for side in sides) for sides in ranked]
+        return [(a, b) for a, b in a_and_b]
 
     def pairs(self) -> RankedPairs:
         """Return the units as a decision between several runs takes them."""
@@ -183,7 +195,9 @@ def _pool(
                 by_chunk[query_id, chunk_id] = unit
     found = NeededPool(measure, query_ids, [], by_chunk, len(units), seed)
     discounts = found.discounts
-    found.units = [unit for _, unit in sorted(units.items()) if _decides(unit.worths(discounts))]
+    every = [unit for _, unit in sorted(units.items())]
+    is_read = measure.name in FIRST_HITS
+    found.units = every if is_read else [u for u in every if _decides(u.worths(discounts))]
     return found
 
 
@@ -304,7 +318,7 @@ async def needed_runs(
     """
     wanted = _with_threshold(parse_measure(measure), job)
     _check(dataset, names, wanted)
-    rankings = _rankings(dataset, names, wanted.cutoff or 10)
+    rankings = _rankings(dataset, names, wanted.cutoff)
     queries = _queries(dataset, job.settings.judge.split)
     left_out = tuple(sorted(q for q in queries if not all(q in ranked for ranked in rankings)))
     query_ids = sorted(queries.keys() - set(left_out))
@@ -326,10 +340,10 @@ def warnings_of(left_out: Sequence[str], judging: JudgingResult) -> tuple[str, .
     found = []
     if left_out:
         left = plural(len(left_out), "query", "queries")
-        found.append(f"{left} left out, on which a retriever failed")
+        found.append(f"{left} left out, on which a retriever or the judge failed")
     if judging.n_failed:
         failed = plural(judging.n_failed, "judgment")
-        found.append(f"{failed} failed; what failed counts as not drawn")
+        found.append(f"{failed} failed; what failed counts as not asked for")
     return tuple(found)
 
 
@@ -356,7 +370,7 @@ def keep_sample(
 def _with_threshold(measure: Measure, job: Job) -> Measure:
     """Return P@k with the threshold of the settings, where it names none and they do."""
     threshold = job.settings.evaluate.rel_threshold
-    if measure.name != "P" or measure.rel is not None or threshold == "auto":
+    if measure.name not in ("P", *FIRST_HITS) or measure.rel is not None or threshold == "auto":
         return measure
     return measure._replace(rel=threshold)
 
@@ -364,10 +378,15 @@ def _with_threshold(measure: Measure, job: Job) -> Measure:
 def _check(dataset: Dataset, names: Sequence[str], measure: Measure) -> None:
     if len(set(names)) != len(names) or len(names) < 2:
         raise UsageError("--judge-as-needed compares two runs or more: name each once")
-    if measure.name not in ("DCG", "P") or measure.cutoff is None or measure.gain != "linear":
+    if measure.name in FIRST_HITS:
+        if len(names) > 2:
+            raise UsageError(
+                f"{measure}: --judge-as-needed decides two runs by it; name two, or decide more "
+                "by DCG@k or P@k"
+            )
+    elif measure.name not in ("DCG", "P") or measure.cutoff is None or measure.gain != "linear":
         raise UsageError(
-            f"{measure}: --judge-as-needed decides by DCG@k or P@k; nDCG needs the grades of the "
-            "whole pool (and agrees with DCG in 32 of 33 decisions)"
+            f"{measure}: --judge-as-needed decides by DCG@k, P@k, RR or Success@k; {_why(measure)}"
         )
     usable_runs(dataset, names).require_any()
     if differ(cuttings(dataset), names):
@@ -375,6 +394,19 @@ def _check(dataset: Dataset, names: Sequence[str], measure: Measure) -> None:
             "the runs have different chunks, whose DCG is of other texts: compare them by evidence "
             f"(`ragforge compare --dataset {dataset.path} {' '.join(names)}`), which takes no judge"
         )
+
+
+def _why(measure: Measure) -> str:
+    """Return why a sample does not tell a measure, and which one is near."""
+    k = measure.cutoff or 10
+    if measure.name in ("nDCG", "DCG"):
+        return (
+            f"{measure.name} needs the grades of the whole pool for its ideal, or another gain; "
+            f"the nearest is DCG@{k} (it agrees with nDCG in 32 of 33 decisions)"
+        )
+    if measure.name in ("R", "AP", "Rprec"):
+        return f"how many chunks are relevant in all is known of no sample; the nearest is P@{k}"
+    return f"the nearest is DCG@{k}"
 
 
 def _queries(dataset: Dataset, split: str) -> dict[str, str]:
@@ -388,7 +420,9 @@ def _queries(dataset: Dataset, split: str) -> dict[str, str]:
     return asked
 
 
-def _rankings(dataset: Dataset, names: Sequence[str], k: int) -> list[dict[str, tuple[str, ...]]]:
+def _rankings(
+    dataset: Dataset, names: Sequence[str], k: int | None
+) -> list[dict[str, tuple[str, ...]]]:
     return [
         {each.query_id: rank_order(each.ranking)[:k] for each in dataset.each_ranking(name)}
         for name in names

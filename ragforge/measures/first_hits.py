@@ -1,0 +1,124 @@
+"""Deciding between two runs by their first hits, reading both down only as far as these.
+
+Reciprocal rank and success depend on the first relevant text alone, so that nothing below it is
+judged. No sample is drawn and nothing is estimated: the difference is that of the whole pool, and
+is tested once, when all is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragforge.errors import UsageError
+from ragforge.measures.checked_samples import Floats
+from ragforge.measures.corrected import Integers
+from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
+from ragforge.measures.sequential import LEAST_QUERIES, Decided, Look, Outcome, normal_score
+
+LEVEL_P: Final = 0.05
+
+
+@dataclass
+class FirstHits:
+    """Two runs that are read down; used as a `SequentialDecision`."""
+
+    lists: Sequence[tuple[Sequence[int], Sequence[int]]]
+    """By query the pairs of A and of B in their order, as places in the values."""
+    values: Floats
+    """Of the pairs: 1 for a hit, 0 for none, NaN where that is not known yet."""
+    by_rank: bool
+    """Whether a hit is worth 1 / rank; else 1."""
+    n_looks: int = 0
+    n_judged: int = 0
+    _asked: NDArray[np.bool_] = field(init=False)
+    _known: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start from what is known.
+
+        Raises:
+            UsageError: There are fewer than ten queries.
+        """
+        if len(self.lists) < LEAST_QUERIES:
+            raise UsageError(f"{len(self.lists)} queries: expected at least {LEAST_QUERIES}")
+        self._known = ~np.isnan(self.values)
+        self._asked = self._known.copy()
+
+    def wanted(self) -> Integers:
+        """Return the pairs that are read next, ascending indexes; none is asked for twice."""
+        found = {at for query in range(len(self.lists)) for at in self._next(query)}
+        new = sorted(at for at in found if not self._asked[at])
+        self._asked[new] = True
+        return np.array(new, dtype=np.intp)
+
+    def look(self, values: Floats) -> Decided | None:
+        """Return what is decided, or None where there is more to be read.
+
+        Args:
+            values: Of the pairs, NaN for those that were not asked for, or failed.
+        """
+        self.values = values
+        self.n_looks += 1
+        self.n_judged = int((self._asked & ~self._known & ~np.isnan(values)).sum())
+        open_pairs = (at for query in range(len(self.lists)) for at in self._next(query))
+        if any(not self._asked[at] for at in open_pairs):
+            return None
+        return self._decided()
+
+    @property
+    def probabilities(self) -> Floats:
+        """With which probability each pair that was asked for was: 1, as none is drawn."""
+        return np.ones(len(self.values))
+
+    @property
+    def failed(self) -> list[int]:
+        """The queries that cannot be told, as a pair of theirs could not be judged."""
+        return [query for query in range(len(self.lists)) if self._next(query)]
+
+    def _next(self, query: int) -> list[int]:
+        """Return the pairs that the difference of a query hangs on next; [] where it is told."""
+        a, b = self.lists[query]
+        at_a, at_b = self._read(a), self._read(b)
+        open_a, open_b = self._is_open(a, at_a), self._is_open(b, at_b)
+        if open_a and open_b and self._are_alike(a[at_a:], b[at_b:], at_a == at_b):
+            return []
+        sides = [(a, at_a)] * open_a + [(b, at_b)] * open_b
+        return [ranked[at] for ranked, at in sides]
+
+    def _are_alike(self, a: Sequence[int], b: Sequence[int], same_rank: bool) -> bool:
+        if self.by_rank:
+            return same_rank and list(a) == list(b)
+        rest = [{at for at in side if self.values[at] != 0} for side in (a, b)]
+        return rest[0] == rest[1]
+
+    def _read(self, ranked: Sequence[int]) -> int:
+        """Return how many pairs are read before the first hit, or the first one not known."""
+        return next((i for i, at in enumerate(ranked) if self.values[at] != 0), len(ranked))
+
+    def _is_open(self, ranked: Sequence[int], at: int) -> bool:
+        return at < len(ranked) and bool(np.isnan(self.values[ranked[at]]))
+
+    def _worth(self, ranked: Sequence[int]) -> float:
+        at = self._read(ranked)
+        if at == len(ranked) or self._is_open(ranked, at):
+            return 0.0
+        return 1 / (at + 1) if self.by_rank else 1.0
+
+    def _decided(self) -> Decided:
+        failed = set(self.failed)
+        told = [lists for query, lists in enumerate(self.lists) if query not in failed]
+        diffs = np.array([self._worth(b) - self._worth(a) for a, b in told])
+        n, difference = len(diffs), float(diffs.mean())
+        error = float(diffs.std(ddof=1)) / sqrt(n)
+        z = normal_score(difference / error, n - 1) if error else 0.0
+        critical = -normal_quantile(LEVEL_P / 2)
+        outcome: Outcome = "tie"
+        if abs(z) > critical:
+            outcome = "b" if difference > 0 else "a"
+        half = student_quantile(normal_cdf(critical), n - 1) * error
+        look = Look(1.0, self.n_judged, difference, error, z, 1.0, None)
+        return Decided(outcome, look, difference - half, difference + half)
