@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ragforge.errors import ConfigError
 from ragforge.evaluating.formatting import Table, numeric_column
@@ -162,6 +162,10 @@ def estimate_text(estimate: Mapping[str, Any]) -> str:
     return "\n".join(_estimate_lines(estimate))
 
 
+_OF_DECISION: Final = "calls: one a pair, or a batch of pairs; how many it takes, the grades tell"
+_OF_ANSWERS: Final = "calls of the judge cannot be counted before the answers are there"
+
+
 def _estimate_lines(estimate: Mapping[str, Any]) -> Iterator[str]:
     if "pairs" in estimate:
         counts = estimate["pairs"].items()
@@ -169,7 +173,7 @@ def _estimate_lines(estimate: Mapping[str, Any]) -> Iterator[str]:
     if "system_calls" in estimate:
         yield f"queries to ask the system: {estimate['system_calls']}"
     if "calls" not in estimate:
-        yield "calls of the judge cannot be counted before the answers are there"
+        yield _OF_DECISION if "measure" in estimate else _OF_ANSWERS
         return
     yield f"calls: {estimate['calls']} (and {estimate['cached']} in the call store)"
     if "embeddings" in estimate:

@@ -94,6 +94,7 @@ def test_a_dry_run_asks_nothing(ds, model):
 
     pairs = found.to_dict()["pairs"]
     assert 0 < pairs["first_look"] < pairs["at_most"] <= pairs["pool"]
+    assert "answers" not in found.table()
 
 
 @pytest.mark.parametrize(
