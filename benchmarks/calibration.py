@@ -2,6 +2,7 @@
 
     python benchmarks/calibration.py --qrels QRELS --run RUN --run RUN … --confusion CONFUSION.json
     python benchmarks/calibration.py --qrels PEOPLE --judged MODEL --simulated-runs 6
+    python benchmarks/calibration.py … --keep-relevant .125   # relevant texts are rare
     python benchmarks/calibration.py … --repeat 1000 --seed 1       # the figures of the documents
 
 A set that people graded as a whole is the truth. Each time a judge grades its pool, some of the
@@ -104,6 +105,9 @@ def main() -> None:
     parser.add_argument("--judged", type=Path, help="qrels of a real judge")
     parser.add_argument("--confusion", type=Path, help="tables of how judges erred")
     parser.add_argument("--simulated-runs", type=int, default=0)
+    parser.add_argument(
+        "--keep-relevant", type=float, default=1.0, help="share of grades 2 and 3; the others are 1"
+    )
     parser.add_argument("--repeat", type=int, default=200)
     parser.add_argument("--ndcg-repeat", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
@@ -473,6 +477,8 @@ def read_truth(options: argparse.Namespace) -> Truth:
     model = None
     if judged is not None:
         model = np.array([judged.get(q, {}).get(t, N_GRADES) for _, q, t in rows], dtype=np.intp)
+    lost = np.random.default_rng(options.seed).random(len(rows)) >= options.keep_relevant
+    grades = np.where(lost, np.minimum(grades, 1), grades)
     of_pair = np.array([i for i, _, _ in rows], dtype=np.intp)
     if options.run:
         ranks = {

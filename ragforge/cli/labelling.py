@@ -159,6 +159,7 @@ def run_label_answers(arguments: argparse.Namespace) -> int:
         taken = take_answer_labels(
             dataset, files, arguments.source, labeller, overrule=arguments.overrule
         )
+        _refuse_none(taken, arguments.source)
         told |= taken_json(taken)
         lines = taken_lines(taken)
     else:
@@ -271,10 +272,19 @@ def _take(arguments: argparse.Namespace, dataset: "Dataset", files: "Calibration
         overrule=arguments.overrule,
         labels_only=arguments.labels_only,
     )
+    _refuse_none(taken, arguments.source)
+    _tell(taken, files, as_json=arguments.json)
+
+
+def _refuse_none(taken: "TakenLabels", source: Path) -> None:
+    """Refuse a file of which no row can be used.
+
+    Raises:
+        DataError: All rows were left out.
+    """
     if taken.left_out and not (taken.n_new or taken.n_known or taken.n_changed or taken.n_standing):
         why = "; ".join(f"{text} ({taken.examples[text]})" for text in taken.left_out)
-        raise DataError(f"{arguments.source}: no label was taken in: {why}")
-    _tell(taken, files, as_json=arguments.json)
+        raise DataError(f"{source}: no label was taken in: {why}")
 
 
 def _tell(taken: "TakenLabels", files: "CalibrationFiles", *, as_json: bool) -> None:

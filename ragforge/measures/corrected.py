@@ -24,7 +24,7 @@ pairs by query.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum, sqrt
+from math import ceil, fsum, sqrt
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -164,8 +164,14 @@ def _refuse_alike(values: Floats, drawn: NDArray[np.bool_]) -> None:
     if n < len(drawn) and n - most < LEAST_OTHERS:
         raise UsageError(
             f"{most} of {n} labels say the same: how the other {len(drawn) - n} pairs spread is "
-            f"not known with fewer than {LEAST_OTHERS} that differ; label more"
+            f"not known with fewer than {LEAST_OTHERS} that differ; label more{_enough(n, most)}"
         )
+
+
+def _enough(n: int, n_alike: int) -> str:
+    """Return how many labels may do if the next ones differ as often; "" where none does."""
+    others = n - n_alike
+    return f": about {ceil(n * LEAST_OTHERS / others):,} in all may do" if others else ""
 
 
 def _check(pairs: LabelledPairs) -> None:

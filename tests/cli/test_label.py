@@ -288,3 +288,26 @@ def test_answers_are_labelled_on_a_page_and_reported_on(tmp_path, capsys):
     assert (taken[0], "6 new labels" in taken[2]) == (0, True)
     found = json.loads(capsys.readouterr().out)["judges"]["one"]["verdicts"]
     assert (code, found["same"]["value"], found["confusion"][0][0]) == (0, 1.0, 6)
+
+
+def test_a_file_of_answers_with_no_row_of_use_is_refused(tmp_path, capsys):
+    """All rows are of an answer that nobody drew."""
+    dataset, labels = answered_set(tmp_path / "set"), tmp_path / "saved.jsonl"
+    sample_answers(dataset, calibration_files(dataset), AnswerDraw(("one",), 4))
+    row = {"query_id": "q99", "system": "one", "labeller": "Ann", "verdict": "correct"}
+    labels.write_text(f"{json.dumps({**row, 'answer_sha256': answer_sha256('?')})}\n")
+    words = ["calibrate", "label-answers", "--dataset", str(dataset.path), "--from", str(labels)]
+    code, (out, err) = main(words), capsys.readouterr()
+
+    assert (code, out) == (3, "")
+    assert "no label was taken in" in err
+
+
+def test_a_file_of_labels_with_no_row_of_use_is_refused(dataset, tmp_path, capsys):
+    """The pair was not drawn."""
+    labels = tmp_path / "labels.csv"
+    labels.write_text("query_id,chunk_id,grade\nnowhere,nothing,2\n")
+    code, out, err = run(capsys, "--dataset", dataset.path, "--from", str(labels))
+
+    assert (code, out) == (3, "")
+    assert "no label was taken in" in err

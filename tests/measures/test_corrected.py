@@ -232,3 +232,16 @@ def test_a_grade_outside_of_the_scale_is_refused():
 
     with pytest.raises(DataError, match="outside of its scale"):
         corrected_mean(replace(pairs, judged=pairs.judged + 3))
+
+
+@pytest.mark.parametrize(("n_others", "told"), [(2, ": about 100 in all may do"), (0, "more")])
+def test_a_refusal_for_rare_values_tells_how_many_labels_may_do(n_others, told):
+    """Two of forty differ, so five of a hundred; nobody knows where none does."""
+    values = np.full(400, np.nan)
+    values[:40] = 0
+    values[:n_others] = 1
+
+    with pytest.raises(UsageError) as refused:
+        corrected_mean(replace(population(), values=values))
+
+    assert str(refused.value).endswith(told)
