@@ -8,6 +8,7 @@ from ragforge.http_service import parse_address
 from ragforge.plugins import HandedOver, find
 from ragforge.records import Chunk
 from ragforge.retrieval import Answerer
+from ragforge.retrieval.object_fields import Note, ignore_note
 from ragforge.retrieval.rag_systems import HttpSystem, adapt
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def make_answerer(
     *,
     timeout_s: float = 120.0,
     services: "Mapping[str, SystemService]" = NO_SERVICES,
+    note: Note = ignore_note,
 ) -> Answerer:
     """Return the RAG system that a spec names.
 
@@ -33,6 +35,7 @@ def make_answerer(
         chunks: The corpus, for a class that wants it.
         timeout_s: What one answer may take.
         services: Those of the settings, by name.
+        note: Takes sentences of a service for the user.
 
     Raises:
         UsageError: There is no such system, or it cannot be loaded.
@@ -43,6 +46,6 @@ def make_answerer(
     if not isinstance(spec, HandedOver) and spec in services:
         from ragforge.retrieval.services.system import ServiceSystem
 
-        return ServiceSystem(spec, services[spec], timeout_s=timeout_s)
+        return ServiceSystem(spec, services[spec], timeout_s=timeout_s, note=note)
     found = find(GROUP, spec, (*BUILT_IN, *services))
     return adapt(found, spec, chunks, timeout_s=timeout_s)

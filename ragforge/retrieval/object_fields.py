@@ -18,10 +18,25 @@ DOCUMENTS = (
 STARTS = ("start_index", "start_char_idx", "split_idx_start", "start", "start_offset", "offset")
 ENDS = ("end_index", "end_char_idx", "split_idx_end", "end", "end_offset")
 _SHOWN = 80
+_FAILED = frozenset({"error", "failed", "failure", "fail"})
+"""What stands under `status` in a result that is none."""
+_REASONS = ("message", "reason", "detail")
 
 
 def ignore_note(note: str) -> None:
     """Ignore a note."""
+
+
+def outcome_error(value: object) -> str:
+    """Return what a reply says that calls itself failed by its status or success; "" for others."""
+    if not isinstance(value, Mapping):
+        return ""
+    status = value.get("status")
+    told = next((f"{name} is false" for name in ("success", "ok") if value.get(name) is False), "")
+    if isinstance(status, str) and status.strip().casefold() in _FAILED:
+        told = f"status is {status}"
+    reason = next((value[name] for name in _REASONS if isinstance(value.get(name), str)), "")
+    return f"{told}: {reason}" if told and reason else told
 
 
 def values_of(item: object, names: Iterable[str]) -> Iterator[object]:

@@ -27,6 +27,7 @@ from ragforge.retrieval.object_fields import (
     ignore_note,
     nested_mappings,
     offset_of,
+    outcome_error,
     shown,
     texts_of,
     type_name,
@@ -148,9 +149,9 @@ class ResultReader:
 
     def _items(self, result: object) -> Iterable[object]:
         if isinstance(result, Mapping):
+            self._refuse_error(result)
             for name in _LISTS:
                 if name in result:
-                    self._refuse_error(result)
                     return self._items(result[name])
             keys = ", ".join(repr(key) for key in list(result)[:5]) or "nothing"
             raise DataError(
@@ -167,8 +168,10 @@ class ResultReader:
         for name in _ERRORS:
             if result.get(name):
                 raise DataError(
-                    f"{self._where}: there is an {name!r} beside the results: {shown(result[name])}"
+                    f"{self._where}: the result tells of an {name!r}: {shown(result[name])}"
                 )
+        if failed := outcome_error(result):
+            raise DataError(f"{self._where}: the result tells of an error: {failed}")
 
     def _scored_id(self, item: object, above: Set[str]) -> _ScoredId:
         """Return the id and the score of a hit, below those of some ids."""

@@ -246,7 +246,13 @@ async def ask_queries(
     _refuse_replay(name, len(todo), job.mode)
     chunks = list(dataset.chunks())
     model, services = job.settings.model, job.settings.systems
-    answerer = make_answerer(spec, chunks, timeout_s=model.timeout_s, services=services)
+    answerer = make_answerer(
+        spec,
+        chunks,
+        timeout_s=model.timeout_s,
+        services=services,
+        note=lambda told: job.observer(Event("note", message=told)),
+    )
     at_once = (spec in services and services[spec].concurrency) or model.concurrency
     texts = [text.chunk_id for text in dataset.retrieved_texts()]
     keeper = _AnswerSink(dataset, name, known, PassageFinder(chunks, texts), todo, save_every_s)

@@ -29,7 +29,7 @@ from ragforge.http_service import (
 )
 from ragforge.masking import SecretValues
 from ragforge.plugins import in_thread
-from ragforge.retrieval.object_fields import Note, ignore_note
+from ragforge.retrieval.object_fields import Note, ignore_note, outcome_error
 from ragforge.retrieval.services.dialects import ServicePlan
 from ragforge.retrieval.services.paths import ReplyPath
 from ragforge.retrieval.services.templates import (
@@ -48,11 +48,8 @@ from ragforge.retrieval.waiting import count_wait
 
 _UNAUTHORIZED: Final = 401
 _FIRST_WAIT_S: Final = 1.0
-_FAILED: Final = frozenset({"error", "failed", "failure", "fail"})
-"""What a reply says under `status` that is none, whatever the status of HTTP."""
 _RESULT_NAMES: Final = frozenset({"message", "text", "content"})
 """Fields in which a request has the query, and a reply what it says itself."""
-_REASONS: Final = ("message", "reason", "detail")
 _SHOWN: Final = 200
 _ADDRESS: Final = re.compile(r"((?i:https?://)[^/?]*|\$\{\w+\})(/[^?]*)?(\?.*)?")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -167,6 +164,7 @@ class ServiceClient:
     ) -> None:
         self.where = where
         self._note = note
+        self._told_once: set[str] = set()
         self._has_waited = False
         self._was_reached = False
         self._service = service
@@ -358,6 +356,12 @@ class ServiceClient:
             text = text.replace(escape_in_address(name), name)
         return text
 
+    def tell_once(self, sentence: str) -> None:
+        """Tell the user something of the service, the first time only."""
+        if sentence not in self._told_once:
+            self._told_once.add(sentence)
+            self._note(f"{self.where}: {sentence} (said once)")
+
     async def _wait(self, attempt: int, asked_s: float | None, why: str) -> None:
         wait_s = asked_s if asked_s is not None else _FIRST_WAIT_S * 2 ** (attempt - 1)
         if wait_s > self._service.max_wait_s:
@@ -423,18 +427,6 @@ def _query_fields(template: JsonValue, keys: tuple[str, ...] = ()) -> Iterator[t
     elif isinstance(template, dict):
         for name, inner in template.items():
             yield from _query_fields(inner, (*keys, name))
-
-
-def outcome_error(value: object) -> str:
-    """Return what a reply says that calls itself failed by its status or success; "" for others."""
-    if not isinstance(value, Mapping):
-        return ""
-    status = value.get("status")
-    told = next((f"{name} is false" for name in ("success", "ok") if value.get(name) is False), "")
-    if isinstance(status, str) and status.strip().casefold() in _FAILED:
-        told = f"status is {status}"
-    reason = next((value[name] for name in _REASONS if isinstance(value.get(name), str)), "")
-    return f"{told}: {reason}" if told and reason else told
 
 
 @dataclass(frozen=True, slots=True)

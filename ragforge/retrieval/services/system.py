@@ -11,7 +11,7 @@ from ragforge.errors import CallError, EndpointError
 from ragforge.files.text import is_unicode
 from ragforge.http_service import read_json
 from ragforge.retrieval import ContextPassage, SystemAnswer
-from ragforge.retrieval.object_fields import document_names_of
+from ragforge.retrieval.object_fields import Note, document_names_of, ignore_note
 from ragforge.retrieval.rag_systems import read_answer
 from ragforge.retrieval.services.client import Exchange, OnExchange, ServiceClient
 from ragforge.retrieval.services.dialects import ServicePlan, plan_of
@@ -20,6 +20,8 @@ from ragforge.retrieval.services.retriever import pass_over, refuse_other_query
 from ragforge.retrieval.services.streams import DONE, MIME, StreamEvent, each_event
 
 _ERROR_EVENT: Final = "error"
+_CUT: Final = "length"
+_CUT_OFF: Final = "an answer was cut off at the service's limit of tokens, and is graded as it came"
 
 
 class ServiceSystem:
@@ -30,6 +32,7 @@ class ServiceSystem:
         service: Its settings.
         client: Sends the requests; made of the settings where None.
         timeout_s: Of one request, where the settings do not say.
+        note: Takes sentences for the user.
 
     Raises:
         ConfigError: The settings cannot be used, see `ServiceClient`.
@@ -42,10 +45,11 @@ class ServiceSystem:
         *,
         client: ServiceClient | None = None,
         timeout_s: float = 120.0,
+        note: Note = ignore_note,
     ) -> None:
         where = f"systems.{name}"
         plan = plan_of(service)
-        self.client = client or ServiceClient(where, service, plan, timeout_s=timeout_s)
+        self.client = client or ServiceClient(where, service, plan, timeout_s=timeout_s, note=note)
         self._reader = _AnswerReader(where, plan, self.client)
 
     @property
@@ -120,6 +124,8 @@ class _AnswerReader:
         value = self._client.json(exchange)
         answer = self._whole_answer(value, exchange)
         refuse_other_query(self._client, self._echo, value, query, answer.text)
+        if isinstance(value, Mapping) and _finish_reason(value.get("choices")) == _CUT:
+            self._client.tell_once(_CUT_OFF)
         return answer
 
     def _whole_answer(self, value: object, exchange: Exchange) -> SystemAnswer:
@@ -150,6 +156,8 @@ class _AnswerReader:
                 f"{self._where}: no event of the stream holds a piece of an answer; "
                 f"{self._where}.delta says where in an event it stands",
             )
+        if answer.is_cut:
+            self._client.tell_once(_CUT_OFF)
         text = "".join(answer.pieces) if answer.whole is None else answer.whole
         return SystemAnswer(text, answer.context)
 
@@ -158,8 +166,10 @@ class _AnswerReader:
         if isinstance(value, str):
             answer.pieces.append(value)
             return
-        if isinstance(value, Mapping) and "choices" in value:
-            answer.is_open = not _is_finished(value)
+        if isinstance(value, Mapping) and (choices := value.get("choices")):
+            reason = _finish_reason(choices)
+            answer.is_open = reason is None
+            answer.is_cut = answer.is_cut or reason == _CUT
         delta, whole = self._delta.find(value), self._whole(value)
         if isinstance(delta, str):
             answer.pieces.append(delta)
@@ -232,18 +242,19 @@ class _Streamed:
         pieces: Of its text.
         whole: Its text, where an event holds all of it.
         context: Its passages, as the last event that has any tells them.
-        is_open: Whether more must come.
+        is_open: Whether more must come; an event without choices, as of usage, ends nothing.
+        is_cut: Whether it was cut off at a limit of length.
     """
 
     pieces: list[str] = field(default_factory=list)
     whole: str | None = None
     context: tuple[ContextPassage, ...] = ()
     is_open: bool = False
+    is_cut: bool = False
 
 
-def _is_finished(chunk: Mapping[object, object]) -> bool:
-    """Whether a chunk of a chat completion is the last one of its choice."""
-    choices = chunk.get("choices")
-    if not isinstance(choices, list) or not choices:
-        return True
-    return isinstance(choices[0], Mapping) and choices[0].get("finish_reason") is not None
+def _finish_reason(choices: object) -> object:
+    """Return why the first choice of a chat completion ended; None where more must come."""
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        return None
+    return choices[0].get("finish_reason")

@@ -58,9 +58,9 @@ def retriever(scripted, client_of):
 def system(scripted, client_of):
     """Make a system of settings, likewise."""
 
-    def make(**fields):
+    def make(notes=None, **fields):
         service = SystemService.model_validate({"url": f"{scripted.url}/ask", **fields})
-        client = client_of("systems.rag", service, {"TOKEN": TOKEN, "SECRET": SECRET})
+        client = client_of("systems.rag", service, {"TOKEN": TOKEN, "SECRET": SECRET}, notes)
         return ServiceSystem("rag", service, client=client)
 
     return make

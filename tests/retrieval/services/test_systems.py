@@ -269,3 +269,28 @@ def test_a_real_server_of_chats_is_read(smollm2, client_of, streamed):
     assert exchanges[0].content_type == ("text/event-stream" if streamed else "application/json")
     assert found.text.strip()
     assert found.context == ()
+
+
+def test_a_stream_that_breaks_off_after_an_event_of_usage_is_no_answer(scripted, system, answer):
+    """An event without choices ends nothing: half an answer would be graded as a whole one."""
+    usage = {"choices": [], "usage": {"total_tokens": 3}}
+    scripted.answer = stream(piece("Thirty"), usage)
+
+    body = {"messages": [{"role": "user", "content": "{query}"}], "stream": True}
+    with pytest.raises(CallError, match="the stream broke off before its end"):
+        answer(system(url=scripted.url, dialect="openai-chat", body=body))
+
+
+def test_an_answer_cut_off_at_a_limit_is_told_once(scripted, system, answer):
+    """It is the system's answer, and its grade is that of half of one."""
+    scripted.answer = stream(piece("Thirty"), piece(" da", "length"), "[DONE]")
+    told = []
+    body = {"messages": [{"role": "user", "content": "{query}"}], "stream": True}
+    made = system(url=scripted.url, dialect="openai-chat", body=body, notes=told)
+
+    assert answer(made).text == "Thirty da"
+    assert answer(made).text == "Thirty da"
+    assert [text.partition(": ")[2] for text in told] == [
+        "an answer was cut off at the service's limit of tokens, and is graded as it came "
+        "(said once)"
+    ]

@@ -84,7 +84,11 @@ def test_an_html_page_is_an_invalid_reply(server, ask):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b'{"error": "busy"}', "mapping with 'error'; expected a list under one of hits"),
+        (b'{"answer": "busy"}', "mapping with 'answer'; expected a list under one of hits"),
+        (b'{"error": "busy"}', "the result tells of an 'error': 'busy'"),
+        (b'{"error": "busy", "hits": []}', "the result tells of an 'error': 'busy'"),
+        (b'{"status": "error", "hits": []}', "the result tells of an error: status is error"),
+        (b'{"success": false, "message": "busy"}', "success is false: busy"),
         (b'{"hits": null}', "type NoneType"),
         (b'[{"id": "a", "score": NaN}]', "score nan"),
         (b"[" * 100_000, "is not JSON"),
