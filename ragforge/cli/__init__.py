@@ -170,10 +170,12 @@ def _help() -> str:
 def _unknown(name: str) -> int:
     from ragforge.errors import did_you_mean
 
-    near = did_you_mean(name, COMMANDS) or "; `ragforge --help` lists them"
+    is_option = name.startswith("-")
+    there = ("--help", "--version") if is_option else COMMANDS
+    near = did_you_mean(name, there) or "; `ragforge --help` lists them"
     from ragforge.api.progress import say
 
-    say(f"ragforge: error: no command {name!r}{near}")
+    say(f"ragforge: error: no {'option' if is_option else 'command'} {name!r}{near}")
     return 2
 
 

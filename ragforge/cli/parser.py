@@ -68,8 +68,15 @@ class Parser(argparse.ArgumentParser):
         self._refuse_unknown_options(words)
         parsed, extras = super().parse_known_args(words, namespace)
         if extras:
-            self.error(f"unexpected argument {extras[0]!r}")
+            self.error(f"unexpected argument {extras[0]!r}{self._second_word(extras[0])}")
         return parsed, extras
+
+    def _second_word(self, given: str) -> str:
+        """Return which word may be meant that makes a command of its own with this one."""
+        from ragforge.cli import TWO_WORDS
+
+        name = self.prog.removeprefix("ragforge ")
+        return did_you_mean(given, [second for first, second in TWO_WORDS if first == name])
 
     def error(self, message: str) -> NoReturn:
         """Refuse the words.

@@ -212,7 +212,7 @@ def next_command(answers: Answers, found: Found) -> str:
         words = ["compare", "--dataset", answers.dataset, "--retriever", other]
         return shlex.join([*words, "--retriever", retriever, "--judge"])
     where = ["--documents", answers.documents] if answers.documents else []
-    if answers.questions and where:
+    if answers.questions:
         return shlex.join(["import", answers.questions, *where, "--out", answers.dataset])
     if where:
         return shlex.join(["generate", *where, "--out", answers.dataset])

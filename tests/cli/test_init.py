@@ -177,3 +177,15 @@ def test_what_cannot_be_written_is_told(folder, capsys):
     folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
 
     assert main(["init", "--yes"]) == 3
+
+
+def test_questions_alone_make_a_set(tmp_path, monkeypatch, capsys):
+    """Whoever has a service and a table of questions needs no documents."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "trusted"))
+    (tmp_path / "questions.csv").write_text("id,question\n1,What is beeswax?\n")
+
+    assert main(["init", "--yes"]) == 0
+
+    assert capsys.readouterr().err == "next: ragforge import questions.csv --out my-set\n"
+    assert main(["import", "questions.csv", "--out", "my-set"]) == 0

@@ -29,6 +29,8 @@ MISSPELT = [
     (["judge", "audit", "--datset", "x"], "judge audit: no option --datset; did you mean"),
     (["evalute"], "no command 'evalute'; did you mean evaluate?"),
     (["nonsense"], "no command 'nonsense'; `ragforge --help` lists them"),
+    (["--verison"], "no option '--verison'; did you mean --version?"),
+    (["config", "trsut"], "config: unexpected argument 'trsut'; did you mean trust?"),
     (["schema", "Qurey"], "no record 'Qurey'; did you mean Query?"),
     (["prompts", "show", "jugde_relevance"], "did you mean judge_relevance?"),
     (["schedule", "systemd-timr"], "did you mean systemd-timer?"),
