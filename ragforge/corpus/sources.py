@@ -15,7 +15,8 @@ from ragforge.errors import DataError
 from ragforge.files.set.paths import is_within
 from ragforge.files.text import escaped, is_unicode
 
-_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]{0,100}+\]|.", re.DOTALL)
+"""A class in brackets has at most 100 characters: each bracket that is none costs no more."""
 _MEANING = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 Skipped = Callable[[str, str], None]
