@@ -54,6 +54,7 @@ def options(tmp_path):
         repeat=20,
         ndcg_repeat=2,
         seed=0,
+        keep_relevant=1.0,
     )
 
 
