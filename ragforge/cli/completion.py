@@ -46,6 +46,10 @@ _ragforge() {{
 complete -o default -F _ragforge ragforge
 """
 _ZSH: Final = "#compdef ragforge\nautoload -U +X bashcompinit && bashcompinit\n"
+# zsh reads the file at the first Tab, as the body of the function that is to answer it.
+_ZSH_FIRST_TAB: Final = (
+    '[[ "$funcstack[1]" = _ragforge ]] && _bash_complete -o default -F _ragforge\n'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
     options = dict(_each_command())
     if arguments.shell == "fish":
         print("\n".join(_fish(options)))
+    elif arguments.shell == "zsh":
+        print(_ZSH + _bash(options) + _ZSH_FIRST_TAB, end="")
     else:
-        print((_ZSH if arguments.shell == "zsh" else "") + _bash(options), end="")
+        print(_bash(options), end="")
     return 0
 
 

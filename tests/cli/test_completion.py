@@ -1,7 +1,11 @@
 """Completion as a shell does it."""
 
+import os
+import pty
+import select
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -69,6 +73,70 @@ def test_a_script_is_one_of_its_shell(shell, capsys, tmp_path):
     done = subprocess.run([shell, "-n", script], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def typed(terminal, keys, until, seconds=20):
+    """Type into a shell and return what it showed until a text was there or time is up."""
+    os.write(terminal, keys.encode())
+    shown, end = b"", time.monotonic() + seconds
+    while until not in shown and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            shown += os.read(terminal, 65536)
+    return shown
+
+
+def test_the_first_tab_in_zsh_completes(capsys, tmp_path):
+    """The file is read at the first Tab: one that answers only the second looks broken."""
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    main(["completion", "zsh"])
+    (tmp_path / "_ragforge").write_text(capsys.readouterr().out, encoding="utf-8")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm"
+        os.execvp("zsh", ["zsh", "-f", "-i"])  # noqa: S606, S607
+    try:
+        ready = f"fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -uD; echo re''ady\n"
+        assert b"ready" in typed(terminal, ready, b"\nready")
+
+        assert b"completion" in typed(terminal, "ragforge complet\t", b"completion")
+        assert b"--max-cost-usd" in typed(
+            terminal, "\x15ragforge judge --max-co\t", b"--max-cost-usd"
+        )
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("ragforge comple", ["completion"]),
+        ("ragforge judge --max-c", ["--max-calls", "--max-cost-usd"]),
+        ("ragforge judge audit --att", ["--attack"]),
+        ("ragforge judge au", ["audit"]),
+        ("ragforge gate --fail-on ", ["not-shown", "regression"]),
+    ],
+)
+def test_fish_completes(line, expected, capsys, tmp_path):
+    """Commands, second words, options and values."""
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed")
+    main(["completion", "fish"])
+    script = tmp_path / "ragforge.fish"
+    script.write_text(capsys.readouterr().out, encoding="utf-8")
+
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f'source {script}; complete -C "{line}"'],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+
+    shown = [row.split("\t")[0] for row in done.stdout.splitlines()]
+    assert [word for word in shown if word != script.name] == expected
 
 
 def test_a_shell_that_is_not_known_gets_the_nearest(capsys):
