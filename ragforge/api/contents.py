@@ -132,7 +132,7 @@ def add_queries(
         handle: The set.
         queries: A path, records or a data frame, in any shape that `ragforge import` takes.
         labels: What a chunk without a label is; as it was where None.
-        made_by: Who graded, for the records.
+        made_by: Who graded, for the records: people, or `model:NAME`.
         allow_missing: Keep relevant ids that the corpus does not have.
         map: Where fields stand that are called otherwise: `{"question": "inputs.prompt"}`.
         settings: quiet and others; see `ragforge.api.keywords`.
@@ -167,7 +167,7 @@ def add_qrels(
     Args:
         handle: The set.
         qrels: A path, records or a data frame, in any shape that `rf.evaluate_files` takes.
-        made_by: Who graded, for the records.
+        made_by: Who graded, for the records: people, or `model:NAME`.
         allow_missing: Keep relevant ids that the corpus does not have.
         settings: quiet and others; see `ragforge.api.keywords`.
 

@@ -369,7 +369,7 @@ def from_queries(
         documents: What the passages are looked up in: paths, origins, or texts by name.
         out: The directory of the new set.
         chunks: Ready-made chunks instead: a file, records or a data frame.
-        made_by: Who graded, for the records.
+        made_by: Who graded, for the records: people, or `model:NAME`.
         allow_missing: Keep relevant ids that the corpus does not have, as chunks that no run finds.
         map: Where fields stand that the file calls otherwise: `{"question": "inputs.prompt"}`.
         settings: max_chars, chunker and others; see `ragforge.api.keywords`.
@@ -421,7 +421,7 @@ def from_csv(
         documents: As for `from_queries`, like the rest.
         out: The directory of the new set.
         chunks: Ready-made chunks instead.
-        made_by: Who graded.
+        made_by: Who graded: people, or `model:NAME`.
         allow_missing: Keep relevant ids that the corpus does not have.
         map: Where fields stand that the table calls otherwise.
         settings: As for `from_queries`.
@@ -461,7 +461,7 @@ def from_beir(
     Args:
         folder: The folder.
         out: The directory of the new set.
-        made_by: Who graded, for the records.
+        made_by: Who graded, for the records: people, or `model:NAME`.
         allow_missing: Keep relevant ids that the corpus does not have.
         settings: quiet and others; see `ragforge.api.keywords`.
 

@@ -148,7 +148,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where the question, answer and others stand in FILE, between commas: "
         "question=input,answer=outputs.answer; dots lead into nested objects",
     )
-    parser.add_argument("--made-by", default="", metavar="WHO", help="who graded, for the records")
+    parser.add_argument(
+        "--made-by",
+        default="",
+        metavar="WHO",
+        help="who graded, for the records: a name of people, or model:NAME where a model did",
+    )
     add_json(parser)
     add_common(parser, "chunk")
 

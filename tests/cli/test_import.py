@@ -181,3 +181,42 @@ def test_ids_may_all_be_missing_where_that_is_allowed(documents, elsewhere, tmp_
     code, _, told = run(capsys, *words)
 
     assert (code, "gone.md; no run can find them" in told) == (0, True)
+
+
+def test_a_table_without_names_of_columns_is_told(tmp_path, capsys):
+    """Its first question would else be proposed as the name of a column."""
+    table = tmp_path / "questions.csv"
+    table.write_text("How do I set a timeout?,Pass timeout=5\nWhat is HTTP/2?,A protocol\n")
+
+    assert main(["import", str(table), "--out", str(tmp_path / "set")]) == 3
+
+    told = capsys.readouterr().err
+    assert "the first line reads like data: 'How do I set a timeout?'" in told
+    assert "--map" not in told
+
+
+def test_grades_of_a_model_are_not_taken_for_those_of_people(tmp_path, capsys):
+    """A judge held against them would be held against another judge."""
+    qrels = tmp_path / "by-model.qrels"
+    qrels.write_text("a 0 x 2\nb 0 y 0\n")
+    out = tmp_path / "set"
+
+    assert main(["import", "--qrels", str(qrels), "--out", str(out), "--made-by", "model:m-1"]) == 0
+
+    judgments = open_dataset(out).judgments()
+    assert {item.source for item in judgments} == {"judge"}
+    by = {(item.provenance.kind, item.provenance.model) for item in judgments}
+    assert by == {("llm", "m-1")}
+    assert "those of people" not in capsys.readouterr().err
+
+
+def test_a_model_without_a_name_made_nothing(tmp_path, capsys):
+    """`model:` alone says nothing that a record could keep."""
+    qrels = tmp_path / "by-model.qrels"
+    qrels.write_text("a 0 x 2\n")
+    out = tmp_path / "set"
+
+    assert main(["import", "--qrels", str(qrels), "--out", str(out), "--made-by", "model:"]) == 2
+
+    assert "expected model:NAME" in capsys.readouterr().err
+    assert not out.exists()

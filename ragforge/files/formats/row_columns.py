@@ -56,6 +56,8 @@ _NEXT_PART: Final = re.compile(r",(?=[^,=]+=)")
 _SHOWN: Final = 12
 _MOST_NAMES: Final = 200
 """Of a row that are looked through for one that was meant."""
+_WORDS_OF_A_SENTENCE: Final = 6
+"""From which on a name of a column reads like data."""
 _DEEPEST: Final = 5
 """Keys in a path that is proposed."""
 
@@ -164,10 +166,20 @@ def no_such_column(row: Row, lacking: Columns) -> str:
 def unknown_columns(row: Row) -> str:
     """Return why no question was found in the first row, and how to say where it stands."""
     example = next(_leaves(row.given), "NAME")
+    if row.is_of_table and any(map(_is_sentence, row.given)):
+        return (
+            f"{row.where}: no column is known to hold questions, and the first line reads like "
+            f"data: {_names(row.given)}; put a line of names above it, such as question,answer"
+        )
     return (
         f"{row.where}: no column is known to hold questions; there are: {_names(row.given)}; say "
         f"which with --map {shlex.quote(f'question={example[:SHOWN_CHARS]}')}"
     )
+
+
+def _is_sentence(name: str) -> bool:
+    """Return whether what stands for the name of a column is rather a question or an answer."""
+    return name.rstrip().endswith("?") or len(name.split()) >= _WORDS_OF_A_SENTENCE
 
 
 def _written(field: Field) -> str:

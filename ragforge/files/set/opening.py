@@ -44,7 +44,10 @@ def open_dataset(path: Path) -> Dataset:
             f"are: {there}; `ragforge refresh --dataset {home} --rollback N` publishes one of them"
         )
     if not path.is_dir():
-        raise DataError(f"{path}: no such directory; `ragforge generate --out DIR` makes a dataset")
+        raise DataError(
+            f"{path}: no such directory; `ragforge generate --out DIR` makes a dataset, "
+            "`ragforge import FILE --out DIR` one of your questions"
+        )
     raise DataError(f"{path}: holds no dataset (no manifest.json)")
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ragforge.corpus.quote_locations import ChunkIndex, Placement, evidence_at
-from ragforge.errors import DataError
+from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.export_note import Graded
 from ragforge.files.formats.queries import ImportedQuery
@@ -84,6 +84,8 @@ def _is_proof(placed: Placement) -> bool:
 
 
 LEAST_EVIDENCE_GRADE = 2
+MODEL_MARK: Final = "model:"
+"""Before the name of a model that graded."""
 _DIGEST_CHARS = 12
 _MISSING_SHOWN = 20
 """Ids that are listed in an error."""
@@ -94,11 +96,11 @@ class ImportedTruth:
 
     Args:
         dataset: Has chunks.
-        made_by: Who graded.
+        made_by: Who graded: a name of people, or `model:NAME`.
         binary: Whether the file tells relevant from not, and no more; relevant is then grade 2.
         there: Ids of queries that get grades and nothing else.
         allow_missing: Keep relevant ids that the corpus does not have, rather than refuse them.
-        graders: Who graded, by query and id of the file, where the file says so; else people did.
+        graders: Who graded, by query and id of the file, where the file says so; else `made_by`.
     """
 
     def __init__(
@@ -116,8 +118,7 @@ class ImportedTruth:
         self._index = ChunkIndex(chunks)
         self._labels = LabelNames(chunks)
         self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
-        self._made_by = made_by
-        self._provenance = Provenance(kind="human", model=made_by)
+        self._by = _grader(made_by)
         self._there = there
         self._graders = graders
         self._repeated: list[str] = []
@@ -226,9 +227,11 @@ class ImportedTruth:
         if query.evidence:
             self._derive(query)
             return
-        if query.lineage is None:
+        is_by_people = self._by.source == "human"
+        if query.lineage is None and is_by_people:
             self.graded.add(query.query_id)
-        lineage = query.lineage or Lineage(kind="human", model=self._made_by)
+        name = self._by.by.model if is_by_people and self._by.by else ""
+        lineage = query.lineage or Lineage(kind="human", model=name)
         update = {"evidence": evidence, "lineage": lineage}
         self.queries.append(query.model_copy(update=update))
 
@@ -307,6 +310,7 @@ class ImportedTruth:
         by: Graded | None = None,
     ) -> None:
         """Note a grade, and whether it is listed; of two of a chunk or document the higher one."""
+        by = by or self._by
         old = self.judgments.get((asked, label.id))
         if old is not None:
             mark = old.relevant if mark is None else mark or old.relevant
@@ -320,10 +324,24 @@ class ImportedTruth:
             grade=grade,
             contains_answer=None if grade is None else grade >= LEAST_EVIDENCE_GRADE,
             evidence=quote,
-            source=by.source if by else "human",
+            source=by.source,
             relevant=mark,
-            provenance=by.by if by else self._provenance,
+            provenance=by.by,
         )
+
+
+def _grader(made_by: str) -> Graded:
+    """Return who gave the grades of a file that does not say it itself.
+
+    Raises:
+        UsageError: A model without a name.
+    """
+    if made_by.startswith(MODEL_MARK):
+        model = made_by.removeprefix(MODEL_MARK).strip()
+        if not model:
+            raise UsageError(f"made by {made_by!r}: expected {MODEL_MARK}NAME, or who graded")
+        return Graded("judge", Provenance(kind="llm", model=model))
+    return Graded("human", Provenance(kind="human", model=made_by))
 
 
 def _some(items: Sequence[str], between: str) -> str:

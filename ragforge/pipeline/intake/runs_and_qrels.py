@@ -18,6 +18,7 @@ from ragforge.files.set.document_level import LabelNames
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
+from ragforge.pipeline.intake.imported_truth import MODEL_MARK
 from ragforge.pipeline.intake.importing import ImportResult, add_logged
 from ragforge.records import Failure, Hit, Provenance, Query, Ranking
 from ragforge.records.judgments import GradeOrigin
@@ -180,7 +181,10 @@ def import_qrels(
     )
     graders = _graders(path, judged, dict(known))
     if not graders and not made_by:
-        told = f"{path}: does not say who graded; the grades are taken for those of people"
+        told = (
+            f"{path}: does not say who graded; the grades are taken for those of people. Where a "
+            f"model gave them, import them with --made-by {MODEL_MARK}NAME"
+        )
         observer(Event("note", message=told))
     result = add_logged(
         imported,
