@@ -72,6 +72,7 @@ from ragforge.cli.flags import (
 )
 from ragforge.cli.next_step import after_comparing
 from ragforge.cli.output import dumps, print_estimate, show
+from ragforge.cli.parser import meant_as_dataset
 from ragforge.cli.retrievers import (
     SECTIONS,
     add_retrievers,
@@ -300,7 +301,10 @@ def _decided_as_needed(arguments: argparse.Namespace, settings: "Settings") -> i
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse flags that do not go together."""
     if (arguments.dataset is None) == (arguments.qrels is None):
-        raise UsageError("give either --dataset DIR, or --qrels FILE with --run FILE --run FILE")
+        raise UsageError(
+            "give either --dataset DIR, or --qrels FILE with --run FILE --run FILE"
+            + meant_as_dataset(arguments.names)
+        )
     if arguments.dataset is None:
         if arguments.names:
             raise UsageError(f"{arguments.names[0]!r}: with --qrels give files as --run FILE")

@@ -6,9 +6,11 @@
 import argparse
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 from ragforge.api.colour import BOLD, coloured
@@ -49,6 +51,7 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         super().__init__(prog=prog, description=description, add_help=False, allow_abbrev=False)
         self.common = common
+        self._words: list[str] = []
         if add_help:
             self.add_argument("-h", "--help", action=_Help, help="the common options")
             self.add_argument("--help-all", action=_Help, help="all options, and how it works")
@@ -64,6 +67,7 @@ class Parser(argparse.ArgumentParser):
             UsageError: A word cannot be taken.
         """
         words = [] if args is None else list(args)
+        self._words = words
         # Before anything that is required is missed: a misspelt option is the reason for that.
         self._refuse_unknown_options(words)
         parsed, extras = super().parse_known_args(words, namespace)
@@ -86,6 +90,8 @@ class Parser(argparse.ArgumentParser):
         """
         name = self.prog.removeprefix("ragforge ")
         plain = message.removeprefix("argument ")
+        if "--dataset" in self._option_string_actions and "--dataset" not in self._words:
+            plain += meant_as_dataset(self._words)
         raise UsageError(f"{name}: {plain}; see `{self.prog} --help`")
 
     def format_help(self) -> str:
@@ -321,3 +327,11 @@ def _title(title: str | None) -> str:
 def _paragraphs(parts: Iterable[str]) -> str:
     shown = "\n\n".join(part for part in parts if part)
     return f"{shown}\n"
+
+
+def meant_as_dataset(words: Iterable[str]) -> str:
+    """Return how to name a dataset, where one of the words leads to one; else nothing."""
+    for word in words:
+        if any(Path(word, *where, "manifest.json").is_file() for where in ((), ("current",))):
+            return f"; {word} is a dataset: give it as --dataset {shlex.quote(word)}"
+    return ""

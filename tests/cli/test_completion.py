@@ -94,7 +94,7 @@ def test_the_first_tab_in_zsh_completes(capsys, tmp_path):
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm"
-        os.execvp("zsh", ["zsh", "-f", "-i"])  # noqa: S606, S607
+        os.execvp("zsh", ["zsh", "-f", "-i"])
     try:
         ready = f"fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -uD; echo re''ady\n"
         assert b"ready" in typed(terminal, ready, b"\nready")

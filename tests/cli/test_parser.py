@@ -86,3 +86,17 @@ def test_what_is_allowed_is_listed_as_a_sentence(choices, listed):
 
     with pytest.raises(UsageError, match=f"x: --kind: expected {listed}, got '-'"):
         parser.parse_args(["--kind", "-"])
+
+
+@pytest.mark.parametrize("command", ["validate", "evaluate", "worst", "compare", "history"])
+def test_a_dataset_given_as_a_word_is_told_how_to_be_named(command, tmp_path, monkeypatch, capsys):
+    """`ragforge evaluate my-set` is what hands type first."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-set" / "current").mkdir(parents=True)
+    (tmp_path / "my-set" / "current" / "manifest.json").write_text("{}")
+    (tmp_path / "other").mkdir()
+
+    assert main([command, "my-set"]) == 2
+    assert "my-set is a dataset: give it as --dataset my-set" in capsys.readouterr().err
+    assert main([command, "other"]) == 2
+    assert "is a dataset" not in capsys.readouterr().err
