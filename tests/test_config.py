@@ -176,6 +176,7 @@ def test_the_shipped_file_is_a_settings_file():
 NEED_TRUST = {
     "model.name",
     "model.base_url",
+    "model.endpoint_id",
     "model.api_key_env",
     "model.embedding_model",
     "model.extra_body",

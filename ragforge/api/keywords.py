@@ -39,6 +39,7 @@ class Model(TypedDict, total=False):
 
     model: str | None
     base_url: str | None
+    endpoint_id: str | None
     api_key_env: str | None
     embedding_model: str | None
     offline_model: Literal["auto", "none", "minilm"] | None

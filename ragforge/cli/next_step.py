@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset
 
 _CARRIED: Final = (
-    *("model_name", "model_base_url", "model_api_key_env", "judge_panel", "judge_batch"),
-    *("prompts_prompts_dir",),
+    *("model_name", "model_base_url", "model_endpoint_id", "model_api_key_env", "judge_panel"),
+    *("judge_batch", "prompts_prompts_dir"),
 )
 """Settings that the next command takes over where they were given as flags, by their keys."""
 _BUILT_IN: Final = ("bm25", "chargram")

@@ -141,6 +141,9 @@ class ModelSettings(Section):
     base_url: Annotated[str, AfterValidator(check_address)] = ""
     """Address of an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; the client's
     own default where empty."""
+    endpoint_id: str = ""
+    """Name of who answers at the base URL, for the call store: replies of one name are shared by
+    all addresses; the address itself where empty."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key; endpoints without keys need none."""
     embedding_model: str = ""

@@ -35,6 +35,8 @@ _LOCAL_SLOTS = 4
 """Requests such a model works on at once, at most; memory grows with them, speed hardly."""
 _LOCAL_TIMEOUT_S = 1800.0
 """Least time limit for one attempt: a slow machine is no reason to ask the same again."""
+_SERVED_HERE = "local"
+"""The endpoint of models that ragforge itself serves."""
 _KEPT_FREE = 48
 """For files, the store, the terminal and whatever else a run opens."""
 _Innermost = Callable[["OpenAIEndpoint"], ChatModel]
@@ -73,16 +75,24 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class _ResolvedModel:
-    """A model's settings, with its endpoint and name in keys and provenance."""
+    """A model's settings, with its endpoint and name in keys and provenance.
+
+    Args:
+        settings: For its client.
+        endpoint: Who answers: the user's name for the endpoint, else its address.
+        name: The model.
+        address: Where it is asked.
+    """
 
     settings: ModelSettings
     endpoint: str
     name: str
+    address: str
 
     @property
     def local(self) -> bool:
         """Whether it is a file that ragforge itself serves."""
-        return self.endpoint == "local"
+        return self.address == _SERVED_HERE
 
 
 @asynccontextmanager
@@ -167,13 +177,14 @@ async def _resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool)
     if not model.name.startswith(_LOCAL):
         # Where none is named, the client goes by this variable; the call keys must too.
         endpoint = model.base_url or _from_environment() or "openai"
-        return _ResolvedModel(model, endpoint.rstrip("/"), model.name)
+        address = endpoint.rstrip("/")
+        return _ResolvedModel(model, model.endpoint_id or address, model.name, address)
     from ragforge.llm.local import model_digest, serve
 
     path = Path(model.name.removeprefix(_LOCAL)).expanduser()
     name = model_digest(path)
     if not start:
-        return _ResolvedModel(model, "local", name)
+        return _ResolvedModel(model, _SERVED_HERE, name, _SERVED_HERE)
     slots = min(model.concurrency, _LOCAL_SLOTS)
     serving = serve(path, parallel=slots, context_tokens=_LOCAL_CONTEXT_TOKENS)
     served = await asyncio.to_thread(stack.enter_context, serving)
@@ -182,7 +193,7 @@ async def _resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool)
         "base_url": served.base_url,
         "timeout_s": max(model.timeout_s, _LOCAL_TIMEOUT_S),
     }
-    return _ResolvedModel(model.model_copy(update=changed), "local", name)
+    return _ResolvedModel(model.model_copy(update=changed), _SERVED_HERE, name, _SERVED_HERE)
 
 
 def _from_environment() -> str:
@@ -252,7 +263,7 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
             return
         if replay:
             replaying = Replay(store, resolved.endpoint, resolved.name)
-            observed = _ObservedModel(replaying, observer, resolved.name, resolved.endpoint, None)
+            observed = _ObservedModel(replaying, observer, resolved.name, resolved.address, None)
             yield Connection(observed, resolved.name, store, None)
             return
         async with (
@@ -262,9 +273,7 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
             budgeted = _budgeted(paced, settings, resolved, store, price, opening.account)
             model = _stored_model(budgeted, paced, resolved, store, observer, price)
             flow = paced.pacer.flow
-            observed = _ObservedModel(
-                model, observer, resolved.name, resolved.endpoint, price, flow
-            )
+            observed = _ObservedModel(model, observer, resolved.name, resolved.address, price, flow)
             pacer = paced.pacer
             most = pacer.flow.most_in_flight
             yield Connection(observed, resolved.name, store, None, pacer.stop, most)

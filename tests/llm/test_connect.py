@@ -119,6 +119,46 @@ def test_nothing_is_asked_twice_over_two_runs(serve, settings_for, ask_all):
     assert {event.outcome for event in recorder.named("call")} == {"cached"}
 
 
+def test_two_addresses_of_one_endpoint_share_replies(serve, settings_for, ask_all):
+    """A server that moved, or a replica beside it, gives the same replies: none is bought twice."""
+    here, there = serve(fine), serve(fine)
+    ask_all(settings_for(here.url, endpoint_id="prod"), request())
+
+    [reply] = ask_all(settings_for(there.url, endpoint_id="prod"), request())
+
+    assert (reply.cached, len(there.seen)) == (True, 0)
+
+
+def test_two_endpoints_at_one_address_share_nothing(serve, settings_for, ask_all):
+    """The name says who answers; another name is somebody else."""
+    endpoint = serve(fine)
+    ask_all(settings_for(endpoint.url, endpoint_id="prod"), request())
+
+    ask_all(settings_for(endpoint.url, endpoint_id="trial"), request())
+
+    assert len(endpoint.seen) == 2
+
+
+def test_replies_of_a_server_that_moved_are_found_by_its_old_address(serve, settings_for, ask_all):
+    """What was bought before endpoints had names stays worth its price."""
+    before, after = serve(fine), serve(fine)
+    [bought] = ask_all(settings_for(before.url), request())
+
+    [reply] = ask_all(settings_for(after.url, endpoint_id=before.url), request())
+
+    assert (reply.cached, reply.key, len(after.seen)) == (True, bought.key, 0)
+
+
+def test_observers_are_told_where_a_named_endpoint_is(serve, settings_for, ask_all):
+    """A trace leads to a machine, not to a name of the user's own."""
+    endpoint, recorder = serve(fine), Recorder()
+
+    ask_all(settings_for(endpoint.url, endpoint_id="prod"), request(), observer=recorder)
+
+    [call] = recorder.named("call")
+    assert call.labels["endpoint"] == endpoint.url
+
+
 def test_a_failed_call_is_asked_again_by_the_next_run(serve, settings_for, ask_all):
     """A failure is never a value, so it is not stored as one."""
     endpoint = serve(failing_first(fault(400, "odd"), 1))

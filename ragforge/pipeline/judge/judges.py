@@ -307,7 +307,8 @@ def of_member(settings: Settings, member: str) -> Settings:
     if elsewhere is None:
         changed = {"name": member}
     else:
-        changed = {"name": elsewhere[1], "base_url": _url(elsewhere[1], elsewhere[2])}
+        url = _url(elsewhere[1], elsewhere[2])
+        changed = {"name": elsewhere[1], "base_url": url, "endpoint_id": ""}
     if not changed["name"].strip():
         raise ConfigError("a model that checks or judges: expected NAME or NAME@URL, got no name")
     model = settings.model.model_validate({**settings.model.model_dump(), **changed})

@@ -1,6 +1,6 @@
 import pytest
 
-from ragforge.pipeline.judge.judges import family_of, shared_families
+from ragforge.pipeline.judge.judges import family_of, of_member, shared_families
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,13 @@ def test_the_family_is_told_from_the_name(model, family):
 def test_kin_are_named_once():
     """Two unknown models are not known to be kin."""
     assert shared_families(["gpt-5", "gpt-4o", "o3", "qwen3", "mine", "yours"]) == ["OpenAI"]
+
+
+def test_a_member_of_a_panel_at_another_address_is_another_endpoint(settings_for):
+    """The name that the user gave is that of the base URL; whoever answers elsewhere is another."""
+    settings = settings_for("http://127.0.0.1:9/v1", endpoint_id="prod")
+
+    here = of_member(settings, "mine")
+    there = of_member(settings, "mine@http://127.0.0.1:10/v1")
+
+    assert (here.model.endpoint_id, there.model.endpoint_id) == ("prod", "")
