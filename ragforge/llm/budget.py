@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ragforge.config import BudgetSettings
 from ragforge.errors import BudgetError, ConfigError
@@ -79,6 +79,33 @@ def _unnoted(request: ChatRequest, error: AttemptError) -> None:
     """Ignore a call that was not answered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What an account has to hold for one more call, as calls, tokens and dollars.
+
+    Args:
+        alone: With what was spent.
+        beside: With what calls in flight can take at most, too.
+    """
+
+    alone: tuple[float, float, float]
+    beside: tuple[float, float, float]
+
+
+class Purse(Protocol):
+    """A budget that several processes draw on."""
+
+    def granted(self, need: Need) -> BudgetSettings:
+        """Return the limits of this process, raised for one more call where that may be.
+
+        Called before each call; may block for the time of a small file.
+
+        Raises:
+            BudgetError: The call does not fit, whatever calls in flight give back.
+        """
+        ...
+
+
 @dataclass(slots=True)
 class BudgetAccount:
     """The account of one budget, with what was spent and is reserved; several models may share it.
@@ -91,6 +118,20 @@ class BudgetAccount:
     in_flight: int = 0
     reserved: _Amount = field(default_factory=_Amount)
     settled: "asyncio.Event" = field(default_factory=_event)
+    purse: Purse | None = None
+    """Where the limits are shared with other processes."""
+
+    @property
+    def used(self) -> tuple[float, float, float]:
+        """Calls, tokens and dollars; without what is in flight."""
+        return self.calls, self.spent.tokens, self.spent.cost_usd
+
+    def need(self, most: _Amount) -> Need:
+        """Return what is needed for a call that takes so much at most."""
+        alone = self.spent + most
+        beside = alone + self.reserved
+        calls = self.calls + 1
+        return Need((calls, alone.tokens, alone.cost_usd), (calls, beside.tokens, beside.cost_usd))
 
     def reserve(self, most: _Amount) -> None:
         """Set aside what a call can take at most."""
@@ -183,6 +224,8 @@ class BudgetedModel:
     def _fits(self, most: _Amount) -> bool:
         """Whether a call fits beside those in flight; an error where it cannot even alone."""
         limits = self.settings
+        if self.account.purse is not None:
+            limits = self.account.purse.granted(self.account.need(most))
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             raise BudgetError(f"--max-calls {limits.max_calls} is reached")
         alone = self.account.spent + most

@@ -18,6 +18,7 @@ ACTIONS = [
     *(("cache", action) for action in ("stats", "export", "import", "prune")),
     *(("runs", action) for action in ("list", "rm", "rename")),
     *(("review", action) for action in ("export", "import")),
+    *(("shard", action) for action in ("plan", "run", "status", "merge")),
     *(("calibrate", action) for action in ("label", "label-answers", "report")),
     *(("prompts", action) for action in ("list", "show", "diff", "render", "copy")),
 ]

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from ragforge.config import ModelSettings
 from ragforge.errors import CallError, DataError, EndpointError
@@ -138,8 +139,20 @@ class Replay:
         return reply
 
 
+class Renewable(Protocol):
+    """What has leases: a store, for the calls it buys; a worker, for its shard."""
+
+    def renew(self) -> None:
+        """Hold them for longer.
+
+        Raises:
+            DataError: They cannot be written.
+        """
+        ...
+
+
 @asynccontextmanager
-async def leases_renewed(store: CallStore, every_s: float = RENEWED_EVERY_S) -> AsyncIterator[None]:
+async def leases_renewed(store: Renewable, every_s: float = RENEWED_EVERY_S) -> AsyncIterator[None]:
     """Keep the leases of a store alive until the context ends."""
 
     async def renew() -> None:

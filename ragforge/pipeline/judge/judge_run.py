@@ -130,9 +130,15 @@ def _sums(votes: list[tuple[int, int]]) -> _Sums:
     )
 
 
+def keeps_batches(effect: PositionEffect | None) -> bool:
+    """Whether batches are gone on with after an effect; None where no pair was seen twice."""
+    return effect is None or (effect.is_told and not effect.is_significant)
+
+
 PILOT_PAIRS = 200
 """Pairs after which the effect of places is looked at for the first time; then at twice as many,
 and so on."""
+_NO_LOOK = 1 << 62
 MOST_DOUBTFUL = 20
 _BETWEEN = 1.5
 """The mean grade that lies between what is not relevant and what is."""
@@ -276,11 +282,13 @@ class JudgeRun:
         judges: Who judges.
         judged: Takes judgments and failures.
         result: Counts them.
+        batched: Whether in batches, where that is decided; None to look at what order does.
     """
 
     judges: Judges
     judged: ResultSpool[Judgment]
     result: JudgingResult
+    batched: bool | None = None
 
     async def judge(
         self,
@@ -301,17 +309,22 @@ class JudgeRun:
         batch = self.judges.batch
         self.result.unwrapped = self.judges.unwrapped
         observer = self.judges.job.observer
+        if self.batched is not None:
+            size = batch if self.batched else 1
+            decided = _PositionWatch(self.result, self.judged, observer, next_look=_NO_LOOK)
+            await self._run(batches(pairs(), size, singly), decided, total, batched=size > 1)
+            return
         watched = _PositionWatch(self.result, self.judged, observer)
         await self._run(batches(pairs(), batch, singly), watched, total, batched=batch > 1)
         watched.look()
         effect = self.result.position
-        if effect is None or (effect.is_told and not watched.is_biased):
+        if keeps_batches(effect) and not watched.is_biased:
             return
-        observer(Event("note", message=_why_alone(self.result.position)))
+        observer(Event("note", message=why_alone(effect)))
         self.result.begin_anew()
         self.result.gave_up_batches = True
         self.judged.begin_anew()
-        alone = _PositionWatch(self.result, self.judged, observer, next_look=1 << 62)
+        alone = _PositionWatch(self.result, self.judged, observer, next_look=_NO_LOOK)
         await self._run(batches(pairs(), 1), alone, total, batched=False)
 
     async def _run(
@@ -365,7 +378,8 @@ async def judge_into(
                 judges.note_in(dataset)
 
 
-def _why_alone(effect: PositionEffect | None) -> str:
+def why_alone(effect: PositionEffect | None) -> str:
+    """Return why batches are given up, in words."""
     assert effect is not None
     if not effect.is_told:
         return (

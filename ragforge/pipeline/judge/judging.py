@@ -83,9 +83,13 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
         """Return the number of pairs."""
         return self._rows.count
 
+    def lines(self) -> Iterator[str]:
+        """Yield the rows as JSON, sorted by query and chunk; as often as asked."""
+        return self._rows.lines()
+
     def pairs(self) -> Iterator[Pair]:
         """Yield the pairs, sorted by query and chunk; as often as asked."""
-        for line in self._rows.lines():
+        for line in self.lines():
             row = PairRow.model_validate_json(line)
             yield Pair(row.query_id, row.query, row.chunk_id, row.text)
 

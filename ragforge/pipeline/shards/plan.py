@@ -1,0 +1,285 @@
+"""The plan of a folder of shards: what was cut, how it is judged, and what may be spent."""
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ragforge.config import ModelSettings, Settings
+from ragforge.errors import DataError, UsageError
+from ragforge.files.atomic import write_whole
+from ragforge.files.formats.pairs import PairRow
+from ragforge.files.manifest import Spent
+from ragforge.files.record_files import read_object, read_records, write_object
+from ragforge.records import Provenance
+from ragforge.records.record import Record
+from ragforge.stages.judge.pairs import Pair
+
+_BLOCK = 1024 * 1024
+_ANSWERING_FIELDS = (
+    *("base_url", "api_key_env", "transport", "proxy", "timeout_s", "max_attempts", "max_wait_s"),
+    *("concurrency", "requests_per_minute", "tokens_per_minute"),
+)
+"""Settings of a model that change where and how fast it is asked, and no reply."""
+
+
+class Shard(Record):
+    """A part of the work: all pairs of some queries, so that equal texts are bought once.
+
+    Args:
+        index: Its place in the order of the pairs.
+        n_pairs, n_queries: What is in it.
+        sha256: Of its file of pairs.
+    """
+
+    index: int
+    n_pairs: int
+    n_queries: int
+    sha256: str
+
+
+class ShardPlan(Record):
+    """What `plan.json` holds; it is written last, so that its shards are all there."""
+
+    format: Annotated[int, Field(ge=1, le=1)] = 1
+    kind: Literal["pairs"] = "pairs"
+    source_sha256: str
+    """Of the pairs, sorted: of all shards' files one behind the other."""
+    pairs_per_shard: int
+    workers: int
+    """That share the rate and the calls in flight."""
+    settings: Settings
+    judges: tuple[Provenance, ...]
+    """All names that go for the judge; a worker with another prompt or model is refused."""
+    batched: bool
+    """Whether passages are judged in batches; decided once, for all shards."""
+    has_labels: bool = False
+    """Whether people graded pairs."""
+    shards: tuple[Shard, ...]
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs in all shards."""
+        return sum(shard.n_pairs for shard in self.shards)
+
+    @property
+    def judge(self) -> str:
+        """The judge's name."""
+        return self.judges[0].model
+
+
+class ShardDone(Record):
+    """What `done.json` of a shard holds; it is written last, so that its judgments are there."""
+
+    pairs_sha256: str
+    judged_sha256: str
+    failures_sha256: str = ""
+    """ "" where no pair failed."""
+    judges: tuple[Provenance, ...]
+    batched: bool
+    n_pairs: int
+    n_judged: int
+    n_failed: int
+    n_copied: int
+    n_texts: int
+    grades: dict[int, int]
+    flags: dict[str, int]
+    unwrapped: dict[str, int]
+    spent: Spent | None = None
+    """By the shard's call store; None where no model is asked."""
+
+
+class ShardFolder:
+    """The files of a plan and its shards.
+
+    Args:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def plan_path(self) -> Path:
+        """The plan."""
+        return self.path / "plan.json"
+
+    @property
+    def budget_path(self) -> Path:
+        """What all workers took of the budget."""
+        return self.path / "budget.json"
+
+    def make(self) -> None:
+        """Make the folder.
+
+        Raises:
+            DataError: It cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be made: {error.strerror or error}") from error
+
+    def shard(self, index: int) -> Path:
+        """Return the folder of a shard."""
+        return self.path / "shards" / f"{index:05d}"
+
+    def pairs_path(self, index: int) -> Path:
+        """Return the pairs of a shard."""
+        return self.shard(index) / "pairs.jsonl"
+
+    def judged_path(self, index: int) -> Path:
+        """Return the judgments of a shard."""
+        return self.shard(index) / "judged.jsonl"
+
+    def pairs(self, index: int) -> Iterator[Pair]:
+        """Yield the pairs of a shard, sorted by query and chunk."""
+        for row in read_records(self.pairs_path(index), PairRow):
+            yield Pair(row.query_id, row.query, row.chunk_id, row.text)
+
+    def read_plan(self) -> ShardPlan:
+        """Return the plan.
+
+        Raises:
+            UsageError: There is none.
+            DataError: It does not hold to its format.
+        """
+        if not self.plan_path.is_file():
+            raise UsageError(f"{self.path}: holds no plan.json; `ragforge shard plan` makes one")
+        return read_object(self.plan_path, ShardPlan)
+
+    def write_plan(self, plan: ShardPlan) -> None:
+        """Write the plan."""
+        write_object(self.plan_path, plan)
+
+    def done(self, plan: ShardPlan, index: int) -> ShardDone | None:
+        """Return what a shard came to; None where it is not done as the plan has it."""
+        path = self.shard(index) / "done.json"
+        if not path.is_file():
+            return None
+        done = read_object(path, ShardDone)
+        as_planned = (plan.shards[index].sha256, plan.judges, plan.batched)
+        return done if (done.pairs_sha256, done.judges, done.batched) == as_planned else None
+
+    def begin(self, index: int) -> None:
+        """Take a shard for not done any more, so that a kill leaves no half of two runs."""
+        (self.shard(index) / "done.json").unlink(missing_ok=True)
+
+    def write_done(self, index: int, done: ShardDone) -> None:
+        """Write what a shard came to."""
+        write_object(self.shard(index) / "done.json", done)
+
+    def settings(self, plan: ShardPlan) -> Settings:
+        """Return the settings of a plan, with the files that it took along."""
+        changes: dict[str, object] = {}
+        if plan.settings.prompts.prompts_dir:
+            folder = str(self.path / "prompts")
+            changes["prompts"] = plan.settings.prompts.model_copy(update={"prompts_dir": folder})
+        if plan.settings.judge.examples:
+            file = str(self.path / plan.settings.judge.examples)
+            changes["judge"] = plan.settings.judge.model_copy(update={"examples": file})
+        return plan.settings.model_copy(update=changes)
+
+
+def planned_settings(settings: Settings) -> Settings:
+    """Return what a plan keeps of settings: how pairs are judged, and where its files will be."""
+    judge, prompts = settings.judge, settings.prompts
+    if judge.examples:
+        judge = judge.model_copy(update={"examples": f"examples{Path(judge.examples).suffix}"})
+    if prompts.prompts_dir:
+        prompts = prompts.model_copy(update={"prompts_dir": "prompts"})
+    return Settings(model=settings.model, budget=settings.budget, judge=judge, prompts=prompts)
+
+
+def take_along(settings: Settings, folder: ShardFolder) -> None:
+    """Copy the user's prompts and examples into the folder of shards.
+
+    Raises:
+        DataError: They cannot be read or written.
+    """
+    try:
+        if settings.prompts.prompts_dir:
+            (folder.path / "prompts").mkdir(parents=True, exist_ok=True)
+            for file in sorted(Path(settings.prompts.prompts_dir).glob("*.toml")):
+                shutil.copyfile(file, folder.path / "prompts" / file.name)
+        if settings.judge.examples:
+            source = Path(settings.judge.examples)
+            folder.path.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, folder.path / f"examples{source.suffix}")
+    except OSError as error:
+        raise DataError(f"{folder.path}: cannot be written: {error.strerror or error}") from error
+
+
+def cut(lines: Iterator[str], pairs_per_shard: int, folder: ShardFolder) -> Iterator[Shard]:
+    """Write the pairs in shards of whole queries, and yield the shards.
+
+    Args:
+        lines: The pairs as JSON, sorted by query and chunk.
+        pairs_per_shard: A shard is closed with the query that reaches it.
+        folder: Gets `shards/`.
+    """
+    held: list[str] = []
+    index = n_queries = 0
+    for _, of_query in groupby(lines, key=_query_id):
+        held.extend(of_query)
+        n_queries += 1
+        if len(held) >= pairs_per_shard:
+            yield _written(folder, index, held, n_queries)
+            index, n_queries, held = index + 1, 0, []
+    if held:
+        yield _written(folder, index, held, n_queries)
+
+
+def _query_id(line: str) -> str:
+    return PairRow.model_validate_json(line).query_id
+
+
+def _written(folder: ShardFolder, index: int, lines: list[str], n_queries: int) -> Shard:
+    path = folder.pairs_path(index)
+    write_whole(path, lines)
+    return Shard(index=index, n_pairs=len(lines), n_queries=n_queries, sha256=file_sha256(path))
+
+
+def file_sha256(path: Path) -> str:
+    """Return the digest of a file, read block by block.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def require_same_work(old: ShardPlan, new: ShardPlan, folder: Path) -> None:
+    """Check that a folder may be planned again: for the same pairs, judged in the same way.
+
+    What may be spent, how fast, and where a named endpoint is asked may change.
+
+    Raises:
+        UsageError: It holds the plan of other work.
+    """
+    differing = {
+        "the pairs": (old.source_sha256, old.pairs_per_shard)
+        != (new.source_sha256, new.pairs_per_shard),
+        "the model or how it is asked": _identity(old.settings.model)
+        != _identity(new.settings.model),
+        "how it judges": (old.settings.judge, old.judges) != (new.settings.judge, new.judges),
+    }
+    for what in (name for name, differs in differing.items() if differs):
+        raise UsageError(f"{folder}: holds a plan in which {what} differ; name another folder")
+
+
+def _identity(model: ModelSettings) -> ModelSettings:
+    """Return the settings that replies depend on."""
+    fields = ModelSettings.model_fields
+    kept = {name: fields[name].default for name in _ANSWERING_FIELDS}
+    if not model.endpoint_id:
+        kept["base_url"] = model.base_url
+    return model.model_copy(update=kept)

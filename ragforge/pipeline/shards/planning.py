@@ -1,0 +1,146 @@
+"""Planning: pairs are cut into shards, and what all shards must agree on is decided once."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from ragforge.llm.connect import is_offline
+from ragforge.observe import Event
+from ragforge.pipeline.job import Job, OutputFile
+from ragforge.pipeline.judge.judge_run import (
+    PILOT_PAIRS,
+    JudgeRun,
+    JudgingResult,
+    PositionSums,
+    judged_spool,
+    keeps_batches,
+    why_alone,
+)
+from ragforge.pipeline.judge.judges import open_judges
+from ragforge.pipeline.judge.judging import PairsByQuery
+from ragforge.pipeline.shards.budget import drawing_on
+from ragforge.pipeline.shards.plan import (
+    Shard,
+    ShardFolder,
+    ShardPlan,
+    cut,
+    planned_settings,
+    require_same_work,
+    take_along,
+)
+from ragforge.records import Provenance
+from ragforge.stages.judge.llm import refuse_shared_queries
+
+_PILOT = 2 * PILOT_PAIRS
+
+
+async def plan_pairs(
+    pairs_path: Path, folder: ShardFolder, job: Job, *, pairs_per_shard: int, workers: int
+) -> ShardPlan:
+    """Cut the pairs of a file into shards of whole queries.
+
+    Where they are judged in batches, the first pairs are judged now, to find out whether the place
+    in a batch moves grades: shards that decided for themselves would decide differently.
+
+    Args:
+        pairs_path: See `read_pairs`.
+        folder: Gets the shards. Planned again for the same work, the budget, the speed, and the
+            address of a named endpoint may change.
+        job: Models, prompts, budget, and how to judge.
+        pairs_per_shard: A shard is closed with the query that reaches it.
+        workers: That share the rate and the calls in flight.
+
+    Raises:
+        UsageError: The folder holds other work.
+        DataError, ConfigError, EndpointError, BudgetError: As for `judge_file`.
+    """
+    folder.make()
+    old = folder.read_plan() if folder.plan_path.is_file() else None
+    with PairsByQuery(pairs_path, folder.path) as rows:
+        source_sha256 = _sha256(rows.lines())
+        if old is None:
+            take_along(job.settings, folder)
+            shards = tuple(cut(rows.lines(), pairs_per_shard, folder))
+        else:
+            shards = old.shards
+        plan = ShardPlan(
+            source_sha256=source_sha256,
+            pairs_per_shard=pairs_per_shard,
+            workers=workers,
+            settings=planned_settings(job.settings),
+            judges=await _judges(job, folder, rows.queries),
+            batched=False,
+            has_labels=rows.labels.baseline() is not None,
+            shards=shards,
+        )
+    if old is None:
+        with drawing_on(folder.budget_path, job):
+            batched = await _is_batched(job, folder, shards)
+    else:
+        require_same_work(old, plan, folder.path)
+        batched = old.batched
+    plan = plan.model_copy(update={"batched": batched})
+    folder.write_plan(plan)
+    return plan
+
+
+def _sha256(lines: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line.encode())
+    return digest.hexdigest()
+
+
+async def _judges(
+    job: Job, folder: ShardFolder, queries: Mapping[str, str]
+) -> tuple[Provenance, ...]:
+    """Return the names of the judge; nothing is asked."""
+    dry = replace(job, mode=replace(job.mode, dry_run=True))
+    async with open_judges(dry, OutputFile.beside(folder.judged_path(0))) as judges:
+        refuse_shared_queries(judges.examples, queries)
+        return judges.provenances()
+
+
+async def _is_batched(job: Job, folder: ShardFolder, shards: Iterable[Shard]) -> bool:
+    """Find out on the first pairs whether batches may be used; their replies stay in the shards."""
+    settings = job.settings
+    if settings.judge.batch == 1 or is_offline(settings.model.name):
+        return False
+    sums, left = PositionSums(), _PILOT
+    for shard in _first(shards):
+        place = OutputFile.beside(folder.judged_path(shard.index))
+        async with open_judges(job, place, "judge") as judges:
+            with judged_spool(folder.shard(shard.index)) as judged:
+                run = JudgeRun(judges, judged, JudgingResult(judges.name), batched=True)
+                n_pairs, index = _whole_queries(folder, shard, left), shard.index
+                await run.judge(lambda: islice(folder.pairs(index), n_pairs), n_pairs)  # noqa: B023  # used at once
+                for judgment in judged.results():
+                    sums.add(judgment)
+                left -= n_pairs
+    effect = sums.effect()
+    if keeps_batches(effect):
+        return True
+    job.observer(Event("note", message=why_alone(effect)))
+    return False
+
+
+def _first(shards: Iterable[Shard]) -> Iterator[Shard]:
+    """Yield as many shards as have the pairs that a decision takes."""
+    n_pairs = 0
+    for shard in shards:
+        if n_pairs >= _PILOT:
+            return
+        n_pairs += shard.n_pairs
+        yield shard
+
+
+def _whole_queries(folder: ShardFolder, shard: Shard, wanted: int) -> int:
+    """Return how many pairs of a shard are at least as many as wanted, query by query."""
+    last, n_pairs = "", 0
+    for pair in folder.pairs(shard.index):
+        if n_pairs >= wanted and pair.query_id != last:
+            break
+        last, n_pairs = pair.query_id, n_pairs + 1
+    return n_pairs

@@ -1,0 +1,78 @@
+"""How far the work of a plan is."""
+
+from dataclasses import dataclass
+
+from ragforge.files.manifest import Spent
+from ragforge.pipeline.shards.budget import read_taken
+from ragforge.pipeline.shards.leases import holder_of
+from ragforge.pipeline.shards.plan import ShardFolder
+
+
+@dataclass(frozen=True, slots=True)
+class ShardProgress:
+    """How far it is.
+
+    Args:
+        judge: Its name.
+        shards, done: How many there are, and are done.
+        running: Shards in work, by the host and process that is at it.
+        pairs, judged, failed: Of all shards, and of those that are done.
+        batched: Whether passages are judged in batches.
+        spent: By the call stores of the shards that are done; None where no model is asked.
+        taken: Of the budget, by the name of the limit; what running workers hold is in it.
+    """
+
+    judge: str
+    shards: int
+    done: int
+    running: dict[int, str]
+    pairs: int
+    judged: int
+    failed: int
+    batched: bool
+    spent: Spent | None
+    taken: dict[str, float]
+
+    @property
+    def left(self) -> int:
+        """Shards that are neither done nor in work."""
+        return self.shards - self.done - len(self.running)
+
+
+def progress_of(folder: ShardFolder) -> ShardProgress:
+    """Return how far the work in a folder is.
+
+    Raises:
+        UsageError, DataError: There is no plan, or a file cannot be read.
+    """
+    plan = folder.read_plan()
+    done = [part for shard in plan.shards if (part := folder.done(plan, shard.index))]
+    open_shards = [shard.index for shard in plan.shards if not folder.done(plan, shard.index)]
+    holders = {index: holder_of(folder.shard(index)) for index in open_shards}
+    spent = [part.spent for part in done if part.spent is not None]
+    return ShardProgress(
+        judge=plan.judge,
+        shards=len(plan.shards),
+        done=len(done),
+        running={
+            index: f"{owner.machine.partition('/')[0]}:{owner.pid}"
+            for index, owner in holders.items()
+            if owner is not None
+        },
+        pairs=plan.n_pairs,
+        judged=sum(part.n_judged for part in done),
+        failed=sum(part.n_failed for part in done),
+        batched=plan.batched,
+        spent=_sum(spent) if spent else None,
+        taken=read_taken(folder.budget_path),
+    )
+
+
+def _sum(parts: list[Spent]) -> Spent:
+    costs = [part.cost_usd for part in parts if part.cost_usd is not None]
+    return Spent(
+        calls=sum(part.calls for part in parts),
+        prompt_tokens=sum(part.prompt_tokens for part in parts),
+        completion_tokens=sum(part.completion_tokens for part in parts),
+        cost_usd=round(sum(costs), 9) if len(costs) == len(parts) else None,
+    )

@@ -1,0 +1,160 @@
+"""Working shards off: one worker takes one after the other, until all are done."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ragforge.config import ModelSettings
+from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.formatting import plural
+from ragforge.llm.store.models import leases_renewed
+from ragforge.observe import Event
+from ragforge.pipeline.job import Job, OutputFile, failures_beside
+from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
+from ragforge.pipeline.judge.judges import Judges, open_judges
+from ragforge.pipeline.shards.budget import drawing_on
+from ragforge.pipeline.shards.leases import ShardLease
+from ragforge.pipeline.shards.plan import ShardDone, ShardFolder, ShardPlan, file_sha256
+
+_LOOK_EVERY_S = 1.0
+"""Between two looks whether a shard that another worker had is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRun:
+    """One worker, and what it works on.
+
+    Args:
+        folder: Of the plan.
+        plan: What is to be done.
+        job: Under the settings of the plan.
+    """
+
+    folder: ShardFolder
+    plan: ShardPlan
+    job: Job
+
+    async def run(self, indexes: Iterable[int]) -> list[int]:
+        """Work shards off, and return which of them this worker did.
+
+        What others are at is waited for, and taken over where they are gone.
+
+        Raises:
+            EndpointError, BudgetError: Shards that were done are; the rest goes on in a rerun.
+        """
+        left, mine, has_told = list(indexes), list[int](), False
+        with drawing_on(self.folder.budget_path, self.job):
+            while left := await self._pass(left, mine):
+                if not has_told:
+                    has_told = True
+                    words = plural(len(left), "shard is", "shards are")
+                    self._note(f"{words} in work elsewhere, and waited for")
+                await asyncio.sleep(_LOOK_EVERY_S)
+        return mine
+
+    async def _pass(self, left: Iterable[int], mine: list[int]) -> list[int]:
+        """Work off what is free, and return what other workers hold."""
+        held = []
+        for index in left:
+            if self._is_done(index):
+                continue
+            lease = ShardLease(self.folder.shard(index))
+            if lease.take() is not None:
+                held.append(index)
+                continue
+            try:
+                # It may have been done between the look and the lease.
+                if not self._is_done(index):
+                    async with leases_renewed(lease):
+                        await self._judge(index)
+                    mine.append(index)
+            finally:
+                lease.release()
+        if self.job.mode.retry_failed:
+            return []  # What is asked for again elsewhere would be asked for here once more.
+        return [index for index in held if not self._is_done(index)]
+
+    def _is_done(self, index: int) -> bool:
+        done = self.folder.done(self.plan, index)
+        return done is not None and not (self.job.mode.retry_failed and done.n_failed)
+
+    async def _judge(self, index: int) -> None:
+        folder, shard, out = self.folder, self.plan.shards[index], self.folder.judged_path(index)
+        if file_sha256(folder.pairs_path(index)) != shard.sha256:
+            raise DataError(f"{folder.pairs_path(index)}: is not the file that was planned")
+        folder.begin(index)
+        async with open_judges(self.job, OutputFile.beside(out), "judge") as judges:
+            self._require_planned(judges)
+            result = JudgingResult(judges.name, shard.n_pairs)
+            with judged_spool(out.parent) as judged:
+                run = JudgeRun(judges, judged, result, self.plan.batched)
+                await run.judge(lambda: folder.pairs(index), shard.n_pairs)
+                judged.write(out)
+            folder.write_done(index, self._done(index, judges, result))
+
+    def _require_planned(self, judges: Judges) -> None:
+        """Check that this worker judges as all others do.
+
+        Raises:
+            UsageError: It has another model, prompt or way.
+        """
+        if judges.provenances() != self.plan.judges:
+            raise UsageError(
+                f"{self.folder.path}: was planned for another judge: its model, prompt or way of "
+                "judging is not the one here; use the ragforge and the prompts of the plan"
+            )
+
+    def _done(self, index: int, judges: Judges, result: JudgingResult) -> ShardDone:
+        out = self.folder.judged_path(index)
+        failures, backend = failures_beside(out), judges.backends[0]
+        return ShardDone(
+            pairs_sha256=self.plan.shards[index].sha256,
+            judged_sha256=file_sha256(out),
+            failures_sha256=file_sha256(failures) if failures.exists() else "",
+            judges=self.plan.judges,
+            batched=self.plan.batched,
+            n_pairs=result.n_pairs,
+            n_judged=result.n_judged,
+            n_failed=result.n_failed,
+            n_copied=result.n_copied,
+            n_texts=result.n_texts,
+            grades=dict(sorted(result.grades.items())),
+            flags=dict(sorted(result.flags.items())),
+            unwrapped=dict(sorted(result.unwrapped.items())),
+            spent=backend.connection.store.spent() if backend.connection else None,
+        )
+
+    def _note(self, message: str) -> None:
+        self.job.observer(Event("note", message=message))
+
+
+def worker_job(job: Job, plan: ShardPlan) -> Job:
+    """Return the job of one worker: its part of the rate, and of the calls in flight."""
+    model = _part(job.settings.model, plan.workers)
+    return job.with_settings(job.settings.model_copy(update={"model": model}))
+
+
+def _part(model: ModelSettings, workers: int) -> ModelSettings:
+    rates = {
+        name: value / workers
+        for name in ("requests_per_minute", "tokens_per_minute")
+        if (value := getattr(model, name)) is not None
+    }
+    return model.model_copy(update={**rates, "concurrency": max(1, model.concurrency // workers)})
+
+
+def with_address(plan: ShardPlan, base_url: str) -> ShardPlan:
+    """Return a plan whose named endpoint is asked at another address.
+
+    Raises:
+        UsageError: The endpoint has no name, so that another address is another endpoint.
+    """
+    model = plan.settings.model
+    if not model.endpoint_id:
+        raise UsageError(
+            "--base-url: the plan names no endpoint, so that another address is another endpoint; "
+            "plan with --endpoint-id NAME"
+        )
+    changed = ModelSettings.model_validate({**model.model_dump(), "base_url": base_url})
+    settings = plan.settings.model_copy(update={"model": changed})
+    return plan.model_copy(update={"settings": settings})

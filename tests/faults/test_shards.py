@@ -1,0 +1,159 @@
+"""Workers of shards as processes: they are killed, suspended, and share a budget."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+from contextlib import closing
+
+import pytest
+from command_processes import CommandProcess
+from faults.harness import KEY, finish, until
+from shards import digests, write_pairs
+
+AT_ONCE = 16
+"""Calls in flight of both workers together."""
+KILLS = 6
+
+
+class Workers:
+    """Two workers, or more, on one folder of shards."""
+
+    def __init__(self, folder, endpoint):
+        self.folder, self.endpoint = folder, endpoint
+        self.pairs = write_pairs(folder / "pairs.jsonl", queries=24)
+        self.work = folder / "work"
+        self.begun = []
+
+    def begin(self, *words):
+        environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "RAGFORGE_"))},
+            "OPENAI_API_KEY": KEY,
+        }
+        process = CommandProcess([str(word) for word in words], self.folder, environment)
+        self.begun.append(process)
+        return process
+
+    def call(self, *words):
+        ended = finish(self.begin(*words))
+        assert ended.code == 0, ended.err
+        return ended
+
+    def plan(self, *how):
+        self.call(
+            *("shard", "plan", "--pairs", self.pairs, "--into", self.work, "-q"),
+            *("--model", "mock", "--base-url", self.endpoint.url, "--endpoint-id", "prod"),
+            *("--pairs-per-shard", 30, "--workers", 2, "--concurrency", AT_ONCE, *how),
+        )
+
+    def worker(self):
+        return self.begin("shard", "run", self.work, "-q")
+
+    def alone(self):
+        out = self.folder / "alone" / "judged.jsonl"
+        self.call(
+            *("judge", "--pairs", self.pairs, "--out", out, "-q", "--concurrency", AT_ONCE),
+            *("--model", "mock", "--base-url", self.endpoint.url, "--endpoint-id", "prod"),
+        )
+        return digests(out)
+
+    def merged(self):
+        out = self.folder / "merged" / "judged.jsonl"
+        self.call("shard", "merge", self.work, "--out", out)
+        return digests(out)
+
+
+@pytest.fixture
+def workers(tmp_path, start):
+    made = []
+
+    def make(**script):
+        made.append(Workers(tmp_path, start(**{"latency": "lognorm:60,0.4", **script})))
+        return made[-1]
+
+    yield make
+    for process in (process for each in made for process in each.begun):
+        process.kill()
+
+
+def test_workers_that_are_killed_are_made_up_for(workers):
+    """Machines of a job array are lost; what they bought is not, and the file is the same."""
+    here, draws = workers(), random.Random(24)
+    expected = here.alone()
+    here.endpoint.reset()
+    here.plan()
+    running = [here.worker(), here.worker()]
+    for _ in range(KILLS):
+        goal = here.endpoint.count("billed") + draws.randint(8, 24)
+        until(lambda goal=goal: here.endpoint.count("billed") >= goal)
+        victim = running.pop(draws.randint(0, 1))
+        victim.kill()
+        finish(victim)
+        running.append(here.worker())
+    codes = [finish(worker).code for worker in running]
+
+    assert codes == [0, 0]
+    assert here.merged() == expected
+    assert here.endpoint.count("dup") <= KILLS * AT_ONCE // 2
+    assert here.endpoint.count("bodies") == 24 * 8
+
+
+def test_a_limit_on_calls_is_that_of_all_workers_together(workers):
+    """The endpoint's own ledger is what the user pays by, kills or not."""
+    here = workers()
+    here.plan("--max-calls", 100)
+    running = [here.worker() for _ in range(3)]
+    here.endpoint.until_billed(30)
+    running[0].kill()
+    codes = [finish(worker).code for worker in running]
+
+    assert set(codes[1:]) == {5}
+    assert 100 - 2 * 100 // 16 <= here.endpoint.count("billed") <= 100
+
+
+def test_a_limit_on_tokens_is_that_of_all_workers_together(workers):
+    """Prices are by token."""
+    here = workers()
+    here.plan("--max-tokens", 40_000, "--max-output-tokens", 300)
+    codes = [finish(worker).code for worker in [here.worker(), here.worker()]]
+
+    spent = here.endpoint.count("prompt_tokens") + here.endpoint.count("completion_tokens")
+    assert codes == [5, 5]
+    assert 20_000 < spent <= 40_000
+
+
+def test_a_worker_that_was_suspended_repeats_no_more_than_it_had_in_work(workers):
+    """A laptop that slept finds its shard done; calls that waited to be sent are still sent."""
+    here = workers()
+    here.plan()
+    asleep = here.worker()
+    here.endpoint.until_billed(20)
+    asleep.send_signal(signal.SIGSTOP)
+    [lease] = here.work.glob("shards/*/lease.json")
+    owner, boot, *_ = json.loads(lease.read_text())
+    lease.write_text(json.dumps([owner, boot, 0.0, 0.0]))
+    with closing(sqlite3.connect(lease.parent / ".ragforge" / "calls.sqlite")) as store:
+        store.execute("UPDATE leases SET until_boot = 0, until_wall = 0")
+        store.commit()
+    assert finish(here.worker()).code == 0
+    asleep.send_signal(signal.SIGCONT)
+    assert finish(asleep).code == 0
+
+    assert here.endpoint.count("dup") <= AT_ONCE
+
+
+def test_an_interrupted_worker_gives_its_shard_back_at_once(workers):
+    """Ctrl-C on one machine must not keep the others waiting."""
+    here = workers()
+    here.plan()
+    worker = here.worker()
+    here.endpoint.until_billed(20)
+    worker.send_signal(signal.SIGINT)
+    ended = finish(worker)
+
+    assert ended.code == 130
+    assert "what was done is kept" in ended.err
+    assert list(here.work.glob("shards/*/lease.json")) == []
+    assert finish(here.worker()).code == 0
+    assert here.endpoint.count("dup") == 0
