@@ -14,9 +14,10 @@ first judge with one grade more, half of the time, for what run A retrieved.
 
 "holds" is the share of 95 % intervals that hold the people's value; "width" is the mean width over
 that of as many labels on pairs drawn at random and no judge; "centred" is the width over that of
-the same labels with a judge that gives one grade to all. Runs are drawn anew each time. A cell is
-left out where more than 90 % of the pairs would have labels. Without runs, rankings are drawn from
-the grades with noise.
+the same labels with a judge that gives one grade to all; "limit" is how narrow any estimator can
+make a level that knows of a pair no more than the judge's grade. Runs are drawn anew each time. A
+cell is left out where more than 90 % of the pairs would have labels. Without runs, rankings are
+drawn from the grades with noise.
 """
 
 import argparse
@@ -63,7 +64,6 @@ from ragforge.measures.label_sampling import (
 
 K: Final = 10
 N_GRADES: Final = 4
-SIZES: Final = (100, 200, 400)
 NDCG_SIZES: Final = (200, 400, 800)
 PRIORS: Final = {
     "P@10": np.array([0.25, 0.45, 0.65, 0.8, 0.5]),
@@ -108,6 +108,7 @@ def main() -> None:
     parser.add_argument(
         "--keep-relevant", type=float, default=1.0, help="share of grades 2 and 3; the others are 1"
     )
+    parser.add_argument("--labels", type=int, nargs="+", default=(100, 200, 400), metavar="N")
     parser.add_argument("--repeat", type=int, default=200)
     parser.add_argument("--ndcg-repeat", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
@@ -123,8 +124,9 @@ def main() -> None:
 
 
 def print_agreement(truth: Truth, judges: Mapping[str, Judging]) -> None:
-    """Print kappa of each judge, on all pairs and on those that a run retrieved."""
-    print("| judge | kappa | on retrieved pairs |\n| --- | --- | --- |")
+    """Print kappa of each judge, and how narrow its grades let the interval of a level be."""
+    print("| judge | kappa | on retrieved pairs | limit of P@10 | of DCG@10 |")
+    print("| --- | --- | --- | --- | --- |")
     retrieved = np.any([ranks < K for ranks in truth.ranks.values()], axis=0)
     for judge, grade in judges.items():
         judged = grade(np.random.default_rng(0), truth, next(iter(truth.ranks.values())))
@@ -132,7 +134,22 @@ def print_agreement(truth: Truth, judges: Mapping[str, Judging]) -> None:
             float(kappa(confusion(truth.grades[used], judged[used], N_GRADES)))
             for used in (judged < N_GRADES, retrieved & (judged < N_GRADES))
         ]
-        print(f"| {judge} | {cells[0]:.3f} | {cells[1]:.3f} |", flush=True)
+        limits = [
+            width_limit(values_of(truth, measure)[retrieved], judged[retrieved])
+            for measure in DISCOUNTS
+        ]
+        row = f"| {judge} | {cells[0]:.3f} | {cells[1]:.3f} | {limits[0]:.2f} | {limits[1]:.2f} |"
+        print(row, flush=True)
+
+
+def width_limit(values: Floats, judged: Integers) -> float:
+    """Return the spread of values around their means by grade of a judge, over their whole spread.
+
+    What knows of a pair no more than the judge's grade gives no narrower interval of a mean over
+    pairs of one weight, relative to as many random pairs and no judge.
+    """
+    within = values - (np.bincount(judged, values) / np.maximum(np.bincount(judged), 1))[judged]
+    return float(np.sqrt(np.mean(within**2) / np.var(values)))
 
 
 def print_linear(truth: Truth, judges: Mapping[str, Judging], options: argparse.Namespace) -> None:
@@ -141,7 +158,7 @@ def print_linear(truth: Truth, judges: Mapping[str, Judging], options: argparse.
     print("\n| judge | measure | of | n | holds | like these | width | PPI++ | centred | refused |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for (judge, grade), measure, of, n in product(
-        judges.items(), DISCOUNTS, ("level", "difference"), SIZES
+        judges.items(), DISCOUNTS, ("level", "difference"), options.labels
     ):
         row = linear_row(truth, grade, measure, of == "difference", n, options)
         if row:
@@ -165,8 +182,8 @@ def print_ndcg(truth: Truth, judges: Mapping[str, Judging], options: argparse.Na
 def print_winners(truth: Truth, judges: Mapping[str, Judging], options: argparse.Namespace) -> None:
     """Print how often the worse run wins."""
     truth = retrieved_only(truth)
-    print("\n| judge | measure | n | wrong winner, judge alone | corrected |")
-    print("| --- | --- | --- | --- | --- |")
+    print("\n| judge | measure | n | wrong winner, judge alone | corrected | refused |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for (judge, grade), measure in product(judges.items(), DISCOUNTS):
         row = winners_row(truth, grade, measure, 200, options)
         print(f"| {judge} | {measure} | 200 | {row} |", flush=True)
@@ -292,8 +309,8 @@ def ndcg_row(truth: Truth, grade: Judging, n: int, options: argparse.Namespace) 
 def winners_row(
     truth: Truth, grade: Judging, measure: str, n: int, options: argparse.Namespace
 ) -> str:
-    """Return how often the worse run wins significantly, by the judge alone and corrected."""
-    alone = corrected = 0
+    """Return how often the worse run wins by the judge alone and corrected, and what is refused."""
+    alone = corrected = refused = 0
     for generator in islice(generators(options), options.repeat):
         a, b = two_runs(truth, generator)
         judged = grade(generator, truth, truth.ranks[a])
@@ -306,10 +323,14 @@ def winners_row(
         t = by_query.mean() / error if error else 0.0
         alone += abs(t) > student_quantile(0.975, truth.n_queries - 1) and t * better < 0
         chosen = sample(weights, judged, n, generator, ideal=False)
-        found = corrected_mean(labelled(truth, weights, judged, chosen, measure, generator))
+        try:
+            found = corrected_mean(labelled(truth, weights, judged, chosen, measure, generator))
+        except UsageError:
+            refused += 1
+            continue
         low, high = found.interval("queries like these")
         corrected += (low > 0 or high < 0) and found.value * better < 0
-    return f"{alone / options.repeat:.1%} | {corrected / options.repeat:.1%}"
+    return " | ".join(f"{n / options.repeat:.1%}" for n in (alone, corrected, refused))
 
 
 def generators(options: argparse.Namespace) -> Iterator[Generator]:

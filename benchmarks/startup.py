@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from ragforge.cli import COMMANDS
+from ragforge.mock import serving
 
 RUNS = 7
 TARGET_MS = 150
@@ -41,6 +42,7 @@ MAKING = (
     "retrieve --dataset set --retriever chargram -q",
     "evaluate --dataset set",
 )
+BOUGHT = "judge --pairs pairs.jsonl --out bought.jsonl --model m --base-url {} -q"
 WORK = {
     "demo": "demo --out demo -q",
     "chunk": "chunk docs --out chunks.jsonl -q",
@@ -68,7 +70,7 @@ WORK = {
     "help": "help measures",
     "config": "config",
     "prompts": "prompts list",
-    "cache": "cache stats --dataset other",
+    "cache": "cache stats --store .ragforge/calls.sqlite",
     "schema": "schema Judgment",
 }
 """What is run for each command; those that serve until they are stopped have their help only."""
@@ -89,6 +91,7 @@ def environment(bytecode: Path) -> dict[str, str]:
     """Return the environment of the processes: that of a user, whose bytecode is kept."""
     left_out = ("PYTHONDONTWRITEBYTECODE", "RAGFORGE_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    kept.setdefault("OPENAI_API_KEY", "none")
     return {**kept, "PYTHONPYCACHEPREFIX": str(bytecode), **NO_LOCAL_MODEL}
 
 
@@ -122,6 +125,8 @@ class Workplace:
             (self.original / name).write_text(text, encoding="utf-8")
         for line in MAKING:
             cpu_ms(["-m", "ragforge", *line.split()], self.original)
+        with serving() as endpoint:
+            cpu_ms(["-m", "ragforge", *BOUGHT.format(endpoint.url).split()], self.original)
         self.n_copies = 0
 
     def copy(self) -> Path:

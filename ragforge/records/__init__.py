@@ -1,207 +1,54 @@
-"""The records that cross a file or a stage: frozen, and closed to unknown fields."""
+"""The records that cross a file or a stage: frozen, and closed to unknown fields.
 
-from ragforge.records.answer_labels import AnswerLabel, AnswerSample, answer_sha256
-from ragforge.records.calibrations import (
-    Calibration,
-    CorrectedFigure,
-    CorrectedValue,
-    Label,
-    LabelCounts,
-    LabellerAgreement,
-    LabelSample,
-    LabelStratum,
-    SampledPair,
-    SampledRun,
-    label_text_sha256,
-)
-from ragforge.records.canaries import AnsweredBy, Canary, CanaryPair
-from ragforge.records.evaluations import (
-    Baseline,
-    BridgeMean,
-    Digests,
-    Evaluation,
-    Grader,
-    ItemValues,
-    MeasuredMean,
-    MixedGrades,
-    Spending,
-    Timing,
-)
-from ragforge.records.judgments import (
-    Answer,
-    AnswerGrade,
-    AttackFindings,
-    AuditExample,
-    AuditRate,
-    Citation,
-    Claim,
-    Expectation,
-    FactStatus,
-    FactVerdict,
-    GivenGrade,
-    Grounding,
-    Hit,
-    JudgeAudit,
-    Judgment,
-    Level,
-    PoolEntry,
-    Ranking,
-    Verdict,
-    Vote,
-)
-from ragforge.records.queries import (
-    Behaviour,
-    Coverage,
-    Difficulty,
-    Draw,
-    Evidence,
-    Fact,
-    FunnelStep,
-    Gate,
-    GateResult,
-    GenerationReport,
-    LogDraw,
-    Measured,
-    Pin,
-    Query,
-    QueryType,
-    RealQuery,
-    Rejected,
-    Review,
-    ShareRow,
-    Slot,
-    Spread,
-    Turn,
-)
-from ragforge.records.record import (
-    Chunk,
-    Failure,
-    FailureKind,
-    Grade,
-    JudgeKind,
-    Lineage,
-    NonEmpty,
-    Provenance,
-    Record,
-    RetrievedText,
-    Span,
-    Stage,
-    is_text_id,
-    text_id,
-    without_place,
-)
-from ragforge.records.refresh import (
-    Action,
-    CallCounts,
-    Cause,
-    DocumentChange,
-    DocumentsDiff,
-    DormantGrade,
-    ItemChange,
-    JudgmentsDiff,
-    MovedChunk,
-    RenamedDocument,
-    SourceDocument,
-    VersionCheck,
-    VersionDiff,
-)
+What is in which module stands in the stub for readers and checkers of types; a module is imported
+when the first of its records is used, as each takes its time to be built.
+"""
 
-__all__ = [
-    "Action",
-    "Answer",
-    "AnswerGrade",
-    "AnswerLabel",
-    "AnswerSample",
-    "AnsweredBy",
-    "AttackFindings",
-    "AuditExample",
-    "AuditRate",
-    "Baseline",
-    "Behaviour",
-    "BridgeMean",
-    "Calibration",
-    "CallCounts",
-    "Canary",
-    "CanaryPair",
-    "Cause",
-    "Chunk",
-    "Citation",
-    "Claim",
-    "CorrectedFigure",
-    "CorrectedValue",
-    "Coverage",
-    "Difficulty",
-    "Digests",
-    "DocumentChange",
-    "DocumentsDiff",
-    "DormantGrade",
-    "Draw",
-    "Evaluation",
-    "Evidence",
-    "Expectation",
-    "Fact",
-    "FactStatus",
-    "FactVerdict",
-    "Failure",
-    "FailureKind",
-    "FunnelStep",
-    "Gate",
-    "GateResult",
-    "GenerationReport",
-    "GivenGrade",
-    "Grade",
-    "Grader",
-    "Grounding",
-    "Hit",
-    "ItemChange",
-    "ItemValues",
-    "JudgeAudit",
-    "JudgeKind",
-    "Judgment",
-    "JudgmentsDiff",
-    "Label",
-    "LabelCounts",
-    "LabelSample",
-    "LabelStratum",
-    "LabellerAgreement",
-    "Level",
-    "Lineage",
-    "LogDraw",
-    "Measured",
-    "MeasuredMean",
-    "MixedGrades",
-    "MovedChunk",
-    "NonEmpty",
-    "Pin",
-    "PoolEntry",
-    "Provenance",
-    "Query",
-    "QueryType",
-    "Ranking",
-    "RealQuery",
-    "Record",
-    "Rejected",
-    "RenamedDocument",
-    "RetrievedText",
-    "Review",
-    "SampledPair",
-    "SampledRun",
-    "ShareRow",
-    "Slot",
-    "SourceDocument",
-    "Span",
-    "Spending",
-    "Spread",
-    "Stage",
-    "Timing",
-    "Turn",
-    "Verdict",
-    "VersionCheck",
-    "VersionDiff",
-    "Vote",
-    "answer_sha256",
-    "is_text_id",
-    "label_text_sha256",
-    "text_id",
-    "without_place",
-]
+from importlib import import_module
+
+_NAMES = {
+    "answer_labels": "AnswerLabel AnswerSample answer_sha256",
+    "calibrations": (
+        "Calibration CorrectedFigure CorrectedValue Label LabelCounts LabellerAgreement "
+        "LabelSample LabelStratum SampledPair SampledRun label_text_sha256"
+    ),
+    "canaries": "AnsweredBy Canary CanaryPair",
+    "evaluations": (
+        "Baseline BridgeMean Digests Evaluation Grader ItemValues MeasuredMean MixedGrades "
+        "Spending Timing"
+    ),
+    "judgments": (
+        "Answer AnswerGrade AttackFindings AuditExample AuditRate Citation Claim Expectation "
+        "FactStatus FactVerdict GivenGrade Grounding Hit JudgeAudit Judgment Level PoolEntry "
+        "Ranking Verdict Vote"
+    ),
+    "queries": (
+        "Behaviour Coverage Difficulty Draw Evidence Fact FunnelStep Gate GateResult "
+        "GenerationReport LogDraw Measured Pin Query QueryType RealQuery Rejected Review "
+        "ShareRow Slot Spread Turn"
+    ),
+    "record": (
+        "Chunk Failure FailureKind Grade JudgeKind Lineage NonEmpty Provenance Record "
+        "RetrievedText Span Stage is_text_id text_id without_place"
+    ),
+    "refresh": (
+        "Action CallCounts Cause DocumentChange DocumentsDiff DormantGrade ItemChange "
+        "JudgmentsDiff MovedChunk RenamedDocument SourceDocument VersionCheck VersionDiff"
+    ),
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_MODULE_OF)
+
+
+def __dir__() -> list[str]:
+    """List all names; those that nobody used yet too."""
+    return sorted({*globals(), *__all__})
+
+
+def __getattr__(name: str) -> object:
+    """Import a record when it is first used."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    return found
