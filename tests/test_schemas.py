@@ -1,9 +1,12 @@
 """File formats are frozen: a change of one is a decision that the diff must show."""
 
+import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from ragforge import records
 from ragforge.cli import main
 
 SNAPSHOTS = Path(__file__).parent / "data" / "schemas"
@@ -23,3 +26,16 @@ def test_the_format_is_the_one_agreed_on(path, capsys):
     main(["schema", path.stem])
 
     assert capsys.readouterr().out == path.read_text(encoding="utf-8")
+
+
+def test_the_stub_of_records_names_what_can_be_imported():
+    """Type checkers read the stub, and Python the table of what is where."""
+    stub = ast.parse(Path(records.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    named = {
+        alias.name: getattr(import_module(node.module), alias.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    assert named == {name: getattr(records, name) for name in records.__all__}

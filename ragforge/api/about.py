@@ -135,8 +135,8 @@ def _kinds() -> "dict[str, type[BaseModel]]":
 
     kinds = {
         name: kind
-        for name, kind in vars(records).items()
-        if isinstance(kind, type)
+        for name in records.__all__
+        if isinstance(kind := getattr(records, name), type)
         and issubclass(kind, records.Record)
         and kind is not records.Record
     }

@@ -14,7 +14,6 @@ from ragforge.files.set.output_paths import refuse_to_replace
 from ragforge.pipeline.job import failures_beside
 from ragforge.pipeline.judge.judge_run import JudgingResult, describe_position_effect
 from ragforge.records import Failure, JudgeAudit, Judgment
-from ragforge.report.judges import agreement_json, agreement_table
 from ragforge.stages.judge.pairs import QuerySummary
 
 if TYPE_CHECKING:
@@ -260,7 +259,7 @@ def _judging_json(result: JudgingResult) -> dict[str, Any]:
             for one in result.doubtful
         ],
         "queries": [summary.model_dump() for summary in result.summaries],
-        "agreement": agreement_json(result.agreement) if result.agreement else None,
+        "agreement": _agreement_json(result.agreement) if result.agreement else None,
     }
 
 
@@ -309,9 +308,16 @@ def _summary_row(item: QuerySummary) -> list[str]:
 
 def agreement_text(agreement: "Agreement") -> str:
     """Return how far the judge and people agree, as a table."""
+    from ragforge.report.judges import agreement_table
     from ragforge.report.text import table_text
 
     return table_text(agreement_table(agreement))
+
+
+def _agreement_json(agreement: "Agreement") -> dict[str, object]:
+    from ragforge.report.judges import agreement_json
+
+    return agreement_json(agreement)
 
 
 def judging_lines(result: JudgingResult) -> list[str]:

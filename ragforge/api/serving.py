@@ -14,9 +14,9 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.mock.bodies import Embed
+from ragforge.mock.running import Running
+from ragforge.mock.running import serving as serving_mock
 from ragforge.mock.script import Script
-from ragforge.mock.serving import Running
-from ragforge.mock.serving import serving as serving_mock
 
 
 @contextmanager

@@ -195,11 +195,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _decided_as_needed(arguments, settings)
     if arguments.dry_run:
         return _estimate(arguments, settings)
-    from ragforge.llm.budget import BudgetAccount
+    made, judged = [], None
+    if arguments.retriever or arguments.judge:
+        from ragforge.llm.budget import BudgetAccount
 
-    account = BudgetAccount()
-    made = _made(arguments, settings, account) if arguments.retriever else []
-    judged = _judged(arguments, settings, left_out(made), account) if arguments.judge else None
+        account = BudgetAccount()
+        made = _made(arguments, settings, account) if arguments.retriever else []
+        judged = _judged(arguments, settings, left_out(made), account) if arguments.judge else None
     from ragforge.api.compared import RunComparison
 
     found = RunComparison(_compared(arguments, settings, left_out(made)))

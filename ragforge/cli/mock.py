@@ -119,7 +119,7 @@ def script_of(arguments: argparse.Namespace) -> Script:
 async def _serve(app: "App", host: str, port: int) -> None:
     import asyncio  # No help waits for it, nor for the server.
 
-    from ragforge.mock.serving import listening
+    from ragforge.mock.running import listening
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

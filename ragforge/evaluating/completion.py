@@ -7,15 +7,12 @@ is a conflict.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ragforge.measures.capture_recapture import (
-    Completeness,
-    TwoSamples,
-    completeness,
-    completeness_by_two,
-)
 from ragforge.records import PoolEntry
+
+if TYPE_CHECKING:
+    from ragforge.measures.capture_recapture import Completeness, TwoSamples
 
 RELEVANT: Final = 2
 """The lowest grade of a chunk that holds a part of the answer."""
@@ -89,15 +86,15 @@ class CompletionSummary:
     probes: tuple[ProbeYield, ...]
     depths: tuple[tuple[int, int], ...]
     """Depth and number of pools that have it, ascending."""
-    by_all: Completeness
+    by_all: "Completeness"
     """Estimated from how many probes found a chunk."""
-    by_two: Completeness
+    by_two: "Completeness"
     """Estimated from the query against the source."""
     conflicts: tuple[str, ...]
     """Ids of unanswerable queries with a relevant chunk in the pool, sorted."""
 
     @property
-    def at_most(self) -> Completeness:
+    def at_most(self) -> "Completeness":
         """The lower of the two estimates, both of which are too high."""
         known = [one for one in (self.by_two, self.by_all) if one.share is not None]
         return min(known, key=lambda one: one.share or 0.0, default=self.by_all)
@@ -130,6 +127,8 @@ def summarise_completion(
         second: That other kind.
     """
     answerable = [item for item in items if item.answerable]
+    from ragforge.measures.capture_recapture import completeness, completeness_by_two
+
     others = [item.relevant_beyond_sources for item in answerable]
     names = {name for item in answerable for entry in item.entries for name in entry.probes}
     n, n_others = len(answerable), sum(map(len, others))
@@ -168,8 +167,10 @@ def _yields(others: Iterable[Sequence[PoolEntry]], names: Iterable[str]) -> Iter
         yield ProbeYield(name, every[name], only[name])
 
 
-def _two_samples(entries: Iterable[PoolEntry], first: str, second: str) -> TwoSamples:
+def _two_samples(entries: Iterable[PoolEntry], first: str, second: str) -> "TwoSamples":
     by = [{name.rpartition(":")[2] for name in entry.probes} for entry in entries]
+    from ragforge.measures.capture_recapture import TwoSamples
+
     return TwoSamples(
         n_first=sum(first in kinds for kinds in by),
         n_second=sum(second in kinds for kinds in by),

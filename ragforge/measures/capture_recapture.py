@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragforge.errors import UsageError
-from ragforge.measures.checked_samples import checked_seed
+from ragforge.measures.checked_numbers import checked_seed
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES, LEVEL, least_share
 

@@ -18,10 +18,10 @@ from string import ascii_letters
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.errors import UsageError
+from ragforge.measures.checked_numbers import check_share
 from ragforge.measures.checked_samples import (
     Floats,
     Values,
-    check_share,
     differences,
     is_constant,
     mean,

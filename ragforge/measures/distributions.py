@@ -12,10 +12,8 @@ from math import erfc, exp, expm1, hypot, inf, isfinite, lgamma, log, log1p, pi,
 from statistics import NormalDist
 from typing import Final
 
-import numpy as np
-
 from ragforge.errors import UsageError
-from ragforge.measures.checked_samples import check_share
+from ragforge.measures.checked_numbers import check_share
 
 _STANDARD: Final = NormalDist()
 _EPS: Final = 2.0**-52
@@ -109,6 +107,8 @@ def noncentral_t_sf(t: float, df: float, shift: float) -> float:
     low, high = -(reach + sqrt(reach)), sqrt(reach)
     # As fine as the density of log S and as the normal tail, wherever that one falls.
     step = min(0.7 / (abs(shift) + 8), 0.5 / sqrt(2 * df + 1))
+    import numpy as np  # Loaded by what computes power, and not by who asks for a quantile.
+
     log_s = np.linspace(low, high, min(int((high - low) / step) + 2, _MOST_NODES))
     weight = np.exp(df * (log_s - np.expm1(2 * log_s) / 2))
     arguments = (t * np.exp(log_s) - shift).tolist()

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragforge.errors import UsageError
+from ragforge.measures.checked_numbers import check_share, checked_seed
 from ragforge.measures.checked_samples import (
     Floats,
     Values,
-    check_share,
-    checked_seed,
     is_constant,
     lattice_cells,
     mean,

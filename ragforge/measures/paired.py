@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragforge.errors import UsageError
+from ragforge.measures.checked_numbers import checked_seed
 from ragforge.measures.checked_samples import (
     Floats,
     Values,
-    checked_seed,
     differences,
     is_constant,
     lattice_cells,

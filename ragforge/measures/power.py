@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 
 from ragforge.errors import UsageError
+from ragforge.measures.checked_numbers import check_share
 from ragforge.measures.checked_samples import (
     Floats,
     Values,
-    check_share,
     differences,
     is_constant,
     mean,

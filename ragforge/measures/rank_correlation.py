@@ -9,7 +9,8 @@ from math import fsum, isnan, sqrt
 from typing import TypeAlias
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.checked_samples import Values, check_share, sample
+from ragforge.measures.checked_numbers import check_share
+from ragforge.measures.checked_samples import Values, sample
 
 Order: TypeAlias = Sequence[str] | Mapping[str, float]
 """Ids best first, or ids to scores, of which higher is better and equal ones are tied."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.evaluating.completion import CompletionSummary
 from ragforge.evaluating.formatting import (
@@ -22,12 +22,14 @@ from ragforge.evaluating.formatting import (
     with_ends,
 )
 from ragforge.files.manifest import Manifest, Spent
-from ragforge.measures.capture_recapture import Completeness
 from ragforge.measures.power import detectable_difference
 from ragforge.records import Coverage, FunnelStep, GenerationReport, ShareRow, Spread
 from ragforge.report.document import Listing
 from ragforge.report.markdown import escape_markdown, markdown_block
 from ragforge.report.text import table_text
+
+if TYPE_CHECKING:
+    from ragforge.measures.capture_recapture import Completeness
 
 _TOO_ALIKE: Final = 0.70
 """Median overlap from which questions flatter lexical search; people who had the passage before
@@ -311,7 +313,7 @@ def _completeness(summary: CompletionSummary) -> str:
     )
 
 
-def _estimate(completeness: Completeness) -> str:
+def _estimate(completeness: "Completeness") -> str:
     ends = completeness.interval
     return with_ends(completeness.share, ends.low if ends else None, ends.high if ends else None, 2)
 

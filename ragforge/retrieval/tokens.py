@@ -8,15 +8,17 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, TypeAlias
 
 from ragforge.errors import DataError
 from ragforge.files.text import normalize
 from ragforge.records import Chunk, Hit
 
-Scores = npt.NDArray[np.floating]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Scores: TypeAlias = "npt.NDArray[np.floating]"
 
 _UNSPACED = re.compile(
     "["
@@ -63,8 +65,10 @@ def top_hits(chunk_ids: Sequence[str], scores: Scores, k: int, above: float) -> 
     ]
 
 
-def top_rows(scores: Scores, k: int, above: float) -> npt.NDArray[np.intp]:
+def top_rows(scores: Scores, k: int, above: float) -> "npt.NDArray[np.intp]":
     """Return the rows of the k best scores above a bound, best first, ties in their order."""
+    import numpy as np  # Terms are asked for more often.
+
     rows = np.flatnonzero(scores > above)
     if len(rows) > k:
         least = np.partition(scores[rows], -k)[-k]

@@ -8,7 +8,7 @@ from endpoint import answering
 
 import ragforge as rf
 from ragforge.cli import main
-from ragforge.mock.serving import serving
+from ragforge.mock.running import serving
 
 PAIRS = [
     {"query_id": "q1", "query": "What is beeswax?", "chunk_id": "a", "text": "Beeswax is wax."},

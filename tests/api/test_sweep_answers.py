@@ -9,7 +9,7 @@ import pytest
 import ragforge as rf
 from ragforge.errors import BudgetError, EndpointError, UsageError
 from ragforge.files.set.opening import open_dataset
-from ragforge.mock.serving import serving
+from ragforge.mock.running import serving
 
 DOCUMENTS = {
     f"{name}.md": f"# {name.title()}\n\n"

@@ -54,6 +54,7 @@ def options(tmp_path):
         repeat=20,
         ndcg_repeat=2,
         seed=0,
+        labels=(100,),
         keep_relevant=1.0,
     )
 
@@ -63,9 +64,20 @@ def test_a_judge_that_favours_a_run_names_fewer_wrong_winners_once_corrected(cal
     truth = calibration.read_truth(options)
     judge = dict(calibration.judges_of(truth, options.confusion))["favours run A"]
 
-    alone, corrected = calibration.winners_row(truth, judge, "P@10", 150, options).split(" | ")
+    row = calibration.winners_row(truth, judge, "P@10", 150, options)
+    alone, corrected, refused = row.split(" | ")
 
     assert float(corrected.rstrip("%")) < float(alone.rstrip("%"))
+    assert refused == "0.0%"
+
+
+def test_no_estimator_is_narrower_than_what_a_grade_leaves_open(calibration):
+    """A judge that says the value itself leaves nothing open, one that knows nothing all of it."""
+    values = np.array([0.0, 0.0, 1.0, 1.0])
+
+    assert calibration.width_limit(values, np.array([0, 0, 3, 3])) == 0
+    assert calibration.width_limit(values, np.array([1, 1, 1, 1])) == 1
+    assert calibration.width_limit(values, np.array([0, 1, 1, 0])) == 1
 
 
 def test_all_tables_are_printed(calibration, options, capsys):

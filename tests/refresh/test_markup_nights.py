@@ -8,7 +8,7 @@ from refresh.two_versions import diff_of, id_of
 
 from ragforge.corpus.quote_locations import Page
 from ragforge.corpus.rereading import as_read
-from ragforge.mock.serving import serving
+from ragforge.mock.running import serving
 from ragforge.records import Chunk
 from ragforge.refresh.grades.moved_chunks import find_moved, new_to_readers
 from ragforge.refresh.version_checks import chunks_lost

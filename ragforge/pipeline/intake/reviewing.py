@@ -25,7 +25,6 @@ from ragforge.files.formats.review_sheet import (
 from ragforge.files.manifest import ReviewAudit
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import shown
-from ragforge.measures.rates import wilson_interval
 from ragforge.pipeline.cards import renew_card
 from ragforge.records import Judgment, Pin, Query, Review
 from ragforge.report.page.review import render_review
@@ -351,7 +350,11 @@ def is_of_former_wording(judgment: Judgment, reworded: set[str]) -> bool:
 def review_audit(queries: Iterable[Query]) -> ReviewAudit | None:
     """Return the share of queries drawn at random that were right; None where none is decided."""
     drawn = [query.reviewed for query in queries if query.reviewed and query.reviewed.random]
+    if not drawn:
+        return None
     n_right = sum(review.decision == "approve" for review in drawn)
+    from ragforge.measures.rates import wilson_interval
+
     interval = wilson_interval(n_right, len(drawn))
     if interval is None:
         return None

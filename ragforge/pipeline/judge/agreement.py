@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
 from ragforge.files.set.dataset import Dataset
-from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.records import Judgment
 from ragforge.stages.judge.lexical import grade_of_share, share_of_words
 from ragforge.stages.judge.pairs import RELEVANT_FROM, Pair, PairId
+
+if TYPE_CHECKING:
+    from ragforge.measures.grader_agreement import Agreement, Grader
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class HumanLabels:
             share = share_of_words(pair.query, pair.text)
             self._labels[PairId(pair.query_id, pair.chunk_id)] = _Label(human_grade, share)
 
-    def agreement_with(self, judge: str, judgments: Iterable[Judgment]) -> Agreement | None:
+    def agreement_with(self, judge: str, judgments: Iterable[Judgment]) -> "Agreement | None":
         """Return the agreement of a judge, the baseline and always 0 with people on the same pairs.
 
         The judge's score is its mean grade where it has one, else its grade.
@@ -45,6 +48,8 @@ class HumanLabels:
         asked = [pair for pair in self._labels if pair in mine]
         if not asked:
             return None
+        from ragforge.measures.grader_agreement import Grader
+
         graded = {pair: grade for pair in asked if (grade := mine[pair].grade) is not None}
         means = [mine[pair].grade_mean for pair in graded]
         scores = [
@@ -56,11 +61,13 @@ class HumanLabels:
         failed = [self._labels[pair].human for pair in asked if pair not in graded]
         return self._agree([grader], list(graded), failed)
 
-    def baseline(self) -> Agreement | None:
+    def baseline(self) -> "Agreement | None":
         """Return the baseline's agreement with people on all pairs; None where there is no pair."""
         return self._agree([], list(self._labels), []) if self._labels else None
 
-    def _agree(self, first: list[Grader], pairs: list[PairId], failed: list[int]) -> Agreement:
+    def _agree(self, first: "list[Grader]", pairs: list[PairId], failed: list[int]) -> "Agreement":
+        from ragforge.measures.grader_agreement import Grader, agree
+
         labels = [self._labels[pair] for pair in pairs]
         shares = [label.share for label in labels]
         return agree(
@@ -76,7 +83,7 @@ class HumanLabels:
         )
 
 
-def agreement_in(dataset: Dataset) -> tuple[Agreement, ...]:
+def agreement_in(dataset: Dataset) -> "tuple[Agreement, ...]":
     """Return the agreement with people of each judge of a dataset's label checks.
 
     Where people graded pairs and no judge was asked to, how the baseline does.

@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.measures.distributions import student_quantile
-from ragforge.measures.grader_agreement import Agreement
-from ragforge.measures.paired import randomisation_test
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import ResultSpool
 from ragforge.pipeline.judge.judges import Judges
@@ -22,6 +20,9 @@ from ragforge.pipeline.observer_events import emit_judgments
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.batches import Batch, batches, judge_batches
 from ragforge.stages.judge.pairs import Pair, QuerySummary
+
+if TYPE_CHECKING:
+    from ragforge.measures.grader_agreement import Agreement
 
 _LEAST_PAIRS = 10
 """Fewer say too little, whatever they say."""
@@ -98,6 +99,9 @@ class PositionSums:
         n = self.n_pairs
         if n < 2:
             return None
+        from ragforge.measures.distributions import student_quantile
+        from ragforge.measures.paired import randomisation_test
+
         spread = sum(self._spread)
         slope = sum(self._covered) / spread
         residuals = (
@@ -199,7 +203,7 @@ class JudgingResult:
     gave_up_batches: bool = False
     summaries: list[QuerySummary] = field(default_factory=list)
     estimate: dict[str, object] | None = None
-    agreement: Agreement | None = None
+    agreement: "Agreement | None" = None
 
     def result(self, result: Judgment) -> None:
         """Count a judgment."""

@@ -41,7 +41,6 @@ from ragforge.pipeline.judge.pooling import (
     refuse_mixed_judges,
     with_texts,
 )
-from ragforge.pipeline.text_grades import add_copies, found_by_text
 from ragforge.records import Judgment, Provenance
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId, QuerySummary, open_pairs, summarise
@@ -143,6 +142,8 @@ async def judge_dataset(
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
+    from ragforge.pipeline.text_grades import add_copies, found_by_text
+
     job = in_batches_of_pools(dataset, job)
     was = reading_in_force(dataset, dataset.each_judgment())
     depth, observer = job.settings.judge.depth, job.observer

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,9 +13,11 @@ from ragforge.corpus.quote_locations import fold
 from ragforge.errors import CallError
 from ragforge.records import Fact, Query
 from ragforge.stages.asking import Asker, quoted, upto, visible
-from ragforge.stages.runner import Collected, Work, Workers, collect
 from ragforge.stages.values import small_numbers
 from ragforge.stages.words import all_entries, content_stems, numbers, words
+
+if TYPE_CHECKING:
+    from ragforge.stages.runner import Collected, Workers
 
 _SHARED_LETTERS: Final = 4
 """Words that begin alike are taken for forms of one: most languages inflect behind."""
@@ -180,9 +182,9 @@ def keeping_facts(new: Iterable[Query], old: Iterable[Query]) -> list[Query]:
 async def draw_facts(
     queries: Sequence[Query],
     asker: Asker,
-    workers: Workers,
-    keep: Callable[[Collected[Query]], None],
-) -> Collected[Query]:
+    workers: "Workers",
+    keep: "Callable[[Collected[Query]], None]",
+) -> "Collected[Query]":
     """Draw the facts of queries that lack them; a query whose facts cannot be drawn gets none.
 
     Args:
@@ -197,6 +199,8 @@ async def draw_facts(
 
     async def draw(query: Query) -> Query:
         return await with_facts(query, asker)
+
+    from ragforge.stages.runner import Work, collect
 
     work: Work[Query, Query] = Work(
         stage="facts",
