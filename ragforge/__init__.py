@@ -55,6 +55,7 @@ _PUBLIC = {
     "Swept": "ragforge.api.sweeping",
     "Audited": "ragforge.api.judged",
     "CanaryOutcome": "ragforge.api.canaries",
+    "PlannedDecision": "ragforge.api.planned",
     "PlannedLabels": "ragforge.api.calibrated",
     "DrawnLabels": "ragforge.api.calibrated",
     "Labelled": "ragforge.api.labelled",

@@ -17,6 +17,7 @@ from ragforge.api import (
     jobs,
     labelled,
     measuring,
+    planned,
     prompts,
     schedules,
     sweeping,
@@ -64,6 +65,7 @@ class AsyncEvaluationSet(Handle):
     ground = jobs.ground
     refresh = jobs.refresh
     sweep = sweeping.sweep
+    plan = planned.plan
     render_prompt = prompts.render_prompt_in
 
     evaluate = awaited(measuring.evaluate)
@@ -129,6 +131,7 @@ class EvaluationSet(Handle):
     ground = plainly(jobs.ground)
     refresh = plainly(jobs.refresh)
     sweep = plainly(sweeping.sweep)
+    plan = plainly(planned.plan)
     render_prompt = plainly(prompts.render_prompt_in)
 
     evaluate = measuring.evaluate

@@ -159,7 +159,10 @@ def _missing(package: str) -> ConfigError:
 
 def estimate_text(estimate: Mapping[str, Any]) -> str:
     """Return what a dry run counted, a line each."""
-    return "\n".join(_estimate_lines(estimate))
+    from ragforge.report.plan import present_line
+
+    planned = [present_line(estimate["plan"])] if "plan" in estimate else []
+    return "\n".join([*_estimate_lines(estimate), *planned])
 
 
 _OF_DECISION: Final = "calls: one a pair, or a batch of pairs; how many it takes, the grades tell"

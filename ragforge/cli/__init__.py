@@ -19,6 +19,7 @@ COMMANDS = {
     "review": "have people approve, edit, reject or pin queries: a sheet out, decisions in",
     "validate": "check a dataset: formats, ids, digests",
     "export": "write a dataset in the form of other tools: TREC, BEIR, JSON",
+    "plan": "say how many queries and judged pairs a decision takes, and what they cost",
     "retrieve": "run a retriever over the queries",
     "judge": "grade how well retrieved chunks answer the queries, 0-3",
     "shard": "judge more pairs than one machine should: cut, run anywhere, merge",
@@ -50,7 +51,7 @@ COMMANDS = {
 
 _HEADINGS = {
     "init": "make a set",
-    "retrieve": "run and grade",
+    "plan": "run and grade",
     "evaluate": "measure and decide",
     "refresh": "keep it fresh",
     "help": "look up, set up",

@@ -185,6 +185,16 @@ def after_worst(arguments: argparse.Namespace) -> None:
     say_next(arguments, words, "all queries on a page")
 
 
+def after_planning(arguments: argparse.Namespace) -> None:
+    """Say what comes after a plan: the queries, or the decision."""
+    if arguments.dataset is None:
+        words = ["generate", "--documents", "DOCS", "-n", "N", "--out", "my-set"]
+        say_next(arguments, words, "as many queries as it takes; --dry-run prices them")
+    else:
+        words = ["compare", *_source(arguments), "A", "B", "--judge-as-needed", "--dry-run"]
+        say_next(arguments, words, "what deciding between two runs takes")
+
+
 def after_report(arguments: argparse.Namespace) -> None:
     """Say what comes after a report: a page, or what to repair."""
     runs = [word for name in arguments.run for word in ("--run", str(name))]

@@ -197,9 +197,26 @@ def shown_difference(diffs: Floats, alpha: float = 0.05, power: float = 0.8) -> 
     least = shift * sd / sqrt(n)
     sides = [side for side in (diffs, -diffs) if _bends(side, sd)]
     found = max([least, *(_tilted_to_ratio(side, shift / sqrt(n)) for side in sides)])
-    spreads = [sd, *(_tilted_spread(side, found / 2) for side in sides)]
-    half = [queries_needed(found / 2, spread, alpha, power) for spread in spreads if found]
-    return ShownDifference(found, max(half, default=2))
+    return ShownDifference(found, queries_to_show(diffs, found / 2, alpha, power) if found else 2)
+
+
+def queries_to_show(
+    diffs: Floats, difference: float, alpha: float = 0.05, power: float = 0.8
+) -> int:
+    """Return the least number of such queries that shows a true mean difference.
+
+    As for `shown_difference`, the spread may grow with the difference: the largest number counts.
+
+    Args:
+        diffs: Of queries like those to come, at least two that are not all the same.
+        difference: In the unit of the measure, above 0.
+        alpha: Significance level, between 0 and 1.
+        power: Wished probability of a significant result, between 0 and 1.
+    """
+    sd = standard_deviation(diffs)
+    sides = [side for side in (diffs, -diffs) if _bends(side, sd)]
+    spreads = [sd, *(_tilted_spread(side, difference) for side in sides)]
+    return max(queries_needed(difference, spread, alpha, power) for spread in spreads)
 
 
 def _bends(diffs: Floats, sd: float) -> bool:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from ragforge.evaluating.completion import CompletionSummary
+from ragforge.evaluating.decision_plan import TYPICAL_SPREADS
 from ragforge.evaluating.formatting import (
     MISSING,
     Table,
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 _TOO_ALIKE: Final = 0.70
 """Median overlap from which questions flatter lexical search; people who had the passage before
 them reached it (XQuAD, English: 0.71)."""
-
-_USUAL_SD: Final = 0.3
-"""Of the differences of nDCG@10 between two retrievers, query by query, where none is known yet."""
 
 _SIZES: Final = (
     (20, "too few for anything but a first look; 20-50 do for a sanity check"),
@@ -139,7 +137,7 @@ def _generation_lines(report: GenerationReport) -> list[str]:
 def size_advice(n: int) -> str:
     """Return for which decisions so many queries do."""
     advice = next((text for least, text in _SIZES if n < least), _LARGE)
-    least = detectable_difference(_USUAL_SD, n)
+    least = detectable_difference(TYPICAL_SPREADS["nDCG"], n)
     power_text = ""
     if least is not None and least >= 1:
         power_text = "; no difference in nDCG@10 can be told apart"

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.job import Job
@@ -16,6 +16,8 @@ from ragforge.stages.judge.pairs import Pair
 _TEXT_CHARS: Final = 2000
 """Of a retrieved text, where the set has no chunk to go by: as long as chunks are at most."""
 _CHUNKS_LOOKED_AT: Final = 1000
+_QUERIES_LOOKED_AT: Final = 50
+"""For the price of a pair."""
 
 
 async def estimate_judging(
@@ -50,8 +52,37 @@ def _pairs_of(estimate: Mapping[str, object]) -> dict[str, int]:
     return {name: pairs.get(name, 0) for name in ("in_pool", "graded", "new")}
 
 
-async def _of_new(dataset: Dataset, n_runs: int, job: Job) -> dict[str, object]:
-    queries = queries_of(dataset, "all")
+class PairPrice(NamedTuple):
+    """What grading one pair takes, in the mean."""
+
+    calls: float
+    usd: float | None
+    """None where the price of the model is not known."""
+
+
+async def price_of_pairs(dataset: Dataset, job: Job) -> PairPrice | None:
+    """Return what grading a text of a set takes; nothing is asked or written.
+
+    Args:
+        dataset: Has queries, and chunks or texts as long as chunks may be.
+        job: Judging, with its model and prompt.
+
+    Returns:
+        None where the set has no queries.
+    """
+    job = in_batches_of_pools(dataset, replace(job, mode=replace(job.mode, dry_run=True)))
+    found = await _of_new(dataset, 1, job, _QUERIES_LOOKED_AT)
+    n, calls, costs = _pairs_of(found)["new"], found.get("calls"), found.get("cost_usd")
+    if not n or not isinstance(calls, int):
+        return None
+    usd = costs.get("expected") if isinstance(costs, Mapping) else None
+    return PairPrice(calls / n, usd / n if isinstance(usd, int | float) else None)
+
+
+async def _of_new(
+    dataset: Dataset, n_runs: int, job: Job, most: int | None = None
+) -> dict[str, object]:
+    queries = dict(islice(sorted(queries_of(dataset, "all").items()), most))
     n_a_query = n_runs * job.settings.judge.depth
     n_pairs = len(queries) * n_a_query
     texts = [chunk.text for chunk in islice(dataset.chunks(), _CHUNKS_LOOKED_AT)]

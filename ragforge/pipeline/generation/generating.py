@@ -25,8 +25,10 @@ from ragforge.pipeline.generation.rounds import Rounds
 from ragforge.pipeline.generation.source import ChunkSource, real_queries
 from ragforge.pipeline.generation.team import estimate_generation, open_team
 from ragforge.pipeline.job import Job
+from ragforge.pipeline.planning import typical_plan
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Coverage, FunnelStep, GenerationReport, Judgment, Query, ShareRow
+from ragforge.report.plan import plan_json
 from ragforge.stages.generate.quotas import Targets, targets
 from ragforge.stages.generate.stage import Generated
 from ragforge.stages.generate.statistics import (
@@ -109,7 +111,8 @@ async def generate_dataset(out: Path, source: ChunkSource, job: Job) -> Generati
             there = dataset.queries() if (out / "manifest.json").exists() else []
             n_there = sum(is_own(query) or is_settled(query) for query in there)
             estimate = await estimate_generation(team, survey, settings, real, n_there)
-            return GenerationResult(dataset, estimate=estimate)
+            plan = plan_json(typical_plan(max(settings.generate.n, n_there)))
+            return GenerationResult(dataset, estimate={**estimate, "plan": plan})
         chunks = stack.enter_context(source.prepared(folder))
         if job.mode.retry_failed and (out / "manifest.json").exists():
             settle(dataset)

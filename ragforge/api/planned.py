@@ -1,0 +1,85 @@
+"""Plans of decisions as text, JSON and rows: what it takes, before anything is bought."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Unpack
+
+from ragforge.api.call import Handle, Takes, begin, part_of
+from ragforge.api.keywords import ComparingKeywords
+from ragforge.api.results import Result, plain_values
+from ragforge.evaluating.decision_plan import DecisionPlan
+from ragforge.evaluating.formatting import render_table
+from ragforge.llm.connect import is_offline
+from ragforge.pipeline.planning import PlanOptions, plan_decision
+from ragforge.report.plan import plan_json, plan_lines, plan_table
+
+_SECTIONS: Final = ("evaluate", "judge", "pool", "model", "budget", "prompts")
+_TAKES: Final = Takes("plan", _SECTIONS, arguments=("measure", "differences"))
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PlannedDecision(Result):
+    """How many queries and judged pairs tell two retrievers apart, and what they cost.
+
+    Args:
+        found: The plan.
+        notes: What was told on the way.
+    """
+
+    found: DecisionPlan
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def shows(self) -> float | None:
+        """The least difference that the queries that are there show; None without any."""
+        return self.found.shows
+
+    def queries_for(self, difference: float) -> int:
+        """Return how many queries show a difference that was asked for.
+
+        Raises:
+            KeyError: It was not.
+        """
+        return {row.difference: row.queries for row in self.found.rows}[difference]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge plan --json` prints."""
+        return plan_json(self.found)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each difference."""
+        rows: list[dict[str, object]] = self.to_dict()["differences"]
+        return [plain_values(row) for row in rows]
+
+    def table(self) -> str:
+        """Return what it rests on, and a row for each difference."""
+        table = plan_table(self.found)
+        return "\n".join([*plan_lines(self.found), "", render_table(table.headers, table.rows)])
+
+
+async def plan(
+    handle: Handle,
+    *runs: str,
+    measure: str = "nDCG@10",
+    differences: Sequence[float] = (),
+    **settings: Unpack[ComparingKeywords],
+) -> PlannedDecision:
+    """Say what it takes to tell two retrievers apart; nothing is asked, bought or written.
+
+    Args:
+        handle: The set.
+        runs: Two judged runs that tell how much retrievers differ from query to query; the median
+            of all couples counts where none is named, and what is typical where none is judged.
+        measure: By which it is to be decided.
+        differences: Those that would matter; 0.02, 0.05 and 0.10 where empty.
+        settings: model and others, for the price; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: There is no such run, or it cannot be measured.
+        UsageError: The measure, a difference or another argument cannot be taken.
+    """
+    options = PlanOptions(measure, tuple(differences))
+    with begin(_TAKES, settings, handle.keywords) as call:
+        job = None if is_offline(call.settings.model.name) else call.job
+        found = await plan_decision(part_of(handle), runs, call.settings.evaluate, options, job)
+        return PlannedDecision(found, tuple(call.notes))

@@ -1,0 +1,236 @@
+"""What a decision between two retrievers takes, before anything is bought.
+
+How many queries show a difference follows from how much two retrievers differ from query to query:
+in this set, where two of its runs are judged, else in what is typical.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import ceil, inf
+from statistics import median_low
+from typing import Final
+
+from ragforge.config import EvaluateSettings
+from ragforge.errors import UsageError
+from ragforge.evaluating.decision_plan import (
+    ALPHA,
+    POWER,
+    TYPICAL_SPREADS,
+    DecisionPlan,
+    PlannedDifference,
+    Spread,
+)
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.stale_runs import usable_runs
+from ragforge.measures import Scores
+from ragforge.measures.checked_samples import Floats, differences, is_constant, standard_deviation
+from ragforge.measures.measure_names import parse_measure
+from ragforge.measures.power import (
+    detectable_difference,
+    queries_needed,
+    queries_to_show,
+    shown_difference,
+)
+from ragforge.observe import silent
+from ragforge.pipeline.comparing.price import PairPrice, price_of_pairs
+from ragforge.pipeline.evaluating import evaluate_dataset
+from ragforge.pipeline.job import Job
+from ragforge.pipeline.judge.pooling import pool_of
+
+DIFFERENCES: Final = (0.02, 0.05, 0.10)
+"""Of measures between 0 and 1."""
+_OF_SUMS: Final = 10
+"""Times as large are differences of DCG, which is a sum of grades."""
+TYPICAL_TEXTS: Final = 1.7
+"""Different texts in the top k of two retrievers, over k (`benchmarks/planning.py`: 1.2 to 1.7)."""
+_USUAL_DEPTH: Final = 10
+"""Ranks that are judged for a measure without a cutoff."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What is asked of a plan.
+
+    Args:
+        measure: By which it is to be decided.
+        differences: Those that would matter; the usual ones where empty.
+        n_queries: Size of a set that is not there; of a set that is there, its own counts.
+    """
+
+    measure: str = "nDCG@10"
+    differences: tuple[float, ...] = ()
+    n_queries: int = 0
+
+    @property
+    def wanted(self) -> tuple[float, ...]:
+        """The differences, ascending.
+
+        Raises:
+            UsageError: One is not above 0.
+        """
+        usual = _OF_SUMS if parse_measure(self.measure).name == "DCG" else 1
+        found = self.differences or tuple(each * usual for each in DIFFERENCES)
+        for each in found:
+            if not 0 < each < inf:
+                raise UsageError(f"difference: expected a number above 0, got {each}")
+        return tuple(sorted(set(found)))
+
+
+async def plan_decision(
+    dataset: Dataset | None,
+    names: Sequence[str],
+    settings: EvaluateSettings,
+    options: PlanOptions,
+    job: Job | None = None,
+) -> DecisionPlan:
+    """Return how many queries and judged pairs it takes to tell two retrievers apart.
+
+    Nothing is asked of a model, and nothing is written.
+
+    Args:
+        dataset: Whose runs tell how much retrievers differ; None for what is typical.
+        names: The two runs that do; where none is named the median of all couples counts.
+        settings: Threshold of what is relevant.
+        options: Measure and differences.
+        job: Judging, to be priced; None where no model is named.
+
+    Raises:
+        DataError: There is no such run, or a file of the set does not hold to its format.
+        UsageError: The measure or a difference cannot be taken, or other than two runs are named.
+    """
+    if names and len(names) != 2:
+        raise UsageError(f"plan: expected two runs, or none, got {len(names)}")
+    if names and dataset is None:
+        raise UsageError(f"plan: runs such as {names[0]!r} are of a dataset: name it")
+    measure = str(parse_measure(options.measure))
+    depth = parse_measure(measure).cutoff or _USUAL_DEPTH
+    couple = None if dataset is None else _couple(dataset, names, settings, measure)
+    spread = couple.spread if couple else Spread(typical_spread(measure), 0)
+    n_queries = spread.n or (_n_measurable(dataset) if dataset else options.n_queries)
+    a_query = _texts_a_query(dataset, couple, depth)
+    price = await price_of_pairs(dataset, job) if dataset and job else None
+    shows = _shows(couple, spread, n_queries)
+    return DecisionPlan(
+        measure=measure,
+        spread=spread,
+        n_queries=n_queries,
+        shows=shows,
+        pairs_a_query=a_query,
+        rows=tuple(
+            _row(each, _needed(couple, spread, each), a_query, price, shows)
+            for each in options.wanted
+        ),
+        model=job.settings.model.name if job else "",
+        judged_share=couple.judged_share if couple else None,
+    )
+
+
+def typical_plan(n_queries: int, measure: str = "nDCG@10") -> DecisionPlan:
+    """Return the plan of a set of so many queries that has no judged runs yet."""
+    options = PlanOptions(measure, n_queries=n_queries)
+    spread = Spread(typical_spread(measure), 0)
+    shows = _shows(None, spread, n_queries)
+    a_query = TYPICAL_TEXTS * (parse_measure(measure).cutoff or _USUAL_DEPTH)
+    rows = (
+        _row(each, _needed(None, spread, each), a_query, None, shows) for each in options.wanted
+    )
+    return DecisionPlan(measure, spread, n_queries, shows, a_query, tuple(rows))
+
+
+def _row(
+    difference: float, n: int, pairs_a_query: float, price: PairPrice | None, shows: float | None
+) -> PlannedDifference:
+    pairs = ceil(n * pairs_a_query)
+    return PlannedDifference(
+        difference=difference,
+        queries=n,
+        pairs=pairs,
+        calls=None if price is None else ceil(price.calls * pairs),
+        cost_usd=None if price is None or price.usd is None else price.usd * pairs,
+        is_shown=shows is not None and shows <= difference,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Couple:
+    """Two judged runs, and how they differ from query to query."""
+
+    spread: Spread
+    diffs: Floats
+    query_ids: frozenset[str]
+    judged_share: float
+
+
+def _couple(
+    dataset: Dataset, names: Sequence[str], settings: EvaluateSettings, measure: str
+) -> _Couple | None:
+    """Return the couple of runs whose spread is the median; None where no two runs are judged."""
+    there = list(names) or list(usable_runs(dataset).names)
+    if len(there) < 2 or next(iter(dataset.each_judgment()), None) is None:
+        return None
+    judged = f"Judged@{parse_measure(measure).cutoff or _USUAL_DEPTH}"
+    asked = settings.model_copy(update={"measures": (measure, judged)})
+    found = evaluate_dataset(dataset, there, asked)
+    couples = [
+        _Couple(
+            Spread(standard_deviation(diffs), len(diffs), (a, b), graded_by=found.graded_by),
+            diffs,
+            frozenset(shared),
+            min(found.scores[name].mean(judged) or 0.0 for name in (a, b)),
+        )
+        for a, b in combinations(found.scores, 2)
+        for shared, diffs in [_differences(found.scores[a], found.scores[b], measure)]
+        if len(diffs) > 1 and not is_constant(diffs)
+    ]
+    if not couples:
+        return None
+    middle = median_low(couple.spread.sd for couple in couples)
+    chosen = next(couple for couple in couples if couple.spread.sd == middle)
+    return replace(chosen, spread=replace(chosen.spread, n_couples=len(couples)))
+
+
+def _differences(a: Scores, b: Scores, measure: str) -> tuple[list[str], Floats]:
+    """Return the queries that both have, and how much more b has in each."""
+    of_a, of_b = a.by_query(measure), b.by_query(measure)
+    shared = sorted(of_a.keys() & of_b.keys())
+    return shared, differences([of_a[key] for key in shared], [of_b[key] for key in shared])
+
+
+def _n_measurable(dataset: Dataset) -> int:
+    return sum(query.answerable for query in dataset.queries())
+
+
+def _shows(couple: _Couple | None, spread: Spread, n: int) -> float | None:
+    if couple is not None:
+        return shown_difference(couple.diffs, ALPHA, POWER).difference
+    return detectable_difference(spread.sd, n, ALPHA, POWER)
+
+
+def _needed(couple: _Couple | None, spread: Spread, difference: float) -> int:
+    if couple is not None:
+        return queries_to_show(couple.diffs, difference, ALPHA, POWER)
+    return queries_needed(difference, spread.sd, ALPHA, POWER)
+
+
+def _texts_a_query(dataset: Dataset | None, couple: _Couple | None, depth: int) -> float:
+    if dataset is None or couple is None:
+        return TYPICAL_TEXTS * depth
+    pooled = pool_of(dataset, couple.query_ids, couple.spread.runs, depth, silent)
+    return len(pooled) / len(couple.query_ids)
+
+
+def typical_spread(measure: str) -> float:
+    """Return how much two retrievers usually differ from query to query.
+
+    Raises:
+        UsageError: Nothing typical is known of the measure.
+    """
+    parsed = parse_measure(measure)
+    for name in (measure, parsed.name):
+        if name in TYPICAL_SPREADS:
+            return TYPICAL_SPREADS[name]
+    raise UsageError(
+        f"plan: what is typical of {measure} is not known; expected {', '.join(TYPICAL_SPREADS)}, "
+        "or two judged runs of a dataset, whose own spread counts"
+    )
