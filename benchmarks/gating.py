@@ -2,6 +2,7 @@
 
     python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec
     python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec --outcomes
+    python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec --sized
 
 The queries of a run are taken for all queries there are, and sets of some of them drawn with
 replacement. `min`: the threshold is the mean of all, so that a pass is by chance. `max-drop`: the
@@ -12,11 +13,15 @@ said to show with a probability of 80 %. In brackets: 95 % Wilson intervals.
 
 `--outcomes` tells what `--max-drop 0.02` comes to (PASS / FAIL / NOT SHOWN, in percent) where the
 second run truly is as good as the first, or worse by 0.02, 0.05, 0.10. FAIL of a run that is as
-good is a false alarm; PASS of one that is worse by more than 0.02 is a miss.
+good is a false alarm; PASS of one that is worse by more than 0.02 is a miss. `--outcomes --min`
+tells the same of `--min`, whose threshold the run truly reaches, or misses by so much.
+
+`--sized` tells what `--max-drop MEASURE=auto` comes to: the drop that is allowed (the median), then
+PASS / FAIL / NOT SHOWN where the run is as good, and where it is worse by just that drop.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +30,19 @@ from ragforge.files.formats.qrels import read_qrels
 from ragforge.files.formats.runs import read_run
 from ragforge.measures import evaluate
 from ragforge.measures.comparing import RunPair, compare_pairs
+from ragforge.measures.distributions import normal_quantile
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference
 from ragforge.measures.rates import wilson_interval
 from ragforge.measures.unseen_values import bounded_interval
 
-MEASURES = ("nDCG@10", "RR", "R@10", "Success@1")
+MEASURES = ("nDCG@10", "DCG@10", "RR", "R@10", "Success@1")
 SEED = 7
 ALLOWED = 0.02
 CHANGES = (0.0, -ALLOWED, -0.05, -0.1)
 SIZES = (50, 100, 400)
+SIZE = 1 - normal_quantile(0.2) / normal_quantile(0.975)
+"""Distances to the low end of an interval that `auto` allows."""
 
 
 def main() -> None:
@@ -44,11 +52,16 @@ def main() -> None:
     parser.add_argument("--run", type=Path, action="append", required=True)
     parser.add_argument("--draws", type=int, default=1_000)
     parser.add_argument("--outcomes", action="store_true", help="of --max-drop 0.02, by change")
+    parser.add_argument("--min", action="store_true", help="with --outcomes: of --min")
+    parser.add_argument("--sized", action="store_true", help="of --max-drop MEASURE=auto")
     options = parser.parse_args()
     qrels = read_qrels(options.qrels)
     before, now = (values_of(qrels, path) for path in options.run[:2])
+    if options.sized:
+        print_sized(before, now, options.draws)
+        return
     if options.outcomes:
-        print_outcomes(before, now, options.draws)
+        print_outcomes(before, now, options.draws, of=reached if options.min else outcome)
         return
     print(f"{'':20}" + "".join(f"{name:>20}" for name in MEASURES))
     for n in (25, before.shape[1], 4 * before.shape[1]):
@@ -58,11 +71,11 @@ def main() -> None:
                 for a, b in zip(before, now, strict=True)
                 for generator in [np.random.default_rng(SEED)]
             ]
-            shares = "".join(f"{share(count, options.draws):>20}" for count in counts)
-            print(f"{name:10}{n:4} queries{shares}", flush=True)
+            cells = "".join(f"{share(count, options.draws):>20}" for count in counts)
+            print(f"{name:10}{n:4} queries{cells}", flush=True)
 
 
-def print_outcomes(before: np.ndarray, now: np.ndarray, draws: int) -> None:
+def print_outcomes(before: np.ndarray, now: np.ndarray, draws: int, of: Callable[..., str]) -> None:
     """Print the three outcomes by number of queries and true change."""
     print(f"{'queries':>7} {'change':>7}" + "".join(f"{name:>22}" for name in MEASURES))
     for n in SIZES:
@@ -70,22 +83,69 @@ def print_outcomes(before: np.ndarray, now: np.ndarray, draws: int) -> None:
             cells = []
             for a, b in zip(before, now, strict=True):
                 generator = np.random.default_rng(SEED)
-                found = [outcome(generator, a, b, n, change) for _ in range(draws)]
-                shares = (100 * found.count(name) / draws for name in ("PASS", "FAIL", "NOT SHOWN"))
-                cells.append(" / ".join(f"{value:.1f}" for value in shares))
+                cells.append(shares([of(generator, a, b, n, change) for _ in range(draws)]))
             print(f"{n:7} {change:7.2f}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
+
+
+def print_sized(before: np.ndarray, now: np.ndarray, draws: int) -> None:
+    """Print the drop that is allowed, and the outcomes of no change and of that drop."""
+    print(f"{'queries':>7} {'measure':>10} {'drop':>6} {'as good':>20} {'worse by it':>20}")
+    for n in SIZES:
+        for name, a, b in zip(MEASURES, before, now, strict=True):
+            size = SIZE * 1.96 * float((b - a).std()) / n**0.5
+            cells, sizes = [], []
+            for change in (0.0, -size):
+                generator = np.random.default_rng(SEED)
+                found = []
+                for _ in range(draws):
+                    ends, value = drawn_ends(generator, a, b, n, change)
+                    sizes.append(SIZE * (value - ends.low))
+                    found.append(said(ends, sizes[-1]))
+                cells.append(shares(found))
+            median = float(np.median(sizes[:draws]))
+            print(
+                f"{n:7} {name:>10} {median:6.3f}" + "".join(f"{c:>21}" for c in cells), flush=True
+            )
+
+
+def drawn_ends(
+    generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int, change: float
+) -> tuple[Ends, float]:
+    """Return the interval and the mean of what n queries differ by, moved by a true change."""
+    drawn = generator.integers(0, len(a), n)
+    moved = (b - a) - (b - a).mean() + change
+    return low_end(a[drawn], (a + moved)[drawn]), float(moved[drawn].mean())
+
+
+def said(ends: Ends, allowed: float) -> str:
+    """Return what a gate says of a drop."""
+    if ends.low >= -allowed:
+        return "PASS"
+    return "FAIL" if ends.high < 0 else "NOT SHOWN"
+
+
+def reached(
+    generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int, change: float
+) -> str:
+    """Return what a gate says of a threshold that n queries of a run reach, or miss on average."""
+    ends = bounded_interval(generator.choice(b, n))
+    bound = b.mean() - change
+    if ends.low >= bound:
+        return "PASS"
+    return "FAIL" if ends.high < bound else "NOT SHOWN"
+
+
+def shares(found: Sequence[str]) -> str:
+    """Return how often each outcome came, in percent."""
+    counts = (100 * found.count(name) / len(found) for name in ("PASS", "FAIL", "NOT SHOWN"))
+    return " / ".join(f"{value:.1f}" for value in counts)
 
 
 def outcome(
     generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int, change: float
 ) -> str:
     """Return what a gate says of n queries of a run that is better by a change, on average."""
-    drawn = generator.integers(0, len(a), n)
-    moved = (b - a) - (b - a).mean() + change
-    ends = low_end(a[drawn], (a + moved)[drawn])
-    if ends.low >= -ALLOWED:
-        return "PASS"
-    return "FAIL" if ends.high < 0 else "NOT SHOWN"
+    return said(drawn_ends(generator, a, b, n, change)[0], ALLOWED)
 
 
 def least(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:

@@ -3,8 +3,9 @@
     python benchmarks/planning.py --qrels QRELS --run RUN --run RUN …
 
 For every two of the runs and each measure, the standard deviation of the differences per query;
-printed are the least, the median and the largest over the couples. Then how many different texts
-the two have in their top ten, in the mean over queries.
+printed are the least, the median and the largest over the couples, and the largest spread of the
+values of one run. Then how many different texts two have in their top ten, in the mean over
+queries.
 """
 
 import argparse
@@ -29,7 +30,7 @@ def main() -> None:
     names = list(measured.runs)
     couples = list(combinations(names, 2))
     print(f"{len(names)} runs, {len(couples)} couples\n")
-    print("| measure | least | median | largest |\n| --- | --- | --- | --- |")
+    print("| measure | least | median | largest | of one run |\n| --- | --- | --- | --- | --- |")
     for measure in MEASURES:
         spreads = [
             stdev(
@@ -42,7 +43,9 @@ def main() -> None:
             )
             for one, other in couples
         ]
-        print(f"| {measure} | {min(spreads):.2f} | {median(spreads):.2f} | {max(spreads):.2f} |")
+        ends = f"{min(spreads):.2f} | {median(spreads):.2f} | {max(spreads):.2f}"
+        of_one = max(stdev(measured.runs[name].values(measure)) for name in names)
+        print(f"| {measure} | {ends} | {of_one:.2f} |")
     tops = [
         {query: set(list(ranked)[:K]) for query, ranked in read_run(path).rankings.items()}
         for path in options.run

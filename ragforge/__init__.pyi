@@ -44,6 +44,7 @@ from ragforge.api.labelled import Labelled as Labelled
 from ragforge.api.measured import MeasuredRuns as MeasuredRuns
 from ragforge.api.measuring import compare_files as compare_files
 from ragforge.api.measuring import evaluate_files as evaluate_files
+from ragforge.api.needed_gate import NeededGate as NeededGate
 from ragforge.api.outcomes import Counted as Counted
 from ragforge.api.outcomes import Exported as Exported
 from ragforge.api.outcomes import Rederived as Rederived
@@ -53,6 +54,7 @@ from ragforge.api.outcomes import Reviewed as Reviewed
 from ragforge.api.outcomes import Validated as Validated
 from ragforge.api.outcomes import VersionDifference as VersionDifference
 from ragforge.api.planned import PlannedDecision as PlannedDecision
+from ragforge.api.planned import PlannedGate as PlannedGate
 from ragforge.api.prompts import PromptList as PromptList
 from ragforge.api.prompts import RenderedPrompt as RenderedPrompt
 from ragforge.api.prompts import copy_prompt as copy_prompt

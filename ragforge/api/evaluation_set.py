@@ -17,6 +17,7 @@ from ragforge.api import (
     jobs,
     labelled,
     measuring,
+    needed_gate,
     planned,
     prompts,
     schedules,
@@ -66,10 +67,12 @@ class AsyncEvaluationSet(Handle):
     refresh = jobs.refresh
     sweep = sweeping.sweep
     plan = planned.plan
+    gate_as_needed = needed_gate.gate_as_needed
     render_prompt = prompts.render_prompt_in
 
     evaluate = awaited(measuring.evaluate)
     compare = awaited(measuring.compare)
+    plan_gate = awaited(planned.plan_gate)
     compare_answers = awaited(measuring.compare_answers)
     gate = awaited(measuring.gate)
     report = awaited(measuring.report)
@@ -132,10 +135,12 @@ class EvaluationSet(Handle):
     refresh = plainly(jobs.refresh)
     sweep = plainly(sweeping.sweep)
     plan = plainly(planned.plan)
+    gate_as_needed = plainly(needed_gate.gate_as_needed)
     render_prompt = plainly(prompts.render_prompt_in)
 
     evaluate = measuring.evaluate
     compare = measuring.compare
+    plan_gate = checked(planned.plan_gate)
     compare_answers = measuring.compare_answers
     gate = measuring.gate
     report = measuring.report

@@ -13,6 +13,7 @@ from ragforge.evaluating.gate import (
     FAIL_ON,
     MAX_HOLES,
     MIN_QUERIES,
+    SIZED,
     Allowance,
     Check,
     FailOn,
@@ -89,6 +90,11 @@ def rules_of(given: GivenRules) -> Rules:
     failures, queries, holes = given.max_failures, given.min_queries, given.max_holes
     least, most, drops = _thresholds(given)
     name = given.name
+    if given.by_point and any(drop.is_sized for drop in drops):
+        raise UsageError(
+            f"{name('max-drop')} {SIZED}: is sized by an interval, and {name('point')} decides on "
+            "means"
+        )
     return Rules(
         least=least,
         most=most,
@@ -173,13 +179,13 @@ def allowances(given: Allowance | Collection[Allowance]) -> list[Allowance]:
     return names
 
 
-def _texts(given: Mapping[str, float] | None) -> list[str]:
+def _texts(given: Mapping[str, float] | Mapping[str, float | str] | None) -> list[str]:
     # numpy's numbers show their type.
     plain = {
-        name: value if isinstance(value, int) else float(value)
+        name: value if isinstance(value, int | str) else float(value)
         for name, value in (given or {}).items()
     }
-    return [f"{name}={value!r}" for name, value in plain.items()]
+    return [f"{name}={value}" for name, value in plain.items()]
 
 
 def _thresholds(given: GivenRules) -> list[tuple[Threshold, ...]]:
@@ -187,7 +193,9 @@ def _thresholds(given: GivenRules) -> list[tuple[Threshold, ...]]:
     rules = {"min": given.least, "max": given.most, "max-drop": given.drops}
     if given.answers is not None:
         return [
-            read_thresholds(texts, given.name(flag), _of_answers(f"--{flag}"))
+            read_thresholds(
+                texts, given.name(flag), _of_answers(f"--{flag}"), may_be_sized=flag == "max-drop"
+            )
             for flag, texts in rules.items()
         ]
     if given.most:
@@ -195,7 +203,10 @@ def _thresholds(given: GivenRules) -> list[tuple[Threshold, ...]]:
             f"{given.name('max')}: of no measure of retrieval is less better; it goes with "
             f"{given.name('answers')}{' SYSTEM' if given.dashes else ''}"
         )
-    return [parse_thresholds(texts, given.name(flag)) for flag, texts in rules.items()]
+    return [
+        parse_thresholds(texts, given.name(flag), may_be_sized=flag == "max-drop")
+        for flag, texts in rules.items()
+    ]
 
 
 def _of_answers(flag: str) -> Callable[[str], tuple[str, float | None]]:

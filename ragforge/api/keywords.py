@@ -161,7 +161,7 @@ class GateKeywords(TypedDict, total=False):
 
     min: Mapping[str, float] | None
     max: Mapping[str, float] | None
-    max_drop: Mapping[str, float] | None
+    max_drop: Mapping[str, float | Literal["auto"]] | None
     max_failures: float | str | None
     min_queries: int | None
     max_holes: float | str | None

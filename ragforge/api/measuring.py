@@ -335,7 +335,7 @@ def gate(
     *,
     min: Mapping[str, float] | None = None,
     max: Mapping[str, float] | None = None,
-    max_drop: Mapping[str, float] | None = None,
+    max_drop: Mapping[str, float | Literal["auto"]] | None = None,
     max_failures: float | str | None = None,
     min_queries: int | None = None,
     max_holes: float | str | None = None,
@@ -359,7 +359,8 @@ def gate(
         run: Which; the only one where None.
         min: Means that must be reached, such as {"nDCG@10": 0.6}.
         max: Means that must not be passed, of measures of which less is better.
-        max_drop: How much lower than the baseline's a mean may be.
+        max_drop: How much lower than the baseline's a mean may be; `auto` for the least that the
+            queries can rule out.
         max_failures: Share of the queries that may have failed, 0.01 or `1%`.
         min_queries: Refuse to decide on fewer; 25 where None.
         max_holes: Refuse where more of the top 10 have no grade; a tenth where None.

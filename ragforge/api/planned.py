@@ -1,19 +1,30 @@
 """Plans of decisions as text, JSON and rows: what it takes, before anything is bought."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Unpack
+from typing import Any, Final, Literal, Unpack
 
 from ragforge.api.call import Handle, Takes, begin, part_of
-from ragforge.api.keywords import ComparingKeywords
+from ragforge.api.gating import given_rules, rules_of
+from ragforge.api.keywords import ComparingKeywords, EvaluateKeywords
 from ragforge.api.results import Result, plain_values
-from ragforge.evaluating.decision_plan import DecisionPlan
+from ragforge.evaluating.decision_plan import DecisionPlan, RulePlan
 from ragforge.evaluating.formatting import render_table
 from ragforge.llm.connect import is_offline
 from ragforge.pipeline.planning import PlanOptions, plan_decision
-from ragforge.report.plan import plan_json, plan_lines, plan_table
+from ragforge.pipeline.planning import plan_gate as plan_gate_of
+from ragforge.report.plan import (
+    GATE_PLAN_NOTE,
+    gate_plan_json,
+    gate_plan_line,
+    gate_plan_table,
+    plan_json,
+    plan_lines,
+    plan_table,
+)
 
 _SECTIONS: Final = ("evaluate", "judge", "pool", "model", "budget", "prompts")
+_GATE: Final = Takes("plan_gate", ("evaluate",), paid=False, arguments=("min", "max_drop"))
 _TAKES: Final = Takes("plan", _SECTIONS, arguments=("measure", "differences"))
 
 
@@ -83,3 +94,58 @@ async def plan(
         job = None if is_offline(call.settings.model.name) else call.job
         found = await plan_decision(part_of(handle), runs, call.settings.evaluate, options, job)
         return PlannedDecision(found, tuple(call.notes))
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PlannedGate(Result):
+    """What each rule of a gate can show with the queries of a set.
+
+    Args:
+        found: A plan a rule.
+        notes: What was told on the way.
+    """
+
+    found: tuple[RulePlan, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge gate --plan --json` prints."""
+        return gate_plan_json(self.found)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each rule."""
+        return [plain_values(row) for row in self.to_dict()["rules"]]
+
+    def table(self) -> str:
+        """Return a sentence and a row for each rule."""
+        table = gate_plan_table(self.found)
+        lines = [*map(gate_plan_line, self.found), ""]
+        return "\n".join([*lines, render_table(table.headers, table.rows), GATE_PLAN_NOTE])
+
+
+def plan_gate(
+    handle: Handle,
+    *runs: str,
+    min: Mapping[str, float] | None = None,
+    max_drop: Mapping[str, float | Literal["auto"]] | None = None,
+    **settings: Unpack[EvaluateKeywords],
+) -> PlannedGate:
+    """Say what the rules of a gate can show with the queries of a set, before there is a run.
+
+    Args:
+        handle: The set.
+        runs: Judged runs whose spread counts; all where none is named, and what is typical where
+            none is judged.
+        min: Means that are to be reached, such as {"nDCG@10": 0.6}.
+        max_drop: How much lower than a baseline's a mean may be; `auto` for the least that the
+            queries can rule out.
+        settings: rel_threshold and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: There is no such run, or it cannot be measured.
+        UsageError: There is no rule, or one cannot be taken.
+    """
+    rules = rules_of(given_rules({"min": min, "max_drop": max_drop}))
+    with begin(_GATE, settings, handle.keywords) as call:
+        found = plan_gate_of(part_of(handle), runs, call.settings.evaluate, rules)
+        return PlannedGate(found, tuple(call.notes))

@@ -232,7 +232,7 @@ def observed(arguments: argparse.Namespace) -> "Iterator[Observer]":
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add `--sample`, `--by` and `--split`; the seed is that of the settings, see `add_seed`."""
+    """Add `--sample`, `--by` and `--split`; the seed is that of the settings."""
     group = parser.add_argument_group("queries")
     group.add_argument(
         "--sample",
@@ -248,16 +248,6 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--split", choices=("dev", "test"), help="only queries of this split; goes with --sample"
-    )
-
-
-def add_seed(parser: argparse.ArgumentParser) -> None:
-    """Add `--seed` where a command has no other settings of the model."""
-    from ragforge.config import each_setting
-
-    [setting] = [item for item in each_setting("model") if item.flag == "seed"]
-    parser.add_argument(
-        "--seed", dest=setting.dest, metavar="N", help="seed of the sample. Default: 0."
     )
 
 

@@ -22,6 +22,9 @@ Examples:
   ragforge gate --dataset set/ --run new --max-drop RR=0.02 --baseline main --github --junit g.xml
   ragforge gate --qrels qrels.trec --run new.trec --min nDCG@10=0.60 --max-drop RR=0.02 \
       --baseline baseline.json
+  ragforge gate --dataset set/ --min nDCG@10=0.6 --max-drop RR=0.02 --plan
+  ragforge gate --dataset set/ --base old --run new --max-drop DCG@10=0.2 --judge-as-needed \
+      --model gpt-5-mini --max-cost-usd 1
   ragforge gate --dataset set/ --answers mine --min correct=0.8 --max hallucination=0.05
 """
 
@@ -36,17 +39,20 @@ from ragforge.cli.flags import (
     add_calibrated,
     add_common,
     add_json,
-    add_seed,
+    add_mode,
     add_selection,
     calibration_of,
     choose_queries,
+    job_of,
+    observed,
     refuse_calibrated,
     refuse_selection,
+    run_async,
     settings_of,
 )
 from ragforge.cli.measured_files import add_measured, measured
 from ragforge.cli.next_step import after_gate
-from ragforge.cli.output import print_result
+from ragforge.cli.output import print_estimate, print_result
 from ragforge.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -72,12 +78,16 @@ COMMON = (
     "--min",
     "--max",
     "--max-drop",
+    "--plan",
     "--baseline",
     "--max-failures",
     "--min-queries",
     "--max-holes",
     "--point",
     "--fail-on",
+    "--judge-as-needed",
+    "--base",
+    "--model",
     "--split",
     "--junit",
     "--markdown",
@@ -85,6 +95,8 @@ COMMON = (
     "--json",
 )
 """Options of the short help, in its order."""
+_FLAGS_OF_JUDGE_ALONE = ("split",)
+"""The command's own --split is of all it does."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +109,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--answers", metavar="SYSTEM", help="decide on the graded answers of a system instead"
     )
     add_selection(parser)
-    add_seed(parser)
     _add_rules(parser)
     add_calibrated(parser)
     _add_baseline(parser)
@@ -113,7 +124,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print annotations, and append to the file $GITHUB_STEP_SUMMARY",
     )
-    add_common(parser, "evaluate")
+    judging = parser.add_argument_group("judging what the rule needs")
+    judging.add_argument(
+        "--judge-as-needed",
+        action="store_true",
+        help="hold --run against another run of the set, --base: grade pairs of both by --model "
+        "only until one --max-drop of DCG@k, P@k, RR or Success@k is decided on",
+    )
+    judging.add_argument("--base", metavar="NAME", help="the run that ships now")
+    add_mode(parser, again=True)
+    add_common(
+        parser, "evaluate", "judge", "model", "budget", "prompts", without=_FLAGS_OF_JUDGE_ALONE
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -122,6 +144,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.notifying import notify_gate
 
     rules = rules_of(arguments)
+    if arguments.plan:
+        return _plan(arguments, rules)
+    if arguments.judge_as_needed:
+        return _held_as_needed(arguments, rules)
+    _refuse_judging(arguments)
     _check_outputs(arguments)
     settings = settings_of(arguments)
     observer = Progress(arguments.quiet)
@@ -140,6 +167,64 @@ def run(arguments: argparse.Namespace) -> int:
         notify_gate(verdict, settings.refresh, observer)
     after_gate(arguments, verdict)
     return 0 if verdict.passed else 1
+
+
+def _plan(arguments: argparse.Namespace, rules: "Rules") -> int:
+    """Print what the rules can show with the queries of a set."""
+    if arguments.dataset is None or arguments.answers is not None:
+        raise UsageError("--plan goes with --dataset DIR, and with rules of retrieval")
+    from ragforge.api.planned import PlannedGate
+    from ragforge.files.set.opening import open_dataset
+    from ragforge.pipeline.planning import plan_gate
+
+    settings = settings_of(arguments)
+    dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
+    names = [] if arguments.run is None else [arguments.run]
+    print_result(
+        PlannedGate(plan_gate(dataset, names, settings.evaluate, rules)), as_json=arguments.json
+    )
+    return 0
+
+
+def _held_as_needed(arguments: argparse.Namespace, rules: "Rules") -> int:
+    """Judge pairs of two runs until a drop is decided on."""
+    from ragforge.api.needed_gate import NeededGate, hold_as_needed
+    from ragforge.files.set.opening import open_dataset
+
+    if None in (arguments.dataset, arguments.run, arguments.base):
+        raise UsageError("--judge-as-needed goes with --dataset DIR, --run NAME and --base NAME")
+    given = [
+        name
+        for name in ("baseline", "write_baseline", "junit", "markdown", "github", "answers")
+        if getattr(arguments, name)
+    ]
+    if given:
+        raise UsageError(f"--{given[0].replace('_', '-')}: does not go with --judge-as-needed")
+    settings = settings_of(arguments)
+    dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
+    with observed(arguments) as observer:
+        job = job_of(arguments, settings, observer)
+        found = run_async(hold_as_needed(dataset, (arguments.base, arguments.run), rules, job))
+    if isinstance(found, dict):
+        print_estimate(found, as_json=arguments.json)
+        return 0
+    held = NeededGate(found, rules.drops[0].value, rules.fail_on)
+    for warning in held.warnings:
+        say(f"warning: {warning}")
+    print_result(held, as_json=arguments.json)
+    return 0 if held.passed else 1
+
+
+def _refuse_judging(arguments: argparse.Namespace) -> None:
+    """Refuse flags of judging where nothing is judged.
+
+    Raises:
+        UsageError: One is given.
+    """
+    flags = ("base", "dry_run", "retry_failed", "offline_replay", "again", "observer")
+    given = [name for name in flags if getattr(arguments, name)]
+    if given:
+        raise UsageError(f"--{given[0].replace('_', '-')}: goes with --judge-as-needed")
 
 
 def _check_files(arguments: argparse.Namespace, rules: "Rules") -> None:
@@ -184,7 +269,13 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="MEASURE=X",
-        help="how much lower than the baseline's a mean may be, such as RR=0.02",
+        help="how much lower than the baseline's a mean may be, such as RR=0.02; RR=auto for the "
+        "least that the queries can rule out",
+    )
+    rules.add_argument(
+        "--plan",
+        action="store_true",
+        help="before there is a run: say what each rule can show with these queries, and end",
     )
     rules.add_argument(
         "--max-failures", metavar="SHARE", help="queries that may have failed: 1%% or 0.01"
@@ -256,7 +347,8 @@ def _check_together(arguments: argparse.Namespace, rules: "Rules") -> None:
         raise UsageError(
             "nothing to check: give --min MEASURE=X, --max-drop MEASURE=X or --max-failures SHARE"
         )
-    if rules.drops and arguments.baseline is None:
+    is_held_otherwise = arguments.plan or arguments.judge_as_needed
+    if rules.drops and arguments.baseline is None and not is_held_otherwise:
         raise UsageError("--max-drop needs a --baseline: FILE, last or main")
     if arguments.baseline_file is not None and arguments.baseline != "main":
         raise UsageError("--baseline-file goes with `--baseline main`")

@@ -14,15 +14,15 @@ TYPICAL_SPREADS: Final[Mapping[str, float]] = {
     "nDCG": 0.3,
     "DCG": 3.35,
     "P": 0.35,
-    "R": 0.25,
+    "R": 0.3,
     "RR": 0.5,
     "AP": 0.3,
     "Success@1": 0.7,
     "Success": 0.45,
 }
-"""Standard deviation of the differences per query of two retrievers: the largest of 15 couples of
-runs of TREC Deep Learning 2019, rounded up (`benchmarks/planning.py`). For other cutoffs and the
-like the name of the measure counts."""
+"""Standard deviation of the differences per query of two retrievers, and of the values of one: the
+largest of 15 couples of runs of TREC Deep Learning 2019, rounded up (`benchmarks/planning.py`). For
+other cutoffs and the like the name of the measure counts."""
 OF_THE_POOL: Final = (0.27, 0.54)
 """Of the pool is judged by `compare --judge-as-needed`: where retrievers are far apart, and where
 they are close (`benchmarks/deciding.py`)."""
@@ -78,3 +78,27 @@ class DecisionPlan:
     model: str = ""
     judged_share: float | None = None
     """Of the top ranks of the two runs; None where the spread is what is typical."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlan:
+    """What a rule of a gate can show with the queries that are there."""
+
+    kind: str
+    """`min`, `max` or `max-drop`."""
+    measure: str
+    threshold: float | None
+    """None where the drop is to be sized."""
+    n_queries: int
+    sd: float
+    """Of the values of a run; of the differences of two for a drop."""
+    is_typical: bool
+    """Whether the spread is what is typical, and not that of judged runs."""
+    shows: float | None
+    """How far beyond the threshold a run has to be to pass with 80 % chance; the least drop that is
+    ruled out for a run that is as good. None with fewer than two queries."""
+    passes_unchanged: float | None
+    """Chance that a run which is as good as the baseline is shown to be; None but for drops."""
+    queries: int | None
+    """That would show what the rule asks (a drop), or half of `shows`; None where nothing more is
+    to be had."""

@@ -46,6 +46,10 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*%?
 _LONGEST: Final = 200
 
 
+SIZED: Final = "auto"
+"""In the place of a drop: the least that can be ruled out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """What a measure is held against."""
@@ -53,6 +57,9 @@ class Threshold:
     measure: str
     """Canonical name."""
     value: float
+    is_sized: bool = False
+    """Whether the drop that is allowed is the least that the items compared can rule out, by their
+    own spread; `value` is 0 until they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,8 @@ class Check:
     """In a sentence or two."""
     power: CheckPower | None = None
     """Where it failed or nearly did."""
+    is_sized: bool = False
+    """Whether the threshold is the least drop that these items can rule out."""
 
     @property
     def name(self) -> str:
@@ -358,7 +367,8 @@ def drop_sentence(decision: Decision, threshold: Threshold, outcome: GateOutcome
     bound, worst = number(threshold.value, _DIGITS), _worst(decision)
     if outcome == "PASS":
         ruled_out = "is ruled out" if not decision.by_point else "was not found"
-        return f"{sentence}: a drop of more than {bound} {ruled_out}{worst}."
+        sized = ", the least that so many can rule out" if threshold.is_sized else ""
+        return f"{sentence}: a drop of more than {bound} {ruled_out}{worst}{sized}."
     reached = f"{decision.decided:+.{_DIGITS}f}"
     if outcome == "FAIL" and decision.by_point:
         return f"{sentence}: that is a drop of more than {bound}."
@@ -402,21 +412,28 @@ def _fallen(queries: "Iterable[MovedQuery]") -> Iterable[dict[str, object]]:
         }
 
 
-def parse_thresholds(texts: Iterable[str], flag: str) -> tuple[Threshold, ...]:
+def parse_thresholds(
+    texts: Iterable[str], flag: str, *, may_be_sized: bool = False
+) -> tuple[Threshold, ...]:
     """Read thresholds of measures of retrieval.
 
     Args:
         texts: Each MEASURE=NUMBER.
         flag: What messages call it.
+        may_be_sized: Whether MEASURE=auto is one, too.
 
     Raises:
         UsageError: One cannot be read, is out of the measure's range, or comes twice.
     """
-    return read_thresholds(texts, flag, _of_retrieval)
+    return read_thresholds(texts, flag, _of_retrieval, may_be_sized=may_be_sized)
 
 
 def read_thresholds(
-    texts: Iterable[str], flag: str, name_and_top: Callable[[str], tuple[str, float | None]]
+    texts: Iterable[str],
+    flag: str,
+    name_and_top: Callable[[str], tuple[str, float | None]],
+    *,
+    may_be_sized: bool = False,
 ) -> tuple[Threshold, ...]:
     """Read thresholds of any measures.
 
@@ -424,6 +441,7 @@ def read_thresholds(
         texts: Each MEASURE=NUMBER.
         flag: What messages call it.
         name_and_top: Gives a measure's canonical name and its highest value, None without end.
+        may_be_sized: Whether MEASURE=auto is one, too.
 
     Raises:
         UsageError: As for `parse_thresholds`.
@@ -435,10 +453,11 @@ def read_thresholds(
         if not equals or not named.strip() or ")" in written:
             raise UsageError(f"{where}: expected MEASURE=NUMBER, such as nDCG@10=0.7")
         name, top = name_and_top(named)
-        value = _number(written, where, top)
+        is_sized = may_be_sized and written.strip() == SIZED
+        value = 0.0 if is_sized else _number(written, where, top)
         if name in thresholds:
             raise UsageError(f"{where}: {name} is given twice; one threshold a measure")
-        thresholds[name] = Threshold(name, value)
+        thresholds[name] = Threshold(name, value, is_sized)
     return tuple(thresholds.values())
 
 

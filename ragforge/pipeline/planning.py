@@ -4,7 +4,7 @@ How many queries show a difference follows from how much two retrievers differ f
 in this set, where two of its runs are judged, else in what is typical.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, inf
@@ -19,14 +19,23 @@ from ragforge.evaluating.decision_plan import (
     TYPICAL_SPREADS,
     DecisionPlan,
     PlannedDifference,
+    RulePlan,
     Spread,
 )
+from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.measures import Scores
-from ragforge.measures.checked_samples import Floats, differences, is_constant, standard_deviation
+from ragforge.measures.checked_samples import (
+    Floats,
+    differences,
+    is_constant,
+    sample,
+    standard_deviation,
+)
 from ragforge.measures.measure_names import parse_measure
 from ragforge.measures.power import (
+    achieved_power,
     detectable_difference,
     queries_needed,
     queries_to_show,
@@ -233,4 +242,69 @@ def typical_spread(measure: str) -> float:
     raise UsageError(
         f"plan: what is typical of {measure} is not known; expected {', '.join(TYPICAL_SPREADS)}, "
         "or two judged runs of a dataset, whose own spread counts"
+    )
+
+
+def plan_gate(
+    dataset: Dataset, names: Sequence[str], settings: EvaluateSettings, rules: Rules
+) -> tuple[RulePlan, ...]:
+    """Return what each rule of a gate can show with the queries of a set; nothing is written.
+
+    Args:
+        dataset: Its judged runs tell the spread; where there are none, it is what is typical.
+        names: Runs that do; all but stale ones where empty.
+        settings: Threshold of what is relevant.
+        rules: Means and drops; what is allowed to fail needs no plan.
+
+    Raises:
+        DataError: There is no such run, or a file of the set does not hold to its format.
+        UsageError: There is no rule to plan, or nothing is known of its measure.
+    """
+    bounds = [("min", item) for item in rules.least] + [("max", item) for item in rules.most]
+    if not bounds and not rules.drops:
+        raise UsageError("nothing to plan: give a mean or a drop that is to be held")
+    n = _n_measurable(dataset)
+    there = list(names) or list(usable_runs(dataset).names)
+    found = None
+    if there and next(iter(dataset.each_judgment()), None) is not None:
+        asked = settings.model_copy(update={"measures": rules.measures})
+        found = evaluate_dataset(dataset, there, asked).scores
+    runs = list(found.values()) if found else []
+    return (
+        *(_planned_bound(kind, item, runs, n) for kind, item in bounds),
+        *(_planned_drop(item, found or {}, n) for item in rules.drops),
+    )
+
+
+def _planned_bound(kind: str, rule: Threshold, runs: Sequence[Scores], n: int) -> RulePlan:
+    columns = [values for run in runs if len(values := run.values(rule.measure)) > 1]
+    spreads = [standard_deviation(sample(values)) for values in columns]
+    sd = median_low(spreads) if spreads else typical_spread(rule.measure)
+    n = len(columns[spreads.index(sd)]) if spreads else n
+    shows = detectable_difference(sd, n, ALPHA, POWER)
+    needed = queries_needed(shows / 2, sd, ALPHA, POWER) if shows and sd else None
+    return RulePlan(kind, rule.measure, rule.value, n, sd, not spreads, shows, None, needed)
+
+
+def _planned_drop(rule: Threshold, runs: Mapping[str, Scores], n: int) -> RulePlan:
+    couples = [
+        diffs
+        for a, b in combinations(runs, 2)
+        for _, diffs in [_differences(runs[a], runs[b], rule.measure)]
+        if len(diffs) > 1 and not is_constant(diffs)
+    ]
+    spreads = [standard_deviation(diffs) for diffs in couples]
+    sd = median_low(spreads) if spreads else typical_spread(rule.measure)
+    n = len(couples[spreads.index(sd)]) if spreads else n
+    allowed = rule.value
+    return RulePlan(
+        kind="max-drop",
+        measure=rule.measure,
+        threshold=None if rule.is_sized else allowed,
+        n_queries=n,
+        sd=sd,
+        is_typical=not spreads,
+        shows=detectable_difference(sd, n, ALPHA, POWER),
+        passes_unchanged=POWER if rule.is_sized else achieved_power(allowed, sd, n, ALPHA),
+        queries=None if rule.is_sized or not allowed else queries_needed(allowed, sd, ALPHA, POWER),
     )

@@ -55,6 +55,46 @@ def decision_lines(
     return lines
 
 
+def gate_lines(
+    *,
+    outcome: str,
+    names: tuple[str, str],
+    measure: str,
+    allowed: float,
+    decided: "Decided",
+    pool: int,
+    n_queries: int,
+    judge: str,
+) -> list[str]:
+    """Return whether a run may take another's place, and what that rests on, a sentence a line.
+
+    Args:
+        outcome: PASS, FAIL, NOT_SHOWN or REFUSED.
+        names: Of the run that ships now, and of the one that is to.
+        measure: It was decided by.
+        allowed: How much lower the mean may be.
+        decided: The difference, now less before.
+        pool: Pairs that judging both runs as a whole would take.
+        n_queries: Of the comparison.
+        judge: Who graded.
+    """
+    look = decided.look
+    base, run = (one_line(name, 60) for name in names)
+    said = {
+        "PASS": f"a drop of more than {allowed:g} is ruled out",
+        "FAIL": "a drop is shown",
+        "NOT_SHOWN": f"neither a drop is shown, nor is one of {allowed:g} ruled out",
+        "REFUSED": "no judge graded, a baseline did: nothing is decided",
+    }[outcome]
+    ends = f"[{decided.low:+.4f}, {decided.high:+.4f}]"
+    used = f"{look.n_judged:,} of {pool:,} pairs judged ({share(look.n_judged, pool)})"
+    return [
+        f"gate: {outcome.replace('_', ' ')}: {said}",
+        f"{measure} of {run} less {base}: {look.difference:+.4f} {ends} over "
+        f"{plural(n_queries, 'query', 'queries')}, graded by {one_line(judge, 60)}; {used}",
+    ]
+
+
 def standings_table(names: Sequence[str], decided: "Standings", *, is_baseline: bool) -> Table:
     """Return a row for each run, the best by the estimate first.
 

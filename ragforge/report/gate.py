@@ -89,7 +89,7 @@ def check_table(verdict: Verdict) -> Table:
     rows = tuple(
         (
             harmless(check.name),
-            _number(check, check.threshold),
+            _number(check, check.threshold) + (" (auto)" if check.is_sized else ""),
             _value(check, check.value),
             _interval(check),
             f"{check.n:,}",

@@ -1,6 +1,7 @@
 """Plans of decisions as text and JSON."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from ragforge.evaluating.decision_plan import (
@@ -9,11 +10,17 @@ from ragforge.evaluating.decision_plan import (
     POWER,
     DecisionPlan,
     PlannedDifference,
+    RulePlan,
 )
-from ragforge.evaluating.formatting import MISSING, Table, one_line, plural, share
+from ragforge.evaluating.formatting import MISSING, Table, number, one_line, plural, share
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.measures.measure_names import parse_measure
 
+GATE_PLAN_NOTE: Final = (
+    f"can show: with {share(POWER)} chance; how far above its threshold (below it for max) a run "
+    "has to be, or the least drop that is ruled out for a run that is as good. takes: queries that "
+    "show the drop that is allowed, or half of that distance."
+)
 _FULLY_JUDGED: Final = 0.95
 """Of the top ranks: from so much on their spread says what that of all judgments would."""
 
@@ -143,3 +150,48 @@ def _usd(cost: float | None) -> str:
 
 def _difference(value: float) -> str:
     return f"{value:.2f}" if round(value, 2) == value else f"{value:g}"
+
+
+def gate_plan_table(plans: Sequence[RulePlan]) -> Table:
+    """Return a row for each rule of a gate."""
+    headers = ("rule", "asked", "spread", "queries", "can show", "as good passes", "takes")
+    rows = tuple(
+        (
+            f"{plan.kind} {plan.measure}",
+            "auto" if plan.threshold is None else f"{plan.threshold:g}",
+            f"{plan.sd:.3f}{' (typical)' if plan.is_typical else ''}",
+            f"{plan.n_queries:,}",
+            number(plan.shows),
+            MISSING if plan.passes_unchanged is None else share(plan.passes_unchanged),
+            MISSING if plan.queries is None else f"{plan.queries:,}",
+        )
+        for plan in plans
+    )
+    return Table("", headers, rows, GATE_PLAN_NOTE)
+
+
+def gate_plan_line(plan: RulePlan) -> str:
+    """Return what one rule can show, in a sentence."""
+    queries = plural(plan.n_queries, "query", "queries")
+    if plan.shows is None:
+        return f"{plan.kind} {plan.measure}: {queries} can show nothing"
+    if plan.kind != "max-drop":
+        side = "below" if plan.kind == "max" else "above"
+        return (
+            f"{plan.kind} {plan.measure}={plan.threshold:g}: {queries} show it of a run that is "
+            f"{plan.shows:.3f} {side} it; half of that takes {plan.queries or 0:,}"
+        )
+    if plan.threshold is None:
+        return f"max-drop {plan.measure}=auto: {queries} rule out a drop of {plan.shows:.3f}"
+    said = f"max-drop {plan.measure}={plan.threshold:g}: "
+    chance = share(plan.passes_unchanged)
+    said += f"{queries} show it of {chance} of runs that are as good; "
+    if plan.shows <= plan.threshold:
+        return f"{said}they rule out drops from {plan.shows:.3f} on"
+    takes = "" if plan.queries is None else f"; {plan.threshold:g} takes {plan.queries:,}"
+    return f"{said}they rule out drops from {plan.shows:.3f} on{takes}"
+
+
+def gate_plan_json(plans: Iterable[RulePlan]) -> dict[str, object]:
+    """Return the plan of a gate as JSON has it."""
+    return {"power": POWER, "alpha": ALPHA, "rules": [asdict(plan) for plan in plans]}

@@ -7,6 +7,7 @@ import re
 import pytest
 from endpoint import Reply, completion, datum, serving
 
+import ragforge
 from ragforge.cli import main
 from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.measures import evaluate
@@ -299,6 +300,102 @@ def test_a_gate_refuses_a_sample(decide, dataset, capsys):
 
     assert code == 1
     assert "--max-holes" in "".join(capsys.readouterr())
+
+
+@pytest.fixture
+def hold(dataset, endpoint, capsys):
+    """Hold a run against another one; return exit code, stdout and the calls that were made."""
+
+    def go(base, run, *more):
+        capsys.readouterr()
+        before = len(endpoint.bodies)
+        words = ["gate", "--dataset", dataset.path, "--base", base, "--run", run, *more]
+        address = ["--model", "m", "--base-url", endpoint.url, "-q", "--judge-as-needed"]
+        code = main([*map(str, words), *address])
+        return code, capsys.readouterr().out, len(endpoint.bodies) - before
+
+    return go
+
+
+def test_a_gate_buys_what_its_rule_needs(hold, decide):
+    """The same pairs as a comparison by that measure, and the same interval."""
+    code, shown, calls = hold("good", "poor", "--max-drop", "DCG@10=0.1", "--json")
+    found = json.loads(shown)
+
+    assert (code, found["outcome"], found["passed"]) == (1, "FAIL", False)
+    assert 0 < calls == found["pairs_used"] < found["pool"]
+    assert found["interval"][1] < 0
+    _, compared, more = decide("good", "poor", more=("--json",))
+    assert more == 0
+    assert json.loads(compared)["interval"] == found["interval"]
+
+
+def test_a_gate_passes_what_is_better_and_tells_what_is_not_shown(hold):
+    """Neither a drop nor that there is none: the run passes, unless that is to stop it."""
+    assert hold("poor", "good", "--max-drop", "DCG@10=0.1")[0] == 0
+    code, shown, _ = hold("good", "as-good", "--max-drop", "DCG@10=0.0001")
+
+    assert (code, shown.splitlines()[0]) == (
+        0,
+        "gate: NOT SHOWN: neither a drop is shown, nor is one of 0.0001 ruled out",
+    )
+    strict = ("--max-drop", "DCG@10=0.0001", "--fail-on", "not-shown")
+    assert hold("good", "as-good", *strict)[0] == 1
+    assert hold("good", "as-good", "--max-drop", "DCG@10=9")[1].startswith("gate: PASS: ")
+
+
+def test_a_gate_stays_within_its_budget(hold):
+    """And the same command goes on where it stopped."""
+    words = ("--max-drop", "DCG@10=0.1")
+    assert hold("good", "poor", *words, "--max-calls", "3")[::2] == (5, 3)
+    code, _, calls = hold("good", "poor", *words)
+
+    assert code == 1
+    assert calls > 0
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--max-drop", "nDCG@10=0.1"], "DCG@10"),
+        (["--max-drop", "DCG@10=auto"], "expected one rule"),
+        (["--max-drop", "DCG@10=0.1", "--min", "RR=0.1"], "expected one rule"),
+        (["--max-drop", "DCG@10=0.1", "--junit", "x.xml"], "--junit: does not go with"),
+    ],
+)
+def test_rules_that_no_sample_decides_are_refused(dataset, capsys, more, message):
+    """A rule that is left out would be taken for held."""
+    words = ["gate", "--dataset", dataset.path, "--base", "good", "--run", "poor", *more]
+
+    assert main([*map(str, words), "--judge-as-needed", "--model", "m"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_baseline_holds_no_gate(dataset, capsys):
+    """Grades by shared words decide nothing."""
+    words = ["gate", "--dataset", str(dataset.path), "--base", "good", "--run", "as-good", "-q"]
+
+    assert main([*words, "--max-drop", "DCG@10=0.1", "--judge-as-needed"]) == 1
+    assert capsys.readouterr().out.startswith("gate: REFUSED: no judge graded")
+
+
+def test_judging_flags_need_judging(dataset, capsys):
+    """A gate that judges nothing would ignore them."""
+    words = ["gate", "--dataset", str(dataset.path), "--run", "good", "--min", "RR=0.1"]
+
+    assert main([*words, "--base", "poor"]) == 2
+    assert "--base: goes with --judge-as-needed" in capsys.readouterr().err
+
+
+def test_python_holds_a_run_as_needed(dataset, endpoint):
+    """As the command does."""
+    made = ragforge.open(dataset.path)
+    found = made.gate_as_needed(
+        "good", "poor", max_drop={"DCG@10": 0.1}, model="m", base_url=endpoint.url
+    )
+
+    assert (found.outcome, bool(found)) == ("FAIL", False)
+    assert found.rows()[0]["pairs_used"] == found.to_dict()["pairs_used"]
 
 
 def test_judging_completes_the_pool_and_pays_for_the_rest(decide, dataset, endpoint, capsys):

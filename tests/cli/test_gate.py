@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from ranked_sets import JUDGE, OFFLINE, ranked_set
 
+import ragforge
 from ragforge.cli import main
 from ragforge.records import Answer, AnswerGrade
 
@@ -59,6 +60,8 @@ def test_the_flag_that_a_refusal_names_allows_it(gate):
         (["--max-holes", "many"], "--max-holes many: 'many' is no number"),
         (["--min", "RR=0.5", "--min-queries", "0"], "--min-queries 0: expected a whole number"),
         (["--max-drop", "RR=0.02"], "--max-drop needs a --baseline"),
+        (["--min", "RR=auto"], "'auto' is no number"),
+        (["--max-drop", "RR=auto", "--baseline", "last", "--point"], "is sized by an interval"),
         (["--min", "RR=0.5", "--baseline-file", "b.json"], "goes with `--baseline main`"),
         (["--max", "RR=0.5"], "it goes with --answers SYSTEM"),
         (["--answers", "mine", "--min", "score=0.5"], "give either --run NAME or --answers"),
@@ -94,6 +97,28 @@ def test_a_written_baseline_can_be_held_against(gate):
     assert gate("--run", "old", "--write-baseline", "b.json") == 0
     assert gate("--run", "old", "--max-drop", "RR=0.02", "--baseline", "b.json") == 0
     assert gate("--run", "new", "--max-drop", "RR=0.02", "--baseline", "b.json") == 1
+
+
+def test_a_drop_can_be_sized_by_the_queries(gate, capsys):
+    """Nobody knows what so many queries can rule out."""
+    assert gate("--run", "old", "--write-baseline", "b.json") == 0
+    capsys.readouterr()
+
+    assert gate("--run", "new", "--max-drop", "RR=auto", "--baseline", "b.json") == 1
+    assert "(auto)" in capsys.readouterr().out
+    assert gate("--run", "old", "--max-drop", "RR=auto", "--baseline", "b.json", "--json") == 0
+    [check] = json.loads(capsys.readouterr().out)["checks"]
+    assert (check["is_sized"], check["threshold"]) == (True, 0.0)
+
+
+def test_python_takes_a_sized_drop(tmp_path):
+    """As the command does."""
+    ranked_set(tmp_path / "set", {"new": [2] * 30, "old": [1] * 30})
+    made = ragforge.open(tmp_path / "set")
+    made.gate("old", write_baseline_to=tmp_path / "b.json")
+
+    assert made.gate("old", max_drop={"RR": "auto"}, baseline=tmp_path / "b.json").passed
+    assert not made.gate("new", max_drop={"RR": "auto"}, baseline=tmp_path / "b.json").passed
 
 
 def test_a_run_that_fails_is_no_baseline(gate, tmp_path, capsys):

@@ -72,3 +72,39 @@ def test_what_cannot_be_planned_is_told(words, message, capsys):
 
     assert code == 2
     assert message in told
+
+
+def test_a_gate_says_what_its_rules_can_show(tmp_path, capsys):
+    """Before there is a run, and in the words of a plan."""
+    make_measured_set(tmp_path / "set", 40)
+    words = ["gate", "--dataset", tmp_path / "set", "--plan"]
+    rules = ["--min", "RR=0.5", "--max-drop", "RR=0.02", "--max-drop", "P@5=auto"]
+
+    assert main([*map(str, words), *rules]) == 0
+    shown = capsys.readouterr().out
+    assert main([*map(str, words), *rules, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    planned = ragforge.open(tmp_path / "set").plan_gate(
+        min={"RR": 0.5}, max_drop={"RR": 0.02, "P@5": "auto"}
+    )
+
+    assert "max-drop P@5=auto: 40 queries rule out a drop of " in shown
+    assert found == planned.to_dict()
+    assert [rule["kind"] for rule in found["rules"]] == ["min", "max-drop", "max-drop"]
+    assert found["rules"][1]["queries"] > 40
+    assert 0 < found["rules"][1]["passes_unchanged"] < 0.8
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (["--max-failures", "1%"], "nothing to plan"),
+        (["--answers", "mine", "--min", "correct=0.5"], "with rules of retrieval"),
+    ],
+)
+def test_rules_without_a_plan_are_told(tmp_path, capsys, rules, message):
+    """Failures are counted, and answers have plans of their own."""
+    make_measured_set(tmp_path / "set", 5)
+
+    assert main(["gate", "--dataset", str(tmp_path / "set"), "--plan", *rules]) == 2
+    assert message in capsys.readouterr().err

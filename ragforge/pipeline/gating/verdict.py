@@ -43,6 +43,7 @@ from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures import DEFAULT_MEASURES
 from ragforge.measures.comparing import RunPair, compare_pairs
+from ragforge.measures.distributions import normal_quantile
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference, queries_needed
 from ragforge.measures.strata import Design
@@ -62,6 +63,9 @@ from ragforge.records import Baseline, Calibration, Evaluation
 
 _NEAR: Final = 0.25
 """Share of the interval's width within which a check that passed has nearly failed."""
+_SIZE: Final = 1 - normal_quantile(0.2) / normal_quantile(0.975)
+"""Distances to the low end of an interval that such a drop is: 2.5 % of worse runs pass, and 80 %
+of those that are as good."""
 _ROUNDING: Final = 1e-12
 """What sums of floats may miss a threshold by: a mean of 0.7 is at least 0.7."""
 FALLEN: Final = 10
@@ -110,6 +114,8 @@ def check_drop(
     failed = _failed_at_worst(pairs, valued, shared, name)
     left_out = shared.left_out.get(name, {}) if shared.is_bounded else {}
     difference = _difference(pairs, failed, left_out, name, by_point=by_point, shared=shared)
+    if threshold.is_sized:
+        threshold = replace(threshold, value=_sized(difference))
     reach = 0.0 if shared.is_identical else _reach(before, name, len(pairs))
     if difference.decided is not None and reach:
         difference = replace(difference, decided=difference.decided - reach, worst=True)
@@ -118,7 +124,9 @@ def check_drop(
     lost = -threshold.value if by_point else 0.0
     outcome = _outcome_of(difference, -threshold.value, lost)
     sd = _sd([now - then for then, now in pairs.values()])
-    tells = _is_close(difference, -threshold.value) and not (by_point or shared.design)
+    tells = _is_close(difference, -threshold.value) and not (
+        by_point or shared.design or threshold.is_sized
+    )
     room = 1.0 if is_bounded(name) else inf
     return Check(
         kind="max-drop",
@@ -134,7 +142,15 @@ def check_drop(
         outcome=outcome,
         text=drop_sentence(difference, threshold, outcome),
         power=_power(sd, difference.n, room, threshold.value) if tells else None,
+        is_sized=threshold.is_sized,
     )
+
+
+def _sized(found: Decision) -> float:
+    """Return the drop that a run which changed nothing is shown not to have with 80 % chance."""
+    if found.value is None or found.low is None:
+        return 0.0
+    return _SIZE * (found.value - found.low)
 
 
 def check_failures(evaluation: Evaluation, most: float) -> Check:

@@ -661,3 +661,31 @@ def test_without_checks_only_refusals_are_looked_at(gate):
 def test_queries_that_fell_are_listed_by_what_failed(gate, rules, measure):
     """Of a failed drop one looks for the queries that caused it."""
     assert gate(rules, [2] * 30, [1] * 30).fallen_by == measure
+
+
+def sized():
+    return Rules(drops=(Threshold("RR", 0.0, is_sized=True),))
+
+
+def test_a_sized_drop_is_the_least_that_the_items_can_rule_out(gate):
+    """By its definition: 2.8 standard errors, where an interval reaches 1.96 of them."""
+    verdict = gate(sized(), OTHER_HALF, HALF_SECOND)
+    [check] = verdict.checks
+
+    assert outcome(verdict) == ("PASS", ["PASS"])
+    assert check.is_sized
+    assert check.threshold == pytest.approx((check.value - check.low) * 2.8015 / 1.96, rel=1e-3)
+    assert check.text.endswith("is ruled out, the least that so many can rule out.")
+
+
+def test_a_sized_drop_does_not_let_a_drop_pass(gate):
+    """What is shown to be worse fails, however wide its interval is."""
+    assert outcome(gate(sized(), [2] * 20 + [1] * 10, [1] * 30)) == ("FAIL", ["FAIL"])
+    assert outcome(gate(sized(), [2] * 3 + [1] * 27, [1] * 30))[0] == "NOT_SHOWN"
+
+
+def test_nothing_may_be_lost_where_nothing_differs(gate):
+    """The same rankings rule out any drop."""
+    [check] = gate(sized(), HALF_SECOND, HALF_SECOND).checks
+
+    assert (check.outcome, check.threshold) == ("PASS", 0.0)

@@ -1,0 +1,150 @@
+"""A gate that buys what its rule needs, and no more: a drop from another run, by sampled pairs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Unpack
+
+from ragforge.api.call import JUDGE, Handle, begin, part_of
+from ragforge.api.gating import given_rules, rules_of
+from ragforge.api.keywords import JudgeKeywords
+from ragforge.api.results import Estimate, Result, plain_values
+from ragforge.errors import UsageError
+from ragforge.evaluating.gate import FailOn, GateOutcome, Rules
+from ragforge.files.set.dataset import Dataset
+from ragforge.pipeline.comparing.as_needed import NeededComparison, decide_as_needed
+from ragforge.pipeline.job import Job, Mode
+from ragforge.report.as_needed import gate_lines
+
+_TAKES: Final = ("base", "run", "max_drop", "fail_on", "again", "dry_run", "sample_seed")
+_ROUNDING: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class NeededGate(Result):
+    """Whether a run may ship in the place of another, by the pairs that this took.
+
+    Args:
+        found: The difference, and what it rests on.
+        allowed: How much lower the run may be.
+        fail_on: What stops it.
+        notes: What was told on the way.
+    """
+
+    found: NeededComparison
+    allowed: float
+    fail_on: FailOn = "regression"
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def outcome(self) -> GateOutcome | Literal["REFUSED"]:
+        """PASS where a larger drop is ruled out, FAIL where one is shown, else NOT_SHOWN.
+
+        REFUSED where no judge graded, as a baseline's grades decide nothing.
+        """
+        if self.found.is_baseline:
+            return "REFUSED"
+        if self.found.decided.low >= -self.allowed - _ROUNDING:
+            return "PASS"
+        return "FAIL" if self.found.decided.high < 0 else "NOT_SHOWN"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run may ship."""
+        lets = ("PASS", "NOT_SHOWN") if self.fail_on == "regression" else ("PASS",)
+        return self.outcome in lets
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What must be known to read the figures."""
+        return self.found.warnings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `ragforge gate --judge-as-needed --json` prints."""
+        return {
+            "outcome": self.outcome,
+            "passed": self.passed,
+            "max_drop": self.allowed,
+            "fail_on": self.fail_on,
+            **self.found.as_json(),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row with all that was found."""
+        return [plain_values(self.to_dict())]
+
+    def table(self) -> str:
+        """Return the outcome and what it rests on, a sentence a line."""
+        found = self.found
+        lines = gate_lines(
+            outcome=self.outcome,
+            names=(found.a, found.b),
+            measure=found.measure,
+            allowed=self.allowed,
+            decided=found.decided,
+            pool=found.pool,
+            n_queries=found.n_queries,
+            judge=found.judge,
+        )
+        return "\n".join(lines)
+
+
+async def gate_as_needed(
+    handle: Handle,
+    base: str,
+    run: str,
+    *,
+    max_drop: Mapping[str, float],
+    fail_on: FailOn = "regression",
+    again: bool = False,
+    dry_run: bool = False,
+    sample_seed: int = 0,
+    **settings: Unpack[JudgeKeywords],
+) -> NeededGate | Estimate:
+    """Decide whether a run may ship in the place of another one, judging what that takes.
+
+    Pairs of both runs are judged until it is decided which is better, or that judging the rest
+    would hardly show it. The sample stays out of the set's judgments.
+
+    Args:
+        handle: The set.
+        base: The run that ships now.
+        run: The one that is to.
+        max_drop: One measure, DCG@k, P@k, RR or Success@k, and how much lower its mean may be.
+        fail_on: What stops the run: a `regression` that is shown, or also what is `not-shown`.
+        again: Use no grade of another model or prompt.
+        dry_run: Return what it may take, as an `Estimate`; nothing is asked.
+        sample_seed: The same one asks for the same pairs.
+        settings: model, max_cost_usd and others; see `ragforge.api.keywords`.
+
+    Raises:
+        DataError: There is no such run, or it was made on other chunks.
+        UsageError: Not one rule, or a measure that pairs do not decide.
+        EndpointError, BudgetError: Judging was stopped; replies are kept, the same call goes on.
+    """
+    rules = rules_of(given_rules({"max_drop": max_drop, "fail_on": fail_on}))
+    mode = Mode(again=again, dry_run=dry_run)
+    takes = type(JUDGE)("gate_as_needed", JUDGE.sections, arguments=_TAKES)
+    with begin(takes, settings, handle.keywords, mode=mode) as call:
+        found = await hold_as_needed(part_of(handle), (base, run), rules, call.job, sample_seed)
+        if isinstance(found, dict):
+            return Estimate(found, tuple(call.notes))
+        return NeededGate(found, rules.drops[0].value, rules.fail_on, tuple(call.notes))
+
+
+async def hold_as_needed(
+    dataset: Dataset, names: tuple[str, str], rules: Rules, job: Job, seed: int = 0
+) -> NeededComparison | dict[str, object]:
+    """Judge pairs of two runs until a drop of the second is decided on.
+
+    Raises:
+        UsageError: Not one drop that is given as a number, or a measure that pairs do not decide.
+    """
+    if rules.n_checks != 1 or len(rules.drops) != 1 or rules.drops[0].is_sized or rules.by_point:
+        raise UsageError(
+            "judge-as-needed: expected one rule, declared before the first call: max-drop "
+            "MEASURE=X, such as DCG@10=0.2"
+        )
+    return await decide_as_needed(dataset, names, job, rules.drops[0].measure, seed)
