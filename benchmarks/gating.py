@@ -34,7 +34,7 @@ from ragforge.measures.distributions import normal_quantile
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference
 from ragforge.measures.rates import wilson_interval
-from ragforge.measures.unseen_values import bounded_interval
+from ragforge.measures.unseen_values import bounded_interval, interval_by_measure
 
 MEASURES = ("nDCG@10", "DCG@10", "RR", "R@10", "Success@1")
 SEED = 7
@@ -81,9 +81,10 @@ def print_outcomes(before: np.ndarray, now: np.ndarray, draws: int, of: Callable
     for n in SIZES:
         for change in CHANGES:
             cells = []
-            for a, b in zip(before, now, strict=True):
+            for name, a, b in zip(MEASURES, before, now, strict=True):
                 generator = np.random.default_rng(SEED)
-                cells.append(shares([of(generator, a, b, n, change) for _ in range(draws)]))
+                found = [of(generator, a, b, n, change, name) for _ in range(draws)]
+                cells.append(shares(found))
             print(f"{n:7} {change:7.2f}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
 
 
@@ -125,10 +126,10 @@ def said(ends: Ends, allowed: float) -> str:
 
 
 def reached(
-    generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int, change: float
+    generator: np.random.Generator, _: np.ndarray, b: np.ndarray, n: int, change: float, name: str
 ) -> str:
     """Return what a gate says of a threshold that n queries of a run reach, or miss on average."""
-    ends = bounded_interval(generator.choice(b, n))
+    ends = interval_by_measure(name, generator.choice(b, n))
     bound = b.mean() - change
     if ends.low >= bound:
         return "PASS"
@@ -142,7 +143,7 @@ def shares(found: Sequence[str]) -> str:
 
 
 def outcome(
-    generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int, change: float
+    generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int, change: float, _name: str
 ) -> str:
     """Return what a gate says of n queries of a run that is better by a change, on average."""
     return said(drawn_ends(generator, a, b, n, change)[0], ALLOWED)

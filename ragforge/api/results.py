@@ -169,6 +169,16 @@ _OF_DECISION: Final = "calls: one a pair, or a batch of pairs; how many it takes
 _OF_ANSWERS: Final = "calls of the judge cannot be counted before the answers are there"
 
 
+def _cost_of_decision(estimate: Mapping[str, Any]) -> Iterator[str]:
+    usd = estimate.get("usd_a_pair")
+    if usd is not None:
+        far, close, most = (
+            f"{estimate['pairs'][name] * usd:.4f} USD"
+            for name in ("expected_if_far", "expected_if_close", "at_most")
+        )
+        yield f"cost: {far} if the runs are far apart, {close} if close, {most} at most"
+
+
 def _estimate_lines(estimate: Mapping[str, Any]) -> Iterator[str]:
     if "pairs" in estimate:
         counts = estimate["pairs"].items()
@@ -177,6 +187,7 @@ def _estimate_lines(estimate: Mapping[str, Any]) -> Iterator[str]:
         yield f"queries to ask the system: {estimate['system_calls']}"
     if "calls" not in estimate:
         yield _OF_DECISION if "measure" in estimate else _OF_ANSWERS
+        yield from _cost_of_decision(estimate)
         return
     yield f"calls: {estimate['calls']} (and {estimate['cached']} in the call store)"
     if "embeddings" in estimate:

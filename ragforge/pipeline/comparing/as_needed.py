@@ -21,6 +21,7 @@ from ragforge.pipeline.comparing.needed_pairs import (
     until_decided,
     warnings_of,
 )
+from ragforge.pipeline.comparing.price import price_of_pairs
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult
 
@@ -106,7 +107,8 @@ async def decide_as_needed(
     async with needed_runs(dataset, names, job, measure, seed) as runs:
         pool = runs.pool
         if job.mode.dry_run:
-            return _read_forecast(pool) if _is_read(pool) else pool.forecast(_TYPICAL)
+            forecast = _read_forecast(pool) if _is_read(pool) else pool.forecast(_TYPICAL)
+            return {**forecast, "usd_a_pair": await _usd_a_pair(dataset, job)}
         decision = _decision(pool)
 
         def describe() -> str:
@@ -164,6 +166,12 @@ def _read_forecast(pool: NeededPool) -> dict[str, object]:
             "at_most": n_new,
         },
     }
+
+
+async def _usd_a_pair(dataset: Dataset, job: Job) -> float | None:
+    """Return what grading a pair costs; None where the model's price is not known."""
+    price = await price_of_pairs(dataset, job)
+    return None if price is None else price.usd
 
 
 def _winner(decided: Decided, names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from ragforge.pipeline.comparing.needed_pairs import (
     until_decided,
     warnings_of,
 )
+from ragforge.pipeline.comparing.price import price_of_pairs
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult
 
@@ -110,7 +111,8 @@ async def decide_several_as_needed(
     async with needed_runs(dataset, names, job, measure, seed) as runs:
         pool = runs.pool
         if job.mode.dry_run:
-            return pool.forecast(_TYPICAL)
+            price = await price_of_pairs(dataset, job)
+            return {**pool.forecast(_TYPICAL), "usd_a_pair": price.usd if price else None}
         shares = shares_for(len(pool.query_ids))
         decision = SeveralDecision(pool.pairs(), shares, pool.is_known())
 
