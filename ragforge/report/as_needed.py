@@ -84,7 +84,7 @@ def gate_lines(
         "PASS": f"a drop of more than {allowed:g} is ruled out",
         "FAIL": "a drop is shown",
         "NOT_SHOWN": f"neither a drop is shown, nor is one of {allowed:g} ruled out",
-        "REFUSED": "no judge graded, a baseline did: nothing is decided",
+        "REFUSED": "no judge graded, a baseline or ragforge mock did: nothing is decided",
     }[outcome]
     ends = f"[{decided.low:+.4f}, {decided.high:+.4f}]"
     used = f"{look.n_judged:,} of {pool:,} pairs judged ({share(look.n_judged, pool)})"
@@ -142,5 +142,6 @@ def _verdict(winner: str, a: str, b: str) -> str:
     if winner == "TIE":
         return f"TIE between {a} and {b}"
     if winner == "UNKNOWN":
-        return f"UNKNOWN which of {a} and {b} is better: no judge graded, a baseline did,"
+        who = "no judge graded, a baseline or ragforge mock did,"
+        return f"UNKNOWN which of {a} and {b} is better: {who}"
     return f"WINNER: {one_line(winner, 60)}"

@@ -41,6 +41,7 @@ from ragforge.evaluating.runs import by_document_text, missing_text
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.decision_samples import sample_note
 from ragforge.measures import DEFAULT_MEASURES
 from ragforge.measures.comparing import RunPair, compare_pairs
 from ragforge.measures.distributions import normal_quantile
@@ -416,6 +417,7 @@ def check_subject(
         notes=(
             *notes,
             *_missing(dataset, subject),
+            *filter(None, [sample_note(dataset)]),
             *_notes(subject, baseline, shared, rules),
             *(calibration.warnings if calibration else ()),
         ),
