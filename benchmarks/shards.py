@@ -142,8 +142,8 @@ def in_shards(
     draws = random.Random(0)
     workers = [begin("shard", "run", work, "-q") for _ in range(WORKERS)]
     for number in range(options.kills):
-        goal = (number + 1) * n_pairs // (options.kills + 2)
-        while ledger(url)["billed"] < goal and any(each.poll() is None for each in workers):
+        goal = (number + 1) * (options.max_calls or n_pairs) // (options.kills + 2)
+        while ledger(url)["billed"] < goal:
             time.sleep(0.02)
         victim = workers.pop(draws.randrange(WORKERS))
         victim.kill()

@@ -26,6 +26,8 @@ MAX_REPLY_BYTES: Final = 8_000_000
 their probabilities fit as well."""
 _MAX_PASSAGES_BYTES: Final = 16_000_000
 """Of a retriever's or a system's reply: a thousand passages of 16 kB."""
+MAX_FILE_BYTES: Final = 1_000_000_000
+"""A file of replies: 50,000 of them, at most."""
 MAX_VECTORS_BYTES: Final = 32_000_000
 """Of a reply with embeddings: 64 texts in 16,384 dimensions, each number written out, have 23 MB.
 """

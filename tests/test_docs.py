@@ -15,8 +15,8 @@ from ragforge.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SHARDS = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
-SHELL = "\n".join(re.findall(r"```sh\n(.*?)```", README + SHARDS, re.DOTALL))
+PAGES = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("shards", "batches"))
+SHELL = "\n".join(re.findall(r"```sh\n(.*?)```", README + PAGES, re.DOTALL))
 INLINE = re.findall(r"`(ragforge [a-z]+ [^`]*)`", README)
 TOPICS = "\n".join(path.read_text("utf-8") for path in sorted((ROOT / "docs/help").glob("*.md")))
 EXPLAINED = [line.strip().split("    ")[0] for line in re.findall("^    ragforge .*", TOPICS, re.M)]

@@ -7,6 +7,8 @@ is relevant. Or judge the pairs of a file, a JSON object a line: {query_id, quer
 or {query, chunks: [{id, text}]}; what has no id gets one from its text.
 With --earlier-rankings it grades what rankings of earlier evaluations hold as well, so that they
 and those of now can be held against each other on grades of one judge.
+With --batch-api the calls go through the provider's batch API, at half the price, within a day; the
+same command goes on where the last one stopped, and --wait stays until all is done.
 A pair whose judgment fails gets no grade; it is counted and bounds what it could change.
 Where rows hold the `grade` of a person, or with --on-labels in a dataset, the judge is held against
 people with the lexical baseline beside it; it never sees their grades.
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import say
+from ragforge.cli.batch_api import add_batch_api, check_batch_api, done, is_batch_api
 from ragforge.cli.canary import CANARY_COMMON as CANARY_COMMON
 from ragforge.cli.canary import CANARY_HELP as CANARY_HELP
 from ragforge.cli.canary import configure_canary as configure_canary
@@ -139,6 +142,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "on grades of one judge only",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="where judged pairs are written")
+    add_batch_api(parser)
     parser.add_argument("--per-query", action="store_true", help="print the summary of each query")
     add_mode(parser, again=True)
     add_json(parser)
@@ -147,11 +151,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.api.judged import Judged
     from ragforge.files.set.opening import open_dataset
+    from ragforge.pipeline.batch_job import BatchJob
+    from ragforge.pipeline.job import OutputFile
+    from ragforge.pipeline.judge.judges import judging_models
     from ragforge.pipeline.judge.judging import judge_dataset, judge_file, judge_labels
 
     settings = settings_of(arguments)
+    check_batch_api(arguments)
     _check(arguments)
     if arguments.setting_judge_permutations is not None and settings.judge.batch == 1:
         raise UsageError("--permutations goes with --batch")
@@ -159,25 +166,35 @@ def run(arguments: argparse.Namespace) -> int:
         return _complete(arguments, open_dataset(arguments.dataset), settings)
     if arguments.pairs:
         place = arguments.out
+        store = OutputFile.beside(place).store_path
         judge = partial(judge_file, arguments.pairs, place)
     elif arguments.on_labels:
         dataset = open_dataset(arguments.dataset)
-        place = dataset.files / "label_checks.jsonl"
+        place, store = dataset.files / "label_checks.jsonl", dataset.store_path
         judge = partial(judge_labels, dataset)
     else:
         dataset = open_dataset(arguments.dataset)
-        place = dataset.files / "judgments.jsonl"
+        place, store = dataset.files / "judgments.jsonl", dataset.store_path
         judge = partial(judge_dataset, dataset, arguments.run, earlier=_earlier(arguments))
     with observed(arguments) as observer:
-        result = run_async(judge(job_of(arguments, settings, observer)))
+        job = job_of(arguments, settings, observer)
+        result = done(arguments, BatchJob(job, judging_models(settings), store, judge))
+    if result is not None:
+        _tell(arguments, result, place)
+    return 0
+
+
+def _tell(arguments: argparse.Namespace, result: "JudgingResult", place: Path) -> None:
+    from ragforge.api.judged import Judged
+    from ragforge.files.set.opening import open_dataset
+
     if arguments.json or result.estimate is not None:
         print_result(Judged(result), as_json=arguments.json)
-        return 0
+        return
     is_short = bool(arguments.pairs) and len(result.summaries) <= _FEW_QUERIES
     _print(result, place, per_query=arguments.per_query or is_short)
     if arguments.dataset is not None:
         after_judging(arguments, open_dataset(arguments.dataset))
-    return 0
 
 
 def _print(result: "JudgingResult", place: Path, *, per_query: bool) -> None:
@@ -249,6 +266,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _check_complete(arguments: argparse.Namespace) -> None:
     beside = {
+        "--batch-api": is_batch_api(arguments),
         "--pairs": arguments.pairs,
         "--run": arguments.run,
         "--on-labels": arguments.on_labels,

@@ -175,6 +175,18 @@ def make_own_place(folder: Path) -> None:
         (folder / ".gitignore").write_text(_GITIGNORE, encoding="utf-8")
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, where they are missing.
+
+    Raises:
+        DataError: It cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be made: {error.strerror or error}") from error
+
+
 @contextlib.contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """Give a folder under a temporary name; at the end its files are synced and it is renamed.

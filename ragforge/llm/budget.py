@@ -121,6 +121,12 @@ class BudgetAccount:
     purse: Purse | None = None
     """Where the limits are shared with other processes."""
 
+    @classmethod
+    def after(cls, used: tuple[float, float, float]) -> "BudgetAccount":
+        """Return an account in which calls, tokens and dollars were used before."""
+        calls, tokens, cost_usd = used
+        return cls(calls=int(calls), spent=_Amount(int(tokens), cost_usd))
+
     @property
     def used(self) -> tuple[float, float, float]:
         """Calls, tokens and dollars; without what is in flight."""

@@ -16,7 +16,7 @@ from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker, PacedModel, Pacer
 from ragforge.llm.flow.state import Flow
 from ragforge.llm.retries import AttemptError, Pause, RetryingModel, RetryPolicy
 from ragforge.llm.store.calls import CallStore
-from ragforge.llm.store.models import CountingModel, Replay, StoredModel, leases_renewed
+from ragforge.llm.store.models import Collector, CountingModel, Replay, StoredModel, leases_renewed
 from ragforge.llm.structured import reply_wrapping
 from ragforge.llm.wire import EMBEDDINGS
 from ragforge.observe import Event, Observer
@@ -104,6 +104,7 @@ async def connect(
     *,
     dry_run: bool = False,
     replay: bool = False,
+    collector: Collector | None = None,
 ) -> AsyncIterator[Connection]:
     """Open the model that the settings name, with its call store.
 
@@ -114,6 +115,7 @@ async def connect(
         account: What is spent of the budget; one of its own where None.
         dry_run: Count what would be asked instead of asking; no server is started.
         replay: Answer from the store only; no server is started.
+        collector: Takes what a dry run would ask.
 
     Raises:
         ConfigError: No key, unknown price under a limit in dollars, or a missing extra.
@@ -121,7 +123,7 @@ async def connect(
         EndpointError: A local model does not start.
     """
     price = find_price(settings.model.name, settings.model.base_url, settings.budget)
-    opening = _Opening(settings, store_path, observer, account, price, _chat_endpoint)
+    opening = _Opening(settings, store_path, observer, account, price, _chat_endpoint, collector)
     async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
         yield connection
 
@@ -166,6 +168,35 @@ async def call_key_for(settings: ModelSettings, request: ChatRequest) -> str:
     with ExitStack() as stack:
         resolved = await _resolve_model(settings, stack, start=False)
     return call_key(resolved.endpoint, resolved.name, request)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointModel:
+    """Who is asked, as call keys and the store name it.
+
+    Args:
+        endpoint: The user's name for the endpoint, else its address.
+        name: The model.
+    """
+
+    endpoint: str
+    name: str
+
+    @property
+    def known_as(self) -> str:
+        """What its dialect is kept under."""
+        return f"{self.endpoint} {self.name}"
+
+
+async def endpoint_model(settings: ModelSettings) -> EndpointModel:
+    """Return who settings name; nothing is asked.
+
+    Raises:
+        ConfigError, DataError: As for `connect`.
+    """
+    with ExitStack() as stack:
+        resolved = await _resolve_model(settings, stack, start=False)
+    return EndpointModel(resolved.endpoint, resolved.name)
 
 
 async def _resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool) -> _ResolvedModel:
@@ -248,6 +279,7 @@ class _Opening:
     account: BudgetAccount | None
     price: Price | None
     innermost: _Innermost
+    collector: Collector | None = None
 
 
 @asynccontextmanager
@@ -258,7 +290,8 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
         store = stack.enter_context(closing(CallStore(opening.store_path)))
         _note_damage(store, observer)
         if dry_run:
-            tally = CountingModel(store, resolved.endpoint, resolved.name, price, resolved.settings)
+            counted = (store, resolved.endpoint, resolved.name, price, resolved.settings)
+            tally = CountingModel(*counted, opening.collector)
             yield Connection(tally, resolved.name, store, tally)
             return
         if replay:
@@ -299,7 +332,7 @@ async def _paced_endpoint(
 ) -> AsyncIterator[PacedModel]:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
-    known_as = f"{resolved.endpoint} {resolved.name}"
+    known_as = EndpointModel(resolved.endpoint, resolved.name).known_as
     settings = within_file_limit(resolved.settings, observer)
     flow = Flow(
         settings.concurrency,

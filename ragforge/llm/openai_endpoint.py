@@ -14,10 +14,10 @@ import os
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import httpx2
 import openai
@@ -27,6 +27,7 @@ from ragforge.errors import CallError, ConfigError, EndpointError
 from ragforge.http_service import (
     ACCEPTED,
     LARGE_AT_ONCE,
+    MAX_FILE_BYTES,
     MAX_REPLY_BYTES,
     MAX_VECTORS_BYTES,
     Body,
@@ -49,7 +50,15 @@ from ragforge.llm.wire import (
     retry_after_s,
 )
 
+if TYPE_CHECKING:
+    from openai.types import Batch as Batch
+
+T = TypeVar("T")
+Client: TypeAlias = openai.AsyncOpenAI
+"""The official client, for those who may not name it."""
 _EMBEDDINGS_PATH = "/embeddings"
+_MOST_BYTES = {_EMBEDDINGS_PATH: MAX_VECTORS_BYTES, "/content": MAX_FILE_BYTES}
+"""By the end of a path."""
 _CONNECT_TIMEOUT_S = 30.0
 """A busy event loop fails shorter ones although the endpoint is well."""
 _SHARD = 64
@@ -133,11 +142,12 @@ def _client(
 
 async def _bound(response: httpx2.Response, room: asyncio.Semaphore) -> None:
     """Put a counting stream in place of a reply's; both transports come through here."""
-    vectors = response.request.url.path.endswith(_EMBEDDINGS_PATH)
+    path = response.request.url.path
+    most = next((most for end, most in _MOST_BYTES.items() if path.endswith(end)), MAX_REPLY_BYTES)
     body = Body(
         response.headers.get("content-encoding", ""),
         response.headers.get("content-length", ""),
-        MAX_VECTORS_BYTES if vectors else MAX_REPLY_BYTES,
+        most,
     )
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Counted(response.stream, body, room)
@@ -344,6 +354,17 @@ class OpenAIEndpoint:
             raise self._useless(f"embeddings reply lacks {lack}", raw, body) from error
         return replace(reply, model=self._secret.mask(reply.model))
 
+    def body(self, request: ChatRequest) -> bytes:
+        """Return the body that a request is sent as, in the dialect that is known."""
+        return request_body(self._settings.name, request, self._dialect, bounded=self._bounded)
+
+    def read(self, body: dict[str, Any], request: ChatRequest) -> ChatReply | None:
+        """Return the reply in a body that came another way; None where it is no chat completion."""
+        try:
+            return self._secret.mask_reply(read_reply(body, request, 0.0))
+        except (KeyError, IndexError, TypeError, AttributeError):
+            return None
+
     async def close(self) -> None:
         """Close the connections."""
         await self._clients.close()
@@ -381,17 +402,37 @@ class OpenAIEndpoint:
             raise self._useless(message, raw, body) from error
 
     async def _send(self, path: str, content: bytes, dialect: Dialect | None) -> str:
+        def post(client: openai.AsyncOpenAI) -> Awaitable[httpx2.Response]:
+            return client.post(
+                path, cast_to=httpx2.Response, content=content, options={"headers": _HEADERS}
+            )
+
+        response = await self.call(post, self._settings.timeout_s, dialect)
+        self._report_limits(response)
+        return response.text
+
+    async def call(
+        self,
+        make: Callable[[openai.AsyncOpenAI], Awaitable[T]],
+        timeout_s: float,
+        dialect: Dialect | None = None,
+    ) -> T:
+        """Make one call of the official client, and raise what this module's callers know.
+
+        Args:
+            make: The call.
+            timeout_s: From its beginning to its end.
+            dialect: That of the request, where a refusal may ask for a milder one.
+
+        Raises:
+            AttemptError, CallError, EndpointError: As for `ask`.
+        """
         try:
             # The client's own limits are between bytes: a reply that dribbles would never end.
-            async with asyncio.timeout(self._settings.timeout_s):
-                response = await self._clients.next().post(
-                    path,
-                    cast_to=httpx2.Response,
-                    content=content,
-                    options={"headers": _HEADERS},
-                )
+            async with asyncio.timeout(timeout_s):
+                return await make(self._clients.next())
         except TimeoutError as error:
-            message = f"{self.address}: no reply within {self._settings.timeout_s:g} s"
+            message = f"{self.address}: no reply within {timeout_s:g} s"
             raise AttemptError(message, maybe_billed=True) from error
         except openai.APIStatusError as error:
             self._report_limits(error.response)
@@ -407,8 +448,6 @@ class OpenAIEndpoint:
             if type(error).__module__.partition(".")[0] != "aiohttp":
                 raise
             raise self._useless(f"{self.address}: {self._secret.line(str(error))}", "") from error
-        self._report_limits(response)
-        return response.text
 
     def _report_limits(self, response: httpx2.Response) -> None:
         told = read_rate_limits(response.headers) if self._on_limits else None

@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import Literal
 
 from ragforge.errors import UsageError
+from ragforge.mock.batch_api import BatchApi, LineReply
 from ragforge.mock.bodies import (
     HTML_200,
     HTML_502,
@@ -314,6 +315,7 @@ class App:
         self._limits = Limits(self.script, self._clock)
         self._number = 0
         self.ledger = _BilledCalls()
+        self._batch_api = BatchApi(self.script, self._clock, self._batch_line)
         self.stats = _Stats(self.stats.in_flight, self.stats.open_requests)
 
     @property
@@ -323,6 +325,14 @@ class App:
         if script.down_from_s is None or script.down_to_s is None:
             return False
         return script.down_from_s <= self._clock() - self._start_s < script.down_to_s
+
+    def counts(self, *, full: bool = False) -> dict[str, object]:
+        """Return what happened, as /__stats shows it.
+
+        Args:
+            full: When each request arrived, too.
+        """
+        return {**self.stats.to_dict(full=full), "batches": self._batch_api.made}
 
     def answer(self, request: Request) -> Plan:
         """Return the plan for a request; counts it, and bills it where the model works."""
@@ -339,6 +349,8 @@ class App:
             return self._refuse(problem)
         if (request.method, path) == ("GET", "/models"):
             return self._send(200, json.dumps(models()).encode(), {})
+        if path.startswith(("/files", "/batches")):
+            return self._on_batch_api(request, path)
         if request.method != "POST" or path not in ("/chat/completions", "/embeddings"):
             message = f"Invalid URL ({request.method} {request.path})"
             return self._refuse(Problem(404, message))
@@ -347,12 +359,43 @@ class App:
             return self._refuse(job)
         return self._work(job)
 
+    def _on_batch_api(self, request: Request, path: str) -> Plan:
+        try:
+            found = self._batch_api.answer(request, path)
+        except ConnectionError:
+            return Plan(end="reset")
+        if found is None:
+            found = Problem(404, f"Invalid URL ({request.method} {request.path})")
+        return self._refuse(found) if isinstance(found, Problem) else self._send(200, found, {})
+
+    def _batch_line(self, content: bytes) -> LineReply:
+        """Work on a request of a batch: its content may be spoilt, but no connection is."""
+        job = read_job(content, is_chat=True)
+        problem = job if isinstance(job, Problem) else refused(self.script, job)
+        if isinstance(job, Problem) or problem is not None:
+            assert problem is not None
+            return LineReply(problem.status, json.loads(problem.body()))
+        try:
+            good = self._good_content(job)
+        except (SchemaError, ArithmeticError, AttributeError, TypeError, LookupError) as error:
+            wrong = Problem(400, f"Invalid schema for response_format: {error}")
+            return LineReply(400, json.loads(wrong.body()))
+        draws = Draws(self.script.seed, job.digest.hex(), self.ledger.attempt(job.digest))
+        draws.fraction()  # The latency of the same request, asked live.
+        drawn = draws.fraction()
+        fault = next((name for below, name in self._faults if drawn < below), "")
+        choice = spoil(fault if fault in CONTENT_FAULTS else "", good, draws)
+        written = len(choice.content or choice.refusal or "") // 4
+        self.ledger.bill(job.digest, job.prompt_tokens, written)
+        tokens = Tokens(job.prompt_tokens, written)
+        return LineReply(200, completion(job.body, job.digest, choice, tokens))
+
     def _control(self, request: Request, path: str) -> bytes | Problem:
         full = "full=1" in request.query.split("&")
         if (request.method, path) == ("GET", "/__ledger"):
             return json.dumps(self.ledger.to_dict(full=full)).encode()
         if (request.method, path) == ("GET", "/__stats"):
-            return json.dumps(self.stats.to_dict(full=full)).encode()
+            return json.dumps(self.counts(full=full)).encode()
         if (request.method, path) == ("POST", "/__reset"):
             self.reset()
             return b"{}"

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 _MAX_HEAD = 1 << 16
-_MAX_BODY = 1 << 26
+_MAX_BODY = 1 << 28
+"""A file of a batch may have 200 MB."""
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _CONNECTION = {True: "", False: "connection: close\r\n"}
 

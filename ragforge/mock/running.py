@@ -44,7 +44,7 @@ class Running:
 
     def stats(self, *, full: bool = False) -> dict[str, object]:
         """Return the statistics, as /__stats does."""
-        return self._ask(lambda: self._app.stats.to_dict(full=full))
+        return self._ask(lambda: self._app.counts(full=full))
 
     def reset(self) -> None:
         """Forget all that happened, as /__reset does."""

@@ -22,6 +22,7 @@ _TAIL = 1e-6
 RetryAfter = Literal["none", "seconds", "ms", "date", "lie", "huge"]
 Embeddings = Literal["random", "minilm", "static"]
 Refusable = Literal["json_schema", "json_object", "seed", "temperature", "max_tokens"]
+BatchFault = Literal["none", "failed", "expired", "torn", "half", "duplicated", "errors", "untold"]
 _MASK_64 = (1 << 64) - 1
 
 
@@ -156,6 +157,12 @@ class Script:
     verbosity, style or words; or for none: language."""
     embeddings: Embeddings = "random"
     """What /embeddings gives: random vectors, equal for equal texts, or those of a local model."""
+    batch_s: float = 0.0
+    """Seconds until a batch is over, whatever its size."""
+    batch_fault: tuple[BatchFault, ...] = ()
+    """What becomes of the first batch, the second, …: none, failed (before any work), expired (half
+    is done), torn (the output file is cut), half (the rest is in no file), duplicated (lines twice,
+    and one of nobody), errors (only an error file), untold (made, but the connection breaks)."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -225,6 +232,7 @@ def _check_choices(script: Script) -> None:
         ("embeddings", script.embeddings, get_args(Embeddings)),
         *(("refuse", value, get_args(Refusable)) for value in script.refuse),
         *(("falls_for", value, get_args(Weakness)) for value in script.falls_for),
+        *(("batch_fault", value, get_args(BatchFault)) for value in script.batch_fault),
     ]
     for name, value, allowed in given:
         if value not in allowed:
@@ -234,7 +242,14 @@ def _check_choices(script: Script) -> None:
 
 def _check_ranges(script: Script) -> None:
     above_zero = ("rpm", "tpm", "burst_s", "max_inflight")
-    for name in (*above_zero, "reject_latency_ms", "slow_s", "quota_after", "down_from_s"):
+    for name in (
+        *above_zero,
+        "reject_latency_ms",
+        "slow_s",
+        "quota_after",
+        "down_from_s",
+        "batch_s",
+    ):
         value = getattr(script, name)
         least = "a number above 0" if name in above_zero else "0 or more"
         if value is not None and not (

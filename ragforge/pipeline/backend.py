@@ -141,6 +141,7 @@ async def open_backend(
         job.account,
         dry_run=mode.dry_run,
         replay=mode.offline_replay,
+        collector=job.collector,
     ) as connection:
         if mode.retry_failed:
             failures = (failure for failure in place.failures() if failure.what in stages)

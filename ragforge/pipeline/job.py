@@ -12,6 +12,7 @@ from ragforge.config import Settings
 from ragforge.errors import EndpointError
 from ragforge.files.record_files import ExternalSorter, read_records
 from ragforge.llm.budget import BudgetAccount
+from ragforge.llm.store.models import Collector
 from ragforge.observe import Observer
 from ragforge.records import Failure
 
@@ -55,12 +56,14 @@ class Job:
         observer: Told of progress.
         mode: In earnest, or counting only; and what is done again.
         account: What was spent of the budget, by all models that the job asks.
+        collector: Takes what a dry run would ask.
     """
 
     settings: Settings
     observer: Observer
     mode: Mode = EARNEST
     account: BudgetAccount = field(default_factory=BudgetAccount)
+    collector: Collector | None = None
 
     def with_settings(self, settings: Settings) -> "Job":
         """Return the same job under other settings; it draws on the same budget."""

@@ -51,3 +51,15 @@ def pairs(tmp_path: Path) -> Path:
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; return its exit code, stdout and stderr."""
+
+    def go(*words):
+        code = main([str(word) for word in words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return go

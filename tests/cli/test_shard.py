@@ -6,7 +6,6 @@ import pytest
 from endpoint import Reply, completion, datum
 from shards import digests, write_pairs
 
-from ragforge.cli import main
 from ragforge.mock import Script, serving
 
 
@@ -18,18 +17,6 @@ def pairs(tmp_path):
 @pytest.fixture
 def work(tmp_path):
     return tmp_path / "work"
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; return its exit code, stdout and stderr."""
-
-    def go(*words):
-        code = main([str(word) for word in words])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return go
 
 
 @pytest.fixture

@@ -176,6 +176,20 @@ class DryRunError(CallError):
         super().__init__("error", "not asked: dry run")
 
 
+class Collector(Protocol):
+    """Takes the requests that a dry run meets, to have them answered another way."""
+
+    async def take(
+        self, model: "CountingModel", key: str, request: ChatRequest
+    ) -> ChatReply | None:
+        """Return the reply where it is there by now, which is stored; else note the request.
+
+        Raises:
+            EndpointError, BudgetError: No reply can be had any more.
+        """
+        ...
+
+
 @dataclass(slots=True)
 class CountingModel:
     """A model that answers only from the store, and counts calls, tokens and cost.
@@ -185,6 +199,7 @@ class CountingModel:
         endpoint, model: What the call keys are bound to.
         price: None where unknown.
         settings: Calls in flight and a minute, for the time it will take.
+        collector: Takes each request that the store has no reply to, once.
     """
 
     store: CallStore
@@ -192,6 +207,7 @@ class CountingModel:
     model: str
     price: Price | None
     settings: ModelSettings
+    collector: Collector | None = None
     calls: int = 0
     cached: int = 0
     prompt_tokens: int = 0
@@ -200,13 +216,17 @@ class CountingModel:
     """Calls in units of one with the usual limit on its reply."""
     _asked: set[str] = field(default_factory=set)
 
+    def key(self, request: ChatRequest) -> str:
+        """Return the key under which the reply is kept."""
+        return call_key(self.endpoint, self.model, request)
+
     async def ask(self, request: ChatRequest) -> ChatReply:
         """Count a request; equal ones are one call.
 
         Raises:
             DryRunError: The reply is not in the store.
         """
-        key = call_key(self.endpoint, self.model, request)
+        key = self.key(request)
         found = self.store.get(key)
         if found is not None:
             self.cached += 1
@@ -217,6 +237,10 @@ class CountingModel:
             self.prompt_tokens += estimate_tokens(request)
             self.most_completion_tokens += request.max_output_tokens
             self.replies += request.max_output_tokens / self.settings.max_output_tokens
+            if self.collector is not None:
+                reply = await self.collector.take(self, key, request)
+                if reply is not None:
+                    return reply
         raise DryRunError
 
     def estimate(self) -> dict[str, object]:

@@ -322,7 +322,9 @@ class JudgeRun:
         await self._run(batches(pairs(), batch, singly), watched, total, batched=batch > 1)
         watched.look()
         effect = self.result.position
-        if keeps_batches(effect) and not watched.is_biased:
+        # What a dry run does not know yet may decide otherwise.
+        is_open = self.judges.is_dry and self.result.n_failed
+        if is_open or (keeps_batches(effect) and not watched.is_biased):
             return
         observer(Event("note", message=why_alone(effect)))
         self.result.begin_anew()

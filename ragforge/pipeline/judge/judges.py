@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ragforge.config import JudgeSettings, Settings
+from ragforge.config import JudgeSettings, ModelSettings, Settings
 from ragforge.config.sections import check_address
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.formats.pairs import Example, load_examples
@@ -313,6 +313,16 @@ def of_member(settings: Settings, member: str) -> Settings:
         raise ConfigError("a model that checks or judges: expected NAME or NAME@URL, got no name")
     model = settings.model.model_validate({**settings.model.model_dump(), **changed})
     return settings.model_copy(update={"model": model})
+
+
+def judging_models(settings: Settings) -> tuple[ModelSettings, ...]:
+    """Return the settings of each model that judges.
+
+    Raises:
+        ConfigError: As for `of_member`.
+    """
+    members = settings.judge.panel or (settings.model.name,)
+    return tuple(of_member(settings, member).model for member in members)
 
 
 def _url(name: str, text: str) -> str:

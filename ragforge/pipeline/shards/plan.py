@@ -113,17 +113,6 @@ class ShardFolder:
         """What all workers took of the budget."""
         return self.path / "budget.json"
 
-    def make(self) -> None:
-        """Make the folder.
-
-        Raises:
-            DataError: It cannot be made.
-        """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataError(f"{self.path}: cannot be made: {error.strerror or error}") from error
-
     def shard(self, index: int) -> Path:
         """Return the folder of a shard."""
         return self.path / "shards" / f"{index:05d}"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from ragforge.files.atomic import make_folder
 from ragforge.llm.connect import is_offline
 from ragforge.observe import Event
 from ragforge.pipeline.job import Job, OutputFile
@@ -56,7 +57,7 @@ async def plan_pairs(
         UsageError: The folder holds other work.
         DataError, ConfigError, EndpointError, BudgetError: As for `judge_file`.
     """
-    folder.make()
+    make_folder(folder.path)
     old = folder.read_plan() if folder.plan_path.is_file() else None
     with PairsByQuery(pairs_path, folder.path) as rows:
         source_sha256 = _sha256(rows.lines())

@@ -1,0 +1,155 @@
+"""A job whose calls go through a provider's batch API, or through files for an offline server.
+
+The job is run dry, and what it would ask becomes a batch; when replies are there it is run dry
+again, and what follows from them becomes the next one. When nothing is left to ask, it is run in
+earnest over the call store. So each start of the same command goes on where the last one stopped.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from ragforge.config import ModelSettings
+from ragforge.llm.batches.session import LARGEST, BatchSession, BatchSize, open_session
+from ragforge.observe import Event, silent
+from ragforge.pipeline.job import Job
+
+R = TypeVar("R")
+POLL_EVERY_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Advance(Generic[R]):
+    """How far a job is.
+
+    Args:
+        result: What it came to; None while there is anything to wait for.
+        open_batches: With the provider's word of each.
+        noted: Requests that are to be sent, and were not.
+        stored: Replies that came into the store now.
+    """
+
+    result: R | None = None
+    open_batches: tuple[str, ...] = ()
+    noted: int = 0
+    stored: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob(Generic[R]):
+    """A job in batches.
+
+    Args:
+        job: In earnest.
+        models: Who is asked, with their settings.
+        store_path: The call store.
+        run: Does the job, dry or in earnest.
+        size: Of a batch at most.
+    """
+
+    job: Job
+    models: tuple[ModelSettings, ...]
+    store_path: Path
+    run: Callable[[Job], Awaitable[R]]
+    size: BatchSize = LARGEST
+
+    async def live(self) -> R:
+        """Return what the job comes to without batches."""
+        return await self.run(self.job)
+
+    async def advance(self, *, submits: bool = True, ends: bool = True) -> Advance[R]:
+        """Bring in what is there, send what follows, and end the job where nothing does.
+
+        Args:
+            submits: Whether anything is sent.
+            ends: Whether the job is ended.
+
+        Raises:
+            EndpointError, BudgetError, DataError: What was bought is kept.
+        """
+        async with self._session() as session:
+            await session.fetch()
+            found = await self._open(session)
+            if found:
+                return Advance(open_batches=found)
+            session.begin()
+            await self._pass(session)
+            session.settle()
+            if submits and await session.submit():
+                found = await self._open(session)
+                return Advance(open_batches=found, stored=session.stored)
+            if session.noted or not ends:
+                return Advance(noted=session.noted, stored=session.stored)
+            account = session.spent_account()
+        return Advance(await self.run(replace(self.job, account=account)))
+
+    async def wait(self, every_s: float = POLL_EVERY_S) -> R:
+        """Return what the job came to, however long that takes.
+
+        Raises:
+            EndpointError, BudgetError, DataError: As for `advance`.
+        """
+        while True:
+            now = await self.advance()
+            if now.result is not None:
+                return now.result
+            self.job.observer(Event("tick"))
+            await asyncio.sleep(every_s)
+
+    async def look(self) -> tuple[str, ...]:
+        """Return the open batches with the provider's word of each; nothing is brought in."""
+        async with self._session() as session:
+            return await self._open(session)
+
+    async def cancel(self) -> int:
+        """End all open batches, and return how many; what is done of them can be brought in."""
+        async with self._session() as session:
+            return await session.cancel()
+
+    async def write_requests(self, path: Path) -> int:
+        """Write what the job would ask into a file for an offline server; nobody is asked.
+
+        Returns:
+            How many requests follow from what is in the call store.
+        """
+        async with self._session(probes=False) as session:
+            session.begin()
+            await self._pass(session)
+            return session.write_requests(path)
+
+    async def read_replies(self, path: Path) -> int:
+        """Bring the replies in that an offline server wrote, and return how many."""
+        async with self._session(share=1.0, probes=False) as session:
+            session.read(path)
+            await self._pass(session)
+            return session.stored
+
+    async def _pass(self, session: BatchSession) -> None:
+        dry = replace(self.job.mode, dry_run=True)
+        await self.run(replace(self.job, mode=dry, observer=silent, collector=session))
+
+    async def _open(self, session: BatchSession) -> tuple[str, ...]:
+        return tuple(
+            f"{record.remote_id or record.name}: {status}, {record.calls:,} requests"
+            for record, status in await session.look()
+        )
+
+    @asynccontextmanager
+    async def _session(
+        self, *, share: float | None = None, probes: bool = True
+    ) -> AsyncIterator[BatchSession]:
+        costs = {} if share is None else {"share": share}
+        settings, observer = self.job.settings, self.job.observer
+        async with open_session(
+            settings,
+            self.models,
+            self.store_path,
+            observer,
+            size=self.size,
+            probes=probes,
+            **costs,
+        ) as session:
+            yield session
