@@ -29,10 +29,12 @@ Examples:
 import argparse
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragforge.api.progress import say
+from ragforge.cli.batch_api import add_batch_api, check_batch_api, done, is_batch_api
 from ragforge.cli.flags import (
     PAID,
     add_common,
@@ -96,6 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="who gave the grades that the answers bring (default: the name of the file); systems "
         "are compared where it is the same",
     )
+    add_batch_api(parser)
     add_mode(parser)
     add_json(parser)
     add_common(parser, *PAID)
@@ -106,10 +109,13 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.files.set.opening import open_dataset
 
     settings = settings_of(arguments)
+    check_batch_api(arguments)
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     name = _name_of_system(arguments)
     with observed(arguments) as observer:
         found = _answered(arguments, dataset, name, job_of(arguments, settings, observer))
+    if found is None:
+        return 0
     if arguments.json or (found.graded is not None and found.estimate is not None):
         print_result(found, as_json=arguments.json)
     elif found.estimate is not None:
@@ -153,6 +159,8 @@ def _name_of_system(arguments: argparse.Namespace) -> str:
         for flag in ("--ask-again", "--answers-only"):
             if getattr(arguments, flag[2:].replace("-", "_")):
                 raise UsageError(f"{flag}: goes with --system; --answers takes a file as it is")
+    elif is_batch_api(arguments):
+        raise UsageError("--system is asked live: --answers-only first, then --answers FILE")
     if arguments.name is not None:
         return str(arguments.name)
     if arguments.system is not None:
@@ -162,11 +170,13 @@ def _name_of_system(arguments: argparse.Namespace) -> str:
 
 def _answered(
     arguments: argparse.Namespace, dataset: "Dataset", name: str, job: "Job"
-) -> "Answered":
+) -> "Answered | None":
     from ragforge.api.answered import ask_and_grade, grade
+    from ragforge.pipeline.batch_job import BatchJob
 
     if arguments.system is None:
-        return run_async(grade(dataset, arguments.answers, name, job))
+        graded = partial(grade, dataset, arguments.answers, name)
+        return done(arguments, BatchJob(job, (job.settings.model,), dataset.store_path, graded))
     # What the user's system prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
         return run_async(

@@ -1,4 +1,4 @@
-"""Options by which a command's calls go through a batch API, or through files."""
+"""Options by which a command's calls go through a batch API, through files, or in shards."""
 
 import argparse
 import math
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ragforge.pipeline.batch_job import Advance, BatchJob
 
 R = TypeVar("R")
+_REQUESTS: Final = 2000
 _GO: Final = "go"
 _ACTIONS: Final = ("submit", "poll", "collect", "cancel")
 
@@ -47,6 +48,35 @@ def add_batch_api(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--batch-in", type=Path, metavar="FILE", help="bring in the replies of such a server"
     )
+    group = parser.add_argument_group("shards, on any number of machines")
+    group.add_argument(
+        "--shards",
+        type=Path,
+        metavar="DIR",
+        help="cut the calls into shards there, for `ragforge shard run`; when all are done, the "
+        "same command takes the replies over and writes the result",
+    )
+    group.add_argument(
+        "--requests-per-shard",
+        type=_count,
+        default=_REQUESTS,
+        metavar="N",
+        help=f"calls of a shard (default {_REQUESTS})",
+    )
+    group.add_argument(
+        "--workers",
+        type=_count,
+        default=1,
+        metavar="W",
+        help="workers that share --concurrency and the limits a minute (default 1)",
+    )
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text}")
+    return count
 
 
 def _seconds(text: str) -> float:
@@ -58,7 +88,7 @@ def _seconds(text: str) -> float:
 
 def is_batch_api(arguments: argparse.Namespace) -> bool:
     """Whether any of the options is given."""
-    return any((arguments.batch_api, arguments.batch_out, arguments.batch_in))
+    return any((arguments.batch_api, arguments.batch_out, arguments.batch_in, arguments.shards))
 
 
 def check_batch_api(arguments: argparse.Namespace) -> None:
@@ -73,6 +103,7 @@ def check_batch_api(arguments: argparse.Namespace) -> None:
             "--batch-api": arguments.batch_api,
             "--batch-out": arguments.batch_out,
             "--batch-in": arguments.batch_in,
+            "--shards": arguments.shards,
         }.items()
         if is_given
     ]
@@ -91,15 +122,26 @@ def done(arguments: argparse.Namespace, job: "BatchJob[R]") -> R | None:
     """Do a job live, or what is asked for of batches; return its result where it is there."""
     if not is_batch_api(arguments):
         return run_async(job.live())
+    if arguments.shards is not None:
+        in_shards = _in_shards(arguments, job)
+        return run_async(in_shards)
+    if arguments.batch_api is None:
+        _by_files(arguments, job)
+        return None
+    return _by_batches(arguments, job)
+
+
+def _by_files(arguments: argparse.Namespace, job: "BatchJob[R]") -> None:
     if arguments.batch_out is not None:
         count = run_async(job.write_requests(arguments.batch_out))
         say(f"{count:,} requests; run them and bring the replies in with --batch-in FILE")
         print(arguments.batch_out)
-        return None
-    if arguments.batch_in is not None:
-        count = run_async(job.read_replies(arguments.batch_in))
-        say(f"{count:,} replies brought in; --batch-out writes what is still open")
-        return None
+        return
+    count = run_async(job.read_replies(arguments.batch_in))
+    say(f"{count:,} replies brought in; --batch-out writes what is still open")
+
+
+def _by_batches(arguments: argparse.Namespace, job: "BatchJob[R]") -> R | None:
     if arguments.batch_api == "poll":
         _tell(arguments, run_async(job.look()), 0)
         return None
@@ -114,6 +156,22 @@ def done(arguments: argparse.Namespace, job: "BatchJob[R]") -> R | None:
     if now.result is None:
         _tell(arguments, now.open_batches, now.noted)
     return now.result
+
+
+async def _in_shards(arguments: argparse.Namespace, job: "BatchJob[R]") -> R | None:
+    """Plan shards, or end the job where they are done."""
+    from ragforge.pipeline.shards.plan import ShardFolder
+    from ragforge.pipeline.shards.requests import ShardedJob
+
+    folder = ShardFolder(arguments.shards)
+    sharded = ShardedJob(job.job, job.store_path, job.run, folder)
+    if folder.plan_path.is_file():
+        return await sharded.end()
+    plan = await sharded.plan(arguments.requests_per_shard, arguments.workers)
+    say(f"{plan.size:,} requests in {len(plan.shards):,} shards")
+    say(f"next: ragforge shard run {folder.path}  # on any machines; then this command again")
+    print(folder.plan_path)
+    return None
 
 
 def _tell(arguments: argparse.Namespace, batches: tuple[str, ...], noted: int) -> None:

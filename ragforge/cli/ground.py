@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from ragforge.api.progress import say
+from ragforge.cli.batch_api import add_batch_api, check_batch_api, done
 from ragforge.cli.flags import (
     PAID,
     add_common,
@@ -22,7 +23,6 @@ from ragforge.cli.flags import (
     add_mode,
     job_of,
     observed,
-    run_async,
     settings_of,
 )
 from ragforge.cli.output import print_result
@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FILE", help="where groundings are written"
     )
+    add_batch_api(parser)
     add_mode(parser)
     add_json(parser)
     add_common(parser, *PAID)
@@ -62,17 +63,28 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.api.answered import Grounded, grounding_lines
     from ragforge.files.set.opening import open_dataset
+    from ragforge.pipeline.batch_job import BatchJob
     from ragforge.pipeline.grounding import ground_system, ground_traffic
+    from ragforge.pipeline.job import OutputFile
 
     settings = settings_of(arguments)
+    check_batch_api(arguments)
     _check(arguments)
     if arguments.dataset is None:
         ground = partial(ground_traffic, arguments.answers, arguments.out)
+        store = OutputFile.beside(arguments.out).store_path
     else:
-        answers = arguments.answers or arguments.system_name
-        ground = partial(ground_system, open_dataset(arguments.dataset), answers, arguments.out)
+        answers, dataset = (
+            arguments.answers or arguments.system_name,
+            open_dataset(arguments.dataset),
+        )
+        ground = partial(ground_system, dataset, answers, arguments.out)
+        store = dataset.store_path
     with observed(arguments) as observer:
-        result = run_async(ground(job_of(arguments, settings, observer)))
+        job = job_of(arguments, settings, observer)
+        result = done(arguments, BatchJob(job, (settings.model,), store, ground))
+    if result is None:
+        return 0
     if arguments.json or result.summary is None:
         found = Grounded(result.grounder, result.summary, counted=result.estimate)
         print_result(found, as_json=arguments.json)

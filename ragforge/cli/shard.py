@@ -178,9 +178,9 @@ def _plan(arguments: argparse.Namespace, folder: "ShardFolder") -> int:
             )
         )
     if arguments.json:
-        print(dumps({"shards": len(plan.shards), "pairs": plan.n_pairs, "batched": plan.batched}))
+        print(dumps({"shards": len(plan.shards), "pairs": plan.size, "batched": plan.batched}))
         return 0
-    say(f"{plan.n_pairs:,} pairs in {len(plan.shards):,} shards, to be judged by {plan.judge}")
+    say(f"{plan.size:,} pairs in {len(plan.shards):,} shards, to be judged by {plan.asked}")
     say(f"next: ragforge shard run {folder.path}  # as often, and on as many machines, as you like")
     print(folder.plan_path)
     return 0
@@ -228,10 +228,10 @@ async def _worked_off(
     observer: "Observer",
 ) -> list[int]:
     from ragforge.pipeline.job import Job, Mode
-    from ragforge.pipeline.shards.running import ShardRun, worker_job
+    from ragforge.pipeline.shards.running import ShardRun, told_once, worker_job
 
     mode = Mode(retry_failed=arguments.retry_failed)
-    job = worker_job(Job(folder.settings(plan), observer, mode), plan)
+    job = worker_job(Job(folder.settings(plan), told_once(observer), mode), plan)
     return await ShardRun(folder, plan, job).run(indexes)
 
 
@@ -251,7 +251,7 @@ def _status_lines(found: "ShardProgress") -> list[str]:
     lines = [
         f"shards  {found.done:,} of {found.shards:,} done, {len(found.running):,} in work, "
         f"{found.left:,} left",
-        f"pairs   {found.judged:,} of {found.pairs:,} judged by {found.judge}, "
+        f"done    {found.succeeded:,} of {found.size:,} {found.kind} by {found.asked}, "
         f"{found.failed:,} failed",
     ]
     lines += [

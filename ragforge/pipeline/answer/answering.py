@@ -250,7 +250,7 @@ async def _with_facts(
     drawn = await _draw(asked.values(), dataset, backend, job)
     undrawn = {failure.key: failure for failure in drawn.failures}
     queries = {query.query_id: query for query in drawn.results}
-    if backend.tally is not None:
+    if backend.tally is not None and job.collector is None:
         guessed = _guessed(asked.values(), undrawn)
         queries |= guessed
         _note_guessed_facts(len(guessed), job.observer)

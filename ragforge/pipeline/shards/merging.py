@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from ragforge.errors import DataError, ShortfallError
+from ragforge.errors import DataError, ShortfallError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.atomic import write_whole_bytes
 from ragforge.files.formats.pairs import PairRow
@@ -34,12 +34,18 @@ def merge_shards(folder: ShardFolder, out: Path) -> JudgingResult:
     does not grow with them.
 
     Raises:
+        UsageError: The shards are of requests.
         ShortfallError: A shard is not done; or places in batches move grades after all.
         DataError: A shard is not as it was when it was done.
         EndpointError: Every pair failed.
     """
     plan = folder.read_plan()
-    parts = _all_done(folder, plan)
+    if plan.kind != "pairs":
+        raise UsageError(
+            f"{folder.path}: holds requests of another command; start that one again, with the "
+            "same --shards"
+        )
+    parts = all_done(folder, plan)
     _check(folder, parts)
     result = _counted(plan, parts)
     if plan.batched:
@@ -54,7 +60,12 @@ def merge_shards(folder: ShardFolder, out: Path) -> JudgingResult:
     return refused_if_all_failed(result, result.n_pairs)
 
 
-def _all_done(folder: ShardFolder, plan: ShardPlan) -> list[ShardDone]:
+def all_done(folder: ShardFolder, plan: ShardPlan) -> list[ShardDone]:
+    """Return what all shards came to.
+
+    Raises:
+        ShortfallError: One is not done.
+    """
     done = [folder.done(plan, shard.index) for shard in plan.shards]
     missing = [str(index) for index, part in enumerate(done) if part is None]
     if missing:
@@ -88,9 +99,9 @@ def _counted(plan: ShardPlan, parts: list[ShardDone]) -> JudgingResult:
         flags.update(part.flags)
         unwrapped.update(part.unwrapped)
     return JudgingResult(
-        judge=plan.judge,
-        n_pairs=plan.n_pairs,
-        n_judged=sum(part.n_judged for part in parts),
+        judge=plan.asked,
+        n_pairs=plan.size,
+        n_judged=sum(part.n_done for part in parts),
         n_failed=sum(part.n_failed for part in parts),
         n_copied=sum(part.n_copied for part in parts),
         n_texts=sum(part.n_texts for part in parts),

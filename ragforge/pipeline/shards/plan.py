@@ -2,7 +2,7 @@
 
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Literal
@@ -28,17 +28,16 @@ _ANSWERING_FIELDS = (
 
 
 class Shard(Record):
-    """A part of the work: all pairs of some queries, so that equal texts are bought once.
+    """A part of the work: all pairs of some queries, or requests.
 
     Args:
-        index: Its place in the order of the pairs.
-        n_pairs, n_queries: What is in it.
-        sha256: Of its file of pairs.
+        index: Its place in the order of the whole.
+        size: Pairs or requests in it.
+        sha256: Of the file of them.
     """
 
     index: int
-    n_pairs: int
-    n_queries: int
+    size: int
     sha256: str
 
 
@@ -46,49 +45,54 @@ class ShardPlan(Record):
     """What `plan.json` holds; it is written last, so that its shards are all there."""
 
     format: Annotated[int, Field(ge=1, le=1)] = 1
-    kind: Literal["pairs"] = "pairs"
+    kind: Literal["pairs", "requests"] = "pairs"
     source_sha256: str
-    """Of the pairs, sorted: of all shards' files one behind the other."""
-    pairs_per_shard: int
+    """Of the pairs or requests, sorted: of all shards' files one behind the other."""
+    shard_size: int
     workers: int
     """That share the rate and the calls in flight."""
     settings: Settings
-    judges: tuple[Provenance, ...]
-    """All names that go for the judge; a worker with another prompt or model is refused."""
-    batched: bool
+    models: tuple[ModelSettings, ...] = ()
+    """Who is asked the requests; a request names its model by the place in here."""
+    judge: str = ""
+    judges: tuple[Provenance, ...] = ()
+    """All that goes for the judge; a worker with another prompt or model is refused."""
+    batched: bool = False
     """Whether passages are judged in batches; decided once, for all shards."""
     has_labels: bool = False
     """Whether people graded pairs."""
     shards: tuple[Shard, ...]
 
     @property
-    def n_pairs(self) -> int:
-        """Pairs in all shards."""
-        return sum(shard.n_pairs for shard in self.shards)
+    def size(self) -> int:
+        """Pairs or requests in all shards."""
+        return sum(shard.size for shard in self.shards)
 
     @property
-    def judge(self) -> str:
-        """The judge's name."""
-        return self.judges[0].model
+    def asked(self) -> str:
+        """Names of the judge, or of the models that are asked."""
+        return self.judge or "+".join(model.name for model in self.models)
 
 
 class ShardDone(Record):
     """What `done.json` of a shard holds; it is written last, so that its judgments are there."""
 
-    pairs_sha256: str
-    judged_sha256: str
+    sha256: str
+    """Of the file of pairs or requests."""
+    judged_sha256: str = ""
+    """ "" where requests were asked: their replies are in the call store."""
     failures_sha256: str = ""
     """ "" where no pair failed."""
-    judges: tuple[Provenance, ...]
-    batched: bool
-    n_pairs: int
-    n_judged: int
+    judges: tuple[Provenance, ...] = ()
+    batched: bool = False
+    n_done: int
+    """Pairs that were judged, or requests that were answered."""
     n_failed: int
-    n_copied: int
-    n_texts: int
-    grades: dict[int, int]
-    flags: dict[str, int]
-    unwrapped: dict[str, int]
+    n_copied: int = 0
+    n_texts: int = 0
+    grades: dict[int, int] = Field(default_factory=dict)
+    flags: dict[str, int] = Field(default_factory=dict)
+    unwrapped: dict[str, int] = Field(default_factory=dict)
     spent: Spent | None = None
     """By the shard's call store; None where no model is asked."""
 
@@ -121,6 +125,10 @@ class ShardFolder:
         """Return the pairs of a shard."""
         return self.shard(index) / "pairs.jsonl"
 
+    def requests_path(self, index: int) -> Path:
+        """Return the requests of a shard."""
+        return self.shard(index) / "requests.jsonl"
+
     def judged_path(self, index: int) -> Path:
         """Return the judgments of a shard."""
         return self.shard(index) / "judged.jsonl"
@@ -152,7 +160,7 @@ class ShardFolder:
             return None
         done = read_object(path, ShardDone)
         as_planned = (plan.shards[index].sha256, plan.judges, plan.batched)
-        return done if (done.pairs_sha256, done.judges, done.batched) == as_planned else None
+        return done if (done.sha256, done.judges, done.batched) == as_planned else None
 
     def begin(self, index: int) -> None:
         """Take a shard for not done any more, so that a kill leaves no half of two runs."""
@@ -203,34 +211,39 @@ def take_along(settings: Settings, folder: ShardFolder) -> None:
         raise DataError(f"{folder.path}: cannot be written: {error.strerror or error}") from error
 
 
-def cut(lines: Iterator[str], pairs_per_shard: int, folder: ShardFolder) -> Iterator[Shard]:
-    """Write the pairs in shards of whole queries, and yield the shards.
+def cut(
+    lines: Iterator[str],
+    size: int,
+    path_of: Callable[[int], Path],
+    group: Callable[[str], str],
+) -> Iterator[Shard]:
+    """Write lines in shards that cut no group, and yield the shards.
 
     Args:
-        lines: The pairs as JSON, sorted by query and chunk.
-        pairs_per_shard: A shard is closed with the query that reaches it.
-        folder: Gets `shards/`.
+        lines: Each with its line end; those of a group are neighbours.
+        size: A shard is closed with the group that reaches it.
+        path_of: Where the lines of a shard go, by its index.
+        group: Tells the group of a line.
     """
     held: list[str] = []
-    index = n_queries = 0
-    for _, of_query in groupby(lines, key=_query_id):
-        held.extend(of_query)
-        n_queries += 1
-        if len(held) >= pairs_per_shard:
-            yield _written(folder, index, held, n_queries)
-            index, n_queries, held = index + 1, 0, []
+    index = 0
+    for _, together in groupby(lines, key=group):
+        held.extend(together)
+        if len(held) >= size:
+            yield _written(path_of(index), index, held)
+            index, held = index + 1, []
     if held:
-        yield _written(folder, index, held, n_queries)
+        yield _written(path_of(index), index, held)
 
 
-def _query_id(line: str) -> str:
+def query_of(line: str) -> str:
+    """Return the query of a pair, all of whose pairs go into one shard."""
     return PairRow.model_validate_json(line).query_id
 
 
-def _written(folder: ShardFolder, index: int, lines: list[str], n_queries: int) -> Shard:
-    path = folder.pairs_path(index)
+def _written(path: Path, index: int, lines: list[str]) -> Shard:
     write_whole(path, lines)
-    return Shard(index=index, n_pairs=len(lines), n_queries=n_queries, sha256=file_sha256(path))
+    return Shard(index=index, size=len(lines), sha256=file_sha256(path))
 
 
 def file_sha256(path: Path) -> str:
@@ -255,8 +268,7 @@ def require_same_work(old: ShardPlan, new: ShardPlan, folder: Path) -> None:
         UsageError: It holds the plan of other work.
     """
     differing = {
-        "the pairs": (old.source_sha256, old.pairs_per_shard)
-        != (new.source_sha256, new.pairs_per_shard),
+        "the pairs": (old.source_sha256, old.shard_size) != (new.source_sha256, new.shard_size),
         "the model or how it is asked": _identity(old.settings.model)
         != _identity(new.settings.model),
         "how it judges": (old.settings.judge, old.judges) != (new.settings.judge, new.judges),

@@ -28,6 +28,7 @@ from ragforge.pipeline.shards.plan import (
     ShardPlan,
     cut,
     planned_settings,
+    query_of,
     require_same_work,
     take_along,
 )
@@ -63,15 +64,17 @@ async def plan_pairs(
         source_sha256 = _sha256(rows.lines())
         if old is None:
             take_along(job.settings, folder)
-            shards = tuple(cut(rows.lines(), pairs_per_shard, folder))
+            shards = tuple(cut(rows.lines(), pairs_per_shard, folder.pairs_path, query_of))
         else:
             shards = old.shards
+        judge, judges = await _judges(job, folder, rows.queries)
         plan = ShardPlan(
             source_sha256=source_sha256,
-            pairs_per_shard=pairs_per_shard,
+            shard_size=pairs_per_shard,
             workers=workers,
             settings=planned_settings(job.settings),
-            judges=await _judges(job, folder, rows.queries),
+            judge=judge,
+            judges=judges,
             batched=False,
             has_labels=rows.labels.baseline() is not None,
             shards=shards,
@@ -96,12 +99,12 @@ def _sha256(lines: Iterable[str]) -> str:
 
 async def _judges(
     job: Job, folder: ShardFolder, queries: Mapping[str, str]
-) -> tuple[Provenance, ...]:
-    """Return the names of the judge; nothing is asked."""
+) -> tuple[str, tuple[Provenance, ...]]:
+    """Return the name of the judge, and what records will call it; nothing is asked."""
     dry = replace(job, mode=replace(job.mode, dry_run=True))
     async with open_judges(dry, OutputFile.beside(folder.judged_path(0))) as judges:
         refuse_shared_queries(judges.examples, queries)
-        return judges.provenances()
+        return judges.name, judges.provenances()
 
 
 async def _is_batched(job: Job, folder: ShardFolder, shards: Iterable[Shard]) -> bool:
@@ -133,7 +136,7 @@ def _first(shards: Iterable[Shard]) -> Iterator[Shard]:
     for shard in shards:
         if n_pairs >= _PILOT:
             return
-        n_pairs += shard.n_pairs
+        n_pairs += shard.size
         yield shard
 
 

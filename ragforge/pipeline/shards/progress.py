@@ -13,21 +13,23 @@ class ShardProgress:
     """How far it is.
 
     Args:
-        judge: Its name.
+        kind: pairs, or requests.
+        asked: Who judges, or answers.
         shards, done: How many there are, and are done.
         running: Shards in work, by the host and process that is at it.
-        pairs, judged, failed: Of all shards, and of those that are done.
+        size, succeeded, failed: Pairs or requests of all shards, and of those that are done.
         batched: Whether passages are judged in batches.
         spent: By the call stores of the shards that are done; None where no model is asked.
         taken: Of the budget, by the name of the limit; what running workers hold is in it.
     """
 
-    judge: str
+    kind: str
+    asked: str
     shards: int
     done: int
     running: dict[int, str]
-    pairs: int
-    judged: int
+    size: int
+    succeeded: int
     failed: int
     batched: bool
     spent: Spent | None
@@ -51,7 +53,8 @@ def progress_of(folder: ShardFolder) -> ShardProgress:
     holders = {index: holder_of(folder.shard(index)) for index in open_shards}
     spent = [part.spent for part in done if part.spent is not None]
     return ShardProgress(
-        judge=plan.judge,
+        kind=plan.kind,
+        asked=plan.asked,
         shards=len(plan.shards),
         done=len(done),
         running={
@@ -59,8 +62,8 @@ def progress_of(folder: ShardFolder) -> ShardProgress:
             for index, owner in holders.items()
             if owner is not None
         },
-        pairs=plan.n_pairs,
-        judged=sum(part.n_judged for part in done),
+        size=plan.size,
+        succeeded=sum(part.n_done for part in done),
         failed=sum(part.n_failed for part in done),
         batched=plan.batched,
         spent=_sum(spent) if spent else None,

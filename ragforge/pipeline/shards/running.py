@@ -8,13 +8,14 @@ from ragforge.config import ModelSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.llm.store.models import leases_renewed
-from ragforge.observe import Event
+from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, OutputFile, failures_beside
 from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.shards.budget import drawing_on
 from ragforge.pipeline.shards.leases import ShardLease
 from ragforge.pipeline.shards.plan import ShardDone, ShardFolder, ShardPlan, file_sha256
+from ragforge.pipeline.shards.requests import ask_requests, part_of_rate
 
 _LOOK_EVERY_S = 1.0
 """Between two looks whether a shard that another worker had is free."""
@@ -66,7 +67,7 @@ class ShardRun:
                 # It may have been done between the look and the lease.
                 if not self._is_done(index):
                     async with leases_renewed(lease):
-                        await self._judge(index)
+                        await self._work(index)
                     mine.append(index)
             finally:
                 lease.release()
@@ -78,17 +79,28 @@ class ShardRun:
         done = self.folder.done(self.plan, index)
         return done is not None and not (self.job.mode.retry_failed and done.n_failed)
 
+    async def _work(self, index: int) -> None:
+        is_pairs = self.plan.kind == "pairs"
+        path = (self.folder.pairs_path if is_pairs else self.folder.requests_path)(index)
+        if file_sha256(path) != self.plan.shards[index].sha256:
+            raise DataError(f"{path}: is not the file that was planned")
+        self.folder.begin(index)
+        if is_pairs:
+            await self._judge(index)
+        else:
+            place = OutputFile.beside(self.folder.judged_path(index))
+            counts = await ask_requests(path, place.store_path, self.plan, self.job)
+            done = ShardDone(sha256=self.plan.shards[index].sha256, **counts)
+            self.folder.write_done(index, done)
+
     async def _judge(self, index: int) -> None:
         folder, shard, out = self.folder, self.plan.shards[index], self.folder.judged_path(index)
-        if file_sha256(folder.pairs_path(index)) != shard.sha256:
-            raise DataError(f"{folder.pairs_path(index)}: is not the file that was planned")
-        folder.begin(index)
         async with open_judges(self.job, OutputFile.beside(out), "judge") as judges:
             self._require_planned(judges)
-            result = JudgingResult(judges.name, shard.n_pairs)
+            result = JudgingResult(judges.name, shard.size)
             with judged_spool(out.parent) as judged:
                 run = JudgeRun(judges, judged, result, self.plan.batched)
-                await run.judge(lambda: folder.pairs(index), shard.n_pairs)
+                await run.judge(lambda: folder.pairs(index), shard.size)
                 judged.write(out)
             folder.write_done(index, self._done(index, judges, result))
 
@@ -108,13 +120,12 @@ class ShardRun:
         out = self.folder.judged_path(index)
         failures, backend = failures_beside(out), judges.backends[0]
         return ShardDone(
-            pairs_sha256=self.plan.shards[index].sha256,
+            sha256=self.plan.shards[index].sha256,
             judged_sha256=file_sha256(out),
             failures_sha256=file_sha256(failures) if failures.exists() else "",
             judges=self.plan.judges,
             batched=self.plan.batched,
-            n_pairs=result.n_pairs,
-            n_judged=result.n_judged,
+            n_done=result.n_judged,
             n_failed=result.n_failed,
             n_copied=result.n_copied,
             n_texts=result.n_texts,
@@ -128,19 +139,24 @@ class ShardRun:
         self.job.observer(Event("note", message=message))
 
 
+def told_once(observer: Observer) -> Observer:
+    """Return an observer that passes a note on once, though each shard would tell it."""
+    told: set[str] = set()
+
+    def observe(event: Event) -> None:
+        if event.name == "note":
+            if event.message in told:
+                return
+            told.add(event.message)
+        observer(event)
+
+    return observe
+
+
 def worker_job(job: Job, plan: ShardPlan) -> Job:
     """Return the job of one worker: its part of the rate, and of the calls in flight."""
-    model = _part(job.settings.model, plan.workers)
+    model = part_of_rate(job.settings.model, plan.workers)
     return job.with_settings(job.settings.model_copy(update={"model": model}))
-
-
-def _part(model: ModelSettings, workers: int) -> ModelSettings:
-    rates = {
-        name: value / workers
-        for name in ("requests_per_minute", "tokens_per_minute")
-        if (value := getattr(model, name)) is not None
-    }
-    return model.model_copy(update={**rates, "concurrency": max(1, model.concurrency // workers)})
 
 
 def with_address(plan: ShardPlan, base_url: str) -> ShardPlan:
@@ -157,4 +173,10 @@ def with_address(plan: ShardPlan, base_url: str) -> ShardPlan:
         )
     changed = ModelSettings.model_validate({**model.model_dump(), "base_url": base_url})
     settings = plan.settings.model_copy(update={"model": changed})
-    return plan.model_copy(update={"settings": settings})
+    models = tuple(
+        one.model_copy(update={"base_url": changed.base_url})
+        if one.endpoint_id == model.endpoint_id
+        else one
+        for one in plan.models
+    )
+    return plan.model_copy(update={"settings": settings, "models": models})
