@@ -1,18 +1,19 @@
 """Measures of runs by a judge, corrected by people's labels on a sample of their pairs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from typing import Final
 
-import numpy as np
-
 from ragforge.calibration.expected import expected_values
 from ragforge.calibration.label_files import middle_grade
 from ragforge.calibration.population import UNGRADED, LabelPopulation, highest_value
 from ragforge.calibration.sampling import population_of, strata_of
 from ragforge.calibration.used_labels import PairText, UsedLabels, use_labels
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.calibrations import CalibrationFiles

@@ -1,9 +1,10 @@
 """What people's labels are expected to be, by the judge's grade, before there are any."""
 
+from __future__ import annotations
+
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.measure_names import Measure
 

@@ -3,14 +3,15 @@
 Whoever labels sees neither what the judge said, nor the stratum or the probability, which tell it.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-
 from ragforge.calibration.label_files import PairKey, middle_grade
+from ragforge.deferred import numpy as np
 from ragforge.measures.agreement import confusion, kappa, quadratic_kappa
 from ragforge.records import Label, LabelSample
 

@@ -5,17 +5,18 @@ sets missed it, or as the labels do that are there. What a sample of n then leav
 from the strata; what other queries would change follows from the judge's grades.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
-import numpy as np
-
 from ragforge.calibration.expected import expected_values, expected_variances
 from ragforge.calibration.population import LabelPopulation, Question, load_population
 from ragforge.calibration.sampling import population_of, strata_of
 from ragforge.calibration.used_labels import PairText, use_labels
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.files.set.calibrations import CalibrationFiles
 from ragforge.files.set.dataset import Dataset
@@ -159,7 +160,7 @@ class _Planning:
         found: Floats = shares[self.strata]
         return found
 
-    def _figures(self) -> Iterator["_Figure"]:
+    def _figures(self) -> Iterator[_Figure]:
         population, question = self.population, self.population.question
         first, *others = question.runs
         levels = [(run, "") for run in question.runs] if question.of != "differences" else []
@@ -194,7 +195,7 @@ class _Planning:
             means[grade] = mean
         return means, variances
 
-    def _width(self, figure: "_Figure", n: int, drawn: Floats) -> PlannedWidth:
+    def _width(self, figure: _Figure, n: int, drawn: Floats) -> PlannedWidth:
         error, wide = self._errors(figure, drawn)
         quantile = student_quantile(0.975, max(n - _FITTED, 1))
         over = student_quantile(0.975, max(len(self.population.query_ids) - 1, 1))
@@ -202,7 +203,7 @@ class _Planning:
             figure.measure, figure.run, figure.against, n, 2 * quantile * error, 2 * over * wide
         )
 
-    def _errors(self, figure: "_Figure", drawn: Floats) -> tuple[float, float]:
+    def _errors(self, figure: _Figure, drawn: Floats) -> tuple[float, float]:
         """Return the standard errors over these queries, and over queries like these."""
         m = len(self.population.query_ids)
         judged = self.population.judged
@@ -214,7 +215,7 @@ class _Planning:
         between = float(by_query.var(ddof=1)) / m if m > 1 else float("inf")
         return sqrt(own), sqrt(between + float((squares / rate).sum()) / m**2)
 
-    def _apart(self, figure: "_Figure") -> PlannedDifference:
+    def _apart(self, figure: _Figure) -> PlannedDifference:
         judged, m = self.population.judged, len(self.population.query_ids)
         expected = float((figure.weights * figure.means[judged]).sum()) / m
         found: list[int | None] = []
@@ -234,7 +235,7 @@ class _Planning:
             figure.measure, figure.run, figure.against, expected, found[0], found[1]
         )
 
-    def _shows(self, figure: "_Figure", n: int, place: int, expected: float) -> bool:
+    def _shows(self, figure: _Figure, n: int, place: int, expected: float) -> bool:
         error = self._errors(figure, self._drawn(n))[place]
         return abs(expected) > (student_quantile(0.975, max(n - _FITTED, 1)) + _POWER) * error
 

@@ -3,6 +3,8 @@
 A pair is a query and a text: chunks of a query with one text are one pair, and weigh together.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections import Counter
@@ -11,8 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, NamedTuple
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.graded_by import judge_text
 from ragforge.evaluating.judgments import failed_by_name, settle
@@ -132,7 +133,7 @@ class LabelPopulation:
                 found = np.maximum(found, _scaled(np.max(apart, axis=0)))
         return found
 
-    def digests(self, seed: int) -> "UnitNumbers":
+    def digests(self, seed: int) -> UnitNumbers:
         """Return numbers of each pair that seed, query and text alone decide."""
         every = b"".join(
             hashlib.sha256(f"{seed}\0{unit.query_id}\0{unit.text_sha256}".encode()).digest()

@@ -1,10 +1,10 @@
 """Drawing the pairs that people are asked to grade, and adding to a sample without spoiling it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-
-import numpy as np
 
 from ragforge.calibration.population import (
     UNGRADED,
@@ -12,6 +12,7 @@ from ragforge.calibration.population import (
     Question,
     load_population,
 )
+from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import judge_text

@@ -1,5 +1,7 @@
 """Which labels count: those on drawn pairs, as far as the sample is labelled without a gap."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections import Counter
@@ -9,8 +11,7 @@ from itertools import combinations
 from statistics import median
 from typing import NamedTuple
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.agreement import N_GRADES, confusion, kappa
 from ragforge.records import Judgment, Label, LabelSample, SampledPair

@@ -1,5 +1,7 @@
 """The survey of a corpus on disk: a card for each chunk, written once and read by row."""
 
+from __future__ import annotations
+
 import re
 from array import array
 from bisect import bisect_left
@@ -7,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-import numpy as np
-
 from ragforge.corpus.survey import ChunkCard
+from ragforge.deferred import numpy as np
 from ragforge.files.array_files import (
     Array,
     Strings,

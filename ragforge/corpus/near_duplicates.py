@@ -3,17 +3,20 @@
 Of near-duplicates, MinHash finds candidates, and their word triples decide.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-from rensa import RMinHash
+from ragforge.deferred import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 LEAST_JACCARD = 0.9
 """Share of the word triples of two chunks that both have, from which they are near-duplicates."""
@@ -31,11 +34,11 @@ _SEED = 20_150
 _PART = 1 << 16
 _LEADERS_HELD = 1024
 
-Numbers = npt.NDArray[np.uint64]
-Rows = npt.NDArray[np.int64]
-_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
-_MIX = np.uint64(0xD6E8FEB86659FD93)
-_HALF = np.uint64(32)
+Numbers: TypeAlias = "npt.NDArray[np.uint64]"
+Rows: TypeAlias = "npt.NDArray[np.int64]"
+_FACTORS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+_MIX: Final = 0xD6E8FEB86659FD93
+_HALF: Final = 32
 _MOST_DOCUMENTS_SHARE: Final = 0.3
 _FEWEST_DOCUMENTS = 5
 _FEWEST_CHARS = 20
@@ -57,14 +60,15 @@ def triples(numbers: Numbers, lengths: Rows) -> tuple[Numbers, Rows]:
     ends = np.cumsum(lengths)
     left = np.repeat(ends, lengths) - np.arange(len(numbers))
     padded = np.concatenate([numbers, np.zeros(2, np.uint64)])
-    runs = numbers * _FACTORS[0]
+    runs = numbers * np.uint64(_FACTORS[0])
     for step in (1, 2):
-        following = (padded[step : step + len(numbers)] + np.uint64(1)) * _FACTORS[step]
+        following = (padded[step : step + len(numbers)] + np.uint64(1)) * np.uint64(_FACTORS[step])
         runs = runs + np.where(left > step, following, np.uint64(0))
-    runs = (runs ^ (runs >> _HALF)) * _MIX
+    runs = (runs ^ (runs >> np.uint64(_HALF))) * np.uint64(_MIX)
     whole = left > 2
     whole[(ends - lengths)[lengths > 0]] = True
-    return (runs ^ (runs >> _HALF))[whole], np.maximum(lengths - 2, np.minimum(lengths, 1))
+    runs ^= runs >> np.uint64(_HALF)
+    return runs[whole], np.maximum(lengths - 2, np.minimum(lengths, 1))
 
 
 def minhashes(numbers: Numbers, lengths: Rows) -> npt.NDArray[np.uint32]:
@@ -73,6 +77,8 @@ def minhashes(numbers: Numbers, lengths: Rows) -> npt.NDArray[np.uint32]:
     The share of equal digests of two chunks estimates the Jaccard similarity of their triples.
     See `triples` for the arguments.
     """
+    from rensa import RMinHash  # It brings numpy.
+
     runs, counts = triples(numbers, lengths)
     offsets = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts).astype(np.uint64)])
     matrix = RMinHash.digest_matrix_from_flat_token_hashes(runs, offsets, PERMUTATIONS, _SEED)
@@ -141,9 +147,9 @@ def _contents(numbers: Numbers, lengths: Rows) -> Numbers:
     """Return a number for the words of each chunk in their order; all chunks of none share one."""
     starts = np.cumsum(lengths) - lengths
     places = np.arange(len(numbers), dtype=np.uint64) - np.repeat(starts, lengths).astype(np.uint64)
-    mixed = (numbers + places * _FACTORS[1]) * _FACTORS[0]
-    mixed = (mixed ^ (mixed >> _HALF)) * _MIX
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed ^ (mixed >> _HALF))])
+    mixed = (numbers + places * np.uint64(_FACTORS[1])) * np.uint64(_FACTORS[0])
+    mixed = (mixed ^ (mixed >> np.uint64(_HALF))) * np.uint64(_MIX)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed ^ (mixed >> np.uint64(_HALF)))])
     contents: Numbers = sums[starts + lengths] - sums[starts]
     return contents
 
@@ -152,8 +158,8 @@ def _band_keys(digests: Numbers) -> npt.NDArray[np.uint32]:
     rows = digests.reshape(len(digests), _BANDS, -1)
     keys = np.zeros(rows.shape[:2], np.uint64)
     for place in range(rows.shape[2]):
-        keys = (keys ^ rows[:, :, place]) * _FACTORS[0]
-        keys ^= keys >> _HALF
+        keys = (keys ^ rows[:, :, place]) * np.uint64(_FACTORS[0])
+        keys ^= keys >> np.uint64(_HALF)
     return keys.astype(np.uint32)
 
 
@@ -273,7 +279,7 @@ class _Spread:
 
     documents: set[int]
     start: str
-    rows: "array[int]" = field(default_factory=lambda: array("I"))
+    rows: array[int] = field(default_factory=lambda: array("I"))
 
 
 class Boilerplate:

@@ -1,16 +1,19 @@
 """Stale passages: an older version of what the corpus also holds in a newer one."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.corpus.near_duplicates import PERMUTATIONS, minhashes
+from ragforge.deferred import numpy as np
 from ragforge.records import Chunk
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _PRE = r"(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre)[-.]?\d*)?"
 _IN_ID = re.compile(
@@ -49,10 +52,10 @@ _BATCH = 1000
 _FEWEST_WORDS = 10
 _Stale = tuple[int, int, str]
 """Row of the older chunk, row of the newer one, and why the first is older."""
-Words = Callable[[int], npt.NDArray[np.uint64]]
+Words: TypeAlias = "Callable[[int], npt.NDArray[np.uint64]]"
 """Returns the words of a row as numbers, equal for equal words."""
-_Rows = npt.NDArray[np.int64]
-_Digests = npt.NDArray[np.uint32]
+_Rows: TypeAlias = "npt.NDArray[np.int64]"
+_Digests: TypeAlias = "npt.NDArray[np.uint32]"
 
 
 @dataclass(frozen=True, slots=True)

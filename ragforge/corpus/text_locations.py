@@ -10,17 +10,20 @@ with one stretch of a document, as seed-and-extend aligners place a read: Altsch
 Journal of Molecular Biology 215(3).
 """
 
+from __future__ import annotations
+
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from ragforge.deferred import numpy as np
 from ragforge.records import Chunk, Span
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 GRAM: Final = 12
 """Letters of a k-gram: two texts rarely share one by chance."""
@@ -46,9 +49,9 @@ _FOLDED_HELD: Final = 128
 _MARKED: Final = 2048
 """Letters of a document after which it is kept where one stands."""
 _CODEPOINTS: Final = 0x110000
-_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
-_MIX: Final = np.uint64(0xD6E8FEB86659FD93)
-_HALF: Final = np.uint64(32)
+_FACTOR: Final = 0x9E3779B97F4A7C15
+_MIX: Final = 0xD6E8FEB86659FD93
+_HALF: Final = 32
 _ALMOST_AS_MUCH: Final = 0.9
 """Of the letters at the best place, what another one has that cannot be told from it."""
 _BESIDE_ALL: Final = 0.97
@@ -67,9 +70,9 @@ _MOST_RUNS: Final = 200
 """Runs of equal k-grams that are put into a row, the longest; a text rewritten has fewer."""
 _LESS_THAN_ALL: Final = 0.9999
 
-Places = npt.NDArray[np.int64]
-_Letters = npt.NDArray[np.uint32]
-_Hashes = npt.NDArray[np.uint64]
+Places: TypeAlias = "npt.NDArray[np.int64]"
+_Letters: TypeAlias = "npt.NDArray[np.uint32]"
+_Hashes: TypeAlias = "npt.NDArray[np.uint64]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ class TextLocator:
             found = [found[index] for index in np.argsort(np.abs(starts - near))[:_LOOKED_AT]]
         return [(doc, first) for first in found[:_LOOKED_AT]]
 
-    def _indexed(self) -> "_GramIndex":
+    def _indexed(self) -> _GramIndex:
         """Return where the k-grams stand in all letters."""
         hashes, places = [], []
         for start, text in zip(self._starts.tolist(), self._letters, strict=False):
@@ -207,7 +210,7 @@ class TextLocator:
         return sorted(found)
 
     def _like(
-        self, seeds: "_Seeds", text: str, named: Sequence[int], near: int | None
+        self, seeds: _Seeds, text: str, named: Sequence[int], near: int | None
     ) -> TextLocation | None:
         """Return the stretch of a document that has most of a text's letters in their order."""
         if not len(seeds.hashes):
@@ -224,7 +227,7 @@ class TextLocator:
         likeness = min(round(best.shared / longer, 4), _LESS_THAN_ALL)
         return TextLocation(self._told_apart(spans, text, near), likeness)
 
-    def _stretches(self, seeds: "_Seeds", docs: Sequence[int]) -> Iterator["_Stretch"]:
+    def _stretches(self, seeds: _Seeds, docs: Sequence[int]) -> Iterator[_Stretch]:
         """Yield the stretches that are dense in a text's k-grams, one a place, largest first."""
         diagonals = self._diagonals(seeds, docs)
         n_letters, wanted = seeds.n_letters, _GramIndex(seeds.hashes)
@@ -245,7 +248,7 @@ class TextLocator:
                         stretch, doc=doc, start=low + stretch.start, end=low + stretch.end
                     )
 
-    def _diagonals(self, seeds: "_Seeds", docs: Sequence[int]) -> Places:
+    def _diagonals(self, seeds: _Seeds, docs: Sequence[int]) -> Places:
         """Return, sorted, where the text would begin by each of its k-grams that tells a place."""
         offsets = np.flatnonzero((seeds.counts > 0) & (seeds.counts <= _MOST_SHARED_BY))
         counts = seeds.counts[offsets]
@@ -510,7 +513,7 @@ def _groups(diagonals: Places, width: int) -> Iterator[Places]:
         yield diagonals[starts[at] : starts[at] + sizes[at]]
 
 
-def _apart(stretches: Iterable["_Stretch"]) -> list["_Stretch"]:
+def _apart(stretches: Iterable[_Stretch]) -> list[_Stretch]:
     """Return stretches, those with most letters first, without any that overlaps a better one."""
     apart: list[_Stretch] = []
     for stretch in sorted(stretches, key=lambda each: (-each.held, each.doc, each.start)):
@@ -621,8 +624,8 @@ def _hashes(letters: _Letters) -> _Hashes:
     wide = letters.astype(np.uint64)
     total = np.zeros(n, np.uint64)
     for at in range(GRAM):
-        total = (total + wide[at : at + n]) * _FACTOR
-    return (total ^ (total >> _HALF)) * _MIX
+        total = (total + wide[at : at + n]) * np.uint64(_FACTOR)
+    return (total ^ (total >> np.uint64(_HALF))) * np.uint64(_MIX)
 
 
 def _folded_letters(char: str) -> str:

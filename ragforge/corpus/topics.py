@@ -4,14 +4,19 @@ All sums are of whole numbers that fit a float32 exactly, so that no order of ad
 threads and no processor changes a cluster.
 """
 
+from __future__ import annotations
+
 import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from ragforge.deferred import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _MOST_TOPICS = 64
 _MOST_WORDS = 1024
@@ -30,9 +35,9 @@ _CENTRE_LENGTH = 1024
 _ROWS_AT_ONCE = 8192
 _VALUES_AT_ONCE = 1 << 16
 
-_Matrix = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.int64]
-Column = tuple[npt.NDArray[np.integer], npt.NDArray[np.floating]]
+_Matrix: TypeAlias = "npt.NDArray[np.float32]"
+Rows: TypeAlias = "npt.NDArray[np.int64]"
+Column: TypeAlias = "tuple[npt.NDArray[np.integer], npt.NDArray[np.floating]]"
 """The rows that have a word, ascending, and what it weighs in each."""
 
 

@@ -1,16 +1,20 @@
 """Arrays and strings on disk, written piece by piece and read without being loaded."""
 
+from __future__ import annotations
+
 import mmap
 from array import array
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from ragforge.deferred import numpy as np
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[Any]"
 
 _ENDS = ".ends"
 

@@ -6,16 +6,19 @@ be weighted. Where a coefficient is not defined its value is NaN, and never 1.0:
 gave one and the same grade throughout have not shown that they agree.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.checked_samples import Floats
 
-Grades: TypeAlias = Sequence[int] | NDArray[np.integer]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Grades: TypeAlias = "Sequence[int] | NDArray[np.integer]"
 """One whole number from 0 per pair."""
 Weights: TypeAlias = Literal["quadratic", "linear", "none"]
 OfCounts: TypeAlias = Callable[[Floats], Floats]

@@ -3,12 +3,13 @@
 Answers to one query are judged alike, so intervals resample queries.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.agreement import confusions, kappa
 from ragforge.measures.checked_samples import Floats, Values, sample

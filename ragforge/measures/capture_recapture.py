@@ -9,19 +9,22 @@ low: what comes out is the least that is missing, and the completeness is an upp
 several such estimates the lowest says most.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import checked_seed
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES, LEVEL, least_share
 
-_Totals: TypeAlias = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_Totals: TypeAlias = "npt.NDArray[np.float64]"
 """Sums over queries, shape (…, 3)."""
 
 _RESAMPLES: Final = 2_000

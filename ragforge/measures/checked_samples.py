@@ -4,19 +4,24 @@ Values come as any sequence of numbers. They are refused where a statistic would
 overflow, so that nothing behind this module has to look again.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fractions import Fraction
 from math import fsum, lcm, sqrt
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 
-Values: TypeAlias = Sequence[float] | NDArray[np.floating] | NDArray[np.integer] | NDArray[np.bool_]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Values: TypeAlias = (
+    "Sequence[float] | NDArray[np.floating] | NDArray[np.integer] | NDArray[np.bool_]"
+)
 """One number per query, in one dimension."""
-Floats: TypeAlias = NDArray[np.float64]
+Floats: TypeAlias = "NDArray[np.float64]"
 
 LARGEST_VALUE: Final = 1e100
 """Third powers of it, summed over the queries, still fit a float."""

@@ -22,19 +22,22 @@ Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 4.3
 pairs by query.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, fsum, sqrt
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.distributions import student_quantile
 
-Integers: TypeAlias = NDArray[np.intp]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Integers: TypeAlias = "NDArray[np.intp]"
 Method: TypeAlias = Literal["grade means", "ppi++", "no judge", "people only"]
 Target: TypeAlias = Literal["these queries", "queries like these"]
 

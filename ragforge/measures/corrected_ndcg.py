@@ -12,17 +12,20 @@ divisors came out 4 to 6 % too large where grades differ much from query to quer
 is allowed for.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import sqrt
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import CorrectedMean, Integers
 from ragforge.measures.grade_model import GradedPool, GradeModel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 N_DRAWS: Final = 80
 LEAST_LABELS: Final = 100

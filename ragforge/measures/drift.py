@@ -6,19 +6,22 @@ the signs of their differences are a coin's. So the tests below alarm by chance 
 they say, and need no model of the noise.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import is_constant
 from ragforge.measures.intervals import Ends, mean_interval
 from ragforge.measures.paired import lattice_p
 from ragforge.measures.rates import LEAST_VALUES, interval_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ALPHA: Final = 0.05
 """How often a steady judge is taken for a drifting one, by all signs together, at most."""

@@ -5,19 +5,22 @@ judged. No sample is drawn and nothing is estimated: the difference is that of t
 is tested once, when all is read.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
 from ragforge.measures.sequential import LEAST_QUERIES, Decided, Look, Outcome, normal_score
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LEVEL_P: Final = 0.05
 

@@ -1,11 +1,12 @@
 """Graders beside people: every figure of agreement of several of them, on the same pairs."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures import agreement as coefficients
 from ragforge.measures.agreement import N_GRADES, Grades, OfCounts
@@ -189,7 +190,7 @@ class _ResampledGrader:
     @classmethod
     def resample(
         cls, grader: Grader, human: Grades, groups: Clusters, times: Floats, threshold: int
-    ) -> "_ResampledGrader":
+    ) -> _ResampledGrader:
         if not len(grader.grades) == len(human) == len(groups.of_pair):
             raise UsageError(
                 f"{grader.name}: expected {len(human)} grades, got {len(grader.grades)}"
@@ -207,7 +208,7 @@ class _ResampledGrader:
             )
         return cls(grader.name, counts[0], values)
 
-    def beside(self, first: "_ResampledGrader", n_queries: int) -> GraderAgreement:
+    def beside(self, first: _ResampledGrader, n_queries: int) -> GraderAgreement:
         rows = [tuple(map(int, row)) for row in self.counts.tolist()]
         differences = {} if self is first else {n: first.values[n] - self.values[n] for n in KAPPAS}
         return GraderAgreement(

@@ -7,14 +7,14 @@ queries. A statistic takes how often each query is drawn and returns a value for
 all resamples are one product of arrays.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, exp, floor, fsum, inf, log, log2, sqrt
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import check_share, checked_seed
 from ragforge.measures.checked_samples import (
@@ -26,6 +26,9 @@ from ragforge.measures.checked_samples import (
     sample,
 )
 from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _GRID: Final = 2**15
 """Cells for values on no lattice: some 2,000 to a standard deviation of the mean."""

@@ -6,11 +6,12 @@ text give, and the first ones are drawn. Places go to the strata one after the o
 of 100 lies within the sample of 200, and adding labels spoils none.
 """
 
+from __future__ import annotations
+
 from heapq import heapify, heapreplace
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers

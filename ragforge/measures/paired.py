@@ -4,13 +4,13 @@ All tests are two-sided and paired. They look at the differences per query, cand
 baseline; queries in which both are equal (but for float noise) are ties.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import fsum, sqrt
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import checked_seed
 from ragforge.measures.checked_samples import (
@@ -22,6 +22,9 @@ from ragforge.measures.checked_samples import (
     mean,
 )
 from ragforge.measures.distributions import normal_sf, student_sf
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LARGEST_ENUMERATION: Final = 20
 """Terms of which all patterns are tried; half a million sums, as mirrored ones are alike."""

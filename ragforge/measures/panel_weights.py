@@ -4,12 +4,13 @@ Weights that are fitted and tried on the same pairs always look good. So they ar
 that they were not fitted on, beside equal weights and beside the judge that was best on the others.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.agreement import confusion, quadratic_kappa
 from ragforge.measures.checked_samples import Floats

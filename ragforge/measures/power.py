@@ -5,12 +5,13 @@ randomisation test has the same. `sd` is the standard deviation of the differenc
 (divisor n - 1), in the unit of the measure.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import ceil, exp, fsum, isfinite, sqrt
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import check_share
 from ragforge.measures.checked_samples import (

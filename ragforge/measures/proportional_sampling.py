@@ -4,14 +4,18 @@ Where each item's probability is known, a mean over the drawn ones, each weighte
 its probability, estimates the mean over all by size, however the draw preferred some.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import isfinite
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def inclusion_probabilities(sizes: Sequence[float], n: int) -> Floats:

@@ -1,10 +1,11 @@
 """What a dear judge adds where it is asked only about the pairs that a cheap one doubts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.grader_agreement import Agreement, Grader, agree
 

@@ -16,14 +16,14 @@ of Cancer 34(6), for the boundary; Lan, Simon and Halperin 1982, Sequential Anal
 stopping where a winner has become unlikely; Horvitz and Thompson 1952, JASA 47(260), for weights.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
@@ -33,6 +33,9 @@ from ragforge.measures.distributions import (
     student_quantile,
     student_sf,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Outcome: TypeAlias = Literal["a", "b", "tie"]
 

@@ -12,15 +12,15 @@ Source: Shaffer 1986, JASA 81(395), for how many may be equal; Maurer and Bretz 
 Biopharmaceutical Research 5(4), for levels that grow over looks; `sequential` for the rest.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
@@ -35,6 +35,9 @@ from ragforge.measures.sequential import (
     drawing_probabilities,
     looked,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 EARLY_P: Final = 0.001
 LAST_P: Final = 0.048

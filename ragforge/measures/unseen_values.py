@@ -11,13 +11,14 @@ from the usual one to the guarded one as it comes to matter: by how far one wors
 the mean, in half widths of Student's interval.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats, Values, is_constant, mean, sample
 from ragforge.measures.distributions import root

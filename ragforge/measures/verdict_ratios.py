@@ -1,18 +1,21 @@
 """Ratios of counts of verdicts, such as correct given attempted, over a resampled denominator."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, log, sqrt
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ragforge.deferred import numpy as np
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.intervals import Ends, corrected_shares
 from ragforge.measures.rates import LEAST_VALUES, LEVEL, Rate, least_share
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import stretch_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _REACH: Final = 8.0
 """Standard deviations around the expected count beyond which nothing is left to speak of."""

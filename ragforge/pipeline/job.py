@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -12,9 +12,11 @@ from ragforge.config import Settings
 from ragforge.errors import EndpointError
 from ragforge.files.record_files import ExternalSorter, read_records
 from ragforge.llm.budget import BudgetAccount
-from ragforge.llm.store.models import Collector
 from ragforge.observe import Observer
 from ragforge.records import Failure
+
+if TYPE_CHECKING:
+    from ragforge.llm.store.models import Collector
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -63,7 +65,7 @@ class Job:
     observer: Observer
     mode: Mode = EARNEST
     account: BudgetAccount = field(default_factory=BudgetAccount)
-    collector: Collector | None = None
+    collector: "Collector | None" = None
 
     def with_settings(self, settings: Settings) -> "Job":
         """Return the same job under other settings; it draws on the same budget."""

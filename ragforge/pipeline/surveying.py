@@ -1,17 +1,18 @@
 """Looking through a corpus once: cards, near-duplicates, topics and an index, kept on disk."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from ragforge.corpus.chunk_cards import CardReader, CardWriter
 from ragforge.corpus.near_duplicates import Sketches
 from ragforge.corpus.survey import ChunkCard
 from ragforge.corpus.topics import topic_words, topics
+from ragforge.deferred import numpy as np
 from ragforge.errors import DataError
 from ragforge.files.array_files import Array
 from ragforge.files.atomic import remove_whole, whole_folder

@@ -1,14 +1,15 @@
 """What a version has to hold to before it is published: it is never worse than the last one."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from ragforge.config import RefreshSettings, Settings
 from ragforge.corpus.rereading import seen_sha256
+from ragforge.deferred import numpy as np
 from ragforge.errors import ChurnError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.array_files import Array

@@ -1,11 +1,12 @@
 """Retrievers on local models and on other retrievers: by vectors, by fusion, by ranking anew."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.records import Chunk, Hit
 from ragforge.retrieval import Buildable, Embedding, Retriever
 from ragforge.retrieval.local_models import Vectors

@@ -1,17 +1,21 @@
 """Ranking by meaning: cosine of embedding vectors."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import CallError, EndpointError
 from ragforge.records import Chunk, Hit
 from ragforge.retrieval import Embedder
 from ragforge.retrieval.tokens import in_tie_order, searched_text, top_hits
 
-_Vectors = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_Vectors: TypeAlias = "npt.NDArray[np.float32]"
 
 BATCH = 64
 """Texts in one call of the embedder; a whole batch is what a failed call costs."""

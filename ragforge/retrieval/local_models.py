@@ -8,6 +8,8 @@ the frameworks that the packages ask for are not needed.
 A text is computed alone, never beside others: its vector is the same to the last bit in any batch.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import json
 import math
@@ -21,17 +23,16 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypedDict
 
-import numpy as np
-import numpy.typing as npt
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import ConfigError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from tokenizers import Tokenizer
 
-Vectors = npt.NDArray[np.float32]
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
 """One row a text, of length 1; a text without words has a row of zeros."""
 LocalModel = Literal["minilm", "static"]
 LOCAL_MODELS: Final[tuple[LocalModel, ...]] = ("minilm", "static")
@@ -180,7 +181,7 @@ class _Linear:
     added: Vectors
 
     @classmethod
-    def of(cls, weights: Mapping[str, Vectors], *places: str) -> "_Linear":
+    def of(cls, weights: Mapping[str, Vectors], *places: str) -> _Linear:
         """Return one or several beside each other, so that one multiplication does for all."""
         matrix = np.concatenate([weights[f"{place}.weight"] for place in places]).T
         added = np.concatenate([weights[f"{place}.bias"] for place in places])
@@ -201,7 +202,7 @@ class _Norm:
     added: Vectors
 
     @classmethod
-    def of(cls, weights: Mapping[str, Vectors], place: str) -> "_Norm":
+    def of(cls, weights: Mapping[str, Vectors], place: str) -> _Norm:
         """Return that of a place."""
         return cls(weights[f"{place}.LayerNorm.weight"], weights[f"{place}.LayerNorm.bias"])
 
@@ -228,7 +229,7 @@ class _Layer:
     norm: _Norm
 
     @classmethod
-    def of(cls, weights: Mapping[str, Vectors], place: str) -> "_Layer":
+    def of(cls, weights: Mapping[str, Vectors], place: str) -> _Layer:
         """Return that of a place."""
         roles = [f"{place}.attention.self.{role}" for role in ("query", "key", "value")]
         return cls(
@@ -340,7 +341,7 @@ def _tensors(data: bytes) -> dict[str, Vectors]:
     return tensors
 
 
-def _tokenizer(data: bytes) -> "Tokenizer":
+def _tokenizer(data: bytes) -> Tokenizer:
     from tokenizers import Tokenizer
 
     try:

@@ -1,5 +1,7 @@
 """Vectors of local models, each computed once: a set keeps those of its texts by their digest."""
 
+from __future__ import annotations
+
 import asyncio
 import hashlib
 import sqlite3
@@ -10,8 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.files.atomic import OWN_FOLDER, make_own_place
 from ragforge.files.set.paths import require_own_place
 from ragforge.retrieval.local_models import (

@@ -1,12 +1,13 @@
 """Retrieval or the model: which of the two is to blame for a bad answer, query by query."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.evaluating.answers.records import Relevance, SystemRecords
 from ragforge.evaluating.runs import Qrels
 from ragforge.measures.checked_samples import mean

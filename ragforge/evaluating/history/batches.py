@@ -4,13 +4,14 @@ Batches are different questions. That one has a higher mean than the one before 
 or the system, and is no trend of the set; the interval of the difference is one of two samples.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.graded_by import silent_of
 from ragforge.evaluating.history.common_items import LEFT_OUT, is_read_alike

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from ragforge.config import ModelSettings, Settings
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError, UsageError
@@ -23,12 +23,14 @@ from ragforge.llm.batches.remote import Provider, RemoteBatch
 from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.connect import EndpointModel, connect, endpoint_model, is_offline
-from ragforge.llm.openai_endpoint import OpenAIEndpoint
 from ragforge.llm.retries import AttemptError
 from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.models import CountingModel
 from ragforge.llm.wire import Dialect
 from ragforge.observe import Event, Observer
+
+if TYPE_CHECKING:
+    from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
 DISCOUNT: Final = 0.5
 """What a reply of a batch costs, as a share of the price of a live one."""
@@ -106,7 +108,7 @@ class BatchSession:
     _probing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _used: Took = _NOTHING
     _spent: dict[str, Took] = field(default_factory=dict)
-    _endpoints: dict[tuple[EndpointModel, Dialect | None], OpenAIEndpoint] = field(
+    _endpoints: dict[tuple[EndpointModel, Dialect | None], "OpenAIEndpoint"] = field(
         default_factory=dict
     )
 
@@ -425,7 +427,9 @@ class BatchSession:
     def _provider(self, record: BatchRecord) -> Provider:
         return Provider(self._endpoint(EndpointModel(record.endpoint, record.model)))
 
-    def _endpoint(self, who: EndpointModel) -> OpenAIEndpoint:
+    def _endpoint(self, who: EndpointModel) -> "OpenAIEndpoint":
+        from ragforge.llm.openai_endpoint import OpenAIEndpoint
+
         """Return the client of a model, as far as it is known how it wants to be asked."""
         dialect = self.store.dialect(who.known_as)
         if (who, dialect) not in self._endpoints:

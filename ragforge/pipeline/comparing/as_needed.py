@@ -1,12 +1,13 @@
 """Compare two runs by as few judged pairs as the decision takes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Final
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.dataset import Dataset

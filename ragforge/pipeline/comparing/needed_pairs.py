@@ -5,6 +5,8 @@ other command takes it for a pool. Replies are in the call store all the same: `
 pool without asking for them again.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -13,8 +15,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-import numpy as np
-
+from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import cuttings, differ
 from ragforge.evaluating.formatting import plural

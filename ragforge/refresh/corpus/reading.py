@@ -1,5 +1,7 @@
 """Reading a corpus against the documents that are known: only what is new is cut and kept."""
 
+from __future__ import annotations
+
 import hashlib
 import mmap
 from array import array
@@ -7,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.chunk_files import (
@@ -26,6 +26,7 @@ from ragforge.corpus.chunk_files import (
     spooled_rows,
 )
 from ragforge.corpus.documents import Document
+from ragforge.deferred import numpy as np
 from ragforge.errors import DataError
 from ragforge.files.array_files import Array
 from ragforge.files.formats.chunks import read_chunks
@@ -51,7 +52,7 @@ class KnownDocuments:
         self._file: mmap.mmap | None = None
 
     @classmethod
-    def of(cls, path: Path) -> "KnownDocuments":
+    def of(cls, path: Path) -> KnownDocuments:
         """Return the table of all documents of a `documents.jsonl`.
 
         Raises:

@@ -4,6 +4,8 @@ The chunks that can be asked about stand in an order by a seed, each part of the
 share.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
@@ -12,16 +14,17 @@ from functools import partial
 from hashlib import sha256
 from itertools import islice
 from types import MappingProxyType
-from typing import Final
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.corpus.survey import ChunkCard
+from ragforge.deferred import numpy as np
 from ragforge.records import QueryType, Slot
 from ragforge.stages.generate.quotas import Cell
 
-_Numbers = npt.NDArray[np.uint64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_Numbers: TypeAlias = "npt.NDArray[np.uint64]"
 
 _SPECIAL: Final[frozenset[QueryType]] = frozenset(
     {
@@ -125,7 +128,7 @@ def turns(stock: Stock, n: int, seed: int, uses: Sequence[int] = ()) -> MutableS
     return order
 
 
-def _rest(stock: Stock, sample: "_Sample") -> npt.NDArray[np.int64]:
+def _rest(stock: Stock, sample: _Sample) -> npt.NDArray[np.int64]:
     """Return the rows that the sample left, in the order of their documents' further turns."""
     rows = np.flatnonzero(np.frombuffer(sample.taken, dtype=np.uint8) == 0)
     document = np.asarray(stock.document)[rows]
@@ -239,7 +242,7 @@ def _standing(cards: Iterable[ChunkCard]) -> Iterator[ChunkCard]:
     yield from (stand_ins[twin_of] for twin_of in sorted(stand_ins) if twin_of in too_short)
 
 
-def _column(numbers: npt.NDArray[np.int64]) -> "array[int]":
+def _column(numbers: npt.NDArray[np.int64]) -> array[int]:
     return array("i", numbers.astype(np.intc).tobytes())
 
 

@@ -1,14 +1,15 @@
 """Figures about a generated set: pure counting over what was planned, accepted and turned away."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, Literal
 
-import numpy as np
-
 from ragforge.corpus.survey import ChunkCard
+from ragforge.deferred import numpy as np
 from ragforge.measures.rates import wilson_interval
 from ragforge.records import Chunk, FunnelStep, Query, ShareRow, Spread
 from ragforge.stages.words import content_stems, words
