@@ -15,14 +15,25 @@ from ragforge.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("shards", "batches"))
-SHELL = "\n".join(re.findall(r"```sh\n(.*?)```", README + PAGES, re.DOTALL))
-INLINE = re.findall(r"`(ragforge [a-z]+ [^`]*)`", README)
+COMMANDS_PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+MEASURES_PAGE = (ROOT / "docs" / "how-to" / "measures.md").read_text(encoding="utf-8")
+PAGES = README + "".join(
+    path.read_text("utf-8")
+    for path in sorted((ROOT / "docs").rglob("*.md"))
+    if path.parent.name not in ("help", "reference")
+)
+SHELL = "\n".join(re.findall(r"```sh\n(.*?)```", PAGES.replace("\\\n", " "), re.DOTALL))
+INLINE = re.findall(
+    r"`(ragforge [a-z]+ [^`]*)`",
+    README
+    + "".join(path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("[!hr]*/*.md")))
+    + "".join(path.read_text("utf-8") for path in sorted((ROOT / "docs/how-to").glob("*.md"))),
+)
 TOPICS = "\n".join(path.read_text("utf-8") for path in sorted((ROOT / "docs/help").glob("*.md")))
 EXPLAINED = [line.strip().split("    ")[0] for line in re.findall("^    ragforge .*", TOPICS, re.M)]
 SHOWN = sorted(
     {
-        part.strip()
+        part.strip().removesuffix("&").strip()
         for line in [*SHELL.splitlines(), *INLINE, *EXPLAINED]
         for part in line.split("&&")
         if part.strip().startswith("ragforge ") and "COMMAND" not in part and "RECORD" not in part
@@ -37,7 +48,7 @@ def test_the_python_shown_runs():
     known = {"qrels": qrels, "run": run}
     known |= {name: evaluate(qrels, run, ["nDCG@10"]) for name in ("base", "new")}
 
-    for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
+    for block in re.findall(r"```python\n(.*?)```", MEASURES_PAGE, re.DOTALL):
         exec(block, known)
 
     assert known["test"].p == 1.0
@@ -47,7 +58,7 @@ def test_the_help_block_is_what_the_program_prints(capsys):
     """A reader decides by this block whether the tool does what is needed."""
     main(["--help"])
 
-    assert f"<!-- help -->\n```text\n{capsys.readouterr().out}```\n<!-- end -->" in README
+    assert f"<!-- help -->\n```text\n{capsys.readouterr().out}```\n<!-- end -->" in COMMANDS_PAGE
 
 
 @pytest.mark.parametrize("line", SHOWN)
