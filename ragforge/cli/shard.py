@@ -76,6 +76,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_common(plan, "judge", *PAID, without=("depth", "split"))
     run = _add(actions, "run", "work shards off", _RUN)
     run.add_argument("--index", type=int, metavar="N", help="this shard only (default: all)")
+    run.add_argument(
+        "--on", choices=("ray",), help="have Ray start the workers, here or where RAY_ADDRESS says"
+    )
     run.add_argument("--base-url", metavar="URL", help="where this worker asks a named endpoint")
     run.add_argument(
         "--retry-failed", action="store_true", help="ask again where a reply was no use"
@@ -106,6 +109,7 @@ for, and taken over where their worker is gone. Start as many workers as you lik
 Examples:
   ragforge shard run work/
   ragforge shard run work/ --index "$SLURM_ARRAY_TASK_ID"
+  ragforge shard run work/ --on ray
 """
 _STATUS = """\
 Tell how many shards are done, in work and left, which workers are at them, and what was spent.
@@ -215,8 +219,26 @@ def _run(arguments: argparse.Namespace, folder: "ShardFolder") -> int:
         )
     relieve_collector()
     with observed(arguments) as observer:
+        if arguments.on is not None:
+            return _run_on_ray(arguments, folder, plan, indexes, observer)
         mine = run_async(_worked_off(arguments, folder, plan, indexes, observer))
     say(f"{len(mine)} of {len(indexes)} shards worked off here; the others were done elsewhere")
+    return 0
+
+
+def _run_on_ray(
+    arguments: argparse.Namespace,
+    folder: "ShardFolder",
+    plan: "ShardPlan",
+    indexes: "range | list[int]",
+    observer: "Observer",
+) -> int:
+    from ragforge.pipeline.job import Mode
+    from ragforge.pipeline.shards.on_ray import run_on_ray
+
+    mode = Mode(retry_failed=arguments.retry_failed)
+    count = run_on_ray(folder, plan, indexes, mode, observer)
+    say(f"{count} of {len(indexes)} shards worked off by {plan.workers} workers of Ray")
     return 0
 
 

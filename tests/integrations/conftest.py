@@ -22,6 +22,7 @@ FRAMEWORKS = {
     "lancedb": ["lancedb"],
     "langserve": ["langserve[server]", "langchain-core", "uvicorn"],
     "labels": ["label-studio-sdk", "argilla"],
+    "ray": ["ray"],
     "splitters": [
         *("langchain-text-splitters", "llama-index-core", "haystack-ai", "nltk", "chonkie"),
     ],

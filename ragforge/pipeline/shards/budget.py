@@ -13,7 +13,7 @@ from ragforge.llm.budget import BudgetAccount, Need
 from ragforge.pipeline.job import Job
 
 _NAMES = ("max_calls", "max_tokens", "max_cost_usd")
-_SHARE = 16
+_SHARE = 64
 """A worker takes this part of what is left: less and less, so that the end is shared, too."""
 
 
