@@ -2,7 +2,8 @@
 
 Each command runs on a small set in processes of its own. Its start-up is the CPU (user and system,
 the least of several runs, bytecode kept) above `python -c pass`, less that of its own work: what
-the same command takes in a process that ran it before. `--help` has no work of its own.
+the same command takes in a process that ran it before. `--help` has no work of its own. With
+`--before DIR`, another checkout is measured in turns with this one.
 """
 
 import argparse
@@ -11,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 from ragforge.cli import COMMANDS
@@ -44,15 +47,23 @@ MAKING = (
 )
 BOUGHT = "judge --pairs pairs.jsonl --out bought.jsonl --model m --base-url {} -q"
 WORK = {
+    "init": "init --yes",
     "demo": "demo --out demo -q",
     "chunk": "chunk docs --out chunks.jsonl -q",
     "generate": "generate --documents docs -n 3 --out new -q",
+    "generate, dry run": "generate --documents docs -n 3 --out new --dry-run -q",
     "import": "import golden.csv --documents docs --out new -q",
     "review": "review export --dataset set --out review.html",
     "validate": "validate --dataset set",
+    "plan": "plan --dataset set",
+    "shard": "shard plan --pairs pairs.jsonl --into shards --model m --base-url http://127.0.0.1:9/v1",
+    "calibrate": "calibrate report --human qrels.trec --judge qrels.trec",
+    "diff": "diff set other",
+    "completion": "completion bash",
     "export": "export --dataset set --as trec --out exported",
     "retrieve": "retrieve --dataset set --retriever bm25 --name again -q",
     "judge": "judge --dataset set -q",
+    "judge, dry run": "judge --dataset set --dry-run",
     "judge, of files": "judge --pairs pairs.jsonl --out judged.jsonl -q",
     "answer": "answer --dataset set --answers answers.jsonl --name mine -q",
     "ground": "ground --answers traffic.jsonl --out grounded.jsonl -q",
@@ -87,28 +98,44 @@ NO_LOCAL_MODEL = {"RAGFORGE_POOL_POOL_MODEL": "none", "RAGFORGE_MODEL_OFFLINE_MO
 """A model that is installed would be loaded, which is work and no start-up."""
 
 
-def environment(bytecode: Path) -> dict[str, str]:
+HERE = Path(__file__).parents[1]
+LIMIT_S = 60.0
+
+
+class FailedError(Exception):
+    """A command cannot be measured."""
+
+
+def environment(bytecode: Path, checkout: Path = HERE) -> dict[str, str]:
     """Return the environment of the processes: that of a user, whose bytecode is kept."""
     left_out = ("PYTHONDONTWRITEBYTECODE", "RAGFORGE_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     kept.setdefault("OPENAI_API_KEY", "none")
-    return {**kept, "PYTHONPYCACHEPREFIX": str(bytecode), **NO_LOCAL_MODEL}
+    places = {"PYTHONPYCACHEPREFIX": str(bytecode), "PYTHONPATH": str(checkout)}
+    return {**kept, **places, **NO_LOCAL_MODEL}
 
 
-def cpu_ms(arguments: list[str], cwd: Path) -> float:
-    """Return the CPU of a process and its children in milliseconds."""
+def cpu_ms(arguments: list[str], cwd: Path, checkout: Path = HERE) -> float:
+    """Return the CPU of a process and its children in milliseconds.
+
+    Raises:
+        FailedError: It failed, or took more than a minute.
+    """
     with subprocess.Popen(
         [sys.executable, *arguments],
         cwd=cwd,
-        env=environment(cwd.parent / "bytecode"),
+        env=environment(cwd.parent / "bytecode", checkout),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
+        timer = threading.Timer(LIMIT_S, process.kill)
+        timer.start()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
+        timer.cancel()
     if process.returncode not in (0, 1):
-        raise SystemExit(f"{' '.join(arguments)}: exit code {process.returncode}")
+        raise FailedError(f"{' '.join(arguments)}: exit code {process.returncode}")
     return 1000 * (used.ru_utime + used.ru_stime)
 
 
@@ -134,9 +161,9 @@ class Workplace:
         self.n_copies += 1
         return shutil.copytree(self.original, self.folder / str(self.n_copies), symlinks=True)
 
-    def cold_ms(self, line: str) -> float:
+    def cold_ms(self, line: str, checkout: Path = HERE) -> float:
         """Return the CPU of a command in a process of its own."""
-        return cpu_ms(["-m", "ragforge", *line.split()], self.copy())
+        return cpu_ms(["-m", "ragforge", *line.split()], self.copy(), checkout)
 
     def warm_ms(self, line: str) -> float:
         """Return the CPU of a command in a process that ran it before."""
@@ -145,8 +172,26 @@ class Workplace:
             env=environment(self.folder / "bytecode"),
             capture_output=True,
             check=True,
+            timeout=LIMIT_S,
         )
         return 1000 * float(done.stdout)
+
+
+def measured(place: Workplace, line: str, runs: int, before: Path | None) -> list[str]:
+    """Return the cells of a command: whole, own work and start-up, and what stood before."""
+    nothing, old, cold, warm = [], [], [], []
+    for _ in range(runs):
+        nothing.append(cpu_ms(["-c", "pass"], place.original))
+        if before is not None:
+            with suppress(FailedError):  # It may not have had the command.
+                old.append(place.cold_ms(line, before))
+        cold.append(place.cold_ms(line))
+        warm.append(place.warm_ms(line))
+    starting = min(cold) - min(nothing) - min(warm)
+    mark = " (over)" if starting > TARGET_MS else ""
+    then = [f"{min(old):.0f}" if old else "-"] if before is not None else []
+    times = f"{min(cold) / min(nothing):.0f}x"
+    return [*then, f"{min(cold):.0f}", times, f"{min(warm):.0f}", f"{starting:.0f}{mark}"]
 
 
 def main() -> None:
@@ -154,35 +199,32 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("commands", nargs="*")
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--before", type=Path, help="another checkout, measured in turns")
     arguments = parser.parse_args()
     wanted = set(arguments.commands)
     with tempfile.TemporaryDirectory() as folder:
         place = Workplace(Path(folder))
         here = place.original
-        times = range(arguments.runs)
         nothing = min(cpu_ms(["-c", "pass"], here) for _ in range(4 * arguments.runs))
-        print(f"python -c pass: {nothing:.0f} ms of CPU; all below is above that\n")
-        print(
-            "| command | --help | whole | own work | start-up |",
-            "| --- | ---: | ---: | ---: | ---: |",
-            sep="\n",
-        )
+        print(f"python -c pass: {nothing:.0f} ms of CPU\n")
+        then = ["before"] if arguments.before else []
+        heads = ["command", "--help", *then, "whole", "of `pass`", "own work", "start-up"]
+        print(f"| {' | '.join(heads)} |", f"| --- |{' ---: |' * (len(heads) - 1)}", sep="\n")
         rows = {**{name: "" for name in ("(none)", *COMMANDS)}, **WORK}
         for name, line in rows.items():
             command = name.partition(",")[0]
             if wanted and command not in wanted:
                 continue
             words = ["--help"] if command == "(none)" else [command, "--help"]
-            help_ms = min(cpu_ms(["-m", "ragforge", *words], here) for _ in times) - nothing
-            cells = [f"{help_ms:.0f}", "", "", ""]
-            if line:
-                place.cold_ms(line)
-                cold = min(place.cold_ms(line) for _ in times) - nothing
-                warm = min(place.warm_ms(line) for _ in times)
-                starting = cold - warm
-                mark = " (over)" if starting > TARGET_MS else ""
-                cells[1:] = [f"{cold:.0f}", f"{warm:.0f}", f"{starting:.0f}{mark}"]
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+            helps = [cpu_ms(["-m", "ragforge", *words], here) for _ in range(arguments.runs)]
+            cells = [""] * (len(heads) - 2)
+            try:
+                if line:
+                    cells = measured(place, line, arguments.runs, arguments.before)
+            except (FailedError, subprocess.SubprocessError) as error:
+                cells[0] = f"not measured: {error}"
+            shown = "" if "," in name else f"{min(helps):.0f}"
+            print(f"| {name} | {shown} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
