@@ -4,7 +4,7 @@ How many queries show a difference follows from how much two retrievers differ f
 in this set, where two of its runs are judged, else in what is typical.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, inf
@@ -33,7 +33,7 @@ from ragforge.measures.checked_samples import (
     sample,
     standard_deviation,
 )
-from ragforge.measures.measure_names import parse_measure
+from ragforge.measures.measure_names import is_of_evidence, parse_measure
 from ragforge.measures.power import (
     achieved_power,
     detectable_difference,
@@ -168,7 +168,14 @@ class _Couple:
     spread: Spread
     diffs: Floats
     query_ids: frozenset[str]
-    judged_share: float
+    judged_share: float | None
+    """None of a measure that counts evidence, and needs no grades."""
+
+
+def _can_measure(dataset: Dataset, measures: Iterable[str]) -> bool:
+    """Whether there are grades, or none is needed."""
+    has_grades = next(iter(dataset.each_judgment()), None) is not None
+    return has_grades or all(map(is_of_evidence, measures))
 
 
 def _couple(
@@ -176,17 +183,20 @@ def _couple(
 ) -> _Couple | None:
     """Return the couple of runs whose spread is the median; None where no two runs are judged."""
     there = list(names) or list(usable_runs(dataset).names)
-    if len(there) < 2 or next(iter(dataset.each_judgment()), None) is None:
+    if len(there) < 2 or not _can_measure(dataset, [measure]):
         return None
     judged = f"Judged@{parse_measure(measure).cutoff or _USUAL_DEPTH}"
-    asked = settings.model_copy(update={"measures": (measure, judged)})
+    measures = (measure,) if is_of_evidence(measure) else (measure, judged)
+    asked = settings.model_copy(update={"measures": measures})
     found = evaluate_dataset(dataset, there, asked)
     couples = [
         _Couple(
             Spread(standard_deviation(diffs), len(diffs), (a, b), graded_by=found.graded_by),
             diffs,
             frozenset(shared),
-            min(found.scores[name].mean(judged) or 0.0 for name in (a, b)),
+            min(found.scores[name].mean(judged) or 0.0 for name in (a, b))
+            if judged in measures
+            else None,
         )
         for a, b in combinations(found.scores, 2)
         for shared, diffs in [_differences(found.scores[a], found.scores[b], measure)]
@@ -236,7 +246,7 @@ def typical_spread(measure: str) -> float:
         UsageError: Nothing typical is known of the measure.
     """
     parsed = parse_measure(measure)
-    for name in (measure, parsed.name):
+    for name in (measure, parsed.name, parsed.name.removeprefix("Evidence")):
         if name in TYPICAL_SPREADS:
             return TYPICAL_SPREADS[name]
     raise UsageError(
@@ -266,7 +276,7 @@ def plan_gate(
     n = _n_measurable(dataset)
     there = list(names) or list(usable_runs(dataset).names)
     found = None
-    if there and next(iter(dataset.each_judgment()), None) is not None:
+    if there and _can_measure(dataset, rules.measures):
         asked = settings.model_copy(update={"measures": rules.measures})
         found = evaluate_dataset(dataset, there, asked).scores
     runs = list(found.values()) if found else []

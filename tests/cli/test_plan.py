@@ -43,6 +43,23 @@ def test_json_and_python_say_the_same(tmp_path, capsys):
     assert found.rows()[0]["queries"] == found.queries_for(0.04)
 
 
+def test_what_counts_evidence_is_planned_without_grades(tmp_path, capsys):
+    """The first path of the README decides by EvidenceR@10, where nobody graded."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "wax.md").write_text(
+        "# Wax\n\nBeeswax is a natural polish that keeps oak from drying out in heated rooms.\n\n"
+        "## Oak\n\nOak is a hard wood that lasts for centuries where it is kept from the rain.\n"
+    )
+    made = str(tmp_path / "set")
+    words = ["--documents", str(tmp_path / "docs"), "-n", "2", "--out", made, "-q"]
+    assert main(["generate", *words]) in (0, 7)
+    (tmp_path / "set" / "judgments.jsonl").unlink(missing_ok=True)
+
+    code, shown, _ = run(capsys, "--dataset", made, "-m", "EvidenceR@10")
+    assert (code, "EvidenceR@10: two retrievers typically differ" in shown) == (0, True)
+    assert main(["gate", "--dataset", made, "--min", "EvidenceR@10=0.5", "--plan"]) == 0
+
+
 def test_generate_says_what_its_queries_will_show(tmp_path, capsys):
     """In the same words, before they are bought."""
     (tmp_path / "docs").mkdir()
