@@ -9,6 +9,8 @@ is held against its value over all queries. Judges are drawn as in `calibration.
 of a real one. "undefined" is the share of sets for which a figure has no interval.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Mapping
 from pathlib import Path

@@ -20,6 +20,8 @@ cell is left out where more than 90 % of the pairs would have labels. Without ru
 drawn from the grades with noise.
 """
 
+from __future__ import annotations
+
 import argparse
 import gzip
 import json

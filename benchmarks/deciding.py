@@ -10,6 +10,8 @@ that of the whole pool; "opposite" how often it names the other run. "null" swap
 query by a coin: how often a winner is named, beside a t test of the same swaps.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

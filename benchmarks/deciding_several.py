@@ -9,6 +9,8 @@ their top ranks that was judged; "same" how often the runs left are those that a
 shuffles the runs of each query, so that all are alike: how often any is dropped.
 """
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Sequence
 from itertools import combinations

@@ -5,6 +5,8 @@
 The qrels are the judge. The difference is that of all judgments, so that only the cost is measured.
 """
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
 
