@@ -12,8 +12,11 @@ import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from re import (
+    _compiler,  # type: ignore[attr-defined]
+    _parser,  # type: ignore[attr-defined]
+)
 from re import _constants as sre  # type: ignore[attr-defined]  # the only tree of a pattern
-from re import _parser  # type: ignore[attr-defined]
 
 import ragforge
 
@@ -207,6 +210,15 @@ def _repeated(tree: object) -> Iterator[str]:
             yield from itertools.islice(_characters(value[2]), 3)
         for inner in _inside(op, value):
             yield from _repeated(inner)
+
+
+def possessive_groups(tree: object) -> Iterator[object]:
+    """Yield what a pattern repeats possessively, of more than a single character."""
+    for op, value in tree:  # type: ignore[attr-defined]
+        if op is sre.POSSESSIVE_REPEAT and not _compiler._simple(value[2]):
+            yield value[2]
+        for inner in _inside(op, value):
+            yield from possessive_groups(inner)
 
 
 def _inside(op: object, value: object) -> list[object]:

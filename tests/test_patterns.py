@@ -1,7 +1,15 @@
 import re
+from re import _parser
 
 import pytest
-from patterns import Found, OutOfTimeError, package_patterns, processor_time, slowest
+from patterns import (
+    Found,
+    OutOfTimeError,
+    package_patterns,
+    possessive_groups,
+    processor_time,
+    slowest,
+)
 
 SHORT = {
     # It sees the 200 characters before a bracket.
@@ -20,6 +28,25 @@ def test_no_pattern_of_the_package_takes_more_than_linear_time():
 
     assert {where: ways for where, ways in slow.items() if ways} == {}
     assert len(patterns) > FEWEST
+
+
+@pytest.mark.slow
+def test_no_pattern_repeats_a_group_possessively():
+    """Python 3.11.0 to 3.11.4 find no match of such groups; an atomic group means the same."""
+    patterns = {
+        each.where: list(possessive_groups(_parser.parse(each.pattern.pattern, each.pattern.flags)))
+        for each in package_patterns()
+    }
+
+    assert {where: groups for where, groups in patterns.items() if groups} == {}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count"), [(r"(?:ab|c)*+", 1), (r"(?>(?:ab)*)a++[bc]{2,3}+", 0), (r"((?:ab)?+)", 1)]
+)
+def test_a_group_that_is_repeated_possessively_is_seen(pattern, count):
+    """A test that overlooks it would hold nothing."""
+    assert len(list(possessive_groups(_parser.parse(pattern)))) == count
 
 
 @pytest.mark.slow

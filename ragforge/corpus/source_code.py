@@ -18,8 +18,8 @@ _NAME: Final = re.compile(
 _OPENING: Final = re.compile(r"[A-Za-z]{0,2}(?P<quotes>\"\"\"|'''|\"|')")
 _COMMENT: Final = re.compile(
     r"(?P<block>/\*\*(?!/))"
-    r"|(?P<lines>(?:^[ \t]{0,200}+//[/!][^\n]{0,2000}+\n){1,500}+)"
-    r"|(?P<go>(?:^//[ \t][^\n]{0,2000}+\n){1,500}+)(?=(?:func|type|package|var|const)\b)",
+    r"|(?P<lines>(?>(?:^[ \t]{0,200}+//[/!][^\n]{0,2000}+\n){1,500}))"
+    r"|(?P<go>(?>(?:^//[ \t][^\n]{0,2000}+\n){1,500}))(?=(?:func|type|package|var|const)\b)",
     re.MULTILINE,
 )
 _MARGIN: Final = re.compile(r"[ \t]{0,200}+(?:\*(?!/)|//[/!]?)?[ \t]?")

@@ -12,6 +12,7 @@ MOST = 10.0
 """Of linear growth it is 4, of quadratic growth 16."""
 FEWEST_S = 0.05
 """What takes less in the larger text as well does not count: clocks are coarse."""
+TRIES = 5
 N_CHARS = 30_000
 UNITS = {
     "a.md": (
@@ -61,11 +62,17 @@ def test_a_reader_takes_no_square_of_a_document(doc_id, unit):
     """Whoever writes a document must not decide how long it is read."""
     form = FORMATS[suffix_of(doc_id)]
 
-    # A neighbour on the machine may disturb one try.
-    assert any(growth(lambda text: read_plain(text, form, doc_id), unit) < MOST for _ in range(3))
+    # A neighbour on the machine may disturb a try.
+    assert any(
+        growth(lambda text: read_plain(text, form, doc_id), unit) < MOST for _ in range(TRIES)
+    )
 
 
 @pytest.mark.slow
 def test_growth_that_is_a_square_is_seen():
     """A test that overlooks it would hold nothing."""
-    assert growth(lambda text: [text.find("b", at) for at in range(len(text))], "a") > MOST
+
+    def each_with_each(text):
+        return [text.count("b", at) for at in range(len(text))]
+
+    assert any(growth(each_with_each, "a") > MOST for _ in range(TRIES))

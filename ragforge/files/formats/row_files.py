@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CELL_CHARS = 2**31 - 1
 """The csv module refuses cells above 128 KiB unless told otherwise, for the whole process."""
-_JSON_SIGN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}\n]')
+_JSON_SIGN = re.compile(r'"(?>(?:[^"\\]|\\.)*)"?|[\[\]{}\n]')
 _TABLE_FAULTS = {
     "unexpected end of data": ", as a quote that opens in this row is never closed",
     "',' expected after '\"'": "; within quotes, a quote is written twice",
