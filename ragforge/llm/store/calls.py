@@ -15,7 +15,7 @@ from ragforge.errors import DataError
 from ragforge.files.atomic import make_own_place
 from ragforge.files.manifest import Spent
 from ragforge.llm.chat import ChatReply
-from ragforge.llm.store.damage import open_mended
+from ragforge.llm.store.damage import mending_lock, open_mended
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
 from ragforge.llm.store.leases import Owner, boot_id, lease_ends, lease_holder, this_owner
 from ragforge.llm.store.ledger import spent
@@ -76,7 +76,8 @@ class CallStore:
         try:
             make_own_place(path.parent)
             try:
-                self._connection = open_file(path)
+                with mending_lock(path.parent, shared=True):
+                    self._connection = open_file(path)
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:

@@ -268,10 +268,16 @@ def salvage(path: Path) -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def mending_lock(folder: Path) -> Iterator[None]:
+def mending_lock(folder: Path, *, shared: bool = False) -> Iterator[None]:
     """Keep other processes from mending a store in the same folder at the same time.
 
     Where the system has no such locks, two that mend at the same moment each set a file aside.
+
+    Args:
+        folder: Where the store is.
+        shared: Keep only those away that mend. Whoever opens a store needs this: SQLite makes its
+            journal by the file's name, so that one that was just replaced would get the journal of
+            the old file.
     """
     try:
         import fcntl
@@ -282,7 +288,7 @@ def mending_lock(folder: Path) -> Iterator[None]:
         return
     try:
         with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

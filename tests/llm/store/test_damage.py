@@ -1,5 +1,6 @@
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 
 import pytest
@@ -239,6 +240,23 @@ def test_two_processes_that_find_damage_set_it_aside_once(path, filled, python, 
     assert [item.name for item in path.parent.glob("*damaged-*")] == ["calls.sqlite.damaged-1"]
     with closing(CallStore(path)) as store:
         assert {key(COUNT), key(COUNT + 1)} <= {row.key for row in store.rows()}
+
+
+@pytest.mark.slow
+def test_a_store_is_not_mended_while_another_process_opens_it(path, filled, python, key):
+    """SQLite would give the journal of the old file to the new one, which has its name."""
+    write(path, scratched(filled))
+    with mending_lock(path.parent, shared=True):
+        process = python(OPENING, path, key(COUNT), key(0))
+        process.stdout.readline()
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=3)
+        assert path.read_bytes() == scratched(filled)
+
+    assert process.communicate(timeout=60)[1] == ""
+    assert path.with_name("calls.sqlite.damaged-1").read_bytes() == scratched(filled)
 
 
 def test_a_damaged_store_that_takes_no_more_is_named(path, store):
