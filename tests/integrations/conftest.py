@@ -10,6 +10,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from evaluated_sets import dataset, hostile_dataset, make_ranking, many_queries, new_dataset
+
+__all__ = ["dataset", "hostile_dataset", "make_ranking", "many_queries", "new_dataset"]
 
 ROOT = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ragforge-environments"

@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from typing import Final
 
 from ragforge.evaluating.runs import BucketCount
-from ragforge.report.page.markup import Html, element, join
+from ragforge.report.page.markup import Html, drawn_text, element, join
 
 _STEPS = (1, 2, 2.5, 5, 10)
 
@@ -115,8 +115,15 @@ class Frame:
     height: int
 
 
-def framed(frame: Frame, *drawn: Html, class_: str) -> Html:
-    """Return a chart that a screen reader tells by its title and description."""
+def framed(frame: Frame, *drawn: Html, class_: str, role: str = "img") -> Html:
+    """Return a chart that a screen reader tells by its title and description.
+
+    Args:
+        frame: What it says of itself.
+        drawn: What is in it.
+        class_: Classes beside its own.
+        role: "group" for one with links in it, which a picture cannot have.
+    """
     return element(
         "svg",
         element("title", frame.title, id=f"{frame.key}-t"),
@@ -124,7 +131,7 @@ def framed(frame: Frame, *drawn: Html, class_: str) -> Html:
         *drawn,
         class_=f"chart {class_}",
         viewBox=f"0 0 {WIDTH} {frame.height}",
-        role="img",
+        role=role,
         aria_labelledby=f"{frame.key}-t {frame.key}-d",
     )
 
@@ -161,7 +168,7 @@ def _bar(place: _Place, bar: BucketCount, label: str, *, highest: int, tone: str
     middle = f"{place.left + place.width / 2:.1f}"
     height = _HEIGHT * bar.count / highest if highest else 0
     base = _TOP + _HEIGHT
-    name = element("text", label, class_="label", x=middle, y=base + 15)
+    name = drawn_text(label, class_="label", x=middle, y=base + 15)
     if not bar.count:
         return name
     shape = element(
@@ -173,7 +180,7 @@ def _bar(place: _Place, bar: BucketCount, label: str, *, highest: int, tone: str
         height=f"{height:.1f}",
     )
     top = f"{base - height - 5:.1f}"
-    return join([shape, element("text", bar.count, class_="count", x=middle, y=top), name])
+    return join([shape, drawn_text(bar.count, class_="count", x=middle, y=top), name])
 
 
 def _place(value: float) -> str:
@@ -259,9 +266,9 @@ def line_chart(chart: Chart) -> Html:
 
 def _axis_names(chart: Chart) -> Iterable[Html]:
     across, up = chart.axis_names
-    yield element("text", up, class_="axis-title of-y", x=2, y=11)
+    yield drawn_text(up, class_="axis-title of-y", x=2, y=11)
     x, y = WIDTH - _RIGHT, NAMED_HEIGHT - 4
-    yield element("text", across, class_="axis-title of-x", x=x, y=y)
+    yield drawn_text(across, class_="axis-title of-x", x=x, y=y)
 
 
 def run_label(name: str, place: int) -> Html:
@@ -296,13 +303,13 @@ def _grid(chart: Chart, across: Scale, up: Scale) -> Iterable[Html]:
     for value in chart.y_ticks:
         y = f"{up.place(value):.1f}"
         yield element("line", class_="rule", x1=_LEFT, x2=right, y1=y, y2=y)
-        yield element("text", f"{value:.3g}", class_="tick", x=_LEFT - 5, y=f"{float(y) + 3.5:.1f}")
+        yield drawn_text(f"{value:.3g}", class_="tick", x=_LEFT - 5, y=f"{float(y) + 3.5:.1f}")
     for value, label in chart.x_ticks:
-        yield element("text", label, class_="label", x=f"{across.place(value):.1f}", y=base + 16)
+        yield drawn_text(label, class_="label", x=f"{across.place(value):.1f}", y=base + 16)
     for mark in chart.marks:
         x = f"{across.place(mark.x):.1f}"
         yield element("line", class_="change", x1=x, x2=x, y1=_LINES_TOP, y2=base)
-        yield element("text", mark.label, class_="label change", x=x, y=_LINES_TOP - 3)
+        yield drawn_text(mark.label, class_="label change", x=x, y=_LINES_TOP - 3)
     yield element("line", class_="axis", x1=_LEFT, x2=right, y1=base, y2=base)
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from ragforge.report.decision import Decision, Difference
 from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
-from ragforge.report.page.markup import Html, element, join, with_code
+from ragforge.report.page.markup import Html, drawn_text, element, join, with_code
 
 _HEIGHT: Final = 64
 _LINE: Final = 34
@@ -61,10 +61,10 @@ def difference_bar(difference: Difference) -> Html:
             for x in (low, high)
         ),
         element("circle", class_="middle", cx=middle, cy=_LINE, r=5),
-        element("text", "A better", class_="side of-a", x=8, y=12),
-        element("text", "same", class_="side", x=zero, y=12),
-        element("text", "B better", class_="side of-b", x=WIDTH - 8, y=12),
-        element("text", f"{difference.value:+.3f}", class_="value", x=middle, y=62),
+        drawn_text("A better", class_="side of-a", x=8, y=12),
+        drawn_text("same", class_="side", x=zero, y=12),
+        drawn_text("B better", class_="side of-b", x=WIDTH - 8, y=12),
+        drawn_text(f"{difference.value:+.3f}", class_="value", x=middle, y=62),
     ]
     title = f"{difference.b} (B) less {difference.a} (A)"
     told = f"{difference.value:+.3f}, interval {ends.low:+.3f} to {ends.high:+.3f}"

@@ -7,7 +7,7 @@ from typing import Final
 from ragforge.evaluating.formatting import number, one_line, plural
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
-from ragforge.report.page.markup import Html, element, join
+from ragforge.report.page.markup import Html, drawn_text, element, join
 from ragforge.report.page.queries import query_hash
 
 MOST_BARS: Final = 176
@@ -90,7 +90,7 @@ def delta_chart(deltas: Deltas, key: str) -> Html:
     bars = [_bar(_LEFT + step * n, step, zero, up.place(item.diff)) for n, item in enumerate(drawn)]
     title = f"{PRIMARY} of {deltas.b} less that of {deltas.a}, query by query"
     ticks = [
-        element("text", _signed(value), class_="tick", x=_LEFT - 3, y=f"{up.place(value) + 4:.1f}")
+        drawn_text(_signed(value), class_="tick", x=_LEFT - 3, y=f"{up.place(value) + 4:.1f}")
         for value in (reach, -reach)
     ]
     axis = element("line", class_="axis", x1=_LEFT, x2=WIDTH, y1=f"{zero:.1f}", y2=f"{zero:.1f}")
@@ -149,15 +149,13 @@ def scatter(deltas: Deltas, texts: "dict[str, str]", key: str) -> Html:
     points = [_point(item, texts, across, up) for item in drawn]
     low = _TOP + _SIDE + 32
     names = [
-        element(
-            "text", f"A: {one_line(deltas.a, 24)}", class_="label", x=_FIELD + _SIDE // 2, y=low
-        ),
-        element("text", f"B: {one_line(deltas.b, 24)}", class_="label of-a", x=2, y=_TOP + 12),
+        drawn_text(f"A: {one_line(deltas.a, 24)}", class_="label", x=_FIELD + _SIDE // 2, y=low),
+        drawn_text(f"B: {one_line(deltas.b, 24)}", class_="label of-a", x=2, y=_TOP + 12),
     ]
     title = f"{PRIMARY} of {deltas.b} (up) against {deltas.a} (across), a point a query"
     told = f"Above the diagonal B is better. {deltas.in_words()}"
     frame = Frame(key, title, told, low + 6)
-    return framed(frame, *grid, same, *names, join(points), class_="scatter")
+    return framed(frame, *grid, same, *names, join(points), class_="scatter", role="group")
 
 
 def _grid(value: float, across: Scale, up: Scale) -> Sequence[Html]:
@@ -166,8 +164,8 @@ def _grid(value: float, across: Scale, up: Scale) -> Sequence[Html]:
     return [
         element("line", class_="rule", x1=_FIELD, x2=end, y1=y, y2=y),
         element("line", class_="rule", x1=x, x2=x, y1=_TOP, y2=base),
-        element("text", label, class_="tick", x=_FIELD - 5, y=f"{float(y) + 3.5:.1f}"),
-        element("text", label, class_="label", x=x, y=base + 14),
+        drawn_text(label, class_="tick", x=_FIELD - 5, y=f"{float(y) + 3.5:.1f}"),
+        drawn_text(label, class_="label", x=x, y=base + 14),
     ]
 
 

@@ -224,7 +224,7 @@ def _members(
         if group is not None:
             title = f"{CAUSES[code].title}: {plural(len(group.query_ids), 'query', 'queries')}"
             lists.append(query_list(title, group.query_ids, summary.queries, _key(code, place)))
-    return element("div", element("h4", run_name(summary, run)), *lists)
+    return element("div", element("h3", run_name(summary, run)), *lists)
 
 
 def _key(code: CauseCode, place: int) -> str:

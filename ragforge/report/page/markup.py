@@ -54,6 +54,11 @@ def element(tag: str, *children: Child, **attributes: str | int | bool | None) -
     return Html(f"<{tag}{opened}>{join(children).code}</{tag}>")
 
 
+def drawn_text(text: str | int, **attributes: str | int) -> Html:
+    """Return words in a picture. The part about them lets the style sheet say what is behind."""
+    return element("text", element("tspan", text), **attributes)
+
+
 def join(children: Iterable[Child]) -> Html:
     """Return markup and text one after the other, text escaped."""
     return Html("".join(map(_code, children)))
@@ -213,18 +218,26 @@ def table_block(table: Table, *, titled: bool = True) -> Html | None:
 def scroll_table(
     title: str, headers: Sequence[Child], body: Iterable[Html], numeric: Sequence[bool]
 ) -> Html:
-    """Return a table in a region that scrolls sideways, by keyboard too."""
-    heads = [
-        element("th", text, scope="col", class_="num" if right else None)
-        for text, right in zip(headers, numeric, strict=True)
-    ]
+    """Return a table that scrolls sideways where it is wider than the page, by keyboard too."""
+    heads = [_header(text, right) for text, right in zip(headers, numeric, strict=True)]
     table = element("table", element("thead", element("tr", *heads)), element("tbody", join(body)))
-    return element("div", table, class_="scroll", role="region", tabindex=0, aria_label=title)
+    return scrolling(table, title)
+
+
+def scrolling(table: Html, title: str) -> Html:
+    """Return a table that scrolls; the script of a page takes away Tab stops of what fits."""
+    return element("div", table, class_="scroll", role="group", tabindex=0, aria_label=title)
 
 
 def table_row(head: Child, cells: Iterable[Html]) -> Html:
     """Return a row that its first cell names."""
     return element("tr", element("th", head, scope="row"), *cells)
+
+
+def _header(text: Child, right: bool) -> Html:
+    """Return the head of a column; a corner that says nothing heads nothing."""
+    class_ = "num" if right else None
+    return element("th", text, scope="col", class_=class_) if text else element("td", class_=class_)
 
 
 def _site_path(path: str) -> str:

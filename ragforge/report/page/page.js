@@ -8,6 +8,19 @@
   }
   addEventListener("hashchange", unfold);
   if (location.hash) unfold();
+
+  // Tab stops at a table only where it scrolls.
+  const watch = new ResizeObserver((changed) => {
+    for (const at of new Set(changed.map(({ target }) => target.closest(".scroll")))) {
+      const scrolls = at.scrollWidth > at.clientWidth || at.scrollHeight > at.clientHeight;
+      if (scrolls) at.tabIndex = 0;
+      else at.removeAttribute("tabindex");
+    }
+  });
+  for (const table of document.querySelectorAll(".scroll > table")) {
+    watch.observe(table);
+    watch.observe(table.parentElement);
+  }
 })();
 (() => {
   const PAGE = 200;
@@ -231,6 +244,7 @@
     const first = page * PAGE;
     const shown = order.slice(first, first + PAGE);
     table.tBodies[0].replaceChildren(...shown.map(line));
+    stopAt(asks()[0]);
     const all = rows.id.length.toLocaleString("en");
     const some = order.length.toLocaleString("en");
     const which = last ? `, rows ${first + 1} to ${first + shown.length}` : "";
@@ -255,6 +269,24 @@
       box.value = state[box.name] ?? set[box.name] ?? "";
       if (box.selectedIndex < 0) box.selectedIndex = 0;
     }
+  }
+
+  // The rows have one Tab stop; arrow keys go from row to row
+
+  const asks = () => [...table.tBodies[0].querySelectorAll("button.ask")];
+
+  function stopAt(ask) {
+    for (const one of asks()) one.tabIndex = one === ask ? 0 : -1;
+  }
+
+  function walk(event) {
+    const every = asks();
+    const at = every.indexOf(document.activeElement);
+    const way = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: every.length - 1 };
+    const next = every[way[event.key]];
+    if (at < 0 || !next || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    next.focus();
   }
 
   // One query, opened
@@ -324,6 +356,8 @@
       button.addEventListener("click", () => sortBy(cell.dataset.sort));
       cell.append(button);
     }
+    table.tBodies[0].addEventListener("keydown", walk);
+    table.tBodies[0].addEventListener("focusin", ({ target }) => target.matches(".ask") && stopAt(target));
     const search = $("queries-search");
     search.addEventListener("input", later(() => go({ search: search.value, page: 0 }, true)));
     for (const box of tools.querySelectorAll("select")) {

@@ -119,6 +119,11 @@ def render_html(summary: Summary) -> str:
     sections = [section for section in _sections(summary) if section.body is not None]
     body = [
         element("a", "Skip to the results", href="#main", class_="skip"),
+        *(
+            element("a", "Skip to all queries", href="#queries", class_="skip")
+            for section in sections
+            if section.key == "queries"
+        ),
         _header(summary),
         element(
             "main", *_opening(summary), _contents(sections), *map(_section, sections), id="main"

@@ -25,10 +25,11 @@ from ragforge.evaluating.query_details import (
 from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable, RunCell, WorstCell
 from ragforge.evaluating.runs import DEPTH, PRIMARY
 from ragforge.report.page.charts import run_label
-from ragforge.report.page.markup import Child, Html, element, join, page_file
+from ragforge.report.page.markup import Child, Html, element, join, page_file, scrolling
 from ragforge.report.page.packed_queries import SOURCE_MEANINGS, STATES, Packed, pack_table
 
 STATIC_ROWS: Final = 500
+_KEYS: Final = "Arrow keys, Home and End go from row to row, Enter opens one; j and k go on in it."
 """Rows that are there without the script; all of them are for the script."""
 _FILTERS: Final = (
     ("", "all queries"),
@@ -115,7 +116,7 @@ def _columns(table: QueryTable) -> list[int]:
 def _table(table: QueryTable, rows: Sequence[QueryRow], facets: Sequence[int]) -> Html:
     body = element("tbody", *(_row(table, row, facets) for row in rows))
     inner = element("table", _head(table, facets), body, id="queries-table", class_="queries")
-    return element("div", inner, class_="scroll", role="region", tabindex=0, aria_label="Queries")
+    return scrolling(inner, "Table of queries")
 
 
 def _head(table: QueryTable, facets: Sequence[int]) -> Html:
@@ -196,8 +197,9 @@ def _tools(table: QueryTable) -> Html:
         )
     parts.append(element("button", "Reset", type="button", id="queries-reset"))
     status = element("p", role="status", id="queries-count")
+    keys = element("p", _KEYS, class_="note")
     return element(
-        "div", element("div", *parts, class_="tools"), status, id="queries-tools", hidden=True
+        "div", element("div", *parts, class_="tools"), status, keys, id="queries-tools", hidden=True
     )
 
 

@@ -9,7 +9,7 @@ from ragforge.evaluating.query_table import FACETS, QueryRow
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.measures.intervals import Ends, mean_interval
 from ragforge.report.page.charts import WIDTH, Frame, Scale, framed, round_range
-from ragforge.report.page.markup import Html, element, join
+from ragforge.report.page.markup import Html, drawn_text, element, join
 
 _DIMENSIONS: Final = ("difficulty", "type", "category", "language", "split")
 _LEAST: Final = 5
@@ -131,14 +131,14 @@ def _grid(value: float, across: Scale, base: int) -> Iterable[Html]:
     x = f"{across.place(value):.1f}"
     class_ = "zero" if abs(value) < 1e-9 else "rule"
     yield element("line", class_=class_, x1=x, x2=x, y1=_TOP, y2=base)
-    yield element("text", f"{value:.3g}", class_="label", x=x, y=base + 14)
+    yield drawn_text(f"{value:.3g}", class_="label", x=x, y=base + 14)
 
 
 def _row(item: SliceDifference, y: float, across: Scale) -> Html:
     place = f"{y:.1f}"
     x = f"{across.place(item.mean):.1f}"
     name = f"{one_line(item.value, 18)} ({item.n:,})"
-    drawn = [element("text", name, class_="of-a", x=2, y=f"{y + 3.5:.1f}")]
+    drawn = [drawn_text(name, class_="of-a", x=2, y=f"{y + 3.5:.1f}")]
     if item.interval is not None:
         low, high = (f"{across.place(end):.1f}" for end in (item.interval.low, item.interval.high))
         drawn.append(element("line", class_="reach", x1=low, x2=high, y1=place, y2=place))

@@ -36,7 +36,7 @@ def page(browser, many_queries, tmp_path):
 def test_every_chart_has_a_name_for_screen_readers(page):
     """A chart that only eyes can read leaves people out."""
     named = (
-        "[...document.querySelectorAll('svg[role=img]')].map((svg) => svg.getAttribute("
+        "[...document.querySelectorAll('svg[aria-labelledby]')].map((svg) => svg.getAttribute("
         "'aria-labelledby').split(' ').every((id) => document.getElementById(id)?.textContent))"
     )
 

@@ -54,7 +54,7 @@ def test_marks_stand_at_their_place(chart):
     """A step in a line is explained by what changed there."""
     found = chart(1, marks=[Mark(1, "7")])
 
-    assert re.search(r'<text class="label change" x="360.0" y="9">7</text>', found)
+    assert re.search(r'<text class="label change" x="360.0" y="9"><tspan>7</tspan></text>', found)
 
 
 def test_names_in_a_legend_are_data():

@@ -15,7 +15,7 @@ ALLOWED = set(
     "html head meta title style body a header p h1 h2 h3 h4 div strong nav ul ol li main section "
     "table thead tbody tr th td span bdi svg desc rect line text figure figcaption details summary "
     "code blockquote dl dt dd footer polyline polygon circle script noscript dialog label input "
-    "select option button small mark".split()
+    "select option button small mark tspan".split()
 )
 
 
