@@ -31,6 +31,7 @@ from ragforge.report.page.markup import (
     Child,
     Html,
     element,
+    folded_table,
     join,
     scroll_table,
     table_block,
@@ -55,7 +56,7 @@ def answers_block(summary: Summary) -> Html:
             answers_comparison(summary),
             table_block(verdicts_table(systems)),
             table_block(given_grades_table(systems)),
-            *map(table_block, slice_tables(systems)),
+            *map(folded_table, slice_tables(systems)),
             table_block(length_table(systems)),
             table_block(context_table(systems)),
         ]

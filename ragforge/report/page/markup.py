@@ -12,7 +12,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Final
 
-from ragforge.evaluating.formatting import Table, numeric_column, visible
+from ragforge.evaluating.formatting import Table, numeric_column, plural, visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VOID: Final = frozenset({"meta", "br", "hr", "input"})
@@ -213,6 +213,16 @@ def table_block(table: Table, *, titled: bool = True) -> Html | None:
         element("p", table.note, class_="note") if table.note else None,
         class_="block",
     )
+
+
+def folded_table(table: Table) -> Html | None:
+    """Return a table under its title, folded up; None where it has no rows."""
+    inner = table_block(table, titled=False)
+    if inner is None:
+        return None
+    rows = element("span", plural(len(table.rows), "row"), class_="rest")
+    title = element("summary", element("h3", table.title), " ", rows)
+    return element("details", title, inner, class_="folded")
 
 
 def scroll_table(

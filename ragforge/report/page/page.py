@@ -22,6 +22,7 @@ from ragforge.report.page.markup import (
     Html,
     document,
     element,
+    folded_table,
     join,
     page_file,
     page_head,
@@ -153,7 +154,7 @@ def _sections(summary: Summary) -> Iterable[_Section]:
     yield _Section("reading", "How to read the measures", _reading(summary))
     provenance = [
         table_block(provenance_table(summary.making), titled=False),
-        table_block(queries_table(summary)),
+        folded_table(queries_table(summary)),
     ]
     yield _Section("provenance", "Provenance", join(provenance))
 

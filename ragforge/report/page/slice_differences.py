@@ -26,6 +26,8 @@ _READING: Final = (
 _NOT_KNOWN: Final = "These grades do not tell which run is better, in no slice either."
 _LABELS: Final = 128
 """What names take of the width."""
+_RIGHT: Final = 18
+"""Half of the last number below needs as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def slice_differences_figure(
 def _chart(items: Sequence[SliceDifference], a: str, b: str) -> Html:
     ends = [0.0, *(value for item in items for value in _reach(item))]
     ticks = round_range(ends)
-    across = Scale(ticks[0], ticks[-1], _LABELS, WIDTH - 8)
+    across = Scale(ticks[0], ticks[-1], _LABELS, WIDTH - _RIGHT)
     base = _TOP + _ROW * len(items)
     grid = [line for value in ticks for line in _grid(value, across, base)]
     rows = [_row(item, _TOP + _ROW * (place + 0.5), across) for place, item in enumerate(items)]

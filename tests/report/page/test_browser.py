@@ -256,13 +256,35 @@ def test_page_reads_without_the_script(browser, page_of, dataset):
     assert browser.value(f"{IDS}.length") == 4
 
 
-def test_print_shows_rows_and_worst_queries_and_no_controls(page_of, dataset):
-    """A printed button cannot be pressed."""
+def test_print_shows_rows_and_opened_queries_and_no_controls(page_of, dataset):
+    """A printed button cannot be pressed; all queries, opened, are a book."""
     page = page_of(dataset)
+    hits = "[...document.querySelectorAll('.query .hits')].map((at) => at.checkVisibility())"
     page.call("Emulation.setEmulatedMedia", media="print")
 
     assert page.value("document.getElementById('queries-tools').checkVisibility()") is False
-    assert page.value("document.querySelector('.query .hits').checkVisibility()") is True
+    assert page.value("document.querySelector('.query .ask').checkVisibility()") is True
+    assert set(page.value(hits)) == {False}
+    page.value("document.querySelector('.query').open = true")
+    assert set(page.value(hits)) == {True}
+
+
+def test_print_is_no_wider_than_the_sheet(page_of, many_queries, make_ranking):
+    """What is cut off on paper cannot be scrolled to."""
+    made = many_queries(8)
+    for name in ("third", "fourth", "fifth", "sixth"):
+        made.write_run(name, [make_ranking(f"q{n:04}", f"c{n:04}") for n in range(8)])
+    page = page_of(made)
+    page.call("Emulation.setEmulatedMedia", media="print")
+    page.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=1032,  # A4 across, less its margins
+        height=700,
+        deviceScaleFactor=1,
+        mobile=False,
+    )
+    right = "Math.max(...[...document.querySelectorAll('td, th, svg, p')].map("
+    assert page.value(f"{right}(at) => at.getBoundingClientRect().right))") <= 1033
 
 
 @pytest.mark.parametrize("width", [320, 400, 1280])
