@@ -155,6 +155,8 @@ def _find(text: str, quote: str) -> Span | None:
     at = text.find(quote)
     if at >= 0:
         return Span(at, at + len(quote))
+    if any(word not in text for word in words):
+        return None
     match = re.search(r"\s+".join(map(re.escape, words)), text)
     return Span(*match.span()) if match else None
 

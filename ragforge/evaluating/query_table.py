@@ -88,34 +88,34 @@ def query_rows(
         )
         for query_id, query in records.queries.items()
     ]
-    return tuple(sorted(rows, key=_sort_key))
+    order = {query_id: place for place, query_id in enumerate(worst_first(records))}
+    return tuple(sorted(rows, key=lambda row: order[row.query_id]))
 
 
 def worst_first(records: EvaluationData) -> list[str]:
-    """Return the ids of all queries in the order of `query_rows`."""
-    return [row.query_id for row in query_rows(records, {}, {})]
+    """Return the ids of all queries in the order of `query_rows`.
 
+    Failures go first, then values upwards; what no run was measured on goes last.
+    """
+    of_runs = [(_values(run), _states(run)) for run in records.runs]
 
-def _sort_key(row: QueryRow) -> tuple[float, float, str]:
-    """Failures go first, then values upwards; what no run was measured on goes last."""
-    if any(cell.state in {"failed", "judging_failed"} for cell in row.cells):
-        return (0, 0, row.query_id)
-    values = [cell.value for cell in row.cells if cell.value is not None]
-    hopeless = any(cell.state == "no_relevant" for cell in row.cells)
-    if not values:
-        return (3, 0, row.query_id)
-    return (2 if hopeless else 1, min(values), row.query_id)
+    def key(query_id: str) -> tuple[float, float, str]:
+        values = [found[query_id] for found, _ in of_runs if query_id in found]
+        told = {states.get(query_id) for _, states in of_runs}
+        if told & {"failed", "judging_failed"}:
+            return (0, 0, query_id)
+        if not values:
+            return (3, 0, query_id)
+        return (2 if "no_relevant" in told else 1, min(values), query_id)
+
+    return sorted(records.queries, key=key)
 
 
 def _cells(
     run: MeasuredRun, records: EvaluationData, causes: Mapping[str, str]
 ) -> Callable[[Query], RunCell]:
-    states = _states(run)
-    scores = run.scores
-    values = (
-        {} if scores is None else dict(zip(scores.query_ids, scores.values(PRIMARY), strict=True))
-    )
-    ranks = {} if scores is None else scores.first_relevant_rank
+    states, values = _states(run), _values(run)
+    ranks = {} if run.scores is None else run.scores.first_relevant_rank
 
     def cell(query: Query) -> RunCell:
         query_id = query.query_id
@@ -130,6 +130,13 @@ def _cells(
         )
 
     return cell
+
+
+def _values(run: MeasuredRun) -> dict[str, float]:
+    scores = run.scores
+    return (
+        {} if scores is None else dict(zip(scores.query_ids, scores.values(PRIMARY), strict=True))
+    )
 
 
 def _states(run: MeasuredRun) -> dict[str, CellState]:

@@ -25,7 +25,9 @@ For the others (AP, infAP, Rprec, bpref, ERR, SetF) each run is bounded on its o
 could have one grade in the one run and another in the other: valid, but wider than needed.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate, combinations_with_replacement, pairwise, product
 from math import comb, inf, log2
 from typing import Final, NamedTuple
@@ -37,6 +39,12 @@ from ragforge.measures.measure_names import Measure
 
 ENUMERATED: Final = 256
 """Outcomes of one query's failed judgments that are tried one by one; 4 ** 4."""
+_BY_FIRST: Final = frozenset({"RR", "Success"})
+_BY_QUOTIENT: Final = frozenset({
+    "P", "R", "F1", "RBP", "nDCG", "DCG", "NumRelRet", "SetP", "SetR",
+})  # fmt: skip
+_DEPTHS: Final = 64
+"""Tables of discounts are made for multiples of this depth, so that few are made."""
 
 
 class Interval(NamedTuple):
@@ -191,10 +199,11 @@ def difference_bounds(query: OpenQuery, measure: Measure, rel: int, top: int) ->
         rel: Lowest relevant grade.
         top: Highest grade that a chunk could have.
     """
-    greatest = _GREATEST.get(measure.name)
-    if greatest is not None:
-        least = -greatest(query.mirrored(), measure, rel, top)
-        return Interval(least, greatest(query, measure, rel, top))
+    if measure.name in _BY_FIRST:
+        least = -_greatest_first(query.mirrored(), measure, rel, top)
+        return Interval(least, _greatest_first(query, measure, rel, top))
+    if measure.name in _BY_QUOTIENT:
+        return _quotient_bounds(query, measure, rel, top)
     a = judgment_bounds(_opened(query.a, query, 0), measure, rel, top)
     b = judgment_bounds(_opened(query.b, query, 1), measure, rel, top)
     return Interval(b.low - a.high, b.high - a.low)
@@ -252,20 +261,32 @@ class _Scale(NamedTuple):
     none, and each chunk more adds no more than the one before."""
 
 
-def _greatest_quotient(query: OpenQuery, measure: Measure, rel: int, top: int) -> float:
-    """Return the greatest difference of a measure that a `_Scale` describes.
+def _quotient_bounds(query: OpenQuery, measure: Measure, rel: int, top: int) -> Interval:
+    """Bound the difference of a measure that a `_Scale` describes."""
+    scale = _scale(query, measure, rel, top)
+    counts = [sum(grade >= level for grade in query.a.judged) for level in scale.levels]
+    known = _sum(query.b, scale, scale.weigh_b) - _sum(query.a, scale, scale.weigh_a)
+    weights = [_weight(chunk, scale) for chunk in query.chunks]
+    reachable = sum(level <= top for level in scale.levels)
+    mirrored = [-weight for weight in weights]
+    return Interval(
+        -_greatest_quotient(-known, mirrored, counts, scale, reachable),
+        _greatest_quotient(known, weights, counts, scale, reachable),
+    )
+
+
+def _greatest_quotient(
+    known: float, weights: Sequence[float], counts: Sequence[int], scale: _Scale, reachable: int
+) -> float:
+    """Return the greatest difference that open chunks of some weights allow.
 
     Let w be a chunk's weight in b less that in a. Where b can come out ahead, chunks with w <= 0
     are best at grade 0: more lowers the sum and lifts the divisor. Where b stays behind, chunks
     with w >= 0 are best at the top, as they lift the divisor too, and of the others those of
     least size are at the top or at 0 all together.
     """
-    scale = _scale(query, measure, rel, top)
-    counts = [sum(grade >= level for grade in query.a.judged) for level in scale.levels]
-    known = _sum(query.b, scale, scale.weigh_b) - _sum(query.a, scale, scale.weigh_a)
-    weights = sorted((_weight(chunk, scale) for chunk in query.chunks), reverse=True)
+    weights = sorted(weights, reverse=True)
     rising = [0.0, *accumulate(weight for weight in weights if weight > 0)]
-    reachable = sum(level <= top for level in scale.levels)
     full = sum(scale.worth[:reachable])
     most = known + full * rising[-1]
     if most >= 0:
@@ -279,7 +300,7 @@ def _greatest_quotient(query: OpenQuery, measure: Measure, rel: int, top: int) -
 
 
 def _ahead(
-    known: float, rising: list[float], counts: list[int], scale: _Scale, reachable: int
+    known: float, rising: list[float], counts: Sequence[int], scale: _Scale, reachable: int
 ) -> float:
     """Return the greatest quotient where one of at least 0 is possible.
 
@@ -315,10 +336,10 @@ def _divisor(scale: _Scale, counts: Sequence[int], more: Sequence[int]) -> float
 
 
 def _sum(ranking: JudgedRanking, scale: _Scale, weigh: Callable[[int], float]) -> float:
+    gains = [0.0, *accumulate(scale.worth)]
     return sum(
-        weigh(rank)
-        * sum(w for level, w in zip(scale.levels, scale.worth, strict=True) if g >= level)
-        for rank, g in zip(ranking.ranks, ranking.grades, strict=True)
+        weigh(rank) * gains[bisect_right(scale.levels, grade)]
+        for rank, grade in zip(ranking.ranks, ranking.grades, strict=True)
     )
 
 
@@ -348,18 +369,31 @@ def _scale(query: OpenQuery, measure: Measure, rel: int, top: int) -> _Scale:
 
 def _graded_scale(query: OpenQuery, measure: Measure, top: int) -> _Scale:
     levels = range(1, max(top, *query.a.judged[:1], 1) + 1)
-    gains = [2.0**level - 1 if measure.gain == "exp" else float(level) for level in (0, *levels)]
-    worth = [high - low for low, high in pairwise(gains)]
-    cutoff = measure.cutoff or inf
-
-    def weigh(rank: int) -> float:
-        return 1 / log2(rank + 1) if rank <= cutoff else 0.0
-
+    worth = _level_gains(len(levels), is_exponential=measure.gain == "exp")
+    open_ranks = (rank or 0 for chunk in query.chunks for rank in chunk)
+    n_most = len(query.a.judged) + len(query.chunks)
+    deepest = max([*query.a.ranks[-1:], *query.b.ranks[-1:], *open_ranks, n_most])
+    discounts, lifts = _discounts(measure.cutoff, -(-deepest // _DEPTHS) * _DEPTHS)
+    weigh = discounts.__getitem__
     if measure.name == "DCG":
         return _Scale(levels, worth, weigh, weigh, 1.0, _nothing)
-    n_most = len(query.a.judged) + len(query.chunks)
-    lifts = list(accumulate(map(weigh, range(1, n_most + 1)), initial=0.0))
     return _Scale(levels, worth, weigh, weigh, 0.0, lifts.__getitem__)
+
+
+@lru_cache
+def _level_gains(n_levels: int, *, is_exponential: bool) -> Sequence[float]:
+    """Return what each grade from 1 on is worth more than the one below."""
+    levels = range(n_levels + 1)
+    gains = [2.0**level - 1 if is_exponential else float(level) for level in levels]
+    return [high - low for low, high in pairwise(gains)]
+
+
+@lru_cache
+def _discounts(cutoff: int | None, n_ranks: int) -> tuple[Sequence[float], Sequence[float]]:
+    """Return the discount of each rank, from 0 on, and the sums of those up to each rank."""
+    reach = cutoff or n_ranks
+    of_ranks = [1 / log2(rank + 1) if rank <= reach else 0.0 for rank in range(1, n_ranks + 1)]
+    return [0.0, *of_ranks], list(accumulate(of_ranks, initial=0.0))
 
 
 def _evenly(ranking: JudgedRanking) -> Callable[[int], float]:
@@ -373,12 +407,3 @@ def _nothing(count: int) -> float:
 
 def _half(count: int) -> float:
     return count / 2
-
-
-_GREATEST: Final[dict[str, Callable[[OpenQuery, Measure, int, int], float]]] = {
-    "RR": _greatest_first,
-    "Success": _greatest_first,
-    **dict.fromkeys(
-        ("P", "R", "F1", "RBP", "nDCG", "DCG", "NumRelRet", "SetP", "SetR"), _greatest_quotient
-    ),
-}

@@ -85,7 +85,6 @@ def report_summary(
         dataset,
         measures=settings.measures,
         rel_threshold=settings.rel_threshold,
-        agreement=agreement_in(dataset),
         run_names=options.run_names,
     )
     if options.calibration is not None:
@@ -103,6 +102,7 @@ def report_summary(
     valued = [run.name for run in summary.runs if run.primary.n]
     history = read_history(dataset.home)
     found = summary.table.records
+    summary = replace(summary, agreement=agreement_in(dataset, found.judgments))
     has_batches = any(query.drawn is not None for query in found.queries.values())
     now = evaluate_data(dataset, found) if history.evaluations or has_batches else []
     if history.evaluations:

@@ -83,15 +83,19 @@ class HumanLabels:
         )
 
 
-def agreement_in(dataset: Dataset) -> "tuple[Agreement, ...]":
+def agreement_in(dataset: Dataset, judgments: Iterable[Judgment]) -> "tuple[Agreement, ...]":
     """Return the agreement with people of each judge of a dataset's label checks.
 
     Where people graded pairs and no judge was asked to, how the baseline does.
 
+    Args:
+        dataset: The dataset.
+        judgments: Its judgments.
+
     Raises:
         DataError: A file of the dataset does not hold to its format.
     """
-    labels = labels_of(dataset)
+    labels = labels_of(dataset, judgments)
     by_judge: dict[tuple[str, str, str, str], list[Judgment]] = {}
     for check in dataset.label_checks():
         by = check.provenance
@@ -104,11 +108,16 @@ def agreement_in(dataset: Dataset) -> "tuple[Agreement, ...]":
     return held or ((alone,) if alone else ())
 
 
-def labels_of(dataset: Dataset) -> HumanLabels:
-    """Return the pairs of accepted queries that people graded and whose texts are in the corpus."""
+def labels_of(dataset: Dataset, judgments: Iterable[Judgment]) -> HumanLabels:
+    """Return the pairs of accepted queries that people graded and whose texts are in the corpus.
+
+    Args:
+        dataset: The dataset.
+        judgments: Its judgments.
+    """
     labels = HumanLabels()
     queries = {query.query_id: query.asked for query in dataset.queries()}
-    graded = [judgment for judgment in human_judgments(dataset) if judgment.query_id in queries]
+    graded = [one for one in human_judgments(judgments) if one.query_id in queries]
     if not graded or not (dataset.chunks_path).exists():
         return labels
     with dataset.chunk_texts({judgment.chunk_id for judgment in graded}) as texts:
@@ -122,14 +131,14 @@ def labels_of(dataset: Dataset) -> HumanLabels:
     return labels
 
 
-def human_judgments(dataset: Dataset) -> list[Judgment]:
-    """Return the grades that people gave to chunks, sorted by query and chunk.
+def human_judgments(judgments: Iterable[Judgment]) -> list[Judgment]:
+    """Return the grades that people gave to chunks, in the order of the judgments.
 
     Those of whole documents are left out: no judge grades these.
     """
     return [
         one
-        for one in dataset.each_judgment()
+        for one in judgments
         if one.source == "human" and one.grade is not None and one.level == "chunk"
     ]
 

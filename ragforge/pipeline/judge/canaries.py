@@ -307,7 +307,8 @@ def _by_people(dataset: Dataset) -> dict[PairId, Grade | None]:
             if label.grade is not None and (label.decides or pair not in found):
                 found[pair] = label.grade
     return found | {
-        PairId(one.query_id, one.chunk_id): one.grade for one in human_judgments(dataset)
+        PairId(one.query_id, one.chunk_id): one.grade
+        for one in human_judgments(dataset.each_judgment())
     }
 
 

@@ -393,13 +393,15 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
                 counts = {"graded_by_people": len(asked), "new": len(todo)}
                 result.estimate = {"pairs": counts, **judges.estimate(result.n_texts)}
                 return result
-    labels = labels_of(dataset)
+    labels = labels_of(dataset, dataset.each_judgment())
     result.agreement = labels.agreement_with(result.judge, known.values()) or labels.baseline()
     return refused_if_all_failed(result, len(todo))
 
 
 def _graded_by_people(dataset: Dataset, queries: Mapping[str, str]) -> list[PairId]:
-    pairs = [_pair_of(one) for one in human_judgments(dataset) if one.query_id in queries]
+    pairs = [
+        _pair_of(one) for one in human_judgments(dataset.each_judgment()) if one.query_id in queries
+    ]
     if not pairs:
         raise DataError(
             f"{dataset.path}: people graded no chunk for these queries; `ragforge import` brings a "
