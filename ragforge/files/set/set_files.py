@@ -27,6 +27,7 @@ from ragforge.files.set.sorted_records import change_key, id_and_revision, pair_
 from ragforge.files.text import as_unicode, read_text
 from ragforge.records import DormantGrade, ItemChange, MovedChunk, Query, VersionDiff
 from ragforge.records.queries import Selection
+from ragforge.records.sharing import Sharing
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
@@ -93,7 +94,9 @@ class SetFiles:
 
         def read(files: Path) -> list[R]:
             path = files / name
-            return list(read_records(path, record, key=key)) if path.exists() else []
+            if not path.exists():
+                return []
+            return list(map(Sharing().shared, read_records(path, record, key=key)))
 
         return self.steady(read)
 

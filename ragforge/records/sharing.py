@@ -1,0 +1,42 @@
+"""Records that are held by the hundred thousand share what they have alike.
+
+A judgment read from its file takes some 2.7 kB, half of it the names of the fields that the line
+gave and a provenance that thousands of others have too.
+"""
+
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from ragforge.records.record import Provenance
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class Sharing:
+    """Lets records, as they come, hold the parts of those before them."""
+
+    def __init__(self) -> None:
+        self._names: dict[frozenset[str], set[str]] = {}
+        self._provenances: dict[tuple[object, ...], Provenance] = {}
+
+    def shared(self, record: R) -> R:
+        """Return a record, which is its caller's alone, with what it shares put in its place."""
+        for name, value in record.__dict__.items():
+            if isinstance(value, BaseModel):
+                record.__dict__[name] = self._one_of_many(self.shared(value))
+            elif isinstance(value, tuple):
+                for part in value:
+                    if isinstance(part, BaseModel):
+                        self.shared(part)
+        # Records are frozen: nobody adds a name, and a copy has a set of its own.
+        names = record.__pydantic_fields_set__
+        kept = self._names.setdefault(frozenset(names), names)
+        object.__setattr__(record, "__pydantic_fields_set__", kept)
+        return record
+
+    def _one_of_many(self, part: BaseModel) -> BaseModel:
+        # With the key of a call there are as many as there were calls.
+        if type(part) is not Provenance or part.call_key:
+            return part
+        return self._provenances.setdefault(tuple(part.__dict__.values()), part)
