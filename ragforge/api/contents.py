@@ -21,7 +21,7 @@ from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.intake.log_samples import LogSample
 from ragforge.pipeline.intake.logs import Clicks, import_logs
-from ragforge.pipeline.intake.reviewing import export_sheet, review_dataset
+from ragforge.pipeline.intake.reviewing import Batch, Order, export_sheet, review_dataset
 from ragforge.pipeline.intake.runs_and_qrels import import_qrels, import_run
 from ragforge.pipeline.rederiving import rederive_dataset
 from ragforge.pipeline.run_list import ListedRun, remove_runs
@@ -324,7 +324,14 @@ def accept_edits(handle: Handle) -> Validated:
 
 
 def export_review(
-    handle: Handle, out: str | PathLike[str], *, sample: int | None = None, reviewer: str = ""
+    handle: Handle,
+    out: str | PathLike[str],
+    *,
+    sample: int | None = None,
+    reviewer: str = "",
+    order: Order = "doubt",
+    most: int | None = None,
+    part: tuple[int, int] = (1, 1),
 ) -> Counted:
     """Write a sheet on which people decide about queries: .csv, or one offline page .html.
 
@@ -333,13 +340,20 @@ def export_review(
         out: A new file.
         sample: Queries drawn at random; 5 % and at least 10 where None.
         reviewer: For whom it is.
+        order: The most doubtful first, by document, or at random.
+        most: So many from the front of that order.
+        part: The k-th of n parts that share no query, for several reviewers at once.
 
     Raises:
-        UsageError: The file exists, or has another ending.
+        UsageError: The file exists, or has another ending, or a number is out of its range.
         DataError: There is nothing to decide about.
     """
     rows = export_sheet(
-        whole_of(handle, "export_review"), Path(out), sample, " ".join(reviewer.split())
+        whole_of(handle, "export_review"),
+        Path(out),
+        sample,
+        " ".join(reviewer.split()),
+        Batch(order, most, *part),
     )
     drawn = sum(bool(row.random) for row in rows)
     counts: dict[str, Any] = {"file": str(out), "queries": len(rows), "random": drawn}

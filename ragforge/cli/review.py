@@ -8,10 +8,12 @@ Decisions: approve, edit (with new_query or new_answer), reject, pin (approve an
 
 Examples:
   ragforge review export --dataset set/ --out review.html --reviewer Ann
+  ragforge review export --dataset set/ --out ann.html --reviewer Ann --part 1/2 --order document
   ragforge review import review.json --dataset set/ --reviewer Ann --dry-run
 """
 
 import argparse
+import re
 from pathlib import Path
 
 from ragforge.api.progress import say
@@ -31,6 +33,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--sample", type=int, metavar="N", help="drawn at random (default: 5 %%, at least 10)"
     )
     export.add_argument("--reviewer", default="", metavar="NAME", help="for whom the sheet is")
+    export.add_argument(
+        "--order",
+        choices=("doubt", "document", "random"),
+        default="doubt",
+        help="the most doubtful first, by document, or at random (default: doubt)",
+    )
+    export.add_argument("--most", type=int, metavar="N", help="only the first N of that order")
+    export.add_argument(
+        "--part",
+        type=_part,
+        default=(1, 1),
+        metavar="K/N",
+        help="the K-th of N parts that share no query, for several reviewers at once",
+    )
     bring = _add(actions, "import", "take decisions in")
     bring.add_argument("file", type=Path, metavar="FILE", help="a filled-in .csv, or a saved .json")
     bring.add_argument("--reviewer", default="", metavar="NAME", help="who decided")
@@ -58,13 +74,26 @@ def _add(
     return parser
 
 
+def _part(text: str) -> tuple[int, int]:
+    """Return which part of how many."""
+    found = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected K/N such as 1/2, got {text!r}")
+    return int(found[1]), int(found[2])
+
+
 def _export(arguments: argparse.Namespace) -> None:
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.intake.reviewing import export_sheet
+    from ragforge.pipeline.intake.reviewing import Batch, export_sheet
 
     out = arguments.out
+    part, parts = arguments.part
     rows = export_sheet(
-        open_dataset(arguments.dataset), out, arguments.sample, " ".join(arguments.reviewer.split())
+        open_dataset(arguments.dataset),
+        out,
+        arguments.sample,
+        " ".join(arguments.reviewer.split()),
+        Batch(arguments.order, arguments.most, part, parts),
     )
     drawn = sum(bool(row.random) for row in rows)
     if arguments.json:

@@ -50,6 +50,10 @@ class BM25Retriever:
 
     async def retrieve(self, query: str, k: int) -> list[Hit]:
         """Return the best chunks; the score is the BM25 sum over the words of the query."""
+        return self.best(query, k)
+
+    def best(self, query: str, k: int) -> list[Hit]:
+        """Return the same at once."""
         terms = [self._terms[term] for term in tokenize(query) if term in self._terms]
         if not terms:
             return []

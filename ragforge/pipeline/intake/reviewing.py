@@ -6,13 +6,14 @@ taken in, or nothing of it.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Final, Literal
 
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.formatting import plural
 from ragforge.files.atomic import write_whole
 from ragforge.files.formats.review_sheet import (
     RANDOM,
@@ -26,12 +27,14 @@ from ragforge.files.manifest import ReviewAudit
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import shown
 from ragforge.pipeline.cards import renew_card
+from ragforge.pipeline.intake.review_passages import passages
 from ragforge.records import Judgment, Pin, Query, Review
 from ragforge.report.page.review import render_review
 from ragforge.stages.asking import visible
 
 DECISIONS: Final = ("approve", "edit", "reject", "pin")
 Outcome = Literal["approve", "edit", "reject"]
+Order = Literal["doubt", "document", "random"]
 _SHOWN: Final = 8
 LEAST_DRAWN: Final = 10
 SHARE_DRAWN: Final = 0.05
@@ -47,8 +50,68 @@ class Flag:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Which of the queries to decide about come onto a sheet, and in which order."""
+
+    order: Order = "doubt"
+    """The most doubtful first, or by document, so that each is read once, or at random."""
+    most: int | None = None
+    """So many from the front; all where None."""
+    part: int = 1
+    """Which of `parts`, from 1: parts share no query, whoever exports them when."""
+    parts: int = 1
+
+    def taken(self, entries: Sequence["_Entry"]) -> list["_Entry"]:
+        """Return the entries of this batch in its order.
+
+        Raises:
+            UsageError: A number is out of its range.
+        """
+        if self.most is not None and self.most < 1:
+            raise UsageError(f"--most: expected at least 1, got {self.most}")
+        if not 1 <= self.part <= self.parts:
+            raise UsageError(
+                f"--part: expected K/N with K from 1 to N, got {self.part}/{self.parts}"
+            )
+        mine = [item for item in entries if _part(item.query.query_id, self.parts) == self.part]
+        return sorted(mine, key=_ORDERS[self.order])[: self.most]
+
+
+ALL: Final = Batch()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A query to decide about."""
+
+    query: Query
+    flags: list[Flag]
+
+    @property
+    def doubt(self) -> tuple[int, int, str]:
+        """What it is sorted by, the most doubtful first."""
+        weight = min((flag.weight for flag in self.flags), default=_JUST_DRAWN)
+        return weight, -len(self.flags), _place(self.query.query_id)
+
+    @property
+    def document(self) -> tuple[bool, str, str, str]:
+        """What it is sorted by, those of a document together, those without one last."""
+        first = next(iter(self.query.evidence), None)
+        if first is None:
+            return True, "", "", self.query.query_id
+        return False, first.doc_id, first.chunk_id, self.query.query_id
+
+
+_ORDERS: Final[Mapping[Order, Callable[[_Entry], tuple[object, ...]]]] = {
+    "doubt": lambda entry: entry.doubt,
+    "document": lambda entry: entry.document,
+    "random": lambda entry: (_place(entry.query.query_id),),
+}
+
+
 def sheet_rows(
-    dataset: Dataset, *, sample: int | None = None, reviewer: str = ""
+    dataset: Dataset, *, sample: int | None = None, reviewer: str = "", batch: Batch = ALL
 ) -> list[SheetRow]:
     """Return the rows of a review sheet: doubtful queries first, then the merely drawn.
 
@@ -59,30 +122,42 @@ def sheet_rows(
         dataset: Has queries.
         sample: How many are drawn at random; 5 % of the queries, and at least 10, where None.
         reviewer: For whom the sheet is; "" for anybody.
+        batch: Which part of it, in which order.
 
     Raises:
         DataError: There are no queries, or there is nothing to decide about.
+        UsageError: A number is out of its range.
     """
     everything = dataset.all_queries() or dataset.require_queries()
     queries = [query for query in everything if _is_reviewable(query)]
     drawn = drawn_at_random(queries, sample)
-    rows: list[tuple[tuple[int, int, str], Query, list[Flag]]] = []
+    entries: list[_Entry] = []
     for query in queries:
         query_flags = flags(query) if query.reviewed is None and query.pinned is None else []
         counts_anew = query.query_id in drawn and not (query.reviewed and query.reviewed.random)
         if query_flags or counts_anew:
-            weight = min((flag.weight for flag in query_flags), default=_JUST_DRAWN)
-            rows.append(((weight, -len(query_flags), _place(query.query_id)), query, query_flags))
-    if not rows:
+            entries.append(_Entry(query, query_flags))
+    taken = batch.taken(entries)
+    if entries and not taken:
+        raise DataError(
+            f"{dataset.path}: part {batch.part} of {batch.parts} has none of the "
+            f"{plural(len(entries), 'query', 'queries')} to decide about"
+        )
+    if not taken:
         raise DataError(
             f"{dataset.path}: nothing to review: no check disagrees, and all that was drawn is "
             "decided; draw more with --sample"
         )
-    rows.sort(key=lambda entry: entry[0])
-    places = _places(dataset, [query for _, query, _ in rows])
+    places = _places(dataset, [entry.query for entry in taken])
     return [
-        _row(query, query_flags, places, drawn=query.query_id in drawn, reviewer=reviewer)
-        for _, query, query_flags in rows
+        _row(
+            entry.query,
+            entry.flags,
+            places,
+            drawn=entry.query.query_id in drawn,
+            reviewer=reviewer,
+        )
+        for entry in taken
     ]
 
 
@@ -133,6 +208,11 @@ def _place(query_id: str) -> str:
     return hashlib.sha256(f"review\n{query_id}".encode()).hexdigest()
 
 
+def _part(query_id: str, parts: int) -> int:
+    digest = hashlib.sha256(f"review part\n{query_id}".encode()).digest()
+    return int.from_bytes(digest[:8]) % parts + 1
+
+
 def _places(dataset: Dataset, queries: Iterable[Query]) -> Mapping[str, str]:
     """Return the places of the chunks with evidence, by chunk id."""
     wanted = {item.chunk_id for query in queries for item in query.evidence}
@@ -171,7 +251,11 @@ def _row(
 
 
 def export_sheet(
-    dataset: Dataset, out: Path, sample: int | None = None, reviewer: str = ""
+    dataset: Dataset,
+    out: Path,
+    sample: int | None = None,
+    reviewer: str = "",
+    batch: Batch = ALL,
 ) -> list[SheetRow]:
     """Write a sheet and return its rows; see `sheet_rows`.
 
@@ -180,9 +264,11 @@ def export_sheet(
         out: A new file; .csv for a table, .html for a page.
         sample: How many are drawn at random.
         reviewer: For whom it is.
+        batch: Which part of it, in which order.
 
     Raises:
-        UsageError: The file exists, for decisions may be in it; or it is neither kind.
+        UsageError: The file exists, for decisions may be in it; or it is neither kind; or a number
+            is out of its range.
         DataError: There is nothing to decide about, or the file cannot be written.
     """
     kind = out.suffix.lower()
@@ -192,11 +278,14 @@ def export_sheet(
         raise UsageError(
             f"--out {out}: is there already, maybe with decisions in it; name another file"
         )
-    rows = sheet_rows(dataset, sample=sample, reviewer=reviewer)
+    rows = sheet_rows(dataset, sample=sample, reviewer=reviewer, batch=batch)
     if kind == ".csv":
         write_sheet(out, rows)
     else:
-        write_whole(out, [render_review(dataset.manifest.name, rows)])
+        shown_ids = {row.query_id for row in rows}
+        queries = [query for query in dataset.all_queries() if query.query_id in shown_ids]
+        shown_of = passages(dataset, queries)
+        write_whole(out, [render_review(dataset.manifest.name, rows, shown_of)])
     return rows
 
 

@@ -346,13 +346,17 @@ def _chunk(chunk: ChunkDetail, place: str, texts: Texts) -> Html:
         element("span", SOURCE_MEANINGS.get(chunk.source), class_="where"),
         class_="hit",
     )
-    text = element("p", _NO_TEXT, class_="empty") if start is None else _marked(start, chunk.quotes)
+    text = (
+        element("p", _NO_TEXT, class_="empty")
+        if start is None
+        else marked_text(start, chunk.quotes)
+    )
     reason = _quoted(chunk.reasoning, "reason") if chunk.reasoning.text else None
     reply = texts.replies.get(chunk.call_key)
     return element("li", head, text, reason, _reply(reply) if reply else None)
 
 
-def _marked(start: ChunkStart, quotes: tuple[str, ...]) -> Html:
+def marked_text(start: ChunkStart, quotes: tuple[str, ...]) -> Html:
     """Return the text of a chunk with the evidence in it marked."""
     text = start.text.text
     pieces = [

@@ -105,6 +105,8 @@
   }
 
   function go(item) {
+    kept.at = item.dataset.queryId;
+    keep();
     item.focus();
     item.scrollIntoView({ block: "start" });
   }
@@ -115,6 +117,14 @@
     radio.checked = true;
     note(item);
     if (letter === "e") field(item, "new_query").focus();
+    else goOn(item);
+  }
+
+  // To the next that is open, else to the next.
+  function goOn(item) {
+    const behind = items.slice(items.indexOf(item) + 1);
+    const next = behind.find((one) => !chosen(one)) || behind[0];
+    if (next) go(next);
   }
 
   function press(event) {
@@ -136,9 +146,15 @@
   items.forEach(restore);
   for (const item of items) {
     item.addEventListener("input", () => note(item));
+    item.addEventListener("focusin", () => {
+      kept.at = item.dataset.queryId;
+      keep();
+    });
   }
   document.addEventListener("keydown", press);
   document.getElementById("save").addEventListener("click", save);
   document.querySelector(".bar").hidden = false;
   count();
+  const last = items.find((item) => item.dataset.queryId === kept.at);
+  if (last) go(last);
 })();

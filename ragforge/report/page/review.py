@@ -4,12 +4,15 @@ Without script it is still to be read; decisions then go into the table that exp
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from ragforge.evaluating.formatting import one_line, plural
+from ragforge.evaluating.query_details import ChunkStart
 from ragforge.files.formats.review_sheet import SheetRow
 from ragforge.report.page.markup import Html, document, element, join, page_file, page_head
+from ragforge.report.page.queries import marked_text
 
 _CHOICES: Final = (
     ("approve", "Approve", "a"),
@@ -24,19 +27,35 @@ _EDITED: Final = (
 )
 
 
-def render_review(name: str, rows: Sequence[SheetRow]) -> str:
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of the corpus beside a query."""
+
+    start: ChunkStart
+    quotes: tuple[str, ...] = ()
+    """The evidence in it; none where it is merely near a query without an answer."""
+
+
+def render_review(
+    name: str, rows: Sequence[SheetRow], passages: Mapping[str, Sequence[Passage]] | None = None
+) -> str:
     """Return the page. All data in it is text: no markup, no links, no hidden characters.
 
     Args:
         name: Of the dataset.
         rows: What is to be decided about, in this order.
+        passages: What is shown of the corpus, by query.
     """
+    shown = passages or {}
+    items = [
+        _item(number, row, shown.get(row.query_id, ())) for number, row in enumerate(rows, start=1)
+    ]
     css = page_file("page.css") + page_file("review.css")
     head = page_head(f"{one_line(name)}: review")
     body = [
         element("a", "Skip to the queries", href="#items", class_="skip"),
         _header(name, rows),
-        element("main", *map(_item, range(1, len(rows) + 1), rows), id="items", **_known(rows)),
+        element("main", *items, id="items", **_known(rows)),
         _bar(len(rows)),
     ]
     return document(lang="en", head=head, body=body, css=css, script=page_file("review.js")).code
@@ -51,7 +70,10 @@ def _known(rows: Sequence[SheetRow]) -> dict[str, str]:
 def _header(name: str, rows: Sequence[SheetRow]) -> Html:
     reviewer = rows[0].reviewer if rows else ""
     drawn = sum(bool(row.random) for row in rows)
-    keys = "Keys: j and k go to the next and previous query; a, e, r, p decide; Esc leaves a field."
+    keys = (
+        "Keys: j and k go to the next and previous query; a, r, p decide and go on, e edits, Esc "
+        "leaves a field. What you decided and where you were is kept by this browser."
+    )
     return element(
         "header",
         element("p", f"Review for {reviewer}" if reviewer else "Review", class_="eyebrow"),
@@ -69,13 +91,14 @@ def _header(name: str, rows: Sequence[SheetRow]) -> Html:
     )
 
 
-def _item(number: int, row: SheetRow) -> Html:
+def _item(number: int, row: SheetRow, passages: Sequence[Passage]) -> Html:
     title = f"item-{number}"
     return element(
         "article",
         element("h2", f"{number}. ", element("span", row.query, dir="auto"), id=title),
         element("p", row.flags or "drawn at random", class_="why"),
-        element("dl", *_facts(row)),
+        element("dl", *_facts(row, is_shown=any(passage.quotes for passage in passages))),
+        *map(_passage, passages),
         _controls(number, row),
         aria_labelledby=title,
         class_="item",
@@ -88,14 +111,22 @@ def _item(number: int, row: SheetRow) -> Html:
     )
 
 
-def _facts(row: SheetRow) -> list[Html]:
+def _passage(passage: Passage) -> Html:
+    start = passage.start
+    where = one_line(" / ".join(filter(None, (start.doc_id, start.heading))), 160)
+    about = "Evidence in its text" if passage.quotes else "Near, and should not answer it"
+    head = element("p", f"{about}: ", element("bdi", where), class_="where")
+    return element("div", head, marked_text(start, passage.quotes), class_="passage")
+
+
+def _facts(row: SheetRow, *, is_shown: bool) -> list[Html]:
     kind = ", ".join(filter(None, (row.type.replace("_", " "), row.difficulty)))
     facts = (
         ("Said before", row.history),
         ("Asks alone", row.standalone),
         ("Answer", row.expected_answer or "(none)"),
-        ("Evidence", row.evidence or "(none)"),
-        ("Found in", row.place),
+        ("Evidence", "" if is_shown else row.evidence or "(none)"),
+        ("Found in", "" if is_shown else row.place),
         ("Kind", kind),
         ("Id", f"{row.query_id}, revision {row.revision}"),
     )

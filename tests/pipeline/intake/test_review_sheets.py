@@ -2,7 +2,14 @@ import pytest
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.intake.reviewing import drawn_at_random, flags, sheet_rows
+from ragforge.pipeline.intake.review_passages import passages
+from ragforge.pipeline.intake.reviewing import (
+    Batch,
+    drawn_at_random,
+    export_sheet,
+    flags,
+    sheet_rows,
+)
 from ragforge.records import (
     Chunk,
     Evidence,
@@ -156,3 +163,102 @@ def test_row_shows_what_a_reviewer_needs(dataset):
     assert row.standalone == "What is q1 of A?"
     assert row.evidence == "so\n\nand so"
     assert row.place == "a.md > A > B\ngone.md"
+
+
+def with_evidence(name, doc_id, quote="so it is"):
+    return made(
+        name,
+        gates=(FAILED,),
+        evidence=(Evidence(doc_id=doc_id, chunk_id=f"{doc_id}#1", quote=quote),),
+    )
+
+
+def test_parts_share_no_query_and_leave_none_out(dataset):
+    """Two people who review at once should not decide the same."""
+    dataset.write_queries([made(f"q{number}", gates=(FAILED,)) for number in range(40)])
+
+    parts = [set(ids(sheet_rows(dataset, batch=Batch(part=k, parts=3)))) for k in (1, 2, 3)]
+
+    assert set.union(*parts) == set(ids(sheet_rows(dataset)))
+    assert sum(map(len, parts)) == 40
+    assert min(map(len, parts)) > 5
+
+
+def test_by_document_each_is_read_once(dataset):
+    """Questions on one page follow one another; those without evidence come last."""
+    dataset.write_chunks([Chunk(chunk_id="a.md#1", doc_id="a.md", text="so it is")])
+    dataset.write_queries(
+        [
+            with_evidence("q1", "b.md"),
+            with_evidence("q2", "a.md"),
+            with_evidence("q3", "b.md"),
+            made("q0", answerable=False),
+        ]
+    )
+
+    assert ids(sheet_rows(dataset, batch=Batch("document"))) == ["q2", "q1", "q3", "q0"]
+
+
+def test_the_first_of_an_order_are_a_batch(dataset):
+    """An hour of work has an end."""
+    dataset.write_queries([made(f"q{number}", gates=(FAILED,)) for number in range(9)])
+    batch = Batch("random", most=4)
+
+    assert (
+        ids(sheet_rows(dataset, batch=batch)) == ids(sheet_rows(dataset, batch=Batch("random")))[:4]
+    )
+
+
+@pytest.mark.parametrize("batch", [Batch(most=0), Batch(part=3, parts=2), Batch(part=0)])
+def test_batches_out_of_range_are_refused(dataset, batch):
+    """An empty sheet would look like nothing left to do."""
+    dataset.write_queries([made("q", gates=(FAILED,))])
+
+    with pytest.raises(UsageError, match="expected"):
+        sheet_rows(dataset, batch=batch)
+
+
+def test_an_empty_part_says_so(dataset):
+    """There is something to decide about, but not for this reviewer."""
+    dataset.write_queries([made("q", gates=(FAILED,))])
+    told = []
+    for part in (1, 2):
+        try:
+            sheet_rows(dataset, batch=Batch(part=part, parts=2))
+        except DataError as error:
+            told.append(str(error))
+
+    assert len(told) == 1
+    assert "has none of the 1 query to decide about" in told[0]
+
+
+def test_evidence_is_shown_where_it_stands_and_else_alone(dataset):
+    """A chunk that is gone takes no quote along."""
+    dataset.write_chunks(
+        [Chunk(chunk_id="a.md#1", doc_id="a.md", text="Long ago so it is, said he.")]
+    )
+    queries = [with_evidence("q1", "a.md"), with_evidence("q2", "gone.md")]
+
+    found = passages(dataset, queries)
+
+    assert found["q1"][0].start.text.text == "Long ago so it is, said he."
+    assert found["q2"][0].start.text.text == "so it is"
+    assert found["q1"][0].quotes == found["q2"][0].quotes == ("so it is",)
+
+
+def test_unanswerable_queries_come_with_their_nearest_chunks(dataset, tmp_path):
+    """Whether nothing answers is seen best beside what comes nearest."""
+    dataset.write_chunks(
+        Chunk(chunk_id=name, doc_id=f"{name}.md", text=text)
+        for name, text in (
+            ("a", "The ferry to Ostend leaves at noon."),
+            ("b", "The ferry has a bar."),
+            ("c", "Bread is baked at four."),
+        )
+    )
+    query = Query(query_id="q", query="Which captain steers the ferry to Ostend?", answerable=False)
+    dataset.write_queries([query])
+
+    assert [shown.start.doc_id for shown in passages(dataset, [query])["q"]] == ["a.md", "b.md"]
+    export_sheet(dataset, tmp_path / "review.html")
+    assert "leaves at noon" in (tmp_path / "review.html").read_text(encoding="utf-8")

@@ -5,11 +5,13 @@ from hashlib import sha256
 import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from ragforge.evaluating.formatting import Excerpt
+from ragforge.evaluating.query_details import ChunkStart
 from ragforge.evaluating.summary import Making
 from ragforge.files.formats.review_sheet import SheetRow
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.report.page.markup import document
-from ragforge.report.page.review import render_review
+from ragforge.report.page.review import Passage, render_review
 from ragforge.report.tables import provenance_table
 
 HOSTILE = "</textarea></script><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
@@ -42,6 +44,28 @@ def test_page_shows_all_that_a_reviewer_needs():
     assert "q1, revision 1" in shown
 
 
+def test_evidence_is_marked_in_its_text():
+    """A quote is judged by what stands around it."""
+    start = ChunkStart("a.md", "A", Excerpt("Not so. And so it is, mostly.", 28))
+    shown = {"q1": [Passage(start, ("so it is",))]}
+    page = HTMLParser(render_review("set", [sheet_row(evidence="so it is")], shown))
+
+    [passage] = page.css(".passage")
+    assert passage.css_first("mark").text() == "so it is"
+    assert "Not so. And so it is, mostly." in passage.text()
+    assert "a.md / A" in passage.text()
+    assert "Evidence" not in [term.text() for term in page.css("dt")]
+
+
+def test_nearest_chunks_are_no_evidence():
+    """They are shown so that somebody sees that they do not answer."""
+    shown = {"q1": [Passage(ChunkStart("a.md", "", Excerpt("Nothing of it.", 14)))]}
+    page = HTMLParser(render_review("set", [sheet_row()], shown))
+
+    assert "Near, and should not answer it" in page.css_first(".passage").text()
+    assert page.css("mark") == []
+
+
 def test_controls_wait_for_the_script():
     """A form that saves nothing would lose an hour of somebody's work."""
     page = HTMLParser(render_review("set", [sheet_row()]))
@@ -53,7 +77,9 @@ def test_controls_wait_for_the_script():
 def test_hostile_texts_stay_texts():
     """A corpus must not run anything where it is reviewed."""
     hostile = dict.fromkeys(SheetRow.__dataclass_fields__, HOSTILE)
-    page = render_review(HOSTILE, [SheetRow(**hostile)])
+    start = ChunkStart(HOSTILE, HOSTILE, Excerpt(HOSTILE, len(HOSTILE)))
+    shown = {HOSTILE: [Passage(start, (HOSTILE[:20],))]}
+    page = render_review(HOSTILE, [SheetRow(**hostile)], shown)
 
     assert page.count("<script") == 1
     assert not re.search(r"<(img|iframe)\b|\u202e|\x1b", page)

@@ -16,6 +16,7 @@ SAVED = (
     "new Promise((done) => { URL.createObjectURL = (blob) => { blob.text().then(done);"
     " return '#'; }; document.getElementById('save').click(); })"
 )
+AT = "document.activeElement.closest('article')?.dataset.queryId"
 DONE = "document.getElementById('done').textContent"
 
 
@@ -49,7 +50,7 @@ def page(sheet, tmp_path):
 
 def test_decisions_by_keyboard_come_into_the_dataset(page, tmp_path):
     """From the page to the set nothing is typed twice."""
-    for key in ("j", "a", "j", "e"):
+    for key in ("j", "a", "e"):
         page.press(key)
     page.value("document.activeElement.select()")
     page.call("Input.insertText", text="=What else, 'so'?")
@@ -73,7 +74,7 @@ def test_decisions_by_keyboard_come_into_the_dataset(page, tmp_path):
 
 def test_browser_keeps_decisions_while_the_page_is_closed(page, sheet):
     """Nobody reviews fifty queries in one sitting."""
-    for key in ("j", "r", "j", "p"):
+    for key in ("j", "r", "p"):
         page.press(key)
 
     for _ in range(20):  # a busy browser writes what is kept a little later
@@ -83,6 +84,34 @@ def test_browser_keeps_decisions_while_the_page_is_closed(page, sheet):
 
     assert page.value(CHOSEN) == "reject,pin,approve"
     assert page.value(DONE) == "3 of 3 decided"
+
+
+def test_a_decision_goes_on_to_the_next_open_query(page):
+    """Who decides fifty does not press fifty keys more; an edit stays where it is typed."""
+    page.press("j")
+    page.press("a")
+    assert page.value(AT) == "q2"
+    page.press("r")
+    assert page.value(AT) == "q3"
+    page.press("p")
+    assert page.value(AT) == "q3"
+    page.press("k")
+    page.press("e")
+    assert page.value(AT) == "q2"
+
+
+def test_a_reload_comes_back_to_where_the_reviewer_was(page, sheet):
+    """Not to the first of fifty."""
+    page.press("j")
+    page.press("a")
+
+    for _ in range(20):  # a busy browser writes what is kept a little later
+        navigate(page, sheet)
+        if page.value(AT) == "q2":
+            break
+
+    assert page.value(AT) == "q2"
+    assert page.value(DONE) == "2 of 3 decided"
 
 
 def test_edit_without_a_change_is_not_saved(page):
