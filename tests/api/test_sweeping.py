@@ -359,8 +359,8 @@ def picture(ds, tmp_path, **given):
 def test_both_axes_have_a_name(ds, tmp_path):
     """A picture is passed on without the page around it."""
     for drawn in picture(ds, tmp_path):
-        assert "tokens in the prompt, mean</text>" in drawn
-        assert ">EvidenceR</text>" in drawn
+        assert "tokens in the prompt, mean</tspan>" in drawn
+        assert ">EvidenceR</tspan>" in drawn
 
 
 def test_lines_with_overlap_have_rings(ds, tmp_path):
