@@ -75,6 +75,7 @@ WORK = {
     "gate": "gate --dataset set --run bm25 --min RR=0.1 --point",
     "worst": "worst --dataset set --run bm25",
     "report": "report --dataset set --out report.html",
+    "plot": "plot compare --dataset set --out picture.svg",
     "history": "history --dataset set",
     "refresh": "refresh --dataset other --documents docs -q",
     "schedule": "schedule",

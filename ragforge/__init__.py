@@ -42,6 +42,7 @@ _PUBLIC = {
     "BestRuns": "ragforge.api.decided",
     "GateDecision": "ragforge.api.gating",
     "WrittenReport": "ragforge.api.reports",
+    "Plotted": "ragforge.api.plotting",
     "WorstQueries": "ragforge.api.reports",
     "RunHistories": "ragforge.api.reports",
     "BatchHistory": "ragforge.api.reports",

@@ -55,6 +55,7 @@ from ragforge.api.outcomes import Validated as Validated
 from ragforge.api.outcomes import VersionDifference as VersionDifference
 from ragforge.api.planned import PlannedDecision as PlannedDecision
 from ragforge.api.planned import PlannedGate as PlannedGate
+from ragforge.api.plotting import Plotted as Plotted
 from ragforge.api.prompts import PromptList as PromptList
 from ragforge.api.prompts import RenderedPrompt as RenderedPrompt
 from ragforge.api.prompts import copy_prompt as copy_prompt

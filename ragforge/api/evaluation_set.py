@@ -19,6 +19,7 @@ from ragforge.api import (
     measuring,
     needed_gate,
     planned,
+    plotting,
     prompts,
     schedules,
     sweeping,
@@ -76,6 +77,7 @@ class AsyncEvaluationSet(Handle):
     compare_answers = awaited(measuring.compare_answers)
     gate = awaited(measuring.gate)
     report = awaited(measuring.report)
+    plot = awaited(plotting.plot)
     worst = awaited(measuring.worst)
     history = awaited(measuring.history)
     history_by_batch = awaited(measuring.history_by_batch)
@@ -144,6 +146,7 @@ class EvaluationSet(Handle):
     compare_answers = measuring.compare_answers
     gate = measuring.gate
     report = measuring.report
+    plot = plotting.plot
     worst = measuring.worst
     history = measuring.history
     history_by_batch = measuring.history_by_batch

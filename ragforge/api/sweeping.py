@@ -17,6 +17,7 @@ from ragforge.evaluating.sweep import ConfigurationResult, SweepForecast, SweepR
 from ragforge.evaluating.sweep_answers import SweepAnswers
 from ragforge.files.atomic import write_whole
 from ragforge.pipeline.job import Mode
+from ragforge.pipeline.plotting import write_picture
 from ragforge.pipeline.sweep.finals import Answering
 from ragforge.pipeline.sweep.plan import OVERLAPS, RETRIEVERS, SIZES, SPLITTERS, TOKENS, sweep_plan
 from ragforge.pipeline.sweep.sweeping import forecast_sweep, sweep_dataset
@@ -34,7 +35,7 @@ AnySplitter: TypeAlias = Any
 """The name of a splitter, a function, or an object or class of a framework's text splitters."""
 Numbers: TypeAlias = int | str | Sequence[int | str]
 """One or several; overlaps may be shares such as `20%`."""
-_FORMS = (".html", ".svg", ".json")
+_FORMS = (".html", ".svg", ".png", ".json")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -78,13 +79,13 @@ class Swept(Result):
         return {item.name: why for item, why in found.failed} if found else {}
 
     def write(self, path: str | PathLike[str]) -> Path:
-        """Write a page (.html), its picture (.svg) or the values (.json), and return the path.
+        """Write a page (.html), its picture (.svg, .png) or values (.json), and return the path.
 
         Raises:
-            UsageError: The name ends in none of these, or this was a dry run.
+            UsageError: The name ends in none of these, this was a dry run, or PNG cannot be drawn.
             DataError: The file cannot be written.
         """
-        from ragforge.report.page.sweep import sweep_page, sweep_svg
+        from ragforge.report.page.sweep import sweep_page, sweep_picture
 
         out = Path(path)
         check_out(out)
@@ -94,10 +95,12 @@ class Swept(Result):
         if suffix == ".json":
             import json
 
-            text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+            write_whole(out, [text, "\n"])
+        elif suffix == ".html":
+            write_whole(out, [sweep_page(self.report)])
         else:
-            text = sweep_page(self.report) if suffix == ".html" else sweep_svg(self.report)
-        write_whole(out, [text])
+            write_picture(out, sweep_picture(self.report))
         return out
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,7 +193,7 @@ async def sweep(
             told apart from it, 5 at most, where None.
         again: Ask the system what it answered before, too.
         single_call: Grade each answer as a whole, in one call, without drawing facts first.
-        out: A page (.html), its picture (.svg) or the values (.json).
+        out: A page (.html), its picture (.svg, .png) or the values (.json).
         processes: That rank by words. One a core in a notebook, and one in a script, whose main
             module each process would run again: guard it by `if __name__ == "__main__"`.
         dry_run: Count configurations, chunks, calls and money; see `Swept.forecast`.

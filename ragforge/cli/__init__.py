@@ -34,6 +34,7 @@ COMMANDS = {
     "gate": "decide whether a run may ship, by thresholds and a baseline: an exit code for CI",
     "worst": "show where a run does badly, and the likely cause",
     "report": "write a page about a dataset: measures, worst queries, failures",
+    "plot": "draw a picture of a set: a comparison, a trend, a calibration",
     "view": "serve live pages about datasets on loopback",
     "history": "show how runs did over time: what changed, and where measures go",
     "refresh": "follow a corpus that changed: the next version of a set, night by night",

@@ -120,7 +120,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--processes", type=int, metavar="N", help="that rank by words (default: one a core)"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="a page (.html), its picture (.svg), or .json"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="a page (.html), its picture (.svg or .png), or .json",
     )
     _add_answers(parser)
     add_selection(parser)

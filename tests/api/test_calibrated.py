@@ -74,3 +74,28 @@ def test_a_part_of_the_queries_has_no_calibration(made):
 
     with pytest.raises(UsageError, match="of all queries"):
         ds.part(10).compare("a", "b", measures="P@10", calibrated=True)
+
+
+def test_a_picture_shows_what_labels_correct(made):
+    """Beside what the judge alone and people alone say."""
+    ds = rf.open(made.path)
+    ds.draw_labels("a", "b", measures=["P@10", "DCG@10"], n=120)
+    label_all(made)
+    ds.calibrate()
+
+    found = ds.plot("calibration")
+
+    for row in ("a, judge", "a, people", "a, corrected", "b, corrected"):
+        assert f"<tspan>{row}</tspan>" in found.svg
+    assert found.path is None
+    assert "P@10" in found.svg
+    assert "DCG@10" in found.svg
+
+
+def test_a_notebook_shows_a_picture_and_says_it_in_words(made):
+    """A screen reader reads what others see."""
+    found = rf.open(made.path).plot("compare", theme="dark")
+
+    assert found._repr_html_().startswith('<img alt="nDCG@10 of b (B) less a (A)')
+    assert found.rows() == [found.to_dict()]
+    assert "less a (A)" in found.table()

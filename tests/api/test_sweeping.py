@@ -320,7 +320,7 @@ def test_nothing_that_works_is_an_error(ds):
         ({"tokens": []}, "expected at least one of them"),
         ({"decide_by": "nDCG@10"}, "counts chunks"),
         ({"decide_by": "EvidenceR"}, "how much is taken of a ranking"),
-        ({"out": "sweep.png"}, "expected a name that ends in"),
+        ({"out": "sweep.pdf"}, "expected a name that ends in"),
         ({"processes": 0}, "expected a number from 1"),
         ({"sizes": list(range(30, 1100))}, "expected at most 1,000"),
     ],

@@ -21,9 +21,15 @@ _TOP: Final = 8
 _HEIGHT: Final = 130
 _SIDE: Final = 230
 """Of the square that a scatter is drawn in."""
+_UNDER: Final = 38
+"""Room for what stands below the square."""
 _FIELD: Final = 74
 """Where the square begins: it stands in the middle."""
 _TICKS: Final = (0.0, 0.5, 1.0)
+BARS_HEIGHT: Final = _TOP + _HEIGHT + 10
+"""Of the bars, in the units of `WIDTH`."""
+SCATTER_HEIGHT: Final = _TOP + _SIDE + _UNDER
+"""Of the scatter, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ def delta_chart(deltas: Deltas, key: str) -> Html:
         for value in (reach, -reach)
     ]
     axis = element("line", class_="axis", x1=_LEFT, x2=WIDTH, y1=f"{zero:.1f}", y2=f"{zero:.1f}")
-    frame = Frame(key, title, deltas.in_words(), _TOP + _HEIGHT + 10)
+    frame = Frame(key, title, deltas.in_words(), BARS_HEIGHT)
     return framed(frame, *ticks, join(bars), axis, class_="deltas")
 
 
@@ -131,13 +137,14 @@ def _bar(left: float, step: float, zero: float, end: float) -> Html | None:
     )
 
 
-def scatter(deltas: Deltas, texts: "dict[str, str]", key: str) -> Html:
+def scatter(deltas: Deltas, texts: "dict[str, str]", key: str, *, is_linked: bool = True) -> Html:
     """Return a point a query, A across and B up; each leads to its query.
 
     Args:
         deltas: At least one query.
         texts: Query id to text.
         key: Unique on the page; goes into ids.
+        is_linked: Whether there is a page that it can lead to.
     """
     drawn = _evenly_spaced(deltas.items, MOST_POINTS)
     top = max(1.0, *(max(item.value_a, item.value_b) for item in drawn))
@@ -147,15 +154,18 @@ def scatter(deltas: Deltas, texts: "dict[str, str]", key: str) -> Html:
     corners = dict(x1=_FIELD, x2=_FIELD + _SIDE, y1=_TOP + _SIDE, y2=_TOP)
     same = element("line", class_="same", **corners)
     points = [_point(item, texts, across, up) for item in drawn]
-    low = _TOP + _SIDE + 32
+    if is_linked:
+        points = [_linked(*pair) for pair in zip(points, drawn, strict=True)]
+    low = SCATTER_HEIGHT - 6
     names = [
         drawn_text(f"A: {one_line(deltas.a, 24)}", class_="label", x=_FIELD + _SIDE // 2, y=low),
         drawn_text(f"B: {one_line(deltas.b, 24)}", class_="label of-a", x=2, y=_TOP + 12),
     ]
     title = f"{PRIMARY} of {deltas.b} (up) against {deltas.a} (across), a point a query"
     told = f"Above the diagonal B is better. {deltas.in_words()}"
-    frame = Frame(key, title, told, low + 6)
-    return framed(frame, *grid, same, *names, join(points), class_="scatter", role="group")
+    frame = Frame(key, title, told, SCATTER_HEIGHT)
+    role = "group" if is_linked else "img"
+    return framed(frame, *grid, same, *names, join(points), class_="scatter", role=role)
 
 
 def _grid(value: float, across: Scale, up: Scale) -> Sequence[Html]:
@@ -174,6 +184,9 @@ def _point(item: Delta, texts: "dict[str, str]", across: Scale, up: Scale) -> Ht
     text = one_line(texts.get(item.query_id) or item.query_id, 80)
     told = f"{text}: A {number(item.value_a)}, B {number(item.value_b)}"
     x, y = f"{across.place(item.value_a):.1f}", f"{up.place(item.value_b):.1f}"
-    circle = element("circle", element("title", told), class_=tone, cx=x, cy=y, r=4)
+    return element("circle", element("title", told), class_=tone, cx=x, cy=y, r=4)
+
+
+def _linked(point: Html, item: Delta) -> Html:
     # All of these queries are in the lists beside it: a keyboard need not stop at each point.
-    return element("a", circle, href=query_hash(item.query_id), tabindex=-1, aria_hidden="true")
+    return element("a", point, href=query_hash(item.query_id), tabindex=-1, aria_hidden="true")

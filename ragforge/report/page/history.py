@@ -63,15 +63,13 @@ def changes_block(summary: Summary) -> Html:
     )
 
 
-def trend_block(summary: Summary) -> Html | None:
-    """Return the chart of the means over time; None with fewer than two rounds."""
+def trend_chart(summary: Summary) -> Chart | None:
+    """Return the means over time; None with fewer than two rounds."""
     rounds = evaluation_rounds(summary.history)
     measure = followed_measure(summary.history)
     lines = list(_lines(summary, rounds, measure))
     if len(rounds) < 2 or not lines:
         return None
-    marked = [(place, changes_at(rounds, place)) for place in range(len(rounds))]
-    marked_changes = [(place, changed) for place, changed in marked if changed]
     ends = [
         value
         for line in lines
@@ -79,23 +77,39 @@ def trend_block(summary: Summary) -> Html | None:
         for value in (point.low, point.y, point.high)
         if value is not None
     ]
-    chart = Chart(
+    marked = enumerate(_marked_changes(rounds), start=1)
+    return Chart(
         key="trend",
         title=f"{measure} over {len(rounds)} evaluations",
         description=_described(rounds, measure),
         lines=lines,
         x_ticks=_ticks(rounds),
         y_ticks=round_range(ends),
-        marks=[Mark(place, str(n)) for n, (place, _) in enumerate(marked_changes, start=1)],
+        marks=[Mark(place, str(n)) for n, (place, _) in marked],
         has_dots=True,
     )
-    full = [line for line in lines if not line.is_dotted]
+
+
+def _marked_changes(rounds: Sequence[EvaluationRound]) -> list[tuple[int, Sequence[Changed]]]:
+    """Return the rounds at which something changed, with what."""
+    marked = [(place, changes_at(rounds, place)) for place in range(len(rounds))]
+    return [(place, changed) for place, changed in marked if changed]
+
+
+def trend_block(summary: Summary) -> Html | None:
+    """Return the chart of the means over time; None with fewer than two rounds."""
+    chart = trend_chart(summary)
+    if chart is None:
+        return None
+    rounds = evaluation_rounds(summary.history)
+    measure = followed_measure(summary.history)
+    full = [line for line in chart.lines if not line.is_dotted]
     caption = element("figcaption", f"{measure} over time; numbers on top say what changed")
     figure = element("figure", caption, line_chart(chart), legend(full))
     numbers = element("details", element("summary", "As numbers"), _table(rounds, measure))
     listed = [
         _changes_item(n, rounds[place].day, changed)
-        for n, (place, changed) in enumerate(marked_changes, start=1)
+        for n, (place, changed) in enumerate(_marked_changes(rounds), start=1)
     ]
     return join(
         [

@@ -8,8 +8,8 @@ from ragforge.evaluating.formatting import one_line, plural, signed
 from ragforge.evaluating.query_table import FACETS, QueryRow
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.measures.intervals import Ends, mean_interval
-from ragforge.report.page.charts import WIDTH, Frame, Scale, framed, round_range
-from ragforge.report.page.markup import Html, drawn_text, element, join
+from ragforge.report.page.interval_rows import IntervalRow, IntervalRows, interval_chart
+from ragforge.report.page.markup import Html, element
 
 _DIMENSIONS: Final = ("difficulty", "type", "category", "language", "split")
 _LEAST: Final = 5
@@ -17,17 +17,11 @@ _LEAST: Final = 5
 _MOST: Final = 24
 """Slices that are drawn, those with the most queries."""
 _ALPHA: Final = 0.05
-_ROW: Final = 19
-_TOP: Final = 20
 _READING: Final = (
     "Intervals are widened for the number of slices: where one leaves the line out, the slice "
     "differs."
 )
 _NOT_KNOWN: Final = "These grades do not tell which run is better, in no slice either."
-_LABELS: Final = 128
-"""What names take of the width."""
-_RIGHT: Final = 18
-"""Half of the last number below needs as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,55 +98,25 @@ def slice_differences_figure(
         f"{PRIMARY} of ", element("bdi", b), " (B) less ", element("bdi", a), " (A), by slice. ",
         _READING if is_known else _NOT_KNOWN,
     )  # fmt: skip
-    return element("figure", caption, _chart(items, a, b), class_="wide")
+    return element("figure", caption, interval_chart(slice_rows(items, a, b)), class_="wide")
 
 
-def _chart(items: Sequence[SliceDifference], a: str, b: str) -> Html:
-    ends = [0.0, *(value for item in items for value in _reach(item))]
-    ticks = round_range(ends)
-    across = Scale(ticks[0], ticks[-1], _LABELS, WIDTH - _RIGHT)
-    base = _TOP + _ROW * len(items)
-    grid = [line for value in ticks for line in _grid(value, across, base)]
-    rows = [_row(item, _TOP + _ROW * (place + 0.5), across) for place, item in enumerate(items)]
+def slice_rows(items: Sequence[SliceDifference], a: str, b: str) -> IntervalRows:
+    """Return the differences as rows of a chart."""
+    rows = [
+        IntervalRow(
+            name=f"{one_line(item.value, 18)} ({item.n:,})",
+            told=f"{item.dimension}: {_sentence(item)}",
+            value=item.mean,
+            interval=item.interval,
+        )
+        for item in items
+    ]
     title = f"{PRIMARY} of {b} less that of {a}, by slice of the queries"
-    return framed(
-        Frame("slices-bars", title, _told(items), base + 18),
-        *grid,
-        join(rows),
-        class_="difference slices-bars",
-    )
-
-
-def _reach(item: SliceDifference) -> Iterable[float]:
-    yield item.mean
-    if item.interval is not None:
-        yield from (item.interval.low, item.interval.high)
-
-
-def _grid(value: float, across: Scale, base: int) -> Iterable[Html]:
-    x = f"{across.place(value):.1f}"
-    class_ = "zero" if abs(value) < 1e-9 else "rule"
-    yield element("line", class_=class_, x1=x, x2=x, y1=_TOP, y2=base)
-    yield drawn_text(f"{value:.3g}", class_="label", x=x, y=base + 14)
-
-
-def _row(item: SliceDifference, y: float, across: Scale) -> Html:
-    place = f"{y:.1f}"
-    x = f"{across.place(item.mean):.1f}"
-    name = f"{one_line(item.value, 18)} ({item.n:,})"
-    drawn = [drawn_text(name, class_="of-a", x=2, y=f"{y + 3.5:.1f}")]
-    if item.interval is not None:
-        low, high = (f"{across.place(end):.1f}" for end in (item.interval.low, item.interval.high))
-        drawn.append(element("line", class_="reach", x1=low, x2=high, y1=place, y2=place))
-    drawn.append(element("circle", class_="middle", cx=x, cy=place, r="3.5"))
-    return element("g", element("title", f"{item.dimension}: {_sentence(item)}"), *drawn)
+    return IntervalRows("slices-bars", title, rows, has_zero=True)
 
 
 def _sentence(item: SliceDifference) -> str:
     ends = item.interval
     span = f" [{signed(ends.low)}, {signed(ends.high)}]" if ends else ""
     return f"{item.value} {signed(item.mean)}{span}, {plural(item.n, 'query', 'queries')}"
-
-
-def _told(items: Sequence[SliceDifference]) -> str:
-    return "; ".join(map(_sentence, items))

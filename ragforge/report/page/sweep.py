@@ -4,7 +4,7 @@ A panel a splitter and retriever, a line a size, those with overlap thinner and 
 panels have the same axes, so that lines may be compared across them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -15,14 +15,11 @@ from ragforge.measures.measure_names import parse_measure
 from ragforge.report.document import Listing, Notice
 from ragforge.report.page.charts import (
     NAMED_HEIGHT,
-    WIDTH,
     Chart,
     Line,
     Point,
     legend,
     line_chart,
-    line_class,
-    ring_class,
     round_range,
 )
 from ragforge.report.page.markup import (
@@ -32,29 +29,17 @@ from ragforge.report.page.markup import (
     join,
     page_file,
     page_head,
-    svg_file,
     table_block,
 )
+from ragforge.report.page.picture import Panel, Picture, named_lines
 from ragforge.report.sweep import sweep_document, tops_tables, verdict
 
 _COLUMNS: Final = 3
-_GAP: Final = 24
-_HEAD: Final = 42
-_CAPTION: Final = 22
-_KEY_HEIGHT: Final = 20
-_KEY_PIECE: Final = 50
-_KEY_LETTER: Final = 7
 _PAGE_CSS: Final = (
     "h3.splitter { margin: 1.4rem 0 .6rem; } "
     ".figures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); } "
     ".figures .chart text { font-size: 12px; } "
     "@media (max-width: 40rem) { .figures .chart text { font-size: 13px; } }"
-)
-_SVG_CSS: Final = (
-    ".chart { max-width: none; } "
-    "text { font: 13px var(--sans); fill: var(--ink); } "
-    ".sheet { fill: var(--paper); } .head { font: 600 17px var(--serif); } "
-    ".axis-name { font-size: 12px; fill: var(--soft); }"
 )
 
 
@@ -97,45 +82,21 @@ def sweep_page(report: SweepReport) -> str:
 
 
 def _figure(panel: "_Panel") -> Html:
-    keys = legend(_named(panel.chart.lines))
+    keys = legend(named_lines(panel.chart.lines))
     return element("figure", element("figcaption", panel.title), line_chart(panel.chart), keys)
 
 
-def sweep_svg(report: SweepReport) -> str:
-    """Return the picture as a file of its own."""
-    panels = list(_panels(report))
-    rows = _rows(panels)
-    row_height = _CAPTION + NAMED_HEIGHT + _GAP
-    width = max(map(len, rows)) * (WIDTH + _GAP) + _GAP
-    keys = _keys((panel.chart for panel in panels), width)
-    step = _key_width(line for row in keys for line in row)
-    head = _HEAD + _KEY_HEIGHT * len(keys)
-    height = head + len(rows) * row_height + _GAP
-    drawn = [
-        element("rect", class_="sheet", width=width, height=height),
-        element("text", _picture_title(report), class_="head", x=_GAP, y=30),
-        *(
-            _key(line, _GAP + at * step, 46 + _KEY_HEIGHT * number)
-            for number, row in enumerate(keys)
-            for at, line in enumerate(row)
-        ),
+def sweep_picture(report: SweepReport) -> Picture:
+    """Return the panels as a picture."""
+    rows = [
+        [
+            Panel(panel.title, line_chart(panel.chart), NAMED_HEIGHT, panel.chart.lines)
+            for panel in row
+        ]
+        for row in _rows(list(_panels(report)))
     ]
-    for number, row in enumerate(rows):
-        for at, panel in enumerate(row):
-            left, top = _GAP + at * (WIDTH + _GAP), head + number * row_height
-            drawn += _placed(panel, left, top)
-    css = page_file("page.css") + page_file("charts.css") + _SVG_CSS
-    title = f"{_picture_title(report)}: {verdict(report)}"
-    return svg_file(join(drawn), title=title, width=width, height=height, css=css).code
-
-
-def _placed(panel: "_Panel", left: int, top: int) -> list[Html]:
-    place = {"x": left, "y": top + _CAPTION, "width": WIDTH, "height": NAMED_HEIGHT}
-    drawn = line_chart(panel.chart)
-    return [
-        element("text", panel.title, x=left, y=top + 15),
-        element("svg", drawn, **place, viewBox=f"0 0 {WIDTH} {NAMED_HEIGHT}"),
-    ]
+    title = _picture_title(report)
+    return Picture(title, f"{title}: {verdict(report)}", rows)
 
 
 def _rows(panels: Sequence["_Panel"]) -> list[list["_Panel"]]:
@@ -259,28 +220,3 @@ def _described(lines: Sequence[Line], name: str) -> str:
         for line in lines
     )
     return "; ".join(listed)
-
-
-def _keys(panels: Iterable[Chart], width: int) -> list[list[Line]]:
-    """Return the lines that have names of their own, in rows that fit."""
-    lines = _named(line for chart in panels for line in chart.lines)
-    lines.sort(key=lambda line: (line.has_rings, line.tone))
-    n = max(1, (width - 2 * _GAP) // _key_width(lines))
-    return [lines[at : at + n] for at in range(0, len(lines), n)]
-
-
-def _named(lines: Iterable[Line]) -> list[Line]:
-    """Return lines, of those that share a name one."""
-    return list({line.name: line for line in lines}.values())
-
-
-def _key_width(lines: Iterable[Line]) -> int:
-    return _KEY_PIECE + _KEY_LETTER * max(len(line.name) for line in lines)
-
-
-def _key(line: Line, x: int, y: int) -> Html:
-    """Return a piece of a line with its name."""
-    piece = element("line", class_=line_class(line), x1=x, x2=x + 26, y1=y, y2=y)
-    ring = element("circle", class_=ring_class(line), cx=x + 13, cy=y, r=3)
-    name = element("text", line.name, class_="axis-name", x=x + 32, y=y + 4)
-    return element("g", piece, ring if line.has_rings else None, name, class_="key")
