@@ -6,13 +6,15 @@ labels pairs or answers of a calibration there, and each label is kept at once.
 
 The address is the first line on stdout. On loopback anybody who can run programs on this machine
 may read; give --token to ask for one. On any other address a token is always asked for. The
-connection is not encrypted: over a network, prefer `ssh -L` to --host.
+connection is not encrypted: over a network, prefer `ssh -L` to --host, or a reverse proxy with
+--public-url. /healthz answers anybody, /metrics has the latest means for Prometheus.
 
 Examples:
   ragforge view set/
   ragforge view datasets/ --port 8080
   ragforge view datasets/ --host 0.0.0.0 --port 8080
   ragforge view set/ --label Ann
+  ragforge view datasets/ --port 8080 --public-url https://host.example/sets
 """
 
 import argparse
@@ -29,6 +31,7 @@ from ragforge.errors import UsageError
 if TYPE_CHECKING:
     from ragforge.config import EvaluateSettings
     from ragforge.files.set.dataset import Dataset
+    from ragforge.viewer.access import PublicAddress
 
 _HIGHEST_PORT = 65_535
 _TOKEN_BYTES = 24
@@ -51,6 +54,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="ask for this token: 16 to 200 letters, digits, '.', '_', '~', '-'; made where "
         "needed and not given",
+    )
+    parser.add_argument(
+        "--public-url",
+        default="",
+        metavar="URL",
+        help="where a reverse proxy shows the site, such as https://host.example/sets; a token is "
+        "always asked for",
     )
     parser.add_argument(
         "--label",
@@ -81,16 +91,26 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments).evaluate
     is_local = ipaddress.ip_address(arguments.host).is_loopback
     labeller = labeller_name(arguments.label) if arguments.label else ""
-    needs_token = bool(labeller) or not is_local
+    needs_token = bool(labeller or arguments.public_url) or not is_local
     token = arguments.token or (secrets.token_urlsafe(_TOKEN_BYTES) if needs_token else "")
 
     def announce(address: str) -> None:
         print(address, flush=True)
         say("ragforge view: Ctrl-C ends it")
 
-    access = SiteAccess(arguments.host, arguments.port, token, labeller)
+    public = _public(arguments.public_url)
+    access = SiteAccess(arguments.host, arguments.port, token, labeller, public)
     serve(arguments.roots, access, lambda dataset: _report(dataset, settings), announce)
     return 0
+
+
+def _public(url: str) -> "PublicAddress | None":
+    from ragforge.viewer.access import PublicAddress
+
+    try:
+        return PublicAddress.parse(url) if url else None
+    except ValueError as error:
+        raise UsageError(f"--public-url: {error}") from error
 
 
 def _report(dataset: "Dataset", settings: "EvaluateSettings") -> str:

@@ -37,6 +37,46 @@ _OWN_SITES: Final = frozenset({"same-origin", "none"})
 _LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
+_PUBLIC: Final = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[a-z0-9.-]{1,253}(?::[0-9]{1,5})?)"
+    r"(?P<path>(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,60}){0,9})/?"
+)
+HEALTH: Final = "/healthz"
+"""Answered to anybody: whether the site answers, and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicAddress:
+    """Where readers find the site that a reverse proxy shows them."""
+
+    scheme: str
+    host: str
+    """With its port where it has one."""
+    path: str
+    """Without a slash at its end; "" for the proxy's own root."""
+
+    @classmethod
+    def parse(cls, url: str) -> "PublicAddress":
+        """Return the parts of an address.
+
+        Raises:
+            ValueError: It is none.
+        """
+        found = _PUBLIC.fullmatch(url)
+        if found is None:
+            raise ValueError(f"expected an address such as https://host.example/sets, got {url!r}")
+        return cls(found["scheme"], found["host"], found["path"])
+
+    @property
+    def origin(self) -> str:
+        """As browsers name it."""
+        return f"{self.scheme}://{self.host}"
+
+    def below(self, path: str) -> str:
+        """Return a path without that of the proxy; as it is where the proxy took it off."""
+        return path[len(self.path) :] if f"{path}/".startswith(f"{self.path}/") else path
+
+
 @dataclass(frozen=True, slots=True)
 class SiteAccess:
     """The address that the site is served at, and the token that opens it.
@@ -46,26 +86,33 @@ class SiteAccess:
         port: Likewise.
         token: "" where none is asked for.
         labeller: Who may send labels; "" where nothing can be changed from a page.
+        public: Where a reverse proxy shows the site; None where there is none.
 
     Raises:
-        ValueError: Labels could be sent without a token.
+        ValueError: Labels could be sent, or a proxy's readers let in, without a token.
     """
 
     host: str
     port: int
     token: str = ""
     labeller: str = ""
+    public: PublicAddress | None = None
 
     def __post_init__(self) -> None:
         if self.labeller and not self.token:
             raise ValueError("labeller: labels are taken with a token only")
+        if self.public is not None and not self.token:
+            raise ValueError("public: behind a proxy the site is opened with a token only")
 
     @property
     def address(self) -> str:
         """Where a browser finds the site."""
+        asked = f"?token={self.token}" if self.token else ""
+        if self.public is not None:
+            return f"{self.public.origin}{self.public.path}/{asked}"
         host = "127.0.0.1" if self.host == "0.0.0.0" else "::1" if self.host == "::" else self.host  # noqa: S104  # read, not bound
         shown = f"[{host}]" if ":" in host else host
-        return f"http://{shown}:{self.port}/{f'?token={self.token}' if self.token else ''}"
+        return f"http://{shown}:{self.port}/{asked}"
 
     @property
     def cookie(self) -> str:
@@ -74,6 +121,8 @@ class SiteAccess:
 
     def knows(self, host: str) -> bool:
         """Whether a Host header names this site, and not one that was made to lead here."""
+        if self.public is not None and host.lower() == self.public.host:
+            return True
         name, port = _parts(host)
         if port != self.port:
             return False
@@ -112,12 +161,16 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
+        if self._access.public is not None:
+            scope = {**scope, "path": self._access.public.below(scope["path"]) or "/"}
         answer = self._answer(scope) or self._app
         await answer(scope, receive, send_guarded)
 
     def _answer(self, scope: Scope) -> Response | None:
         """Return the reply to a request that is not passed on; None for one that is."""
         headers = Headers(scope=scope)
+        if scope["path"] == HEALTH and scope["method"] in _METHODS:
+            return PlainTextResponse("ok\n")
         if not self._access.knows(headers.get("host", "")):
             return _refused(HTTPStatus.MISDIRECTED_REQUEST, "this host name is not served here")
         if not self._is_own(headers):
@@ -133,7 +186,10 @@ class Guard:
 
     def _is_own(self, headers: Headers) -> bool:
         origin = headers.get("origin")
-        of_site = origin is None or origin == f"http://{headers['host']}"
+        known = {f"http://{headers['host']}"}
+        if self._access.public is not None:
+            known.add(self._access.public.origin)
+        of_site = origin is None or origin in known
         return of_site and headers.get("sec-fetch-site", "none") in _OWN_SITES
 
     def _is_label(self, scope: Scope, headers: Headers) -> bool:
@@ -161,10 +217,18 @@ class Guard:
 
     def _let_in(self, scope: Scope, rest: list[tuple[str, str]]) -> Response:
         """Put the token into a cookie, and lead to the address without it."""
-        path = "/" + scope["path"].lstrip("/")
+        public = self._access.public
+        path = f"{public.path if public else ''}/{scope['path'].lstrip('/')}"
         query = f"?{urlencode(rest)}" if rest else ""
         reply = RedirectResponse(path + query, status_code=HTTPStatus.SEE_OTHER)
-        reply.set_cookie(self._access.cookie, self._access.token, httponly=True, samesite="strict")
+        reply.set_cookie(
+            self._access.cookie,
+            self._access.token,
+            path=f"{public.path}/" if public else "/",
+            secure=public is not None and public.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
         return reply
 
 

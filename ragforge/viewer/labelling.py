@@ -93,7 +93,7 @@ def _page(kind: _Kind, datasets: ServedDatasets, labeller: str, request: Request
     named = f"?sample={quote(sample, safe='')}" if sample else ""
     try:
         place = _place(kind, served, labeller, request)
-        page = kind.page(place, request, f"/datasets/{served.name}/{kind.post}{named}")
+        page = kind.page(place, request, f"{kind.post}{named}")
     except (RagforgeError, OSError) as error:
         return HTMLResponse(problem_page(served.title, str(error)), HTTPStatus.CONFLICT)
     return with_own_policy(HTMLResponse(page), page)

@@ -1,6 +1,6 @@
-"""The pages: all datasets with their latest measures, and one with its history."""
+"""The page of a dataset with its history, and what all pages have in common."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural
@@ -22,8 +22,8 @@ from ragforge.report.page.markup import (
 )
 from ragforge.viewer.served import ServedDataset
 
-CSS_PATH: Final = "/view.css"
-SCRIPT_PATH: Final = "/view.js"
+CSS: Final = "view.css"
+SCRIPT: Final = "view.js"
 _MEASURES: Final = 4
 """Columns of a table."""
 _ROWS: Final = 200
@@ -33,39 +33,42 @@ _LINES: Final = TONES
 _SIGNS: Final = {"IMPROVING": "▲", "DEGRADING": "▼", "STABLE": "●", "UNKNOWN": "·"}
 
 
-def list_page(datasets: Sequence[ServedDataset]) -> str:
-    """Return the page of all datasets."""
-    live = [_card(served) for served in datasets] or [element("p", "No dataset.", class_="empty")]
-    count = plural(len(datasets), "dataset")
-    return _page("Datasets", element("h1", "Datasets"), element("p", count, class_="lede"), *live)
-
-
 def dataset_page(served: ServedDataset, *, labeller: str = "") -> str:
     """Return the page of one dataset; with a way to its labels for who labels."""
     title = one_line(served.title)
-    return _page(
+    return page(
         title,
-        element("p", site_link("/", "All datasets"), class_="eyebrow"),
+        element("p", site_link("../", "All datasets"), class_="eyebrow"),
         element("h1", title, dir="auto"),
         *_about(served),
         _label_link(served, labeller) if labeller and not served.problem else None,
         element("section", element("h2", "Latest"), _latest(served)),
         element("section", element("h2", "Trend"), _trend_chart(served)),
         element("section", element("h2", "History"), _history(served)),
+        depth=1,
     )
 
 
-def problem_page(title: str, problem: str) -> str:
+def problem_page(title: str, problem: str, *, depth: int = 2) -> str:
     """Return a page that says why there is nothing to show."""
-    return _page(
+    return page(
         title,
-        element("p", site_link("/", "All datasets"), class_="eyebrow"),
+        element("p", site_link("../" * depth or "./", "All datasets"), class_="eyebrow"),
         element("h1", one_line(title), dir="auto"),
         _notice("This cannot be shown", problem),
+        depth=depth,
     )
 
 
-def _page(title: str, *live: Html | None) -> str:
+def page(title: str, *live: Html | None, top: Iterable[Html] = (), depth: int = 0) -> str:
+    """Return a page of the site.
+
+    Args:
+        title: Of the window.
+        live: What a new state of the site replaces.
+        top: What stays above it.
+        depth: Folders below the site's own: links are relative, wherever a proxy shows the site.
+    """
     head = [
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
@@ -74,21 +77,17 @@ def _page(title: str, *live: Html | None) -> str:
     no_script = element("noscript", element("p", "Reload to see what is new.", class_="note"))
     body = [
         element("a", "Skip to the results", href="#live", class_="skip"),
-        element("main", *live, id="live"),
+        element("main", *top, element("div", *live, id="live")),
         element(
             "footer",
             element("p", "Live: new evaluations appear by themselves.", id="state", role="status"),
             no_script,
         ),
     ]
+    home = "../" * depth
     return site_page(
-        lang="en", head=head, body=body, css_path=CSS_PATH, script_path=SCRIPT_PATH
+        lang="en", head=head, body=body, css_path=f"{home}{CSS}", script_path=f"{home}{SCRIPT}"
     ).code
-
-
-def _card(served: ServedDataset) -> Html:
-    name = element("h2", site_link(f"/datasets/{served.name}", one_line(served.title)), dir="auto")
-    return element("section", name, *_about(served), _latest(served), class_="card")
 
 
 def _about(served: ServedDataset) -> Iterator[Html | None]:
@@ -100,16 +99,16 @@ def _about(served: ServedDataset) -> Iterator[Html | None]:
         facts = [f"version {served.manifest.version}", f"{count} of {runs}"]
         if served.name != served.title:
             facts.insert(0, f"in {served.name}")
-        report = site_link(f"/datasets/{served.name}/report", "full report")
+        report = site_link(f"{served.name}/report", "full report")
         yield element("p", " · ".join(facts), " · ", report, class_="note")
     if served.history.notes:
         yield _notice("Lines of the history were passed over", " ".join(served.history.notes))
 
 
 def _label_link(served: ServedDataset, labeller: str) -> Html:
-    links: list[Html | str] = [site_link(f"/datasets/{served.name}/label", "Label pairs")]
+    links: list[Html | str] = [site_link(f"{served.name}/label", "Label pairs")]
     if answer_calibration_names(open_dataset(served.path)):
-        links += [" or ", site_link(f"/datasets/{served.name}/label-answers", "answers")]
+        links += [" or ", site_link(f"{served.name}/label-answers", "answers")]
     return element("p", *links, f" as {one_line(labeller)}", class_="note")
 
 
@@ -134,12 +133,13 @@ def _latest(served: ServedDataset) -> Html:
 def _run_row(of_run: Sequence[Evaluation], measures: Sequence[str]) -> Html:
     now = of_run[-1]
     cells = [
-        _mean_cell(now.measures.get(measure), _verdict(of_run, measure)) for measure in measures
+        mean_cell(now.measures.get(measure), verdict_note(of_run, measure)) for measure in measures
     ]
     return table_row(one_line(now.run), [*cells, *_count_cells(now), element("td", _when(now))])
 
 
-def _verdict(of_run: Sequence[Evaluation], measure: str) -> Html | None:
+def verdict_note(of_run: Sequence[Evaluation], measure: str) -> Html | None:
+    """Return where a measure goes, in a word and a number; None where there is nothing before."""
     if measure not in of_run[-1].measures:
         return None
     movement = trend(of_run, measure)
@@ -150,7 +150,8 @@ def _verdict(of_run: Sequence[Evaluation], measure: str) -> Html | None:
     return element("span", text, class_=f"went {movement.verdict.lower()}")
 
 
-def _mean_cell(mean: MeasuredMean | None, note: Html | None) -> Html:
+def mean_cell(mean: MeasuredMean | None, note: Html | None) -> Html:
+    """Return a cell with a mean, its interval and where it goes."""
     if mean is None:
         return element("td", MISSING, class_="num")
     ends = f"{number(mean.low)}\u2013{number(mean.high)}" if mean.low is not None else None
@@ -160,6 +161,7 @@ def _mean_cell(mean: MeasuredMean | None, note: Html | None) -> Html:
         element("span", ends, class_="bounds", title="95 % interval") if ends else None,
         note,
         class_="num estimate",
+        data_value=None if mean.mean is None else f"{mean.mean:.6f}",
     )
 
 
@@ -250,7 +252,7 @@ def _history_row(now: Evaluation, before: Evaluation | None, measures: Sequence[
     cells = [
         element("td", one_line(now.run)),
         element("td", now.version, class_="num"),
-        *(_mean_cell(now.measures.get(measure), None) for measure in measures),
+        *(mean_cell(now.measures.get(measure), None) for measure in measures),
         *_count_cells(now),
         element("td", changed or "nothing", title=details or None),
     ]

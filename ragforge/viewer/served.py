@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -33,6 +34,16 @@ Render = Callable[[Dataset], str]
 
 
 @dataclass(frozen=True, slots=True)
+class Night:
+    """What became of the last refresh."""
+
+    at: float
+    """Seconds since 1970."""
+    is_published: bool
+    """Whether there is a version of it; else it was refused, and lies beside the versions."""
+
+
+@dataclass(frozen=True, slots=True)
 class ServedDataset:
     """A dataset as it is right now."""
 
@@ -44,6 +55,8 @@ class ServedDataset:
     history: History
     problem: str
     """Why it cannot be shown, "" where it can."""
+    night: Night | None = None
+    """None where it has one version, and none was refused."""
 
     @property
     def title(self) -> str:
@@ -69,7 +82,7 @@ class ServedDatasets:
     """
 
     roots: Sequence[Path]
-    _known: dict[Path, tuple[tuple[Path, _Stamp, _Stamp], ServedDataset]] = field(
+    _known: dict[Path, tuple[tuple[Path | _Stamp, ...], ServedDataset]] = field(
         default_factory=dict
     )
     _lock: Lock = field(default_factory=Lock)
@@ -106,7 +119,9 @@ class ServedDatasets:
 
     def _current(self, path: Path, name: str) -> ServedDataset:
         files = files_of(path)
-        stamps = files, _stamp(files / _MANIFEST), _stamp(home_of(path) / FILE)
+        home = home_of(path)
+        named = (files / _MANIFEST, home / FILE, home / REJECTED)
+        stamps = (files, *map(_stamp, named))
         known = self._known.get(path)
         if known is None or known[0] != stamps or known[1].name != name or known[1].problem:
             known = self._known[path] = stamps, _read(path, name)
@@ -124,7 +139,20 @@ def _read(path: Path, name: str) -> ServedDataset:
         history = read_history(home_of(path))
     except (RagforgeError, OSError, ValueError) as error:
         problems.append(_problem_text(path, error))
-    return ServedDataset(name, path, manifest, history, "; ".join(dict.fromkeys(problems)))
+    told = "; ".join(dict.fromkeys(problems))
+    return ServedDataset(name, path, manifest, history, told, _night(path))
+
+
+def _night(path: Path) -> Night | None:
+    files, home = files_of(path), home_of(path)
+    nights = []
+    with suppress(OSError):
+        if files.parent.name == VERSIONS:
+            nights.append(Night((files / _MANIFEST).stat().st_mtime, is_published=True))
+    with suppress(OSError):
+        refused = [child.stat().st_mtime for child in (home / REJECTED).iterdir()]
+        nights += [Night(at, is_published=False) for at in refused]
+    return max(nights, key=lambda night: night.at, default=None)
 
 
 def check_roots(roots: Iterable[Path]) -> None:

@@ -25,10 +25,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ragforge.errors import RagforgeError, UsageError
 from ragforge.evaluating.history.trends import trend
+from ragforge.observe.prometheus import exposed
 from ragforge.records import Evaluation
-from ragforge.viewer.access import Guard, SiteAccess
+from ragforge.viewer.access import Guard, PublicAddress, SiteAccess
 from ragforge.viewer.labelling import label_routes
-from ragforge.viewer.pages import dataset_page, list_page, problem_page
+from ragforge.viewer.list_page import ListPage
+from ragforge.viewer.pages import dataset_page, problem_page
 from ragforge.viewer.policy import with_own_policy
 from ragforge.viewer.served import Render, Reports, ServedDataset, ServedDatasets
 
@@ -55,7 +57,7 @@ def view_app(roots: Sequence[Path], access: SiteAccess, render: Render) -> ASGIA
     datasets, reports = ServedDatasets(roots), Reports(render)
     # What is not async runs in a thread: reading files must not keep other requests waiting.
     routes = [
-        Route("/", partial(_list, datasets)),
+        Route("/", partial(_list, datasets, ListPage())),
         Route("/datasets/{name}", partial(_of_dataset, datasets, partial(_page, access))),
         Route(
             "/datasets/{name}/report",
@@ -63,6 +65,7 @@ def view_app(roots: Sequence[Path], access: SiteAccess, render: Render) -> ASGIA
         ),
         Route("/api/datasets", partial(_api_list, datasets)),
         Route("/api/datasets/{name}/history", partial(_of_dataset, datasets, _api_history)),
+        Route("/metrics", partial(_metrics, datasets)),
         Route("/view.css", _style),
         Route("/view.js", _script),
     ]
@@ -75,8 +78,8 @@ def view_app(roots: Sequence[Path], access: SiteAccess, render: Render) -> ASGIA
     return Guard(site, access)
 
 
-def _list(datasets: ServedDatasets, request: Request) -> Response:
-    return _tagged(request, HTMLResponse(list_page(datasets.datasets())))
+def _list(datasets: ServedDatasets, page: ListPage, request: Request) -> Response:
+    return _tagged(request, HTMLResponse(page.html(datasets.datasets())))
 
 
 def _of_dataset(
@@ -106,6 +109,16 @@ def _report(reports: Reports, request: Request, served: ServedDataset) -> Respon
 def _api_list(datasets: ServedDatasets, request: Request) -> Response:
     content = {"datasets": [_dataset_json(served) for served in datasets.datasets()]}
     return _tagged(request, JSONResponse(content))
+
+
+def _metrics(datasets: ServedDatasets, request: Request) -> Response:
+    latest = [
+        # By its own name here: two sets may have one name.
+        served.history.of_run(run)[-1].model_copy(update={"dataset": served.name})
+        for served in datasets.datasets()
+        for run in served.history.runs
+    ]
+    return Response("".join(exposed(latest)), media_type="text/plain; version=0.0.4")
 
 
 def _api_history(request: Request, served: ServedDataset) -> Response:
@@ -183,7 +196,8 @@ def _bug(request: Request, error: Exception) -> Response:
 def _problem(request: Request, status: int, problem: str) -> Response:
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": problem}, status)
-    return HTMLResponse(problem_page(HTTPStatus(status).phrase, problem), status)
+    depth = request.url.path.removeprefix("/").count("/")
+    return HTMLResponse(problem_page(HTTPStatus(status).phrase, problem, depth=depth), status)
 
 
 class ImpatientConnection(H11Protocol):
@@ -274,11 +288,15 @@ def serve(
 
 @contextlib.contextmanager
 def serving(
-    roots: Sequence[Path], render: Render, token: str = "", labeller: str = ""
+    roots: Sequence[Path],
+    render: Render,
+    token: str = "",
+    labeller: str = "",
+    public: PublicAddress | None = None,
 ) -> Iterator[SiteAccess]:
     """Serve from a thread, on a free port of 127.0.0.1, until the context ends."""
     with _listening("127.0.0.1", 0) as sock:
-        access = SiteAccess("127.0.0.1", sock.getsockname()[1], token, labeller)
+        access = SiteAccess("127.0.0.1", sock.getsockname()[1], token, labeller, public)
         server = _server(roots, access, render)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()

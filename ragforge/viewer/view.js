@@ -8,6 +8,83 @@ const say = (text) => {
 };
 let etag = "";
 
+// The table of all datasets: what is searched for, shown and sorted by is in the address.
+const wanted = () => new URLSearchParams(location.hash.slice(1));
+
+function want(name, value) {
+  const next = wanted();
+  if (value) next.set(name, value);
+  else next.delete(name);
+  history.replaceState(null, "", `#${next}`);
+  arrange();
+}
+
+function valueOf(row, column) {
+  const cell = row.cells[column];
+  const value = cell.dataset.value ?? (column ? "" : cell.textContent);
+  return value !== "" && !Number.isNaN(Number(value)) ? Number(value) : value;
+}
+
+function compared(a, b) {
+  if (a === "" || b === "") return (a === "") - (b === "");
+  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+}
+
+function arrange() {
+  const table = document.querySelector("#live .sets");
+  if (!table) return;
+  const asked = wanted();
+  const words = (asked.get("search") || "").toLowerCase().split(/\s+/).filter(Boolean);
+  const heads = [...table.tHead.rows[0].cells];
+  const sort = asked.get("sort") || "";
+  const column = heads.findIndex((cell) => cell.dataset.sort && cell.dataset.sort === sort.replace(/^-/, ""));
+  const rows = [...table.tBodies[0].rows];
+  if (column >= 0) {
+    const sign = sort.startsWith("-") ? -1 : 1;
+    const known = (row) => valueOf(row, column) !== "";
+    rows.sort((a, b) => known(b) - known(a) || sign * compared(valueOf(a, column), valueOf(b, column)));
+    table.tBodies[0].append(...rows);
+  }
+  for (const row of rows) {
+    const text = row.textContent.toLowerCase();
+    const state = asked.get("state");
+    row.hidden = !words.every((word) => text.includes(word)) || Boolean(state && row.dataset.state !== state);
+  }
+  heads.forEach((cell, at) => {
+    const way = at === column ? (sort.startsWith("-") ? "descending" : "ascending") : "none";
+    if (cell.dataset.sort) cell.setAttribute("aria-sort", way);
+    if (!cell.dataset.sort || cell.querySelector("button")) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...cell.childNodes);
+    button.addEventListener("click", () => {
+      const now = wanted().get("sort");
+      want("sort", now === cell.dataset.sort ? `-${cell.dataset.sort}` : cell.dataset.sort);
+    });
+    cell.append(button);
+  });
+  const shown = rows.filter((row) => !row.hidden).length;
+  const text = shown === rows.length ? `${rows.length} datasets` : `${shown} of ${rows.length} datasets`;
+  const count = document.getElementById("count");
+  if (count.textContent !== text) count.textContent = text;
+}
+
+function listen() {
+  const tools = document.getElementById("tools");
+  if (!tools) return;
+  const [search, state] = [document.getElementById("search"), document.getElementById("state-of")];
+  const fill = () => {
+    if (document.activeElement !== search) search.value = wanted().get("search") || "";
+    state.value = wanted().get("state") || "";
+    arrange();
+  };
+  search.addEventListener("input", () => want("search", search.value));
+  state.addEventListener("change", () => want("state", state.value));
+  addEventListener("hashchange", fill);
+  tools.hidden = false;
+  fill();
+}
+
 async function look() {
   const headers = etag ? { "If-None-Match": etag } : {};
   const reply = await fetch(location.pathname, { headers, cache: "no-store" });
@@ -20,9 +97,19 @@ async function look() {
   etag = reply.headers.get("ETag") || "";
   if (isFirst && next.innerHTML === live().innerHTML) return;
   const places = [...document.querySelectorAll("#live .scroll")].map((box) => box.scrollLeft);
+  const focused = live().contains(document.activeElement) && document.activeElement;
   live().replaceWith(document.adoptNode(next));
+  arrange();
+  if (focused) refocus(focused);
   document.querySelectorAll("#live .scroll").forEach((box, at) => (box.scrollLeft = places[at] || 0));
   document.title = page.title;
+}
+
+// What had the focus is another element now: the link of the same place, or the head of the column.
+function refocus(old) {
+  const href = old.getAttribute("href");
+  const alike = [...live().querySelectorAll(old.tagName)];
+  alike.find((one) => (href ? one.getAttribute("href") === href : one.textContent === old.textContent))?.focus();
 }
 
 async function tick() {
@@ -37,4 +124,5 @@ async function tick() {
   setTimeout(tick, EVERY_MS);
 }
 
+listen();
 tick();

@@ -68,6 +68,16 @@ def dataset(folder):
     return made
 
 
+@pytest.fixture
+def create(folder):
+    """Make another dataset in the folder."""
+
+    def run(name):
+        return create_dataset(folder / name, {"seed": name})
+
+    return run
+
+
 @dataclass
 class Site:
     """The site, asked as no library would."""

@@ -50,3 +50,70 @@ def test_a_link_of_the_list_leads_to_the_history(page, site):
 
     assert page.value("document.querySelectorAll('#live svg.chart').length") == 1
     assert page.complaints() == []
+
+
+SHOWN = (
+    "[...document.querySelectorAll('.sets tbody tr')].filter((row) => !row.hidden)"
+    ".map((row) => row.cells[0].textContent)"
+)
+
+
+def put(page, name, value):
+    """Type into the search box, or choose a state."""
+    page.value(
+        f"(() => {{ const box = document.getElementById({name!r}); box.value = {value!r};"
+        " box.dispatchEvent(new Event(box.tagName === 'SELECT' ? 'change' : 'input')); })()"
+    )
+
+
+@pytest.fixture
+def three(folder, dataset, add, make_evaluation, create):
+    """Three sets: `first` at .5, `better` at .9 and falling, `new` without an evaluation."""
+    better = create("better")
+    for place, mean in enumerate((0.95, 0.9), 1):
+        add(better, make_evaluation(mean=mean, at=f"2026-01-0{place}T00:00:00+00:00"))
+    create("new")
+
+
+@pytest.mark.slow
+def test_sets_are_searched_filtered_and_sorted(page, site, three):
+    """By a team with more of them than a screen holds; the view is in the address."""
+    go(page, site.access.address)
+    assert page.value(SHOWN) == ["better", "first", "new"]
+
+    put(page, "search", "FIR")
+    assert page.value(SHOWN) == ["first"]
+    assert page.value("document.getElementById('count').textContent") == "1 of 3 datasets"
+    put(page, "search", "")
+    put(page, "state-of", "new")
+    assert page.value(SHOWN) == ["new"]
+    put(page, "state-of", "")
+    page.value("document.querySelector('[data-sort=mean] button').click()")
+    assert page.value(SHOWN) == ["first", "better", "new"]
+    page.value("document.querySelector('[data-sort=mean] button').click()")
+    assert page.value(SHOWN) == ["better", "first", "new"]
+    assert page.value("location.hash") == "#sort=-mean"
+    assert page.complaints() == []
+
+
+@pytest.mark.slow
+def test_a_link_with_a_view_opens_it(page, site, three):
+    """It is sent to a colleague."""
+    go(page, f"{site.access.address}#search=ndcg&sort=-mean")
+
+    assert page.value(SHOWN) == ["better", "first"]
+    assert page.value("document.getElementById('search').value") == "ndcg"
+    sorted_by = "document.querySelector('[data-sort=mean]').getAttribute('aria-sort')"
+    assert page.value(sorted_by) == "descending"
+
+
+@pytest.mark.slow
+def test_new_lines_leave_view_and_focus_alone(page, site, three, dataset, add, make_evaluation):
+    """Who types a word is not thrown out by a nightly run."""
+    go(page, f"{site.access.address}#sort=-mean")
+    page.value("document.querySelector('.sets tbody a').focus()")
+    add(dataset, make_evaluation(mean=0.777, at="2026-01-02T00:00:00+00:00"))
+    page.value(CHANGED.format(means=MEANS, mean="0.777"))
+
+    assert page.value(SHOWN) == ["better", "first", "new"]
+    assert page.value("document.activeElement.textContent") == "better"

@@ -16,7 +16,9 @@ from ragforge.evaluating.formatting import Table, numeric_column, plural, visibl
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _VOID: Final = frozenset({"meta", "br", "hr", "input"})
-_SITE_PATH: Final = re.compile(r"/(?:[A-Za-z0-9][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9][A-Za-z0-9._-]*)?")
+_SITE_PATH: Final = re.compile(
+    r"(?:\./|(?:\.\./){0,9})(?:[A-Za-z0-9][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9][A-Za-z0-9._-]*)?"
+)
 _FORBIDDEN_TAGS: Final = frozenset({
     "script", "style", "link", "iframe", "object", "embed", "base", "form", "img", "use", "image",
 })  # fmt: skip
@@ -165,7 +167,7 @@ def page_file(name: str) -> str:
 
 
 def site_link(path: str, *children: Child, class_: str | None = None) -> Html:
-    """Return a link within the site that a page is served from.
+    """Return a relative link within the site that a page is served from.
 
     Raises:
         ValueError: The path leads elsewhere, or is no plain path.
@@ -239,9 +241,9 @@ def scrolling(table: Html, title: str) -> Html:
     return element("div", table, class_="scroll", role="group", tabindex=0, aria_label=title)
 
 
-def table_row(head: Child, cells: Iterable[Html]) -> Html:
+def table_row(head: Child, cells: Iterable[Html], **attributes: str | None) -> Html:
     """Return a row that its first cell names."""
-    return element("tr", element("th", head, scope="row"), *cells)
+    return element("tr", element("th", head, scope="row"), *cells, **attributes)
 
 
 def _header(text: Child, right: bool) -> Html:
@@ -251,7 +253,7 @@ def _header(text: Child, right: bool) -> Html:
 
 
 def _site_path(path: str) -> str:
-    if not _SITE_PATH.fullmatch(path):
+    if not path or not _SITE_PATH.fullmatch(path):
         raise ValueError(f"site: path {path[:40]!r} is not allowed")
     return path
 

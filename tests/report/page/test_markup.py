@@ -69,7 +69,8 @@ def test_data_block_takes_plain_names_only():
 
 
 @pytest.mark.parametrize(
-    "path", ["//evil.example", "https://evil.example", "javascript:alert(1)", "/a/../b", "/a b", ""]
+    "path",
+    ["//evil.example", "https://evil.example", "javascript:alert(1)", "a/../b", "/a", "a b", ""],
 )
 def test_site_links_stay_on_the_site(path):
     """A name of data must not lead elsewhere."""
@@ -79,10 +80,10 @@ def test_site_links_stay_on_the_site(path):
 
 def test_site_link_escapes_its_text():
     """It is data."""
-    assert site_link("/datasets/a-1", "<b>").code == '<a href="/datasets/a-1">&lt;b&gt;</a>'
+    assert site_link("../sets/a-1", "<b>").code == '<a href="../sets/a-1">&lt;b&gt;</a>'
 
 
 def test_site_page_loads_from_its_own_site_only():
     """Style sheet and script are files of the program."""
     with pytest.raises(ValueError, match="is not allowed"):
-        site_page(lang="en", head=[], body=[], css_path="/a.css", script_path="//evil.example/a.js")
+        site_page(lang="en", head=[], body=[], css_path="a.css", script_path="//evil.example/a.js")
