@@ -49,6 +49,11 @@ class RunCell:
     cause: str = ""
     """Why it is below the best, in words; "" where that was not looked at."""
 
+    @property
+    def is_of_lower_grades(self) -> bool:
+        """Whether it has a value though nothing relevant came: lower grades have a gain too."""
+        return bool(self.value) and self.first is None
+
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:

@@ -68,7 +68,8 @@ const drilldown = (index, rows, h, number) => {
     const facts = [
       `${index.measure} ${number(value)}`,
       index.states[rows.state[run][opened.row]],
-      first ? `first relevant at rank ${first}` : value === null ? "" : "no relevant chunk found",
+      first ? `first relevant at rank ${first}` : value === null ? ""
+        : `no relevant chunk found${value ? ", by lower grades alone" : ""}`,
       index.causes[rows.cause[run][opened.row]],
     ];
     const missed = found.missed.map(([place, rank]) =>

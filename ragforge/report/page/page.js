@@ -25,6 +25,7 @@
 (() => {
   const PAGE = 200;
   const DASH = "\u2013";
+  const LOWER = "by lower grades alone";
   const $ = (id) => document.getElementById(id);
   const tools = $("queries-tools");
   if (!tools || !$("queries-index") || !("DecompressionStream" in window)) return;
@@ -213,8 +214,9 @@
       const value = rows.value[run][row];
       const word = index.states[rows.state[run][row]];
       const cause = index.causes[rows.cause[run][row]];
+      const lower = value && !rows.first[run][row] ? LOWER : "";
       cells.push(
-        h("td", null, number(value), ...[word, cause].filter(Boolean).map((text) => h("small", null, text))),
+        h("td", null, number(value), ...[word, cause, lower].filter(Boolean).map((text) => h("small", null, text))),
         h("td", null, String(rows.first[run][row] ?? DASH)),
         h("td", null, value === null ? DASH : String(rows.holes[run][row])),
       );

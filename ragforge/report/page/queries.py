@@ -29,6 +29,8 @@ from ragforge.report.page.markup import Child, Html, element, join, page_file, s
 from ragforge.report.page.packed_queries import SOURCE_MEANINGS, STATES, Packed, pack_table
 
 STATIC_ROWS: Final = 500
+_OF_LOWER_GRADES: Final = "by lower grades alone"
+"""Said of a value without a relevant chunk; the script says the same."""
 _KEYS: Final = "Arrow keys, Home and End go from row to row, Enter opens one; j and k go on in it."
 """Rows that are there without the script; all of them are for the script."""
 _FILTERS: Final = (
@@ -160,7 +162,8 @@ def _row(table: QueryTable, row: QueryRow, facets: Sequence[int]) -> Html:
 
 
 def _cells(cell: RunCell) -> Iterable[Html]:
-    words = filter(None, (STATES[cell.state], cell.cause))
+    lower = _OF_LOWER_GRADES if cell.is_of_lower_grades else ""
+    words = filter(None, (STATES[cell.state], cell.cause, lower))
     yield element("td", number(cell.value), *(element("small", word) for word in words))
     for count in (cell.first or MISSING, cell.holes if cell.value is not None else MISSING):
         yield element("td", count)
@@ -283,6 +286,8 @@ def _query(table: QueryTable, item: WorstCell) -> Html:
 
 def _facts(tags: Iterable[str | None], cell: RunCell) -> str:
     first = f"first relevant at rank {cell.first}" if cell.first else "no relevant chunk found"
+    if cell.is_of_lower_grades:
+        first += f", {_OF_LOWER_GRADES}"
     return " · ".join(filter(None, (*tags, first, cell.cause)))
 
 

@@ -30,6 +30,7 @@ from ragforge.report.page.charts import (
     run_label,
 )
 from ragforge.report.page.markup import Html, element, join, scroll_table, table_block, table_row
+from ragforge.report.page.quality_cost import quality_latency_figure
 from ragforge.report.page.slice_differences import slice_differences_figure
 from ragforge.report.tables import (
     CURVE_RANKS,
@@ -59,6 +60,7 @@ def spending_block(summary: Summary) -> Html:
         [
             table_block(spending_table(summary.making.spent)),
             timed or (element("p", _NOT_TIMED, class_="empty") if summary.runs else None),
+            quality_latency_figure(summary),
         ]
     )
 

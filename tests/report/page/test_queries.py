@@ -6,6 +6,7 @@ from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.query_table import QueryTableBuilder
 from ragforge.evaluating.summary import take_census
+from ragforge.records import Judgment
 from ragforge.report.page.queries import STATIC_ROWS, difference, queries_script, queries_section
 
 
@@ -89,3 +90,22 @@ def test_script_makes_no_markup_of_data_and_evaluates_nothing():
         r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function|fetch\(|import\(",
         queries_script(),
     )
+
+
+def test_a_value_of_lower_grades_alone_says_so(section, many_queries, make_ranking):
+    """A reader takes .4 for a relevant chunk else."""
+    made = many_queries(2)
+    made.write_judgments(
+        [
+            Judgment(query_id="q0000", chunk_id="c0000", grade=1),
+            Judgment(query_id="q0000", chunk_id="c0001", grade=3),
+            Judgment(query_id="q0001", chunk_id="c0001", grade=3),
+        ]
+    )
+    for name in ("base", "new"):
+        rankings = [make_ranking("q0000", "c0000"), make_ranking("q0001", "c0001")]
+        made.write_run(name, rankings)
+    rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", section(made))
+
+    assert rows[0].count("by lower grades alone") == 2
+    assert "by lower grades alone" not in rows[1]
