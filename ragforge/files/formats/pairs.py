@@ -24,6 +24,7 @@ from ragforge.files.field_names import (
     Field,
 )
 from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
+from ragforge.files.formats.seen_pairs import Seen, SeenPairs
 from ragforge.files.row import Row, make_row, pair_twice, parse_whole, query_name
 from ragforge.files.source_files import open_source
 from ragforge.files.text import shown
@@ -101,21 +102,20 @@ def _checked(pairs: Iterable[tuple[PairRow, str, bool]], path: Path) -> Iterator
     Raises:
         DataError: There is none; or a pair or a query contradicts one before.
     """
-    graded: dict[tuple[str, str], int | None] = {}
+    before = SeenPairs()
     queries: dict[str, str] = {}
     for pair, where, has_id in pairs:
-        key = pair.query_id, pair.chunk_id
         if queries.setdefault(pair.query_id, pair.query) != pair.query:
             raise DataError(
                 f"{where}: query {shown(pair.query_id)}: has two texts, "
                 f"{shown(queries[pair.query_id])} and {shown(pair.query)}"
             )
-        if key in graded and (has_id or graded[key] != pair.human_grade):
-            raise pair_twice(where, pair.query_id, pair.chunk_id)
-        if key not in graded:
-            graded[key] = pair.human_grade
+        seen = before.take(pair.query_id, pair.chunk_id, pair.human_grade)
+        if seen is Seen.NEW:
             yield pair
-    if not graded:
+        elif has_id or seen is Seen.OTHERWISE:
+            raise pair_twice(where, pair.query_id, pair.chunk_id)
+    if not before:
         raise none_found(path, "pair")
 
 
