@@ -20,8 +20,10 @@ STATE = """(() => ({
     title: document.title.includes('owned'),
     scripts: [...document.scripts].filter((each) => !each.type && !each.src).length,
     strangers: document.querySelectorAll(
-        'iframe, object, embed, base, link[rel=stylesheet]:not([href^="/"]), img, main style, '
+        'iframe, object, embed, base, img, main style, '
         + 'meta[http-equiv=refresh], [autofocus], svg use').length,
+    sheets: [...document.querySelectorAll('link[rel=stylesheet]')].filter(
+        (each) => !each.href.startsWith('http://' + location.host + '/')).length,
     handlers: [...document.querySelectorAll('*')].filter((each) => [...each.attributes].some(
         (attribute) => attribute.name.startsWith('on'))).length,
     links: [...document.querySelectorAll('a')].map(
@@ -41,7 +43,7 @@ TOUCH = """(async () => {
     await new Promise((done) => setTimeout(done, 300));
 })()"""
 """Opens, presses and passes over everything there is."""
-DEAD = {"pwned": None, "title": False, "strangers": 0, "handlers": 0, "links": 0}
+DEAD = {"pwned": None, "title": False, "strangers": 0, "sheets": 0, "handlers": 0, "links": 0}
 
 
 class Canary(ThreadingHTTPServer):

@@ -24,6 +24,7 @@ FRAMEWORKS = {
     "qdrant": ["qdrant-client"],
     "lancedb": ["lancedb"],
     "langserve": ["langserve[server]", "langchain-core", "uvicorn"],
+    "fastapi": ["fastapi", "uvicorn"],
     "labels": ["label-studio-sdk", "argilla"],
     "ray": ["ray"],
     "splitters": [
