@@ -81,7 +81,6 @@ def test_a_command_that_computes_nothing_loads_no_numpy(words, most, tmp_path):
         ("worst --dataset set", "numpy asyncio openai tqdm rensa bm25s markdown_it"),
         ("chunk docs --out chunks.jsonl -q", "numpy asyncio openai tqdm rensa bm25s sqlite3"),
         ("import golden.csv --documents docs --out new -q", "numpy asyncio openai tqdm rensa"),
-        ("review export --dataset set --out page.html", "numpy asyncio openai tqdm rensa bm25s"),
         ("judge --dataset set --dry-run", "numpy openai tqdm tenacity rensa bm25s markdown_it"),
         ("evaluate --dataset set", "asyncio openai tqdm rensa bm25s markdown_it"),
         ("compare --dataset set bad good", "asyncio openai tqdm rensa bm25s markdown_it"),
@@ -102,6 +101,17 @@ def test_a_command_loads_no_module_that_it_has_no_use_for(line, heavy, tmp_path)
     modules = loaded(*line.split(), cwd=tmp_path)
 
     assert [name for name in heavy.split() if name in modules] == []
+
+
+def test_a_sheet_for_reviewers_loads_a_search_only_for_queries_without_an_answer(tmp_path):
+    """The chunks nearest to those are looked for; beside others stands their evidence."""
+    made = make_measured_set(tmp_path / "set", 3)
+    made.write_queries([query for query in made.queries() if query.answerable])
+
+    modules = loaded("review", "export", "--dataset", "set", "--out", "page.html", cwd=tmp_path)
+
+    heavy = ("numpy", "asyncio", "openai", "tqdm", "rensa", "bm25s")
+    assert [name for name in heavy if name in modules] == []
 
 
 def test_measures_of_files_load_no_numpy(tmp_path):
