@@ -45,6 +45,12 @@ _CHARACTERS: Final[Mapping[str, str]] = {
     "two-colons": "::", "two-semicolons": ";;", "cpp": "C++", "cxx": "C++", "pp": "++",
 }  # fmt: skip
 _REFERENCE: Final = re.compile(r"\{(?P<name>\w[\w-]{0,100}+)\}")
+_LINK_SETTINGS: Final = re.compile(
+    r"\^?(?:[ \t]{0,20}+,[ \t]{0,20}+(?:window|role|opts|options|title|id|rel|xrefstyle)=.{0,300}"
+    r"|\^)\Z",
+    re.DOTALL,
+)
+"""What stands behind the text of a link, and says how it opens."""
 _LONGEST_TERM: Final = 300
 _MOST_NESTED: Final = 5
 _LONGEST_VALUE: Final = 300
@@ -61,8 +67,12 @@ _INLINE: Final = re.compile(
     r"|\[\[\[(?P<entry>[^\[\]\n,]{1,100})(?:,[^\[\]\n]{1,100})?\]\]\]|\[\[[^\[\]\n]{1,300}\]\]"
     r"|\(\(\([^()\n]{1,300}\)\)\)"
     r"|\(\((?P<indexed>[^()\n]{1,300})\)\)"
-    r"|(?:kbd|btn|pass|footnote|stem|latexmath|asciimath|indexterm2):\w{0,50}"
+    r"|footnote:\w{0,50}\[(?P<note>(?>(?:[^\[\]]|\[[^\[\]]{0,300}\]){1,1000}))\]"
+    r"|(?:kbd|btn|pass|stem|latexmath|asciimath|indexterm2):[\w,]{0,60}"
     r"\[(?P<key>[^\[\]\n]{0,500})\]"
+    r"|javadoc:(?:[\w.$/{}-]{0,200}[.$/])?(?P<type>[A-Z]\w{0,100})(?:#[^\s\[\]]{0,200})?"
+    r"\[[^\[\]\n]{0,200}\]"
+    r"|(?<![\w+])\+(?=[^\s+])(?P<literal>[^+\n]{1,300}?)(?<=\S)\+(?![\w+])"
     r"|\[[.\w%-]{1,100}\]#(?P<role>[^#\n]{1,300})#"
     r"|(?<![\w*])(?P<open>\*{1,2})(?=[^\s*])(?P<loud>[^*]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
     r"|(?<![\w_])(?P<lean>_{1,2})(?=[^\s_])(?P<soft>[^_]{1,300}?)(?<=\S)(?P=lean)(?![\w_])"
@@ -72,8 +82,11 @@ _INLINE: Final = re.compile(
     re.MULTILINE,
 )
 _SEEN: Final = tuple(
-    "escaped linked named text indexed key role loud soft mark low power high entry bare id".split()
+    "escaped linked named text indexed key type literal role loud soft mark low power high entry "
+    "bare id".split()
 )
+_LINKS: Final = frozenset({"linked", "named"})
+_VERBATIM: Final = frozenset({"escaped", "literal"})
 
 
 def read_asciidoc(text: str) -> SeenText:
@@ -86,8 +99,8 @@ class _Reader:
         self._text = text
         self._closing = ""
         self._is_seen = True
-        self._source: tuple[int, str] | None = None
-        """Where the line begins that says what code follows, and its language."""
+        self._source: tuple[int | None, str] | None = None
+        """Where the line begins that says what code follows, if right above it; its language."""
         self._after_blank = True
         self._is_literal = False
         self._paragraph = (0, 0)
@@ -223,7 +236,8 @@ class _Reader:
         if is_code or bare.startswith("//"):
             self._closing = "```" if bare[0] == "`" else bare
             self._is_seen = is_code
-            start, language = self._source or (at, "")
+            above, language = self._source or (None, "")
+            start = at if above is None else above
             if bare[0] == "`":
                 language = bare.strip("`")
             yield Edit(start, end, f"```{language}" if is_code else "")
@@ -236,8 +250,9 @@ class _Reader:
         """Read a line of attributes: the name of a box is seen, and a language heads code."""
         source = _SOURCE.match(given)
         if source:
-            self._source = (at, source["language"] or "")
-            if not _DELIMITER.match(self._next_line(end)):
+            is_above = _DELIMITER.match(self._next_line(end))
+            self._source = (at if is_above else None, source["language"] or "")
+            if not is_above:
                 yield Edit(at, end)
         elif quoted := _QUOTED.match(given):
             start = at + self._text[at:end].index("[") + 1
@@ -261,13 +276,31 @@ class _Reader:
                 yield from _menu(found)
             elif found["term"]:
                 yield from self._term(found, start)
+            elif found["note"]:
+                yield from self._note(found)
             elif seen:
-                yield Edit(found.start(), found.start(seen))
-                if seen != "escaped":
-                    yield from self._inline_attributes(*found.span(seen))
-                yield Edit(found.end(seen), found.end())
+                yield from self._named(found, seen)
             elif found[0][0] != "`":
                 yield Edit(found.start(), found.end())
+
+    def _note(self, found: re.Match[str]) -> Iterator[Edit]:
+        """Yield the edits of a footnote, which is read in brackets where it is called."""
+        is_parted = self._text[max(0, found.start() - 1)].isspace()
+        yield Edit(found.start(), found.start("note"), "(" if is_parted else " (")
+        yield from self._inline(*found.span("note"))
+        yield Edit(found.end("note"), found.end(), ")")
+
+    def _named(self, found: re.Match[str], seen: str) -> Iterator[Edit]:
+        """Yield the edits that leave the part of a match that is seen."""
+        start, end = found.span(seen)
+        if seen in _LINKS and (settings := _LINK_SETTINGS.search(found[seen])):
+            end = start + settings.start()
+        yield Edit(found.start(), start)
+        if seen == "key":
+            yield from self._inline(start, end)
+        elif seen not in _VERBATIM:
+            yield from self._inline_attributes(start, end)
+        yield Edit(end, found.end())
 
     def _inline_attributes(self, start: int, end: int) -> Iterator[Edit]:
         for found in _REFERENCE.finditer(self._text, start, end):

@@ -16,17 +16,20 @@ _SCALAR: Final = re.compile(
     re.MULTILINE,
 )
 _FRONT_MATTER_CHARS: Final = 20_000
+_EMPTY_LINES: Final = re.compile(r"(?:[ \t]{0,100}+\n){0,20}+")
 
 
 def front_matter_end(text: str) -> int:
-    """Return where the body starts: behind YAML or TOML between lines at the very top, else 0.
+    """Return where the body starts: behind YAML or TOML between lines at the top, else 0.
 
-    What does not look like it is text between two rules, and stays.
+    What does not look like it is text between two rules, and stays. Hugo takes empty lines above.
     """
-    if text.startswith("---"):
-        found, line = _YAML.match(text, 0, _FRONT_MATTER_CHARS), _YAML_LINE
-    elif text.startswith("+++"):
-        found, line = _TOML.match(text, 0, _FRONT_MATTER_CHARS), _TOML_LINE
+    above = _EMPTY_LINES.match(text)
+    at = above.end() if above else 0
+    if text.startswith("---", at):
+        found, line = _YAML.match(text, at, _FRONT_MATTER_CHARS), _YAML_LINE
+    elif text.startswith("+++", at):
+        found, line = _TOML.match(text, at, _FRONT_MATTER_CHARS), _TOML_LINE
     else:
         return 0
     lines = (found["body"] or "").split("\n") if found else ["no"]

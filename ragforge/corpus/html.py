@@ -23,7 +23,7 @@ _FURNITURE = frozenset(
     "bd-sidebar bd-header bd-toc pagination-nav prev-next-area prev-next-footer navheader "
     "navfooter page-metadata page-metadata-secondary footer-body edit-this-page "
     "theme-edit-this-page headerlink hash-link anchorjs-link skip-link skip-to-content "
-    "page-header-icon cookie-banner".split()
+    "page-header-icon cookie-banner pageSectionHeader greybox".split()
 )
 """Classes and ids of what site generators and exports of wikis put around a page."""
 _FURNITURE_ROLES = frozenset({"navigation", "search", "contentinfo"})
@@ -45,6 +45,7 @@ _NEVER_DEEP = {
     "tfoot", "th", "thead", "tr",
 }  # fmt: skip
 """Have no content, or are closed by the next of their kind."""
+_CDATA = re.compile(r"\A\s*<!\[CDATA\[|\]\]>\s*\Z")
 _FENCE_LINE = re.compile(r"`{3,}\Z")
 _TICKS = re.compile(r"^`{3,}", re.MULTILINE)
 
@@ -146,12 +147,17 @@ def _walk(body: LexborNode, writer: "_Writer") -> None:
             writer.leave(tag)
         elif tag == "-text":
             writer.words(node.text_content or "")
-        elif tag == "pre":
-            writer.pre(node.text(deep=True))
+        elif tag == "pre" or _is_highlighted(node, tag):
+            writer.pre(_CDATA.sub("", node.text(deep=True)))
         elif tag not in _DROPPED and not _is_furniture(node):
             writer.enter(tag)
             stack.append((node, False))
             stack.extend((child, True) for child in reversed(list(node.iter(include_text=True))))
+
+
+def _is_highlighted(node: LexborNode, tag: str) -> bool:
+    """Whether a script is code that a page shows, as older exports of Confluence write it."""
+    return tag == "script" and (node.attributes.get("type") or "") == "syntaxhighlighter"
 
 
 def _is_furniture(node: LexborNode) -> bool:

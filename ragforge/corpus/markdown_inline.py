@@ -16,6 +16,7 @@ _SIGN: Final = re.compile(
     r"[\\`*_\[<&{]|!(?=\[)|:(?=(?:material|fontawesome|octicons|simple)-)|\+\+(?=[a-z0-9\"])"
     r"|(?<![\w%])%%|(?<!=)==(?!=)|~~|\^\^|(?<=[\w)])[~^](?=[\w+-]{1,20}[~^])"
 )
+_HTML_SIGN: Final = re.compile("[<&]")
 _BRACKETS: Final = re.compile(r"\\.|`+|[\[\]]", re.DOTALL)
 _TICKS: Final = re.compile(r"`+")
 _MOST_CODE: Final = 2000
@@ -27,9 +28,11 @@ ATTRIBUTES: Final = re.compile(
     rf"\{{:?[ \t]{{0,20}}+{_ATTRIBUTE}(?>(?:[ \t]{{1,20}}+(?:{_ATTRIBUTE}|[\w-]{{1,50}}+)){{0,20}})"
     r"[ \t]{0,20}+\}|\{:[^{}\n]{0,300}+\}"
 )
+_FILLED: Final = r"\{\{[^{}]{0,300}+\}\}|\{%(?>(?:[^{}%]|%(?!\})){0,300})%\}"
+"""What Jekyll and Hugo put something in the place of, such as the address of a page."""
 _TARGET: Final = re.compile(
     r"\(\s{0,100}+(?:<[^<>\n]{0,2000}+>"
-    r"|(?>(?:[^\s()<\\]|\\.|\((?>(?:[^\s()\\]|\\.){0,500})\)){0,2000}))"
+    rf"|(?>(?:{_FILLED}|[^\s()<\\]|\\.|\((?>(?:[^\s()\\]|\\.){{0,500}})\)){{0,2000}}))"
     r"""(?>(?:\s{1,100}+(?:"[^"]{0,500}+"|'[^']{0,500}+'|\([^()]{0,500}+\)))?)\s{0,100}+\)"""
 )
 _AUTOLINK: Final = re.compile(
@@ -40,7 +43,7 @@ _BRACED: Final = r"\{(?>(?:[^{}]|\{(?>(?:[^{}]|\{[^{}]{0,500}+\}){0,1000})\}){0,
 _TAG: Final = re.compile(
     r"</?(?P<name>[A-Za-z][\w.:-]{0,60}+)"
     r"(?>(?:\s{1,100}+(?:\{\.\.\.[^{}]{0,200}+\}|[\w:@.-]{1,100}+"
-    rf"""(?>(?:\s?=\s?(?:"[^"]{{0,2000}}+"|'[^']{{0,2000}}+'|{_BRACED}"""
+    rf"""(?>(?:\s?=\s?(?:"(?>(?:{_FILLED}|[^"]){{0,2000}})"|'[^']{{0,2000}}+'|{_BRACED}"""
     r"""|[^\s"'<>={}]{1,500}+))?))){0,40})\s{0,100}+/?>"""
 )
 _UNSEEN_ELEMENT: Final = re.compile(
@@ -61,7 +64,7 @@ _MOST_SUBSTITUTED: Final = 200_000
 """Characters that values may put in; a file that asks for more is not a document."""
 _MACRO: Final = re.compile(
     r"\{(?:%(?>(?:[^{}%]|%(?!\})){0,2000})%|\*[^{}*\n]{0,500}+\*|![^{}!\n]{0,500}+!"
-    r"|\{<[^{}<>\n]{0,500}+>\}|\{%[^{}%\n]{0,500}+%\})\}"
+    r"|\{<[^{}<>]{0,500}+>\}|\{%[^{}%]{0,500}+%\})\}"
 )
 _ICON: Final = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]{1,100}+:")
 _WIKI_LINK: Final = re.compile(r"\[\[\w[^\[\]|\n]{0,300}+\|(?P<shown>[^\[\]|\n]{1,300}+)\]\]")
@@ -83,6 +86,10 @@ _LITERAL: Final = re.compile(
 _VALUE: Final = re.compile(
     r"\{\{-?[ \t]{0,20}(?P<of>\$frontmatter\.|page\.|site\.|include\.|layout\.)?"
     r"(?P<name>[\w-]{1,60}+)(?:[^{}\n]{0,100}+)?-?\}\}"
+)
+_RAW: Final = re.compile(r"\s{0,100}+(?P<tag>\{%-?[ \t]{0,20}+raw[ \t]{0,20}+-?%\}\n?)")
+_RAW_END: Final = re.compile(
+    r"(?P<tag>(?:\n[ \t]{0,100}+)?\{%-?[ \t]{0,20}+endraw[ \t]{0,20}+-?%\})\s{0,100}+\Z"
 )
 _PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _MOST_SIGNS: Final = 3
@@ -163,6 +170,20 @@ class InlineReader:
                 else:
                     at = found
 
+    def code_edits(self, start: int, end: int) -> Iterator[Edit]:
+        """Yield the edits of code that HTML holds: tags and entities alone, no other markup."""
+        self._end, at = end, start
+        while sign := _HTML_SIGN.search(self._text, at, end):
+            at = sign.end()
+            tag = _TAG.match(self._text, sign.start(), end)
+            if tag and tag["name"].lower() in ELEMENTS:
+                at = tag.end()
+                yield Edit(sign.start(), at)
+            for found in self._entity(sign.start()):
+                if isinstance(found, Edit):
+                    yield found
+                    at = found.end
+
     def _escape(self, at: int) -> Iterator[Edit | int]:
         follows = self._text[at + 1 : min(at + 2, self._end)]
         if follows in _PUNCTUATION or follows == "\n":
@@ -175,6 +196,7 @@ class InlineReader:
         behind = _code_end(self._text, ticks, self._end)
         yield behind
         if behind > ticks.end():
+            yield from raw_edits(self._text, ticks.end(), behind - len(ticks[0]))
             yield from self._attributes(behind)
 
     def _attributes(self, at: int) -> Iterator[Edit | int]:
@@ -438,6 +460,15 @@ def _code_end(text: str, ticks: re.Match[str], end: int) -> int:
         if len(closing[0]) == len(ticks[0]):
             return behind
     return ticks.end()
+
+
+def raw_edits(text: str, start: int, end: int) -> Iterator[Edit]:
+    """Yield the edits of the tags of Jekyll around code that is shown as it is written."""
+    opened = _RAW.match(text, start, end)
+    closed = opened and _RAW_END.search(text, opened.end(), end)
+    if opened and closed:
+        yield Edit(*opened.span("tag"))
+        yield Edit(*closed.span("tag"))
 
 
 def _bracket_pairs(text: str, start: int, end: int) -> dict[int, int]:

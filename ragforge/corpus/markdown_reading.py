@@ -13,7 +13,7 @@ from typing import Final
 
 from ragforge.corpus.components import OPENED, component_end, tag_edits
 from ragforge.corpus.front_matter import front_matter_end, stated_values
-from ragforge.corpus.markdown_inline import ATTRIBUTES, InlineReader
+from ragforge.corpus.markdown_inline import ATTRIBUTES, InlineReader, raw_edits
 from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_blanks
 
 _FENCE: Final = re.compile(r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[ \t]*(?P<info>.*)")
@@ -59,15 +59,16 @@ _BRACKET: Final = re.compile(r"[\[\](){}]")
 _UNSEEN: Final = re.compile(r"<(?P<name>script|style|svg|iframe|template)\b", re.IGNORECASE)
 
 _LIQUID: Final = re.compile(
-    r"\{[{]?[%<]-?[ \t]{0,20}(?P<name>highlight|comment)\b[ \t]{0,20}+(?P<language>[\w+-]{1,30}+)?"
-    r"[^{}\n]{0,200}+\}{1,2}[ \t]*\Z"
+    r"\{(?:[{]?[%<]-?[ \t]{0,20}(?P<name>highlight|comment)"
+    r"|\{[%<][ \t]{0,20}(?P<shown>code[\w-]{0,20}))\b"
+    r"[ \t]{0,20}+(?:(?P<language>[\w+-]{1,30}+)(?!=))?[^{}\n]{0,200}+(?<!/>)\}{1,2}[ \t]*\Z"
 )
-_LIQUID_END: Final = {
-    "highlight": re.compile(
-        r"\{%-?[ \t]*endhighlight[ \t]*-?%\}|\{\{<[ \t]*/[ \t]*highlight[ \t]*>\}\}"
-    ),
-    "comment": re.compile(r"\{%-?[ \t]*endcomment[ \t]*-?%\}|\{\{%[ \t]*/[ \t]*comment[ \t]*%\}\}"),
-}
+_LIQUID_LANGUAGE: Final = re.compile(r"\blang=[\"']?([\w+-]{1,30})")
+_UNSEEN_LIQUID: Final = "comment"
+_PRE: Final = re.compile(r"<pre\b[^<>]{0,500}+>(?:\s{0,20}<code\b[^<>]{0,500}+>)?", re.IGNORECASE)
+_PRE_END: Final = re.compile(r"(?:</code>\s{0,20})?</pre>", re.IGNORECASE)
+_PRE_LANGUAGE: Final = re.compile(r"\blang(?:uage)?-([\w+-]{1,30})")
+_LISTED: Final = re.compile(r"<(?P<name>table|ul|ol|dl)\b", re.IGNORECASE)
 _SAID_BOXES: Final = frozenset("tip info note warning danger caution important details".split())
 _CODE_DIRECTIVES: Final = frozenset(
     "code code-block code-cell sourcecode prompt parsed-literal math doctest testcode mermaid "
@@ -158,6 +159,8 @@ class _Reader:
         self._next_options: re.Pattern[str] | None = None
         self._unclosed: set[str] = set()
         self._n_broken = 0
+        self._list_end = 0
+        """Where a table or a list of HTML ends, whose empty lines and indents make no code."""
         self._handlers: dict[str, Callable[[int, int], bool]] = {
             "`": self._fence,
             "~": self._fence,
@@ -218,6 +221,7 @@ class _Reader:
 
     def _text_line(self, begin: int, start: int, end: int, column: int) -> None:
         is_indented = column >= _TAB_WIDTH and not self._is_in_list and not self._is_mdx
+        is_indented = is_indented and start >= self._list_end
         if is_indented and (self._after_blank or self._after_code):
             self._end_paragraph()
             self._after_code = True
@@ -237,7 +241,8 @@ class _Reader:
                 return
         elif column == 0 and self._after_blank:
             self._is_in_list = False
-        if self._is_mdx and not self._is_in_list and start > begin:
+        is_laid_out = start < self._list_end or (self._is_mdx and not self._is_in_list)
+        if is_laid_out and start > begin:
             self._edits.append(Edit(begin, start))
         first, behind = self._paragraph
         self._paragraph = (first if behind else start, end)
@@ -310,6 +315,7 @@ class _Reader:
             return
         code = self._text[end : closing.start()]
         if code.strip() and not _INCLUDED.search(code):
+            self._edits += raw_edits(self._text, end, closing.start())
             self._fences.pop()
             self._at, self._after_code = closing.end() + 1, False
 
@@ -473,18 +479,50 @@ class _Reader:
         """Read a block of code or a comment between tags of Jekyll or Hugo."""
         found = _LIQUID.match(self._text, start, end)
         assert found is not None
-        sign = f"end{found['name']}"
-        is_open = sign in self._unclosed
-        closing = None if is_open else _LIQUID_END[found["name"]].search(self._text, end)
+        name = found["name"] or found["shown"]
+        closing = self._closing(_liquid_end(name), end)
         if closing is None:
-            self._unclosed.add(sign)
             return False
-        if found["name"] == "comment":
+        if name == _UNSEEN_LIQUID:
             return self._left_out(start, closing.end())
+        if self._text.startswith("```", end + 1):
+            return False
+        named = _LIQUID_LANGUAGE.search(self._text, start, end)
+        self._fenced((start, end), closing, found["language"] or (named[1] if named else ""))
+        self._edits += raw_edits(self._text, end, closing.start())
+        return True
+
+    def _closing(self, pattern: re.Pattern[str], at: int) -> re.Match[str] | None:
+        """Return what closes a stretch of lines; what was missing once is not looked for again."""
+        is_missing = pattern.pattern in self._unclosed
+        found = None if is_missing else pattern.search(self._text, at)
+        if found is None:
+            self._unclosed.add(pattern.pattern)
+        return found
+
+    def _fenced(self, opening: tuple[int, int], closing: re.Match[str], language: str) -> None:
+        """Put the signs of a fence in the place of others around code, and go on behind it."""
+        text = self._text
         self._end_paragraph()
-        self._edits.append(Edit(start, end, f"```{found['language'] or ''}"))
-        self._edits.append(Edit(closing.start(), closing.end(), "```"))
-        self._at = closing.end() + self._text.startswith("\n", closing.end())
+        sign = "~~~" if text.find("```", opening[1], closing.start()) >= 0 else "```"
+        first, behind = opening[1], closing.start()
+        is_on_line = not text.startswith("\n", first)
+        self._edits.append(Edit(*opening, f"{sign}{language}" + "\n" * is_on_line))
+        is_on_line = bool(text[max(first, text.rfind("\n", first, behind)) : behind].strip())
+        is_followed = bool(text[closing.end() : self._line_end(closing.end())].strip())
+        seen = "\n" * is_on_line + sign + "\n" * is_followed
+        self._edits.append(Edit(*closing.span(), seen))
+        self._at = closing.end() + text.startswith("\n", closing.end())
+
+    def _pre(self, start: int) -> bool:
+        """Read a block of code of HTML."""
+        found = _PRE.match(self._text, start)
+        closing = self._closing(_PRE_END, found.end()) if found else None
+        if found is None or closing is None:
+            return False
+        language = _PRE_LANGUAGE.search(found[0])
+        self._fenced(found.span(), closing, language[1] if language else "")
+        self._edits += self._inline.code_edits(found.end(), closing.start())
         return True
 
     def _snippet(self, start: int, end: int) -> bool:
@@ -511,8 +549,12 @@ class _Reader:
     def _element(self, start: int, end: int) -> bool:
         if self._text.startswith("<!--", start):
             return self._unseen_until("-->", start)
-        if self._component(start, end):
+        if self._component(start, end) or self._pre(start):
             return True
+        listed = _LISTED.match(self._text, start, end)
+        if listed and start >= self._list_end:
+            closing = self._closing(_closing_tag(listed["name"].lower()), end)
+            self._list_end = closing.start() if closing else 0
         unseen = _UNSEEN.match(self._text, start, end)
         return unseen is not None and self._unseen_until(f"</{unseen['name']}>", start)
 
@@ -600,6 +642,20 @@ class _Reader:
 def _closing_line(sign: str) -> re.Pattern[str]:
     """Return what finds the line that closes a fence."""
     return re.compile(rf"^[ \t]{{0,100}}+{sign}{sign[0]}*+[ \t]{{0,100}}+$", re.MULTILINE)
+
+
+@cache
+def _liquid_end(name: str) -> re.Pattern[str]:
+    """Return what finds the tag of Jekyll or Hugo that closes one."""
+    return re.compile(
+        rf"\{{%-?[ \t]{{0,20}}end{name}[ \t]{{0,20}}-?%\}}"
+        rf"|\{{\{{[<%][ \t]{{0,20}}/[ \t]{{0,20}}{name}[ \t]{{0,20}}[%>]\}}\}}"
+    )
+
+
+@cache
+def _closing_tag(name: str) -> re.Pattern[str]:
+    return re.compile(f"</{name}>", re.IGNORECASE)
 
 
 def _is_closing(line: str, sign: str) -> bool:

@@ -157,5 +157,5 @@ def _extra_blanks(seen: SeenText) -> Iterator[Edit]:
         if number == len(seen.places):
             return
         if seen.places[number] <= blank.end():
-            keep = 1 if blank.start() else 0
-            yield Edit(blank.start() + keep, blank.end())
+            keep = 1 if blank.start() else 0  # The end of a line: blanks before it would join two.
+            yield Edit(blank.start(), blank.end() - keep)

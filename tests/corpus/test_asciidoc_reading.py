@@ -47,6 +47,12 @@ PARTS = (
         ("ifdef::env[Shown.]\nifndef::env[]", "Shown."),
         ("|===\na| x 2+| y\n|===", "| x | y"),
         ("See <<id,the\nguide>> in *very\nbold*.", "See the\nguide in very\nbold."),
+        ("link:a.html[Docs,window=_blank] and https://x.org[text^].", "Docs and text."),
+        ("IoC is known.footnote:[See\npass:a,macros[<<id,the part>>] here.]",
+         "IoC is known. (See\nthe part here.)"),
+        ("[source,java]\n.Foo.java\n----\nx\n----", "Foo.java\n```java\nx\n```"),
+        ("A javadoc:org.x.Scope[format=a], +a-{b}.zip+, C++, a+b, 1 +2.",
+         "A Scope, a-{b}.zip, C++, a+b, 1 +2."),
         ("- [[[3]]] A book, at \\{now}.", "- 3 A book, at {now}."),
     ],
 )  # fmt: skip

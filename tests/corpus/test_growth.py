@@ -20,7 +20,9 @@ UNITS = {
         "``a`", "<", "<A x={\n", '<A x="\n', "<!-- ", "<!-- a\n", "{++ ", "{~~ a ~> ", "{% a ",
         ":::\n", "{% highlight a %}\n", "{% comment %}\n", '{% include a content="', "{: a ",
         "{ #a .b ",
-        "<th data-hidden>a</th><td>b", "==a ", "~~a ", "a^b", "++a+", "!!! note\n    ", "> ", "- ",
+        "<th data-hidden>a</th><td>b", "<pre>a\n", "<table>\n", "{{< code >}}\n", "[a]({{ b ",
+        "{{<\n", "```\n{% raw %}\n", "`{% raw %}`", "\n \n", '<a b="{{ ',
+        "==a ", "~~a ", "a^b", "++a+", "!!! note\n    ", "> ", "- ",
         "&amp;", "![", "{{ page.title }} ", "_a", "--8<--\n", "---\na: b\n", ":x: y\n", "|a|b|\n",
     ),
     "a.mdx": (
@@ -29,7 +31,8 @@ UNITS = {
     ),
     "a.adoc": (
         ":p: long\n{p} ", "====\n", "----\n", "Title\n-----\n", "<<a,", "*a ", "menu:a[", "a:: ",
-        "2+|a", "https://x.org[", "[source]\n", "ifdef::a[b\n", "((", "[[[a", "__a", " lit\n", "{a",
+        "2+|a", "https://x.org[", "footnote:[a ", "footnote:[[",
+        "+a", "javadoc:a.", "[source]\n", "ifdef::a[b\n", "((", "[[[a", "__a", " lit\n", "{a",
         "#a",
     ),
     "a.rst": (

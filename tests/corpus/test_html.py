@@ -33,6 +33,8 @@ CONFLUENCE = """<div id="page"><div id="main-header"><div id="breadcrumb-section
 <ol id="breadcrumbs"><li><a href="index.html">Space</a></li></ol></div>
 <h1 id="title-heading">Backups</h1></div><div id="content"><div class="page-metadata">Created by
 A. Author</div><div class="toc-macro"><ul><li>Restore</li></ul></div><p>Run weekly.</p></div>
+<div class="pageSection"><div class="pageSectionHeader"><h2 id="attachments">Attachments:</h2></div>
+<div class="greybox"><a href="a.png">a.png</a> (image/png)</div></div>
 <div id="footer"><section class="footer-body"><p>By Confluence</p></section></div></div>"""
 NOTION = """<article><header><div class="page-header-icon">X</div><h1>Backups</h1></header>
 <nav class="block-color-gray table_of_contents"><a>Restore</a></nav><p>Run weekly.</p></article>"""
@@ -47,3 +49,13 @@ DOCUSAURUS = """<nav class="theme-doc-breadcrumbs"><ul><li>Docs</li></ul></nav><
 def test_what_leads_through_a_site_is_left_out(page):
     """It stands on every page of an export, and says nothing of any."""
     assert read_page(page).text == "# Backups\n\nRun weekly."
+
+
+def test_code_in_older_exports_of_confluence_is_read():
+    """It stands in scripts, and so all code of a space was lost."""
+    page = (
+        '<p>Run:</p><script type="syntaxhighlighter" class="brush: java; gutter: false"><![CDATA['
+        "if (a < b)\n  c();]]></script><script>hide();</script><p>Done.</p>"
+    )
+
+    assert read_page(page).text == "Run:\n\n```\nif (a < b)\n  c();\n```\n\nDone."

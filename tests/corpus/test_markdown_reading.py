@@ -62,6 +62,23 @@ def seen(text, **how):
         ('{% tab title="Linux" %}\n\nText.', "Linux\n\nText."),
         ('{% tab title="Linux" %} Run. {% endtab %}', "Linux Run."),
         ('{% hint style="info" %} Mind. {% endhint %}', "Mind."),
+        ('Go to [b]({{ "/x" | url }}), [d]({% link a.md %}#e).', "Go to b, d."),
+        ('See [a]({{< relref\n"#b" >}}) and {{< gh\n 12 >}}it.', "See a and it."),
+        ('<a href="{{ "/x" | url }}">Text</a>', "Text"),
+        ('{{< code file="a.html" lang="html" >}}\n<b>{{ .X }}</b>\n{{< /code >}}',
+         "```html\n<b>{{ .X }}</b>\n```"),
+        ('{{< code-toggle config="a" />}}\n\n*A*\n\n{{< code >}}\n*b*\n{{</ code >}}',
+         "A\n\n```\n*b*\n```"),
+        ("```liquid\n{% raw %}\n{{ x }}\n{% endraw %}\n```", "```liquid\n{{ x }}\n```"),
+        ("So `{% raw %}{{ y }}{% endraw %}`, not `{% raw %}`.", "So `{{ y }}`, not `{% raw %}`."),
+        ('{% code title="a.js" %}\n```js\na\n```\n{% endcode %}', "a.js\n```js\na\n```"),
+        ('<pre class="language-md"><code><strong>## A\n</strong>{% b %} &lt;\n</code></pre>\n\nB',
+         "```md\n## A\n{% b %} <\n```\n\nB"),
+        ("<pre>a</pre> b", "```\na\n```\n b"),
+        ("- a\n  <pre>\n  ```\n  </pre>", "- a\n  ~~~\n  ```\n  ~~~"),
+        ("<table>\n  <tr>\n    <td>\n\n      <p>A <b>c</b></p>\n\n    </td>\n  </tr>\n</table>",
+         "A c"),
+        ("One\n<div>\n    \n</div>\n\n    code", "One\n\n    code"),
         ("{% highlight ruby %}\n*x* {{ y }}\n{% endhighlight %}", "```ruby\n*x* {{ y }}\n```"),
         ('{% include note.html content="Mind <b>the</b> [gap](x.md), it\'s **wide**." %} Go.',
          "Mind the gap, it's wide. Go."),
@@ -115,9 +132,16 @@ def test_what_a_component_is_given_is_seen():
     )
 
 
+def test_front_matter_behind_empty_lines_is_not_seen():
+    """Hugo reads it there, and a quarter of the pages of its own site have it so."""
+    assert seen("\n\n---\ntitle: A\n---\n\nText.") == "Text."
+    assert stated_title("\n+++\ntitle = 'A'\n+++\nText.") == "A"
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "\n---\n\nText between rules.\n\n---\n",
         "Call `f({ #x })` with [1] and a[0](x y).",
         "```\n{ #x }\n[a](b) **c** :::note\n!!! note\n```",
         "Text.\n\n    code with { #x } and [a](b)",

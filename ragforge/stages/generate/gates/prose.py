@@ -1,4 +1,4 @@
-"""Quotes that are no prose: what a site's generator reads, and lines that only part others.
+"""Quotes that are no prose: what a site's generator reads, lines that part others, and pointers.
 
 Chunks of documents hold little of it; ready-made chunks may hold all of it.
 """
@@ -50,6 +50,15 @@ _KINDS: Final = {
         r"%%[^%]{1,1000}%%|<!--.{0,5000}-->|\{/\*.{0,5000}\*/\}|//\s?tag::.{0,300}"
     ),
 }
+_POINTER: Final = re.compile(
+    r"(?:for\s(?:(?:more|further|full|other|additional|all)\s)?(?:details?|info(?:rmation)?|examples?"
+    r"|options|help|instructions)\b[^.!?;:]{0,80}?,\s)?(?:please\s)?(?:also\s)?"
+    r"(?:see|refer\sto|(?:read|learn)\smore|siehe|voir|v[ée]ase|vedi|zie)\b"
+    r"(?:\s(?:also|auch|aussi|anche|ook):)?(?:[^.!?;:]|\.(?=\w)){0,120}[.!]?",
+    re.IGNORECASE,
+)
+_POINTER_WORDS: Final = 14
+"""A sentence of more may say something beside where to read on."""
 _FIELD_WORDS: Final = 4
 """Words behind a field of a directive from which on it may be text."""
 _QUOTATION: Final = re.compile(r"\A(?:>[ \t]?)+")
@@ -61,6 +70,8 @@ def no_prose(quote: str) -> str:
     Args:
         quote: As it was given; all of its lines must be of such a kind, or hold no word.
     """
+    if _points_elsewhere(" ".join(quote.split()).strip("()*_> ")):
+        return "a pointer elsewhere"
     kinds = [_kind(line) for line in quote.splitlines() if line.strip()]
     return next(filter(None, kinds), "") if kinds and all(kinds) else ""
 
@@ -72,3 +83,8 @@ def _kind(line: str) -> str:
             is_text = kind == "a directive" and len(words(bare)) > _FIELD_WORDS
             return "" if is_text else kind
     return ""
+
+
+def _points_elsewhere(said: str) -> bool:
+    """Whether a sentence only says where to read on, such as "See the guide."."""
+    return bool(_POINTER.fullmatch(said)) and len(words(said)) <= _POINTER_WORDS

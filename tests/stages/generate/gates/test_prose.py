@@ -58,7 +58,7 @@ def test_markup_is_no_proof(quote, kind):
         ":param timeout: How long to wait for an answer, in seconds.",
         "x = a[0]",
         '<bean id="pool" class="Pool"/>',
-        "See {{ pool }} for the limits.",
+        "Set {{ pool }} to the limits.",
         "[source] of limits",
         "?",
     ],
@@ -71,4 +71,35 @@ def test_text_code_and_cells_may_be_proof(quote):
 @pytest.mark.parametrize("quote", ['[1, 2]: {"grade": 3}', "[1]: See the guide about keys."])
 def test_words_behind_a_bracket_are_text(quote):
     """A link's definition has an address, and a title in quotes at most."""
+    assert no_prose(quote) == ""
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "See the guide.",
+        "see also: Limits and timeouts",
+        "(For more details, see section 4.2 of the\nreference.)",
+        "Please refer to the API reference.",
+        "Learn more about limits",
+        "Siehe auch das Handbuch.",
+    ],
+)
+def test_a_sentence_that_only_says_where_to_read_on_is_no_proof(quote):
+    """What is asked stands there, and not here."""
+    assert no_prose(quote) == "a pointer elsewhere"
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "See the guide: the limit is five.",
+        "Read the file with `open()`.",
+        "See the guide. The limit is five.",
+        "Seed the generator with 7.",
+        "Refer to a pool by its name where the limit of ten connections must hold for all of it.",
+    ],
+)
+def test_a_sentence_that_says_more_may_be_proof(quote):
+    """An instruction is an answer."""
     assert no_prose(quote) == ""
