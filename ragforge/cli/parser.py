@@ -17,7 +17,8 @@ from ragforge.api.colour import BOLD, coloured
 from ragforge.errors import UsageError, did_you_mean
 
 SCREEN_LINES: Final = 40
-"""A help of so many lines is shown whole."""
+"""Lines of a short help where nobody says how many a screen has."""
+_FEWEST_OPTIONS: Final = 4
 _WIDEST: Final = 100
 _NUMBER: Final = re.compile(r"-\d+|-\d*\.\d+")
 _EXAMPLES: Final = "\n\nExamples:\n"
@@ -95,12 +96,23 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{name}: {plain}; see `{self.prog} --help`")
 
     def format_help(self) -> str:
-        """Return the help that fits a screen."""
-        whole = self.format_help_all()
-        if whole.count("\n") <= SCREEN_LINES:
-            return whole
+        """Return the help that fits a screen: as many examples and options as have room."""
+        shown = self.format_help_all()
+        common, n_examples = self._common(), _SHORT_EXAMPLES
+        is_short = False
+        while not _fits_screen(shown):
+            if is_short and n_examples > 1:
+                n_examples -= 1
+            elif is_short and len(common) > _FEWEST_OPTIONS:
+                common = common[:-1]
+            elif is_short:
+                break
+            is_short = True
+            shown = self._short_help(common, n_examples)
+        return shown
+
+    def _short_help(self, common: Collection[argparse.Action], n_examples: int) -> str:
         purpose, _, rest = _text_of(self).partition("\n\n")
-        common = self._common()
         hidden = len(self._options()) - len({id(action) for action in common})
         more = f"`{self.prog} --help-all` shows"
         count = f"{hidden} more options" if hidden else ""
@@ -109,7 +121,7 @@ class Parser(argparse.ArgumentParser):
             self._usage(),
             purpose,
             self._listed("options", common, _Brief),
-            _examples_of(self, _SHORT_EXAMPLES),
+            _examples_of(self, n_examples),
             f"{more} {' and '.join(filter(None, (count, how)))}." if count or how else "",
         ]
         return _paragraphs(parts)
@@ -185,7 +197,16 @@ class Parser(argparse.ArgumentParser):
                 return
             name = word.partition("=")[0]
             if self._is_unknown_option(name):
-                self.error(f"no option {name}{did_you_mean(name, self._option_string_actions)}")
+                near = did_you_mean(name, self._option_string_actions)
+                self.error(f"no option {name}{self._operand(name) or near}")
+
+    def _operand(self, option: str) -> str:
+        """Return that what is given as an option is a word without one; "" where none is meant."""
+        for action in self._actions:
+            if not action.option_strings and action.dest == option.lstrip("-").replace("-", "_"):
+                shown = _Whole(self.prog).operands([action])[0]
+                return f"; what it names stands without an option: {self.prog} {shown}"
+        return ""
 
     def _is_unknown_option(self, name: str) -> bool:
         if len(name) < 2 or name[0] != "-" or " " in name or _NUMBER.fullmatch(name):
@@ -306,6 +327,15 @@ def width() -> int:
     if not os.environ.get("COLUMNS") and not sys.stdout.isatty():
         return 80
     return max(40, min(_WIDEST, shutil.get_terminal_size().columns))
+
+
+def _fits_screen(text: str) -> bool:
+    """Whether a text leaves room for the prompt below it, also where its lines are broken."""
+    if not sys.stdout.isatty():
+        return text.count("\n") <= SCREEN_LINES
+    columns, lines = shutil.get_terminal_size()
+    taken = sum(max(1, -(-len(line) // columns)) for line in text.splitlines())
+    return taken < min(SCREEN_LINES + 1, lines)
 
 
 def _text_of(parser: Parser) -> str:

@@ -1,6 +1,13 @@
 """What the commands say of themselves."""
 
+import fcntl
+import os
+import pty
 import re
+import struct
+import subprocess
+import sys
+import termios
 from importlib import import_module
 
 import pytest
@@ -52,6 +59,32 @@ def test_the_help_of_a_command_fits_a_screen(words, capsys):
     shown = capsys.readouterr().out
     assert shown.count("\n") <= SCREEN_LINES
     assert shown.startswith(f"usage: ragforge {' '.join(words)}")
+
+
+def on_terminal(words, lines, columns):
+    """Return what a command prints on a terminal of a size."""
+    inner, outer = pty.openpty()
+    fcntl.ioctl(outer, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    sized = {name: text for name, text in os.environ.items() if name not in ("LINES", "COLUMNS")}
+    command = [sys.executable, "-m", "ragforge", *words]
+    subprocess.run(command, stdout=outer, check=True, env={**sized, "NO_COLOR": "1"})
+    os.close(outer)
+    shown = os.read(inner, 65_536).decode()
+    os.close(inner)
+    return shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["compare", "gate", "generate"])
+def test_the_help_of_a_command_fits_a_small_screen(name):
+    """A terminal has 24 lines until somebody makes it larger, and the prompt takes one."""
+    shown = on_terminal([name, "--help"], 24, 80)
+
+    lines = shown.splitlines()
+    assert sum(max(1, -(-len(line) // 80)) for line in lines) < 24
+    assert f"usage: ragforge {name}" in lines[0]
+    assert "\nexamples:" in shown.replace("\r", "")
+    assert "--help-all` shows" in lines[-1]
 
 
 @pytest.mark.parametrize("words", [(name,) for name in COMMANDS] + TWO_WORDS, ids=" ".join)

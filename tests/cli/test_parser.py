@@ -8,6 +8,7 @@ from ragforge.errors import UsageError
 
 MISSPELT = [
     (["evaluate", "--datset", "x"], "evaluate: no option --datset; did you mean --dataset?"),
+    (["chunk", "--documents", "x"], "without an option: ragforge chunk [DOCS…]"),
     (["judge", "--datset", "x"], "judge: no option --datset; did you mean --dataset?"),
     (["judge", "--datset=x"], "judge: no option --datset; did you mean --dataset?"),
     (["judge", "-dataset", "x"], "judge: no option -dataset; did you mean --dataset?"),

@@ -222,7 +222,7 @@ def read_table(source: Source, verbatim: tuple[Field, ...] = ()) -> Iterator[Row
         if len(values) != len(header):
             raise DataError(
                 f"{where}: expected {len(header)} cells as in the header, got {len(values)}"
-                f"{_quote_hint(cells)}"
+                f"{_quote_hint(cells) or _delimiter_hint(source, len(values) - len(header))}"
             )
         row = dict(zip(header, values, strict=True))
         if kept:
@@ -234,6 +234,12 @@ def _quote_hint(cells: list[str]) -> str:
     """Return what to look for where a cell runs over several lines; "" where none does."""
     n_lines = max(cell.count("\n") for cell in cells) + 1
     return f"; a cell in quotes runs over {n_lines} lines: is a quote missing?" * (n_lines > 1)
+
+
+def _delimiter_hint(source: Source, n_more: int) -> str:
+    """Return what to do where a line has more cells than the header; "" where it has fewer."""
+    sign = delimiter_of(source.first)
+    return f"; a cell that holds {sign!r} stands in quotes" * (n_more > 0 and sign != "\t")
 
 
 def unknown_shape(where: Path | str, shapes: Iterable[str]) -> DataError:

@@ -130,6 +130,11 @@ def test_map_that_cannot_be_taken_is_refused(given, message):
             (),
             "set.csv:2: expected 2 cells as in the header, got 1; a cell in quotes runs over 2",
         ),
+        (
+            "question;answer\nWhy?;So; really.\n",
+            (),
+            "set.csv:2: expected 2 cells as in the header, got 3; a cell that holds ';' stands in",
+        ),
         ("question\nGröße?\n".encode("cp1252"), (), "iconv -f WINDOWS-1252 -t UTF-8"),
         ("question,answer\n,So.\n", (), "set.csv:2: question: expected text, got ''"),
         (
