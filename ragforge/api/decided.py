@@ -11,7 +11,7 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import render_table
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.comparing.as_needed import NeededComparison, decide_as_needed
-from ragforge.pipeline.comparing.needed_pairs import DEFAULT_MEASURE
+from ragforge.pipeline.comparing.needed_pairs import DEFAULT_MEASURE, Declared
 from ragforge.pipeline.comparing.several_as_needed import SeveralNeeded, decide_several_as_needed
 from ragforge.pipeline.job import Job, Mode
 from ragforge.report.as_needed import decision_lines, standings_lines, standings_table
@@ -31,7 +31,7 @@ class RunDecision(Result):
 
     @property
     def winner(self) -> str:
-        """Name of a run; TIE; or UNKNOWN where a baseline graded."""
+        """Name of a run; TIE; or UNKNOWN, as a baseline graded or failures could turn it."""
         return self.found.winner
 
     @property
@@ -84,6 +84,7 @@ class RunDecision(Result):
             names=(found.a, found.b),
             measure=found.measure,
             winner=found.winner,
+            why=found.why,
             decided=found.decided,
             pool=found.pool,
             n_queries=found.n_queries,
@@ -181,18 +182,17 @@ async def compare_as_needed(
         dataset = part_of(handle)
         names = list(runs) or dataset.run_names()
         measure = measures[0] if measures else DEFAULT_MEASURE
-        return decision_of(
-            await decide_runs(dataset, names, call.job, measure, sample_seed), call.notes
-        )
+        declared = Declared(measure, sample_seed)
+        return decision_of(await decide_runs(dataset, names, call.job, declared), call.notes)
 
 
 async def decide_runs(
-    dataset: Dataset, names: Sequence[str], job: Job, measure: str, seed: int = 0
+    dataset: Dataset, names: Sequence[str], job: Job, declared: Declared
 ) -> NeededComparison | SeveralNeeded | dict[str, object]:
     """Judge pairs until it is decided: of two runs which is better, of more which may be best."""
     if len(names) == 2:
-        return await decide_as_needed(dataset, names, job, measure, seed)
-    return await decide_several_as_needed(dataset, names, job, measure, seed)
+        return await decide_as_needed(dataset, names, job, declared)
+    return await decide_several_as_needed(dataset, names, job, declared)
 
 
 def decision_of(

@@ -12,6 +12,7 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.gate import FailOn, GateOutcome, Rules
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.comparing.as_needed import NeededComparison, decide_as_needed
+from ragforge.pipeline.comparing.needed_pairs import Declared
 from ragforge.pipeline.job import Job, Mode
 from ragforge.report.as_needed import gate_lines
 
@@ -43,9 +44,10 @@ class NeededGate(Result):
         """
         if self.found.is_baseline:
             return "REFUSED"
-        if self.found.decided.low >= -self.allowed - _ROUNDING:
+        low, high = self.found.worst
+        if low >= -self.allowed - _ROUNDING:
             return "PASS"
-        return "FAIL" if self.found.decided.high < 0 else "NOT_SHOWN"
+        return "FAIL" if high < 0 else "NOT_SHOWN"
 
     @property
     def passed(self) -> bool:
@@ -105,8 +107,8 @@ async def gate_as_needed(
 ) -> NeededGate | Estimate:
     """Decide whether a run may ship in the place of another one, judging what that takes.
 
-    Pairs of both runs are judged until it is decided which is better, or that judging the rest
-    would hardly show it. The sample stays out of the set's judgments.
+    Pairs of both runs are judged until the rule is decided on, or until judging the rest would
+    hardly do so. The sample stays out of the set's judgments.
 
     Args:
         handle: The set.
@@ -139,6 +141,9 @@ async def hold_as_needed(
 ) -> NeededComparison | dict[str, object]:
     """Judge pairs of two runs until a drop of the second is decided on.
 
+    It goes on until a larger drop than is allowed is ruled out, or until that has become unlikely
+    and a drop is shown, or has become unlikely too.
+
     Raises:
         UsageError: Not one drop that is given as a number, or a measure that pairs do not decide.
     """
@@ -147,4 +152,6 @@ async def hold_as_needed(
             "judge-as-needed: expected one rule, declared before the first call: max-drop "
             "MEASURE=X, such as DCG@10=0.2"
         )
-    return await decide_as_needed(dataset, names, job, rules.drops[0].measure, seed)
+    [drop] = rules.drops
+    declared = Declared(drop.measure, seed, drop.value, rules.min_queries)
+    return await decide_as_needed(dataset, names, job, declared)

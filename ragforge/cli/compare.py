@@ -98,6 +98,7 @@ COMMON = (
     "--answers",
     "--retriever",
     "--judge",
+    "--judge-as-needed",
     "--model",
     "--max-cost-usd",
     "--dry-run",
@@ -113,6 +114,7 @@ COMMON = (
 """Options of the short help, in its order."""
 _FLAGS_OF_JUDGE_ALONE = ("split",)
 """The command's own --split is of all it does."""
+_ALPHA = 0.05
 MOVED = 10
 """Queries that gained, and that lost, in the JSON of each comparison."""
 MOVED_SHOWN = 5
@@ -147,7 +149,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--alpha",
         type=float,
-        default=0.05,
+        default=_ALPHA,
         metavar="X",
         help="chance of any false finding among all comparisons (default: 0.05)",
     )
@@ -274,7 +276,7 @@ def _decided_as_needed(arguments: argparse.Namespace, settings: "Settings") -> i
     from ragforge.api.decided import decide_runs, decision_of
     from ragforge.api.results import Estimate
     from ragforge.config import EvaluateSettings
-    from ragforge.pipeline.comparing.needed_pairs import DEFAULT_MEASURE
+    from ragforge.pipeline.comparing.needed_pairs import DEFAULT_MEASURE, Declared
 
     asked = settings.evaluate.measures
     measures = [DEFAULT_MEASURE] if asked == EvaluateSettings().measures else list(asked)
@@ -282,11 +284,24 @@ def _decided_as_needed(arguments: argparse.Namespace, settings: "Settings") -> i
         raise UsageError("--judge-as-needed decides by one measure: name one with -m")
     if arguments.retriever:
         raise UsageError("--judge-as-needed compares runs that are there: retrieve them first")
+    given = [
+        flag
+        for flag, is_given in (
+            ("--alpha", arguments.alpha != _ALPHA),
+            ("--base", arguments.base is not None),
+            ("--moved", arguments.moved is not None),
+            ("--only-retrieved", arguments.only_retrieved),
+            ("--calibrated", is_calibrated(arguments)),
+        )
+        if is_given
+    ]
+    if given:
+        raise UsageError(f"{given[0]}: does not go with --judge-as-needed")
     dataset, names = _dataset(arguments, settings), _names(arguments)
     names = names or dataset.run_names()
     with observed(arguments) as observer:
         job = job_of(arguments, settings, observer)
-        found = decision_of(run_async(decide_runs(dataset, names, job, measures[0])))
+        found = decision_of(run_async(decide_runs(dataset, names, job, Declared(measures[0]))))
     if isinstance(found, Estimate):
         print_estimate(found.counted, as_json=arguments.json)
         return 0

@@ -31,6 +31,7 @@ Examples:
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -195,6 +196,8 @@ def _held_as_needed(arguments: argparse.Namespace, rules: "Rules") -> int:
     ]
     if given:
         raise UsageError(f"--{given[0].replace('_', '-')}: does not go with --judge-as-needed")
+    if arguments.allow_few:
+        rules = replace(rules, min_queries=0)
     settings = settings_of(arguments)
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     with observed(arguments) as observer:

@@ -13,7 +13,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import numpy as np
-from ragforge.errors import UsageError
+from ragforge.errors import DataError, UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
@@ -35,6 +35,8 @@ class FirstHits:
     """Of the pairs: 1 for a hit, 0 for none, NaN where that is not known yet."""
     by_rank: bool
     """Whether a hit is worth 1 / rank; else 1."""
+    query_weights: Floats | None = None
+    """What each query stands for, 1 in the mean; None where all stand for as many."""
     n_looks: int = 0
     n_judged: int = 0
     _asked: NDArray[np.bool_] = field(init=False)
@@ -78,9 +80,35 @@ class FirstHits:
         return np.ones(len(self.values))
 
     @property
+    def _weights(self) -> Floats:
+        return np.ones(len(self.lists)) if self.query_weights is None else self.query_weights
+
+    @property
     def failed(self) -> list[int]:
         """The queries that cannot be told, as a pair of theirs could not be judged."""
         return [query for query in range(len(self.lists)) if self._next(query)]
+
+    def bounds(self, values: Floats, highest: float) -> tuple[float, float] | None:
+        """Return the difference, had all judgments that failed come out worst and best for B.
+
+        Args:
+            values: As at the last look.
+            highest: Of a value; a hit.
+
+        Returns:
+            None where none failed.
+        """
+        failed = self.failed
+        if not failed:
+            return None
+        self.values = values
+        low = self._differences()
+        high = low.copy()
+        for query in failed:
+            a, b = self.lists[query]
+            low[query] = self._worth(b) - self._worth(a, highest)
+            high[query] = self._worth(b, highest) - self._worth(a)
+        return float((low * self._weights).mean()), float((high * self._weights).mean())
 
     def _next(self, query: int) -> list[int]:
         """Return the pairs that the difference of a query hangs on next; [] where it is told."""
@@ -105,17 +133,30 @@ class FirstHits:
     def _is_open(self, ranked: Sequence[int], at: int) -> bool:
         return at < len(ranked) and bool(np.isnan(self.values[ranked[at]]))
 
-    def _worth(self, ranked: Sequence[int]) -> float:
-        at = self._read(ranked)
-        if at == len(ranked) or self._is_open(ranked, at):
+    def _worth(self, ranked: Sequence[int], unknown: float = 0.0) -> float:
+        """Return the worth of a list, with what is not known taken for a hit, or for none."""
+        values = self.values[list(ranked)]
+        values = np.where(np.isnan(values), unknown, values)
+        at = next((i for i, value in enumerate(values) if value != 0), len(ranked))
+        if at == len(ranked):
             return 0.0
         return 1 / (at + 1) if self.by_rank else 1.0
 
+    def _differences(self) -> Floats:
+        """Return B minus A of each query, with what is not known taken for no hit."""
+        return np.array([self._worth(b) - self._worth(a) for a, b in self.lists])
+
     def _decided(self) -> Decided:
-        failed = set(self.failed)
-        told = [lists for query, lists in enumerate(self.lists) if query not in failed]
-        diffs = np.array([self._worth(b) - self._worth(a) for a, b in told])
-        n, difference = len(diffs), float(diffs.mean())
+        told = np.ones(len(self.lists), dtype=bool)
+        told[self.failed] = False
+        n = int(told.sum())
+        if n < LEAST_QUERIES:
+            raise DataError(
+                f"judging failed on the way in {len(self.lists) - n} of {len(self.lists)} queries: "
+                f"expected at least {LEAST_QUERIES} that can be told"
+            )
+        diffs = (self._differences() * self._weights)[told] / self._weights[told].mean()
+        difference = float(diffs.mean())
         error = float(diffs.std(ddof=1)) / sqrt(n)
         z = normal_score(difference / error, n - 1) if error else 0.0
         critical = -normal_quantile(LEVEL_P / 2)

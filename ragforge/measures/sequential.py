@@ -53,6 +53,8 @@ LEAST_PAIRS: Final = 100
 LEAST_QUERIES: Final = 10
 _SMALLEST_SIZE: Final = 0.001
 _LEAST_INFORMATION: Final = 0.05
+_NOTHING: Final = 1e-12
+"""Below it a difference is what sums are rounded by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,8 @@ class SequentialDecision:
     shares: Sequence[float]
     known: NDArray[np.bool_]
     """Pairs graded before: they cost nothing."""
+    allowed: float | None = None
+    """How much lower B may be, where that is to be decided, and not which is better."""
     looks: list[Look] = field(default_factory=list)
     _probabilities: Floats = field(init=False)
 
@@ -171,13 +175,37 @@ class SequentialDecision:
         self.looks.append(look)
         if is_last:
             return _decided(look, LAST, pairs.n_queries, is_winner=abs(look.z) > LAST)
-        if look.n_judged < LEAST_PAIRS:
+        if look.n_judged < LEAST_PAIRS or not self._is_told(look):
             return None
-        if abs(look.z) > EARLY:
-            return _decided(look, EARLY, pairs.n_queries, is_winner=True)
-        if look.chance_of_winner is not None and look.chance_of_winner < FUTILE:
-            return _decided(look, EARLY, pairs.n_queries, is_winner=False)
-        return None
+        return _decided(look, EARLY, pairs.n_queries, is_winner=abs(look.z) > EARLY)
+
+    def _is_told(self, look: Look) -> bool:
+        """Return whether judging the rest would hardly change what is said."""
+        if self.allowed is None:
+            chance = look.chance_of_winner
+            return abs(look.z) > EARLY or (chance is not None and chance < FUTILE)
+        within = _score(look.difference + self.allowed, look.error, self.pairs.n_queries)
+        if within > EARLY:
+            return True
+        if _chance_above(within, look.information, LAST) >= FUTILE:
+            return False
+        falls = -look.z
+        return falls > EARLY or _chance_above(falls, look.information, LAST) < FUTILE
+
+    def bounds(self, values: Floats, highest: float) -> tuple[float, float] | None:
+        """Return the difference, had all judgments that failed come out worst and best for B.
+
+        Args:
+            values: As at the last look.
+            highest: What the highest grade is worth; the lowest is worth 0.
+
+        Returns:
+            None where none failed.
+        """
+        drawn = self._is_drawn()
+        if not np.isnan(values[drawn]).any():
+            return None
+        return failure_bounds(self.pairs, values, drawn, self._probabilities, highest)
 
     def _is_drawn(self) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = self.known | (self.pairs.places < self._probabilities)
@@ -242,15 +270,44 @@ def looked(
     missed = pairs.weights[chosen] * (values[chosen] - expected[chosen]) / p
     by_query = np.bincount(pairs.queries, weights=pairs.weights * expected, minlength=n)
     by_query += np.bincount(pairs.queries[chosen], weights=missed, minlength=n)
+    # Of equal grades sums differ by their rounding alone, and its sign is the same throughout.
+    by_query[np.abs(by_query) < _NOTHING] = 0.0
     difference = float(by_query.mean())
     variance = float(by_query.var(ddof=1))
     error = sqrt(variance / n)
     within = float((missed**2 * (1 - p)).sum()) / n
-    information = 1 - within / variance if variance else 1.0
-    information = 1.0 if share >= 1 else min(max(information, _LEAST_INFORMATION), 1.0)
-    z = normal_score(difference / error, n - 1) if error else 0.0
+    information = 1.0
+    if share < 1 and not np.all(drawn | (np.abs(pairs.weights) <= _NOTHING)):
+        # As long as all grades are alike, they say nothing of how far others are from them.
+        information = 1 - within / variance if within > _NOTHING else 0.0
+    information = max(information, _LEAST_INFORMATION)
+    z = _score(difference, error, n)
     chance = None if share >= 1 else chance_of_winner(z, information, LAST)
     return Look(share, int((drawn & ~known).sum()), difference, error, z, information, chance)
+
+
+def failure_bounds(
+    pairs: DecidingPairs,
+    values: Floats,
+    drawn: NDArray[np.bool_],
+    probabilities: Floats,
+    highest: float,
+) -> tuple[float, float]:
+    """Return the least and the greatest difference that drawn pairs without a value leave open.
+
+    Args:
+        pairs: As for `looked`.
+        probabilities: As for `looked`.
+        values: NaN where a judgment failed.
+        drawn: Which pairs were asked for, shape (N,).
+        highest: What the highest grade is worth; the lowest is worth 0.
+    """
+    failed = drawn & np.isnan(values)
+    ends = [looked(pairs, values, drawn & ~failed, probabilities, drawn).difference]
+    for is_highest in (pairs.weights < 0, pairs.weights > 0):
+        filled = np.where(failed, np.where(is_highest, highest, 0.0), values)
+        ends.append(looked(pairs, filled, drawn, probabilities, drawn).difference)
+    return min(ends), max(ends)
 
 
 def _modelled(features: Floats, values: Floats, chosen: Integers, p: Floats) -> Floats:
@@ -272,13 +329,22 @@ def normal_score(t: float, degrees: int) -> float:
     return score if t > 0 else -score
 
 
+def _score(difference: float, error: float, n_queries: int) -> float:
+    """Return the normal score of a difference; 0 where no two queries differ."""
+    return normal_score(difference / error, n_queries - 1) if error else 0.0
+
+
 def chance_of_winner(z: float, information: float, last: float) -> float:
     """Return the chance that judging the rest shows a winner, if the difference is as seen."""
+    return _chance_above(z, information, last) + _chance_above(-z, information, last)
+
+
+def _chance_above(z: float, information: float, last: float) -> float:
+    """Return the chance that judging the rest lifts a score above the last boundary."""
     if information >= 1:
-        return float(abs(z) > last)
+        return float(z > last)
     r = sqrt((1 - information) / information)
-    ahead = abs(z) / sqrt(information)
-    return normal_cdf((ahead - last) / r) + normal_cdf((-ahead - last) / r)
+    return normal_cdf((z / sqrt(information) - last) / r)
 
 
 def _decided(look: Look, critical: float, n_queries: int, *, is_winner: bool) -> Decided:

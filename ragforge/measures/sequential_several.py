@@ -15,7 +15,7 @@ Biopharmaceutical Research 5(4), for levels that grow over looks; `sequential` f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, Final
@@ -33,6 +33,7 @@ from ragforge.measures.sequential import (
     Look,
     chance_of_winner,
     drawing_probabilities,
+    failure_bounds,
     looked,
 )
 
@@ -169,6 +170,31 @@ class SeveralDecision:
             return None
         return self._standings(best, values, drawn, is_last=is_last)
 
+    def unless_failed(self, found: Standings, values: Floats, highest: float) -> Standings:
+        """Return standings in which no run is beaten that judgments that failed could save.
+
+        Args:
+            found: What `look` returned.
+            values: As at the last look.
+            highest: What the highest grade is worth; the lowest is worth 0.
+        """
+        drawn = self._is_drawn()
+        if not np.isnan(values[drawn]).any():
+            return found
+
+        def may_be_saved(worse: int, better: int) -> bool:
+            pairs = self._pairs_of((worse, better))
+            low, _ = failure_bounds(pairs, values, drawn, self._probabilities, highest)
+            return low <= 0
+
+        runs = tuple(
+            replace(each, beaten_by=None)
+            if each.beaten_by is not None and may_be_saved(each.run, each.beaten_by)
+            else each
+            for each in found.runs
+        )
+        return replace(found, runs=runs)
+
     def _drop(self, looks: dict[tuple[int, int], Look], *, is_last: bool) -> None:
         """Drop what is beaten; the clearest first, as each one makes the next easier to tell."""
         for (a, b), look in sorted(looks.items(), key=lambda item: -abs(item[1].z)):
@@ -213,17 +239,15 @@ class SeveralDecision:
         return Standings(tuple(standings), share, self.n_judged, self.n_looks)
 
     def _looked(self, pair: tuple[int, int], values: Floats, drawn: NDArray[np.bool_]) -> Look:
-        a, b = pair
-        weights = self.pairs.discounts[:, b] - self.pairs.discounts[:, a]
-        of_two = DecidingPairs(
-            self.pairs.queries,
-            weights,
-            self.pairs.features,
-            self.pairs.places,
-            self.pairs.n_queries,
-        )
-        counted = self.known | (np.abs(weights) <= _NOTHING)
+        of_two = self._pairs_of(pair)
+        counted = self.known | (np.abs(of_two.weights) <= _NOTHING)
         return looked(of_two, values, drawn, self._probabilities, counted)
+
+    def _pairs_of(self, pair: tuple[int, int]) -> DecidingPairs:
+        a, b = pair
+        pairs = self.pairs
+        weights = pairs.discounts[:, b] - pairs.discounts[:, a]
+        return DecidingPairs(pairs.queries, weights, pairs.features, pairs.places, pairs.n_queries)
 
     def _critical(self, *, is_last: bool) -> float:
         p = LAST_P if is_last else EARLY_P

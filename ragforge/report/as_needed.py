@@ -20,6 +20,7 @@ def decision_lines(
     names: tuple[str, str],
     measure: str,
     winner: str,
+    why: str,
     decided: "Decided",
     pool: int,
     n_queries: int,
@@ -32,6 +33,7 @@ def decision_lines(
         names: Of the runs, A and B.
         measure: It was decided by.
         winner: Name of a run, TIE or UNKNOWN.
+        why: It is unknown.
         decided: The decision.
         pool: Pairs that judging both runs as a whole would take.
         n_queries: Of the comparison.
@@ -43,7 +45,7 @@ def decision_lines(
     ends = f"[{decided.low:+.4f}, {decided.high:+.4f}]"
     used = f"{look.n_judged:,} of {pool:,} pairs judged ({share(look.n_judged, pool)})"
     lines = [
-        f"{_verdict(winner, a, b)} by {measure}, graded by {one_line(judge, 60)}",
+        f"{_verdict(winner, why, a, b)} by {measure}, graded by {one_line(judge, 60)}",
         f"{b} less {a}: {look.difference:+.4f} {ends} over {plural(n_queries, 'query', 'queries')}",
         f"{used}, in {plural(looks, 'look')}; {FALSE_WINNERS}",
     ]
@@ -138,10 +140,9 @@ def standings_lines(
     ]
 
 
-def _verdict(winner: str, a: str, b: str) -> str:
+def _verdict(winner: str, why: str, a: str, b: str) -> str:
     if winner == "TIE":
         return f"TIE between {a} and {b}"
     if winner == "UNKNOWN":
-        who = "no judge graded, a baseline or ragforge mock did,"
-        return f"UNKNOWN which of {a} and {b} is better: {who}"
+        return f"UNKNOWN which of {a} and {b} is better: {why},"
     return f"WINNER: {one_line(winner, 60)}"

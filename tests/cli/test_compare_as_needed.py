@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from dataclasses import replace
 
 import pytest
 from endpoint import Reply, completion, datum, serving
@@ -178,6 +179,118 @@ def test_queries_on_which_a_retriever_failed_are_left_out(decide, dataset):
     assert found["queries"] == N - 1
 
 
+def test_a_query_that_a_run_found_nothing_for_counts_as_that(decide, dataset):
+    """Left out, a run that answers the easy queries alone would win."""
+    kept = [each for each in dataset.each_ranking("good") if each.query_id < "q20"]
+    dataset.write_run("few", kept)
+
+    found = json.loads(decide("as-good", "few", more=["--json"])[1])
+
+    assert (found["winner"], found["queries"], found["left_out"]) == ("as-good", N, [])
+
+
+def test_the_same_rankings_are_a_tie_without_a_call(decide, dataset):
+    """A retriever that did not change must not turn a gate red."""
+    dataset.write_run("same", list(dataset.each_ranking("good")))
+
+    for names in (("good", "same"), ("good", "same", "good-too")):
+        dataset.write_run("good-too", list(dataset.each_ranking("good")))
+        _, out, calls = decide(*names, more=["--json"])
+        assert (json.loads(out)["winner"], calls) == ("TIE", 0)
+
+
+def test_of_two_grades_of_a_text_that_of_people_counts(decide, dataset):
+    """As it does in all other commands."""
+    texts = {chunk.chunk_id: chunk.text for chunk in dataset.chunks()}
+    worth = {name: int(re.search(r"worth (\d)", text)[1]) for name, text in texts.items()}
+    copies = [Chunk(chunk_id=f"{name}x", doc_id="d", text=text) for name, text in texts.items()]
+    dataset.write_chunks([*dataset.chunks(), *copies])
+    for run in ("poor", "good"):
+        dataset.write_run(run, [twice(each) for each in dataset.each_ranking(run)])
+    dataset.write_judgments(
+        Judgment(query_id=name[:3], chunk_id=chunk_id, grade=grade, source=source)
+        for name, real in worth.items()
+        for chunk_id, source, grade in ((name, "human", real), (f"{name}x", "judge", 0))
+    )
+
+    _, out, calls = decide("poor", "good", more=["--json"])
+
+    assert (json.loads(out)["winner"], calls) == ("good", 0)
+
+
+def twice(ranking):
+    """Return a ranking in which each text stands under a second id, too."""
+    hits = [
+        hit.model_copy(update={"chunk_id": hit.chunk_id + end, "score": hit.score - less})
+        for hit in ranking.ranking
+        for end, less in (("", 0.0), ("x", 0.5))
+    ]
+    return ranking.model_copy(update={"ranking": tuple(hits)})
+
+
+def test_judgments_that_failed_take_no_side(dataset):
+    """A judge that refuses what one run retrieves must not make the other one win."""
+    firsts = [each.ranking[0] for each in dataset.each_ranking("good") if each.query_id < "q25"]
+    refused = {hit.chunk_id for hit in firsts}
+    texts = [chunk.text for chunk in dataset.chunks() if chunk.chunk_id in refused]
+
+    def refuse(path, body, number):
+        if any(text in str(body["messages"]) for text in texts):
+            return Reply(completion("no"))
+        return grade_by_worth(path, body, number)
+
+    with serving(refuse) as running:
+        made = ragforge.open(dataset.path)
+        decided = made.compare(
+            "poor", "good", judge_as_needed=True, model="m", base_url=running.url
+        )
+    found = decided.found
+    low, high = found.failure_bounds
+    turned = replace(found, failure_bounds=(-0.1, high))
+
+    assert found.n_failed > 0
+    assert 0 < low < decided.difference < high
+    assert (found.winner, turned.winner) == ("good", "UNKNOWN")
+    assert "which could turn it" in turned.as_json()["why"]
+    assert turned.worst[0] < found.worst[0] < decided.interval[0]
+
+
+def test_a_second_measure_is_told_of_the_first(decide, capsys, dataset, endpoint):
+    """Who decides twice and takes what pleases has more false winners."""
+    decide("poor", "good")
+    words = ["compare", "--dataset", str(dataset.path), "good", "poor", "--judge-as-needed"]
+    main([*words, "-m", "P@10", "--model", "m", "--base-url", endpoint.url, "-q"])
+
+    assert "decided before, by DCG@10 (seed 0): good" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_sample_of_queries_stands_for_the_set(decide, dataset):
+    """A stratum of which few were drawn weighs as much as it has queries."""
+    queries = [
+        each.model_copy(update={"category": "rare" if each.query_id < "q04" else "usual"})
+        for each in dataset.queries()
+    ]
+    dataset.write_queries(queries)
+    drawn = ("--sample", "12", "--json", "-m", "RR")
+    found = json.loads(decide("poor", "good", more=drawn)[1])
+    plain = json.loads(decide("poor", "good", more=("--json", "-m", "RR"))[1])
+
+    assert found["queries"] == 12
+    low, high = found["interval"]
+    assert low <= plain["difference"] <= high
+
+
+@pytest.mark.parametrize(
+    "flags", [("--alpha", "0.01"), ("--only-retrieved",), ("--calibrated",), ("--moved", "3")]
+)
+def test_flags_that_a_sample_cannot_follow_are_refused(dataset, capsys, flags):
+    """Ignored, they would be taken for held."""
+    words = ["compare", "--dataset", str(dataset.path), "poor", "good", "--judge-as-needed"]
+
+    assert main([*words, *flags]) == 2
+    assert f"{flags[0]}: does not go with --judge-as-needed" in capsys.readouterr().err
+
+
 def test_a_dry_run_tells_the_first_look_and_the_most(decide):
     """The price is known before anything is spent."""
     code, out, calls = decide("poor", "good", more=["--dry-run", "--json"])
@@ -319,17 +432,14 @@ def hold(dataset, endpoint, capsys):
     return go
 
 
-def test_a_gate_buys_what_its_rule_needs(hold, decide):
-    """The same pairs as a comparison by that measure, and the same interval."""
+def test_a_gate_buys_what_its_rule_needs(hold):
+    """A drop that is shown, or that a larger one is ruled out, takes a part of the pool."""
     code, shown, calls = hold("good", "poor", "--max-drop", "DCG@10=0.1", "--json")
     found = json.loads(shown)
 
     assert (code, found["outcome"], found["passed"]) == (1, "FAIL", False)
     assert 0 < calls == found["pairs_used"] < found["pool"]
     assert found["interval"][1] < 0
-    _, compared, more = decide("good", "poor", more=("--json",))
-    assert more == 0
-    assert json.loads(compared)["interval"] == found["interval"]
 
 
 def test_a_gate_passes_what_is_better_and_tells_what_is_not_shown(hold):

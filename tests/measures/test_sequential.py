@@ -157,6 +157,103 @@ def test_a_pair_whose_judgment_failed_is_not_taken_for_a_zero():
     assert decision.looks[0].n_judged == len(wanted) - 1
 
 
+@pytest.mark.parametrize("grade", [0.0, 1.0, 3.0])
+def test_a_judge_who_gives_all_the_same_grade_names_no_winner(grade):
+    """Sums of equal grades differ by their rounding, and a sign of that is no finding."""
+    decided = [decide(tops(seed), np.full(len(tops(seed).weights), grade))[0] for seed in range(8)]
+
+    assert [each.outcome for each in decided] == ["tie"] * 8
+    assert [each.low for each in decided] == [0.0] * 8
+
+
+def test_grades_that_are_all_alike_are_no_reason_to_stop():
+    """The first hundred of a hard set may all be 0, and the difference lie in the others."""
+    pairs, values = runs(0.4)
+    decision = SequentialDecision(pairs, SHARES, np.zeros(len(values), dtype=bool))
+    decided = None
+    while decided is None and decision.n_judged < 400:
+        decision.wanted()
+        decided = decision.look(np.zeros(len(values)))
+
+    assert decided is None
+
+
+def tops(seed: int) -> DecidingPairs:
+    """Return the pairs of two runs that order sixteen texts at random, and show ten."""
+    generator = np.random.default_rng(seed)
+    discounts = np.append(1 / np.log2(np.arange(2, 12)), np.zeros(6))
+    orders = [[generator.permutation(16) for _ in "ab"] for _ in range(60)]
+    weights = np.concatenate([discounts[b] - discounts[a] for a, b in orders])
+    best = np.concatenate([np.minimum(a, b) for a, b in orders])
+    kept = np.abs(weights) > 1e-12
+    features = np.stack([np.ones(kept.sum()), 1 / np.log2(best[kept] + 2)], axis=1)
+    queries = np.repeat(np.arange(60), 16)[kept]
+    return DecidingPairs(queries, weights[kept], features, generator.random(kept.sum()), 60)
+
+
+@pytest.mark.parametrize(
+    ("gain", "allowed", "outcome"),
+    [(0.0, 1.0, "passes"), (-0.4, 0.3, "fails"), (0.4, 0.0, "passes")],
+)
+def test_a_rule_on_a_drop_is_decided_by_a_part(gain, allowed, outcome):
+    """Who asks whether a drop is ruled out need not know who is better."""
+    pairs, values = runs(gain)
+
+    decided = hold(pairs, values, allowed)
+
+    assert decided.look.n_judged < 0.6 * len(values)
+    assert outcome_of(decided, allowed) == outcome
+
+
+def test_a_rule_ends_as_on_all_pairs_where_a_comparison_would_end_in_a_tie():
+    """Runs that are as good are soon a tie; that there is no drop takes more."""
+    ends, ties = [], []
+    for seed in range(1, 10):
+        pairs, values = runs(0.0, seed=seed)
+        spread = np.bincount(pairs.queries, weights=pairs.weights * values).std(ddof=1)
+        allowed = 2.9 * spread / N_QUERIES**0.5
+        ends.append(outcome_of(hold(pairs, values, allowed), allowed))
+        ties.append(outcome_of(decide(pairs, values)[0], allowed))
+
+    assert ends == ["passes"] * 9
+    assert ties.count("not shown") > 5
+
+
+def hold(pairs: DecidingPairs, values: np.ndarray, allowed: float):
+    """Decide whether B is lower than A by more than is allowed."""
+    decision = SequentialDecision(pairs, SHARES, np.zeros(len(values), dtype=bool), allowed)
+    while True:
+        wanted = decision.wanted()
+        seen = np.full(len(values), np.nan)
+        seen[wanted] = values[wanted]
+        decided = decision.look(seen)
+        if decided is not None:
+            return decided
+
+
+def outcome_of(decided, allowed: float) -> str:
+    """Return what a gate says."""
+    if decided.low >= -allowed:
+        return "passes"
+    return "fails" if decided.high < 0 else "not shown"
+
+
+def test_failures_are_bounded_by_the_worst_that_they_could_have_been():
+    """What failed is not drawn at random."""
+    pairs, values = runs(0.0, seed=5)
+    decision = SequentialDecision(pairs, (1.0,), np.zeros(len(values), dtype=bool))
+    decision.wanted()
+    seen = values.copy()
+    seen[:40] = np.nan
+    decision.look(seen)
+    low, high = decision.bounds(seen, 1.0)
+
+    lifted = [np.where(pairs.weights * sign > 0, 1.0, 0.0) for sign in (-1, 1)]
+    ends = [mean_difference(pairs, np.concatenate([each[:40], values[40:]])) for each in lifted]
+    assert (low, high) == pytest.approx(tuple(ends))
+    assert decision.bounds(values, 1.0) is None
+
+
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.8])
 def test_probabilities_sum_to_the_share(share):
     """The plan says what a look costs."""

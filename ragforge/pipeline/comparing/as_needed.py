@@ -14,8 +14,9 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.measures.first_hits import FirstHits
 from ragforge.measures.sequential import Decided, SequentialDecision, shares_for
 from ragforge.pipeline.comparing.needed_pairs import (
-    DEFAULT_MEASURE,
+    BY_DEFAULT,
     FIRST_HITS,
+    Declared,
     NeededPool,
     keep_sample,
     needed_runs,
@@ -24,7 +25,6 @@ from ragforge.pipeline.comparing.needed_pairs import (
 )
 from ragforge.pipeline.comparing.price import price_of_pairs
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge.judge_run import JudgingResult
 
 _TYPICAL: Final = (0.27, 0.55)
 """Of the pool: runs that are far apart, and close ones, on human-judged sets."""
@@ -39,8 +39,6 @@ class NeededComparison:
     a: str
     b: str
     measure: str
-    winner: str
-    """Name of a run, TIE, or UNKNOWN where the grades are no judge's."""
     decided: Decided
     pairs_used: int
     """Judged for this decision."""
@@ -54,12 +52,44 @@ class NeededComparison:
     """Queries on which a retriever failed, or, where runs are read down, the judge."""
     judge: str
     is_baseline: bool
-    judging: JudgingResult
+    n_failed: int
+    """Judgments that failed."""
+    failure_bounds: tuple[float, float] | None
+    """The difference, had they come out worst and best for B; None where none failed."""
+    warnings: tuple[str, ...]
+    """What must be known to read the figures."""
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What must be known to read the figures."""
-        return warnings_of(self.left_out, self.judging)
+    def is_open(self) -> bool:
+        """Whether judgments that failed could turn the difference round."""
+        bounds = self.failure_bounds
+        return bounds is not None and bounds[0] <= 0 <= bounds[1]
+
+    @property
+    def winner(self) -> str:
+        """Name of a run, TIE, or UNKNOWN: see `why`."""
+        if self.why:
+            return "UNKNOWN"
+        return {"a": self.a, "b": self.b, "tie": "TIE"}[self.decided.outcome]
+
+    @property
+    def why(self) -> str:
+        """Why the winner is unknown; "" where it is not."""
+        if self.is_baseline:
+            return "no judge graded, a baseline or ragforge mock did"
+        if self.decided.outcome != "tie" and self.is_open:
+            failed = plural(self.n_failed, "judgment")
+            return f"{failed} failed, which could turn it; `--retry-failed` asks again"
+        return ""
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """The interval, had judgments that failed come out worst, and best, for B."""
+        low, high = self.decided.low, self.decided.high
+        if self.failure_bounds is None:
+            return low, high
+        seen = self.decided.look.difference
+        return low + self.failure_bounds[0] - seen, high + self.failure_bounds[1] - seen
 
     def as_json(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -69,6 +99,7 @@ class NeededComparison:
             "b": self.b,
             "measure": self.measure,
             "winner": self.winner,
+            "why": self.why,
             "difference": look.difference,
             "interval": [self.decided.low, self.decided.high],
             "pairs_used": self.pairs_used,
@@ -79,13 +110,14 @@ class NeededComparison:
             "information": look.information,
             "queries": self.n_queries,
             "left_out": list(self.left_out),
-            "failed": self.judging.n_failed,
+            "failed": self.n_failed,
+            "failure_bounds": None if self.failure_bounds is None else list(self.failure_bounds),
             "judge": self.judge,
         }
 
 
 async def decide_as_needed(
-    dataset: Dataset, names: Sequence[str], job: Job, measure: str = DEFAULT_MEASURE, seed: int = 0
+    dataset: Dataset, names: Sequence[str], job: Job, declared: Declared = BY_DEFAULT
 ) -> NeededComparison | dict[str, object]:
     """Judge pairs of two runs until the decision is made.
 
@@ -93,46 +125,49 @@ async def decide_as_needed(
         dataset: Has chunks, queries and runs.
         names: Of two runs, A and B.
         job: Judge, split and budget. A dry run judges nothing and returns what it would take.
-        measure: DCG@k or P@k; fixed before the first call.
-        seed: Of the sample: the same one asks for the same pairs.
+        declared: By what is decided.
 
     Raises:
-        UsageError: Not two runs, another measure, fewer than ten queries, or runs of different
-            chunks, whose DCG is of other texts.
-        DataError: There is no such run, or it was made on other chunks.
+        UsageError: Not two runs, another measure, too few queries, or runs of different chunks,
+            whose DCG is of other texts.
+        DataError: There is no such run, it is empty, or it was made on other chunks; or both rank
+            alike throughout.
         EndpointError, BudgetError: Judging was stopped; replies are kept, and the same command goes
             on; or every pair failed.
     """
     if len(names) != 2:
         raise UsageError("--judge-as-needed compares two runs here: name both")
-    async with needed_runs(dataset, names, job, measure, seed) as runs:
+    async with needed_runs(dataset, names, job, declared) as runs:
         pool = runs.pool
         if job.mode.dry_run:
             forecast = _read_forecast(pool) if _is_read(pool) else pool.forecast(_TYPICAL)
             return {**forecast, "usd_a_pair": await _usd_a_pair(dataset, job)}
-        decision = _decision(pool)
+        decision = _decision(pool, declared)
 
         def describe() -> str:
             n_judged = plural(decision.n_judged, "pair")
             return f"look {decision.n_looks}: {n_judged} judged of {pool.size:,}"
 
         n_known = int(pool.is_known().sum())
-        decided = await until_decided(decision, pool, runs.judging, describe)
+        reached = await until_decided(decision, pool, runs.judging, describe)
+        decided = reached.decided
+        left_out = (*runs.left_out, *(pool.query_ids[at] for at in decision.failed))
         found = NeededComparison(
             a=names[0],
             b=names[1],
             measure=str(pool.measure),
-            winner="UNKNOWN" if runs.is_baseline else _winner(decided, names),
             decided=decided,
             pairs_used=decided.look.n_judged,
             pairs_known=n_known,
             pool=pool.size,
             looks=decision.n_looks,
             n_queries=len(pool.query_ids) - len(decision.failed),
-            left_out=(*runs.left_out, *(pool.query_ids[at] for at in decision.failed)),
+            left_out=left_out,
             judge=runs.judge,
             is_baseline=runs.is_baseline,
-            judging=runs.judging.result,
+            n_failed=runs.judging.result.n_failed,
+            failure_bounds=decision.bounds(reached.values, pool.highest),
+            warnings=warnings_of(runs, left_out),
         )
         keep_sample(dataset, runs, found.as_json(), decision.probabilities)
     return found
@@ -142,17 +177,22 @@ def _is_read(pool: NeededPool) -> bool:
     return pool.measure.name in FIRST_HITS
 
 
-def _decision(pool: NeededPool) -> SequentialDecision | FirstHits:
+def _decision(pool: NeededPool, declared: Declared) -> SequentialDecision | FirstHits:
+    n_queries = len(pool.query_ids)
+    if n_queries < declared.least_queries:
+        least = f"expected at least {declared.least_queries}"
+        raise UsageError(f"{n_queries} queries: {least}, or as --min-queries or --allow-few say")
     if _is_read(pool):
-        values = [nan if unit.value is None else unit.value for unit in pool.units]
-        return FirstHits(pool.lists(), np.array(values), by_rank=pool.measure.name == "RR")
-    shares = shares_for(len(pool.query_ids))
-    return SequentialDecision(pool.pairs_of_two(), shares, pool.is_known())
+        values = np.array([nan if unit.value is None else unit.value for unit in pool.units])
+        by_rank = pool.measure.name == "RR"
+        return FirstHits(pool.lists(), values, by_rank, pool.query_weights)
+    shares = shares_for(n_queries)
+    return SequentialDecision(pool.pairs_of_two(), shares, pool.is_known(), declared.allowed)
 
 
 def _read_forecast(pool: NeededPool) -> dict[str, object]:
     """Return how many pairs reading both runs down may take."""
-    decision = _decision(pool)
+    decision = _decision(pool, BY_DEFAULT)
     n_new = int((~pool.is_known()).sum())
     far, close = (min(round(part * pool.size), n_new) for part in _TYPICAL_READ)
     return {
@@ -173,7 +213,3 @@ async def _usd_a_pair(dataset: Dataset, job: Job) -> float | None:
     """Return what grading a pair costs; None where the model's price is not known."""
     price = await price_of_pairs(dataset, job)
     return None if price is None else price.usd
-
-
-def _winner(decided: Decided, names: Sequence[str]) -> str:
-    return {"a": names[0], "b": names[1], "tie": "TIE"}[decided.outcome]

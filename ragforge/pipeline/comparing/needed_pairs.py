@@ -9,25 +9,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import log2
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import cuttings, differ
 from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.judgments import failed_by_name, on_authors_scale, settle
 from ragforge.evaluating.runs import rank_order
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.decision_samples import write_sample
+from ragforge.files.set.decision_samples import earlier_decisions, write_sample
+from ragforge.files.set.query_selection import shared
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 from ragforge.measures.measure_names import Measure, parse_measure
-from ragforge.measures.sequential import DecidingPairs, drawing_probabilities, shares_for
+from ragforge.measures.sequential import (
+    LEAST_QUERIES,
+    DecidingPairs,
+    drawing_probabilities,
+    shares_for,
+)
 from ragforge.measures.sequential_several import RankedPairs
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, all_failed
@@ -42,7 +49,24 @@ DEFAULT_MEASURE: Final = "DCG@10"
 FIRST_HITS: Final = ("RR", "Success")
 """Measures for which two runs are read down to their first hits."""
 _NOTHING: Final = 1e-12
+_HIGHEST_GRADE: Final = 3
 T = TypeVar("T", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is fixed before the first call."""
+
+    measure: str = DEFAULT_MEASURE
+    """DCG@k, P@k, RR or Success@k."""
+    seed: int = 0
+    """Of the sample: the same one asks for the same pairs."""
+    allowed: float | None = None
+    """How much lower the second run may be, where that is to be decided; None for who is better."""
+    least_queries: int = LEAST_QUERIES
+
+
+BY_DEFAULT: Final[Declared] = Declared()
 
 
 class Decision(Protocol[T]):
@@ -94,6 +118,18 @@ class NeededPool:
     by_chunk: Mapping[tuple[str, str], Unit]
     size: int
     seed: int
+    n_runs: int
+    query_weights: Floats
+    """What each query stands for, 1 in the mean."""
+    authors_threshold: int | None = None
+    """As `Dataset.authors_threshold`."""
+    n_without_text: int = 0
+    """Retrieved pairs whose chunk is not in the set: they cannot be judged, and count 0."""
+
+    @property
+    def highest(self) -> float:
+        """What the highest grade is worth; the lowest is worth 0."""
+        return self.value(_HIGHEST_GRADE)
 
     @property
     def discounts(self) -> Floats:
@@ -109,13 +145,27 @@ class NeededPool:
             return float(grade >= (self.measure.rel or 2))
         return float(grade)
 
-    def take(self, judgments: Iterator[Judgment], kept: KeptGrades) -> None:
-        """Take over the judge's own grades, and those of people, that the set has."""
+    def take(self, judgments: Iterable[Judgment], kept: KeptGrades) -> None:
+        """Take over the judge's own grades, and those of people, that the set has.
+
+        Of several grades of a text the one that counts elsewhere counts here.
+        """
+        own: dict[TextKey, list[Judgment]] = {}
         for old in judgments:
             unit = self.by_chunk.get((old.query_id, old.chunk_id))
             if unit is not None and old.grade is not None and kept.is_own(old):
-                unit.grade, unit.value = old.grade, self.value(old.grade)
-                unit.is_by_rule = _is_by_rule(old)
+                own.setdefault(unit.key, []).append(
+                    old.model_copy(update={"chunk_id": unit.chunk_id})
+                )
+        for unit in self.units:
+            for old in settle(own.get(unit.key, ())).get(unit.key.query_id, {}).values():
+                self.grade(unit, old)
+                unit.value = self.value(unit.grade or 0)
+
+    def grade(self, unit: Unit, judgment: Judgment) -> None:
+        """Give a unit the grade of a judgment, on the scale of the set's author."""
+        [found] = on_authors_scale([judgment], self.authors_threshold)
+        unit.grade, unit.is_by_rule = found.grade, _is_by_rule(found)
 
     def is_known(self) -> np.ndarray:
         """Return which units have a grade already."""
@@ -137,9 +187,12 @@ class NeededPool:
         best = np.array([min(rank for ranks in u.ranks for rank in ranks) for u in self.units])
         held = np.array([np.mean([bool(ranks) for ranks in unit.ranks]) for unit in self.units])
         discounts = self.discounts
+        queries = np.array([place[unit.key.query_id] for unit in self.units], dtype=np.intp)
+        worths = np.array([unit.worths(discounts) for unit in self.units])
+        worths = worths.reshape(len(self.units), self.n_runs)  # Of no unit, too.
         return RankedPairs(
-            np.array([place[unit.key.query_id] for unit in self.units], dtype=np.intp),
-            np.array([unit.worths(discounts) for unit in self.units]),
+            queries,
+            worths * self.query_weights[queries, np.newaxis],
             np.stack([np.ones(len(best)), 1 / np.log2(best + 2), held], axis=1),
             np.array([_place(self.seed, unit.key) for unit in self.units]),
             len(self.query_ids),
@@ -175,31 +228,37 @@ class NeededPool:
         }
 
 
-def _pool(
-    rankings: Sequence[Mapping[str, Sequence[str]]],
-    query_ids: list[str],
-    texts: ChunkTexts,
-    measure: Measure,
-    seed: int,
-) -> NeededPool:
+def _pool(found: _Ranked, texts: ChunkTexts, declared: Declared, measure: Measure) -> NeededPool:
     units: dict[TextKey, Unit] = {}
     by_chunk: dict[tuple[str, str], Unit] = {}
-    for at, ranked in enumerate(rankings):
-        for query_id in query_ids:
-            for rank, chunk_id in enumerate(ranked[query_id]):
+    without_text = set()
+    for at, ranked in enumerate(found.rankings):
+        for query_id in found.query_ids:
+            for rank, chunk_id in enumerate(ranked.get(query_id, ())):
                 if chunk_id not in texts:
+                    without_text.add((query_id, chunk_id))
                     continue
                 digest = hashlib.sha256(texts[chunk_id].encode()).hexdigest()
                 key = TextKey(query_id, digest)
-                unit = units.setdefault(key, Unit(key, chunk_id, [[] for _ in rankings]))
+                unit = units.setdefault(key, Unit(key, chunk_id, [[] for _ in found.rankings]))
                 unit.ranks[at].append(rank)
                 by_chunk[query_id, chunk_id] = unit
-    found = NeededPool(measure, query_ids, [], by_chunk, len(units), seed)
-    discounts = found.discounts
+    pool = NeededPool(
+        measure,
+        found.query_ids,
+        [],
+        by_chunk,
+        len(units),
+        declared.seed,
+        len(found.rankings),
+        found.query_weights,
+        n_without_text=len(without_text),
+    )
+    discounts = pool.discounts
     every = [unit for _, unit in sorted(units.items())]
     is_read = measure.name in FIRST_HITS
-    found.units = every if is_read else [u for u in every if _decides(u.worths(discounts))]
-    return found
+    pool.units = every if is_read else [u for u in every if _decides(u.worths(discounts))]
+    return pool
 
 
 def _decides(worths: Sequence[float]) -> bool:
@@ -248,9 +307,18 @@ class NeededJudging:
             return {(one.query_id, one.chunk_id): one for one in judged.results()}
 
 
+@dataclass(frozen=True, slots=True)
+class Reached(Generic[T]):
+    """A decision, and the values that it was made on."""
+
+    decided: T
+    values: Floats
+    """Of the units; NaN for those that were not asked for, or failed."""
+
+
 async def until_decided(
     decision: Decision[T], pool: NeededPool, judging: NeededJudging, describe: Callable[[], str]
-) -> T:
+) -> Reached[T]:
     """Judge what a decision wants, look by look, until it is made.
 
     Args:
@@ -272,14 +340,14 @@ async def until_decided(
                 unit = pool.units[i]
                 one = judged.get((unit.key.query_id, unit.chunk_id))
                 if one is not None and one.grade is not None:
-                    unit.grade, unit.is_by_rule = one.grade, _is_by_rule(one)
-                    values[i] = pool.value(one.grade)
+                    pool.grade(unit, one)
+                    values[i] = pool.value(unit.grade or 0)
                 tried[i] = True
         _refuse_if_all_failed(judging.result)
         decided = decision.look(values)
         judging.observer(Event("note", message=describe()))
         if decided is not None:
-            return decided
+            return Reached(decided, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,8 +358,10 @@ class NeededRuns:
     pool: NeededPool
     judging: NeededJudging
     left_out: tuple[str, ...]
-    """Queries on which a retriever failed."""
+    """Queries on which a retriever failed, or that ask something else since."""
     judge: str
+    warnings: tuple[str, ...] = ()
+    """What is to be told of the runs."""
 
     @property
     def is_baseline(self) -> bool:
@@ -299,9 +369,26 @@ class NeededRuns:
         return any(unit.is_by_rule for unit in self.pool.units)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """The tops of some runs, on the queries that they are held against each other on."""
+
+    rankings: Sequence[Mapping[str, Sequence[str]]]
+    """A query that a run lacks has no ranking: it found nothing."""
+    queries: Mapping[str, str]
+    query_weights: Floats
+    left_out: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Those that count, sorted."""
+        return sorted(self.queries)
+
+
 @asynccontextmanager
 async def needed_runs(
-    dataset: Dataset, names: Sequence[str], job: Job, measure: str, seed: int
+    dataset: Dataset, names: Sequence[str], job: Job, declared: Declared
 ) -> AsyncIterator[NeededRuns]:
     """Lend runs with the pairs that decide between them, and the judge.
 
@@ -309,42 +396,55 @@ async def needed_runs(
         dataset: Has chunks, queries and runs.
         names: Of the runs.
         job: Judge, split and budget.
-        measure: DCG@k or P@k.
-        seed: Of the sample.
+        declared: By what is decided.
 
     Raises:
         UsageError: Fewer than two runs, another measure, or runs of different chunks, whose DCG is
             of other texts.
-        DataError: There is no such run, or it was made on other chunks.
+        DataError: There is no such run, it is empty, or it was made on other chunks.
     """
-    wanted = _with_threshold(parse_measure(measure), job)
+    wanted = _with_threshold(dataset, parse_measure(declared.measure), job)
     _check(dataset, names, wanted)
-    rankings = _rankings(dataset, names, wanted.cutoff)
-    queries = _queries(dataset, job.settings.judge.split)
-    left_out = tuple(sorted(q for q in queries if not all(q in ranked for ranked in rankings)))
-    query_ids = sorted(queries.keys() - set(left_out))
-    retrieved = {c for ranked in rankings for q in query_ids for c in ranked[q]}
+    ranked = _ranked(dataset, names, wanted.cutoff, job.settings.judge.split)
+    retrieved = {c for of_run in ranked.rankings for of in of_run.values() for c in of}
     async with open_judges(job, dataset, "judge") as judges:
-        refuse_shared_queries(judges.examples, queries)
+        refuse_shared_queries(judges.examples, ranked.queries)
         with dataset.chunk_texts(retrieved) as texts:
-            pool = _pool(rankings, query_ids, texts, wanted, seed)
+            pool = _pool(ranked, texts, declared, wanted)
+            pool.authors_threshold = dataset.authors_threshold(_threshold(job))
             kept = KeptGrades(judges.provenances(), again=job.mode.again)
             pool.take(dataset.each_judgment(), kept)
-            judging = NeededJudging(dataset, judges, queries, texts, job.observer)
-            yield NeededRuns(tuple(names), pool, judging, left_out, judges.name)
+            judging = NeededJudging(dataset, judges, ranked.queries, texts, job.observer)
+            warnings = (*ranked.warnings, *_warnings(dataset, names, pool))
+            runs = NeededRuns(tuple(names), pool, judging, ranked.left_out, judges.name, warnings)
+            yield runs
             if not job.mode.dry_run:
                 judges.note_in(dataset)
 
 
-def warnings_of(left_out: Sequence[str], judging: JudgingResult) -> tuple[str, ...]:
+def _warnings(dataset: Dataset, names: Sequence[str], pool: NeededPool) -> Iterator[str]:
+    """Yield what is to be told of a pool, and of what its runs were held against before."""
+    if pool.n_without_text:
+        pairs = plural(pool.n_without_text, "retrieved pair")
+        yield f"{pairs} without a text in the set cannot be judged, and count as not relevant"
+    for each in earlier_decisions(dataset, names):
+        if (each.measure, each.seed) != (str(pool.measure), pool.seed):
+            yield (
+                f"these runs were decided before, by {each.measure} (seed {each.seed}): "
+                f"{each.winner}; who decides several times and takes what pleases has more false "
+                "winners than are told here"
+            )
+
+
+def warnings_of(runs: NeededRuns, left_out: Sequence[str]) -> tuple[str, ...]:
     """Return what must be known to read the figures of a decision."""
-    found = []
+    found = list(runs.warnings)
     if left_out:
         left = plural(len(left_out), "query", "queries")
         found.append(f"{left} left out, on which a retriever or the judge failed")
-    if judging.n_failed:
-        failed = plural(judging.n_failed, "judgment")
-        found.append(f"{failed} failed; what failed counts as not asked for")
+    if runs.judging.result.n_failed:
+        failed = plural(runs.judging.result.n_failed, "judgment")
+        found.append(f"{failed} failed; `--retry-failed` asks again")
     return tuple(found)
 
 
@@ -368,9 +468,13 @@ def keep_sample(
     write_sample(dataset, name[:16], {**found, "seed": pool.seed, "grades": graded})
 
 
-def _with_threshold(measure: Measure, job: Job) -> Measure:
-    """Return P@k with the threshold of the settings, where it names none and they do."""
-    threshold = job.settings.evaluate.rel_threshold
+def _threshold(job: Job) -> int | Literal["auto"]:
+    return job.settings.evaluate.rel_threshold
+
+
+def _with_threshold(dataset: Dataset, measure: Measure, job: Job) -> Measure:
+    """Return a binary measure with the threshold of settings or author, where it names none."""
+    threshold = dataset.rel_threshold(_threshold(job))
     if measure.name not in ("P", *FIRST_HITS) or measure.rel is not None or threshold == "auto":
         return measure
     return measure._replace(rel=threshold)
@@ -389,7 +493,6 @@ def _check(dataset: Dataset, names: Sequence[str], measure: Measure) -> None:
         raise UsageError(
             f"{measure}: --judge-as-needed decides by DCG@k, P@k, RR or Success@k; {_why(measure)}"
         )
-    usable_runs(dataset, names).require_any()
     if differ(cuttings(dataset), names):
         raise UsageError(
             "the runs have different chunks, whose DCG is of other texts: compare them by evidence "
@@ -410,24 +513,41 @@ def _why(measure: Measure) -> str:
     return f"the nearest is DCG@{k}"
 
 
-def _queries(dataset: Dataset, split: str) -> dict[str, str]:
+def _ranked(dataset: Dataset, names: Sequence[str], k: int | None, split: str) -> _Ranked:
+    """Return the tops of some runs, on the queries that `compare` would take.
+
+    A query that a run lacks counts as one for which it found nothing; one on which a retriever
+    failed, or that was another question then, is left out.
+    """
+    usable = usable_runs(dataset, names).require_any()
+    accepted = dataset.require_accepted_queries()
+    answerable = {each.query_id: each for each in accepted if each.answerable}
+    part = shared(dataset.chosen_of_run(name) for name in names)
     asked = {
-        each.query_id: each.asked
-        for each in dataset.require_queries()
-        if each.answerable and split in ("all", each.split)
+        key: each.asked
+        for key, each in answerable.items()
+        if (part is None or key in part.query_ids) and split in ("all", each.split)
     }
     if not asked:
         raise DataError(f"{dataset.path}: no query that chunks can answer in the split {split!r}")
-    return asked
-
-
-def _rankings(
-    dataset: Dataset, names: Sequence[str], k: int | None
-) -> list[dict[str, tuple[str, ...]]]:
-    return [
-        {each.query_id: rank_order(each.ranking)[:k] for each in dataset.each_ranking(name)}
-        for name in names
-    ]
+    failed = failed_by_name(dataset.failures(), "retrieve")
+    rankings, lost, warnings = [], set(), list(usable.warnings)
+    for name in names:
+        ranked = {each.query_id: rank_order(each.ranking)[:k] for each in usable.rankings(name)}
+        without = failed.get(name, set()) | usable.reworded.get(name, set())
+        lost |= (without & asked.keys()) - ranked.keys()
+        if asked.keys().isdisjoint(ranked):
+            raise DataError(f"run {name}: is empty, or has none of the queries")
+        if missing := asked.keys() - ranked.keys() - without:
+            n = plural(len(missing), "query", "queries")
+            warnings.append(f"{name}: lacks {n}: found nothing for them, as it seems")
+        rankings.append({key: of for key, of in ranked.items() if key in asked})
+    kept = {key: text for key, text in sorted(asked.items()) if key not in lost}
+    weights = np.ones(len(kept))
+    if part is not None and part.design is not None:
+        drawn = part.design.within(answerable).stratified(kept)
+        weights = np.array(drawn.weights) * len(kept)
+    return _Ranked(rankings, kept, weights, tuple(sorted(lost)), tuple(warnings))
 
 
 def _refuse_if_all_failed(result: JudgingResult) -> None:

@@ -9,7 +9,8 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.measures.sequential import shares_for
 from ragforge.measures.sequential_several import SeveralDecision, Standings
 from ragforge.pipeline.comparing.needed_pairs import (
-    DEFAULT_MEASURE,
+    BY_DEFAULT,
+    Declared,
     keep_sample,
     needed_runs,
     until_decided,
@@ -17,7 +18,6 @@ from ragforge.pipeline.comparing.needed_pairs import (
 )
 from ragforge.pipeline.comparing.price import price_of_pairs
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge.judge_run import JudgingResult
 
 _TYPICAL: Final = (0.55, 0.65)
 """Of the pool: what five runs took, on human-judged sets."""
@@ -42,7 +42,10 @@ class SeveralNeeded:
     """Queries on which a retriever failed."""
     judge: str
     is_baseline: bool
-    judging: JudgingResult
+    n_failed: int
+    """Judgments that failed."""
+    warnings: tuple[str, ...]
+    """What must be known to read the figures."""
 
     @property
     def may_be_best(self) -> tuple[str, ...]:
@@ -58,11 +61,6 @@ class SeveralNeeded:
             return "UNKNOWN"
         first, *others = self.may_be_best
         return "TIE" if others else first
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What must be known to read the figures."""
-        return warnings_of(self.left_out, self.judging)
 
     def as_json(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -88,13 +86,13 @@ class SeveralNeeded:
             "share": self.decided.share,
             "queries": self.n_queries,
             "left_out": list(self.left_out),
-            "failed": self.judging.n_failed,
+            "failed": self.n_failed,
             "judge": self.judge,
         }
 
 
 async def decide_several_as_needed(
-    dataset: Dataset, names: Sequence[str], job: Job, measure: str = DEFAULT_MEASURE, seed: int = 0
+    dataset: Dataset, names: Sequence[str], job: Job, declared: Declared = BY_DEFAULT
 ) -> SeveralNeeded | dict[str, object]:
     """Judge pairs of several runs until it is told which may be the best.
 
@@ -102,13 +100,12 @@ async def decide_several_as_needed(
         dataset: Has chunks, queries and runs.
         names: Of two runs or more.
         job: Judge, split and budget. A dry run judges nothing and returns what it would take.
-        measure: DCG@k or P@k; fixed before the first call.
-        seed: Of the sample: the same one asks for the same pairs.
+        declared: By what is decided.
 
     Raises:
         UsageError, DataError, EndpointError, BudgetError: As for two runs.
     """
-    async with needed_runs(dataset, names, job, measure, seed) as runs:
+    async with needed_runs(dataset, names, job, declared) as runs:
         pool = runs.pool
         if job.mode.dry_run:
             price = await price_of_pairs(dataset, job)
@@ -122,7 +119,8 @@ async def decide_several_as_needed(
             return f"look {decision.n_looks}: {n_judged} judged of {pool.size:,}, left: {left}"
 
         n_known = int(pool.is_known().sum())
-        decided = await until_decided(decision, pool, runs.judging, describe)
+        reached = await until_decided(decision, pool, runs.judging, describe)
+        decided = decision.unless_failed(reached.decided, reached.values, pool.highest)
         found = SeveralNeeded(
             names=tuple(names),
             measure=str(pool.measure),
@@ -134,7 +132,8 @@ async def decide_several_as_needed(
             left_out=runs.left_out,
             judge=runs.judge,
             is_baseline=runs.is_baseline,
-            judging=runs.judging.result,
+            n_failed=runs.judging.result.n_failed,
+            warnings=warnings_of(runs, runs.left_out),
         )
         keep_sample(dataset, runs, found.as_json(), decision.probabilities)
     return found
