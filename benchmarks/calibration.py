@@ -12,12 +12,14 @@ to query), or are a file of a real one. "careful" is the first of them, and righ
 cases for sure. "useless" gives grades without looking; "favours" is the
 first judge with one grade more, half of the time, for what run A retrieved.
 
-"holds" is the share of 95 % intervals that hold the people's value; "width" is the mean width over
-that of as many labels on pairs drawn at random and no judge; "centred" is the width over that of
-the same labels with a judge that gives one grade to all; "limit" is how narrow any estimator can
-make a level that knows of a pair no more than the judge's grade. Runs are drawn anew each time. A
-cell is left out where more than 90 % of the pairs would have labels. Without runs, rankings are
-drawn from the grades with noise.
+"holds" is the share of 95 % intervals that hold the people's value. For "like these" the queries of
+the set are taken for all there are: as many as the set has are drawn with replacement, and the
+interval over queries like these is held against the value over all of them. "width" is the mean
+width over that of as many labels on pairs drawn at random and no judge; "centred" is the width over
+that of the same labels with a judge that gives one grade to all; "limit" is how narrow any
+estimator can make a level that knows of a pair no more than the judge's grade. Runs are drawn anew
+each time. A cell is left out where more than 90 % of the pairs would have labels. Without runs,
+rankings are drawn from the grades with noise.
 """
 
 from __future__ import annotations
@@ -113,10 +115,14 @@ def main() -> None:
     parser.add_argument("--labels", type=int, nargs="+", default=(100, 200, 400), metavar="N")
     parser.add_argument("--repeat", type=int, default=200)
     parser.add_argument("--ndcg-repeat", type=int, default=50)
+    parser.add_argument("--ndcg-labels", type=int, nargs="+", default=NDCG_SIZES, metavar="N")
+    parser.add_argument("--judge", action="append", help="of those there are; all if not given")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     truth = read_truth(options)
     judges = dict(judges_of(truth, options.confusion))
+    if options.judge:
+        judges = {name: judges[name] for name in options.judge}
     print(f"{truth.name}: {truth.n_queries} queries, {len(truth.grades)} graded pairs, ", end="")
     print(f"{len(truth.ranks)} runs; {options.repeat} times from seed {options.seed}\n")
     print_agreement(truth, judges)
@@ -172,9 +178,9 @@ def print_ndcg(truth: Truth, judges: Mapping[str, Judging], options: argparse.Na
     print(f"\nnDCG@10, {options.ndcg_repeat} times\n")
     print("| judge | n | difference holds | width | level holds | width |")
     print("| --- | --- | --- | --- | --- | --- |")
-    if truth.n_queries < LEAST_QUERIES:
+    if truth.n_queries < LEAST_QUERIES or not options.ndcg_repeat:
         return
-    for (judge, grade), n in product(judges.items(), NDCG_SIZES):
+    for (judge, grade), n in product(judges.items(), options.ndcg_labels):
         try:
             print(f"| {judge} | {n} | {ndcg_row(truth, grade, n, options)} |", flush=True)
         except UsageError as error:
@@ -218,9 +224,7 @@ def linear_row(
     for generator in islice(generators(options), options.repeat):
         a, b = two_runs(truth, generator)
         judged = grade(generator, truth, truth.ranks[a])
-        weights = run_weights(truth, a, measure)
-        if is_difference:
-            weights = weights - run_weights(truth, b, measure)
+        weights = weights_of(truth, a, b, measure, is_difference=is_difference)
         used = np.flatnonzero(weights)
         if n > MOST_DRAWN * len(used):
             continue
@@ -235,10 +239,13 @@ def linear_row(
             continue
         for method, corrected in found.items():
             drawn[method].append(outcome(corrected, expected))
-        # These queries are a sample of those like them: what it should hold is not known here,
-        # so it is held against the same value, and holds it more often.
-        wide = found["grade means"].interval("queries like these")
-        drawn["wide"].append(between(wide, expected))
+        of_queries = drawn_queries(truth, generator)
+        wide_pairs = sampled_pairs(
+            of_queries, grade, (a, b), measure, n, generator, is_difference=is_difference
+        )
+        with suppress(UsageError):
+            wide = corrected_mean(wide_pairs).interval("queries like these")
+            drawn["wide"].append(between(wide, expected))
         random = np.zeros(len(weights), dtype=bool)
         random[generator.choice(used, n, replace=False)] = True
         alone = labelled(
@@ -261,6 +268,45 @@ def linear_row(
             f"{n_refused / options.repeat:.2f}",
         ]
     )
+
+
+def weights_of(truth: Truth, a: str, b: str, measure: str, *, is_difference: bool) -> Floats:
+    """Return what each pair weighs in a level of A, or in A minus B."""
+    weights = run_weights(truth, a, measure)
+    return weights - run_weights(truth, b, measure) if is_difference else weights
+
+
+def drawn_queries(truth: Truth, generator: Generator) -> Truth:
+    """Return a set of as many queries, drawn with replacement, each one of its own."""
+    of_query = [np.flatnonzero(truth.queries == query) for query in range(truth.n_queries)]
+    taken = [of_query[i] for i in generator.integers(0, truth.n_queries, truth.n_queries)]
+    rows = np.concatenate(taken)
+    return replace(
+        truth,
+        queries=np.repeat(np.arange(truth.n_queries), [len(each) for each in taken]),
+        grades=truth.grades[rows],
+        ranks={run: ranks[rows] for run, ranks in truth.ranks.items()},
+        judged=None if truth.judged is None else truth.judged[rows],
+    )
+
+
+def sampled_pairs(
+    truth: Truth,
+    grade: Judging,
+    runs: tuple[str, str],
+    measure: str,
+    n: int,
+    generator: Generator,
+    *,
+    is_difference: bool,
+) -> LabelledPairs:
+    """Return the pairs of a measure with n labels, as `calibrate sample` draws them."""
+    a, b = runs
+    judged = grade(generator, truth, truth.ranks[a])
+    weights = weights_of(truth, a, b, measure, is_difference=is_difference)
+    n = min(n, int(np.count_nonzero(weights)))
+    chosen = sample(weights, judged, n, generator, ideal=False)
+    return labelled(truth, weights, judged, chosen, measure, generator)
 
 
 def ndcg_row(truth: Truth, grade: Judging, n: int, options: argparse.Namespace) -> str:

@@ -1,6 +1,6 @@
 """Datasets with a judge, runs and a person who grades what a sample draws."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +69,12 @@ def label_all(
         as_label(pair, grade(*place_of(pair)), labeller) for pair in files.sample().pairs[:most]
     )
     return files
+
+
+def ranked(query: int, chunks: Iterable[int]) -> Ranking:
+    """Return a ranking of a query's chunks, best first."""
+    hits = (Hit(chunk_id=_chunk(query, c), score=float(-i)) for i, c in enumerate(chunks))
+    return Ranking(query_id=_query(query), ranking=tuple(hits))
 
 
 def place_of(pair: SampledPair) -> tuple[int, int]:

@@ -82,7 +82,9 @@ def _corrected(item: Compared, found: Calibration, stretch: float) -> Compared:
     if figure.corrected is None:
         return replace(item, withheld=f"it is not corrected: {figure.refused}")
     decided = figure.corrected
-    if decided.wide_low is None or decided.wide_high is None:
+    if not figure.model_assisted and decided.wide_low is None:
+        return replace(item, withheld="one query tells nothing of queries like it")
+    if figure.model_assisted:
         linear = _by_dcg(found, figure, comparison.a, comparison.b)
         if linear is None:
             return replace(item, withheld="it is decided on DCG, which was not drawn for")

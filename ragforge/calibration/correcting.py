@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
+from itertools import combinations
 from typing import Final
 
 from ragforge.calibration.expected import expected_values
@@ -15,7 +15,7 @@ from ragforge.calibration.sampling import population_of, strata_of
 from ragforge.calibration.used_labels import PairText, UsedLabels, use_labels
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
-from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.formatting import plural, signed
 from ragforge.files.set.calibrations import CalibrationFiles
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.agreement import N_GRADES
@@ -39,11 +39,15 @@ from ragforge.measures.corrected_ndcg import (
 )
 from ragforge.measures.distributions import student_quantile
 from ragforge.measures.grade_model import GradedPool, fit_grades
+from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import Measure
+from ragforge.measures.unseen_values import allowing_for_unseen
 from ragforge.records import LabelSample
 from ragforge.records.calibrations import Calibration, CorrectedFigure, CorrectedValue
 
 _LEVEL: Final = 0.95
+_SURE: Final = 0.99
+"""Of the interval by which two labellers are told to grade apart; there are several figures."""
 _CHANCE_KAPPA: Final = 0.05
 _FEW: Final = 10
 _MOST_SKIPPED: Final = 0.1
@@ -86,7 +90,7 @@ def apply_labels(
         labels=used.counts,
         agreement=used.agreement,
         figures=tuple(corrected.figures(model_assisted=model_assisted)),
-        warnings=tuple(_warnings(population, used, sample)),
+        warnings=(*_warnings(population, used, sample), *corrected.labellers_apart()),
     )
 
 
@@ -115,20 +119,62 @@ class _Corrected:
 
     def figures(self, *, model_assisted: bool) -> Iterator[CorrectedFigure]:
         """Yield levels, then differences, of each measure."""
-        question = self.population.question
-        first, *others = question.runs
-        levels = [(run, "") for run in question.runs] if question.of != "differences" else []
-        apart = [(run, first) for run in others] if question.of != "levels" else []
-        for name, measure in question.parsed.items():
-            for run, against in (*levels, *apart):
+        for name, measure in self.population.question.parsed.items():
+            for run, against in self._asked():
                 if measure.name != "nDCG":
                     yield self._linear(name, measure, run, against)
                 elif against or model_assisted:
                     yield self._modelled(name, measure, run, against)
 
+    def _asked(self) -> list[tuple[str, str]]:
+        """Return runs, and what each is held against; "" for a level."""
+        question = self.population.question
+        first, *others = question.runs
+        levels = [(run, "") for run in question.runs] if question.of != "differences" else []
+        apart = [(run, first) for run in others] if question.of != "levels" else []
+        return [*levels, *apart]
+
+    def labellers_apart(self) -> Iterator[str]:
+        """Yield by how much a figure is another by the labels of one person than by another's.
+
+        Each pair that both graded has the difference of what they say as its value. No interval has
+        that in it: it is of the people who graded.
+        """
+        looks, counted = self.used.first_looks, self.used.grades
+        for one, other in combinations(sorted(looks), 2):
+            both = sorted(looks[one].keys() & looks[other].keys() & counted.keys())
+            apart = {pair: (looks[one][pair], looks[other][pair]) for pair in both}
+            found = [text for text in self._figures_apart(apart) if text]
+            if found:
+                yield (
+                    f"{one} and {other} grade apart: by the {len(both)} pairs that both graded, "
+                    f"{one} has {'; '.join(found)} than {other}; no interval has that in it, so "
+                    "settle what a grade means, or let both label all"
+                )
+
+    def _figures_apart(self, apart: Mapping[PairText, tuple[int, int]]) -> Iterator[str]:
+        for name, measure in self.population.question.parsed.items():
+            if measure.name == "nDCG":
+                continue
+            for run, against in self._asked():
+                mine, theirs = (
+                    self._values(measure, {pair: (each[i],) for pair, each in apart.items()})
+                    for i in (0, 1)
+                )
+                pairs = self._labelled(self._weights(name, run, against), measure, mine - theirs)
+                pairs = replace(pairs, priors=np.zeros(len(pairs.priors)))
+                try:
+                    shift = corrected_mean(pairs)
+                except UsageError:
+                    continue
+                low, high = shift.interval(level=_SURE)
+                if low > 0 or high < 0:
+                    of = f"{run} - {against}" if against else run
+                    yield f"{name} of {of} {signed(shift.value)} [{signed(low)}, {signed(high)}]"
+
     def _linear(self, name: str, measure: Measure, run: str, against: str = "") -> CorrectedFigure:
         weights = self._weights(name, run, against)
-        pairs = self._labelled(weights, measure)
+        pairs = self._labelled(weights, measure, self._values(measure, self.used.grades))
         n = int((~np.isnan(pairs.values)).sum())
         by_judge = self._judge_only(weights, measure)
         found: dict[Method, CorrectedValue | None] = {}
@@ -160,7 +206,7 @@ class _Corrected:
         levels = self.population.levels
         return levels[name, run] - levels[name, against] if against else levels[name, run]
 
-    def _labelled(self, weights: Floats, measure: Measure) -> LabelledPairs:
+    def _labelled(self, weights: Floats, measure: Measure, values: Floats) -> LabelledPairs:
         population = self.population
         kept = np.flatnonzero(weights)
         threshold = measure.rel or self.sample.rel_threshold
@@ -168,28 +214,28 @@ class _Corrected:
             population.queries[kept],
             weights[kept],
             population.judged[kept],
-            self._values(measure)[kept],
+            values[kept],
             self.strata[kept],
             self.parts[kept],
             max(len(population.query_ids), 1),
             expected_values(measure, threshold),
         )
 
-    def _values(self, measure: Measure) -> Floats:
+    def _values(self, measure: Measure, given: Mapping[PairText, Sequence[int]]) -> Floats:
         """Return the mean value of the labels of each pair, NaN where it has none."""
         threshold = measure.rel or self.sample.rel_threshold
         found = np.full(len(self.population.units), np.nan)
-        for i, grades in self._graded.items():
+        for pair, grades in given.items():
             of = [float(g >= threshold) if measure.name == "P" else float(g) for g in grades]
-            found[i] = sum(of) / len(of)
+            if pair in self._places:
+                found[self._places[pair]] = sum(of) / len(of)
         return found
 
     @cached_property
-    def _graded(self) -> Mapping[int, Sequence[int]]:
-        """The grades of labelled pairs, by their place."""
-        given = self.used.grades
-        keys = (PairText(unit.query_id, unit.text_sha256) for unit in self.population.units)
-        return {i: given[key] for i, key in enumerate(keys) if key in given}
+    def _places(self) -> Mapping[PairText, int]:
+        """Where each pair stands among the units."""
+        units = self.population.units
+        return {PairText(unit.query_id, unit.text_sha256): i for i, unit in enumerate(units)}
 
     def _judge_only(self, weights: Floats, measure: Measure) -> CorrectedValue:
         judged = np.where(self.population.judged == UNGRADED, 0, self.population.judged)
@@ -207,7 +253,8 @@ class _Corrected:
     ) -> CorrectedFigure:
         of_a = self._weights(name, run)
         of_b = self._weights(name, against) if against else of_a
-        pairs = self._labelled(of_a - of_b if against else of_a, measure)
+        by_people = self._values(measure, self.used.grades)
+        pairs = self._labelled(of_a - of_b if against else of_a, measure, by_people)
         corrected, refused = None, ""
         try:
             corrected = self._ndcg(measure, of_a, of_b, is_difference=bool(against))
@@ -235,19 +282,21 @@ class _Corrected:
     ) -> CorrectedValue:
         """Return nDCG by estimator R: corrected DCG over divisors that a model supplies."""
         by = self._divisors(measure, of_a, of_b)
-        mean_a = corrected_mean(self._labelled(of_a, measure))
+        values = self._values(measure, self.used.grades)
+        mean_a = corrected_mean(self._labelled(of_a, measure, values))
         if not is_difference:
             return _modelled_value(ndcg_level(mean_a, by.a))
-        mean_b = corrected_mean(self._labelled(of_b, measure))
-        apart = corrected_mean(self._labelled(of_a - of_b, measure))
+        mean_b = corrected_mean(self._labelled(of_b, measure, values))
+        apart = corrected_mean(self._labelled(of_a - of_b, measure, values))
         return _modelled_value(ndcg_difference(mean_a, mean_b, apart, by))
 
     def _divisors(self, measure: Measure, of_a: Floats, of_b: Floats) -> Divisors:
         population = self.population
         heaviest = np.maximum(of_a, of_b)
         grades = np.full(len(population.units), -1, dtype=np.intp)
-        for i, given in self._graded.items():
-            grades[i] = middle_grade(given)
+        for pair, given in self.used.grades.items():
+            if pair in self._places:
+                grades[self._places[pair]] = middle_grade(given)
         features = np.hstack(
             [
                 np.eye(N_GRADES + 1)[population.judged][:, 1:],
@@ -271,16 +320,21 @@ class _Corrected:
 
 
 def _value(mean: CorrectedMean, least: float, most: float) -> CorrectedValue:
-    """Return what was found, within what the measure can be."""
+    """Return what was found, within what the measure can be.
+
+    Queries that are much alike tell little of others: as for measures that nobody corrects, the
+    interval over queries like these allows for one that nobody saw.
+    """
 
     def within(value: float) -> float:
         return min(max(value, least), most)
 
     low, high = map(within, mean.interval())
     wide: tuple[float | None, float | None] = (None, None)
-    if isfinite(mean.wide_error):
-        wide_low, wide_high = mean.interval("queries like these")
-        wide = within(wide_low), within(wide_high)
+    if len(mean.by_query) > 1:
+        usual = Ends(*mean.interval("queries like these"))
+        found = allowing_for_unseen(mean.by_query, usual, Ends(least, most), _LEVEL)
+        wide = within(found.low), within(found.high)
     value = within(mean.value)
     return CorrectedValue(value=value, low=low, high=high, wide_low=wide[0], wide_high=wide[1])
 

@@ -38,6 +38,8 @@ _LEAST_GIVEN: Final = 10
 """Grades from which on a scale can be told."""
 _MOST_OUTSIDE: Final = 0.05
 """Share of grades outside of the scale above which they are no slips."""
+_MOST_SLIPS: Final = 0.002
+"""Share of zeros up to which they are slips on a scale that begins at 1."""
 
 
 class PairKey(NamedTuple):
@@ -133,14 +135,15 @@ def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:
 
 
 def begins_at_1(given: Sequence[int], n_outside: int) -> bool:
-    """Whether a scale seems to begin at 1: no grade is 0, and many are beyond 3.
+    """Whether a scale seems to begin at 1: no grade but a slip is 0, and many are beyond 3.
 
     Args:
         given: Grades of 0 to 3.
         n_outside: How many others there are.
     """
     n = len(given) + n_outside
-    return n >= _LEAST_GIVEN and 0 not in given and n_outside > _MOST_OUTSIDE * n
+    is_rare = given.count(0) <= _MOST_SLIPS * n
+    return n >= _LEAST_GIVEN and is_rare and n_outside > _MOST_OUTSIDE * n
 
 
 def _refuse_other_scale(
@@ -149,14 +152,14 @@ def _refuse_other_scale(
     """Refuse a file whose scale begins at 1: each of its grades would be taken for a higher one.
 
     Raises:
-        DataError: It does so: no grade is 0, and many are beyond the scale.
+        DataError: It does so: hardly a grade is 0, and many are beyond the scale.
     """
     given = [grade for grades in graded.values() for grade in grades.values()]
     if begins_at_1(given, n_outside):
         raise DataError(
-            f"{path}: no grade is 0, and {n_outside:,} of {len(given) + n_outside:,} are above "
-            f"{n_grades - 1}: the scale seems to begin at 1; write the grades as 0 to "
-            f"{n_grades - 1}"
+            f"{path}: of {len(given) + n_outside:,} grades {given.count(0):,} are 0 and "
+            f"{n_outside:,} above {n_grades - 1}: the scale seems to begin at 1; write the grades "
+            f"as 0 to {n_grades - 1}"
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Final
 
 from ragforge.calibration.expected import expected_values, expected_variances
@@ -45,8 +45,8 @@ class PlannedWidth:
     """Labels in all."""
     width: float
     """Of the 95 % interval over these queries; 0 where all pairs are labelled."""
-    wide_width: float
-    """Over queries like these."""
+    wide_width: float | None
+    """Over queries like these; None with one query, which tells nothing of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +199,9 @@ class _Planning:
         error, wide = self._errors(figure, drawn)
         quantile = student_quantile(0.975, max(n - _FITTED, 1))
         over = student_quantile(0.975, max(len(self.population.query_ids) - 1, 1))
+        wide_width = 2 * over * wide if isfinite(wide) else None
         return PlannedWidth(
-            figure.measure, figure.run, figure.against, n, 2 * quantile * error, 2 * over * wide
+            figure.measure, figure.run, figure.against, n, 2 * quantile * error, wide_width
         )
 
     def _errors(self, figure: _Figure, drawn: Floats) -> tuple[float, float]:

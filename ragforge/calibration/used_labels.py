@@ -33,6 +33,8 @@ class UsedLabels:
     """One of each labeller, or the one that settles a pair."""
     counts: LabelCounts
     agreement: tuple[LabellerAgreement, ...]
+    first_looks: Mapping[str, Mapping[PairText, int]]
+    """What each labeller gave at first, by name; also on pairs that do not count."""
 
     @property
     def sha256(self) -> str:
@@ -88,7 +90,9 @@ def use_labels(
         seconds=_median(label.seconds for label in labels),
         labellers=dict(sorted(Counter(label.labeller for label in labels).items())),
     )
-    return UsedLabels(grades, counts, _agreement(labels))
+    looks = _looks(labels)
+    firsts = {name: of_look for (name, look), of_look in looks.items() if look == 1}
+    return UsedLabels(grades, counts, _agreement(looks), firsts)
 
 
 def _reached(
@@ -154,13 +158,20 @@ def _median(seconds: Iterable[float | None]) -> float | None:
     return median(measured) if measured else None
 
 
-def _agreement(labels: Iterable[Label]) -> tuple[LabellerAgreement, ...]:
-    """Return how each two labellers agree, and each with the second look."""
+def _looks(labels: Iterable[Label]) -> dict[tuple[str, int], dict[PairText, int]]:
+    """Return grades by labeller and look, 1 or 2; those that settle a pair are nobody's own."""
     looks: dict[tuple[str, int], dict[PairText, int]] = {}
     for label in labels:
         if label.grade is not None and not label.decides:
             of_look = looks.setdefault((label.labeller, min(label.look, 2)), {})
             of_look[PairText(label.query_id, label.text_sha256)] = label.grade
+    return looks
+
+
+def _agreement(
+    looks: Mapping[tuple[str, int], Mapping[PairText, int]],
+) -> tuple[LabellerAgreement, ...]:
+    """Return how each two labellers agree, and each with the second look."""
     names = sorted({name for name, _ in looks})
     couples = [((a, 1), (b, 1)) for a, b in combinations(names, 2)]
     couples += [((name, 1), (name, 2)) for name in names]

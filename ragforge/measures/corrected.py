@@ -94,6 +94,9 @@ class CorrectedMean:
     wide_error: float
     """Standard error over queries like these."""
     wide_degrees: float
+    by_query: Floats
+    """What each query adds: its pairs by what is expected of them, and what its labels add to that.
+    The mean is `value`; shape (queries,)."""
     tuning: float | None = None
     """Of PPI++: the share of the judge's value that is used, in [0, 1)."""
 
@@ -123,7 +126,8 @@ def corrected_mean(pairs: LabelledPairs, method: Method = "grade means") -> Corr
     """
     _check(pairs)
     if not len(pairs.weights):
-        return CorrectedMean(method, 0.0, 0.0, 1.0, 0.0, 1.0)
+        m = pairs.n_queries
+        return CorrectedMean(method, 0.0, 0.0, 1.0, 0.0, float(max(m - 1, 1)), np.zeros(m))
     drawn = ~np.isnan(pairs.values)
     refuse_sample(int(drawn.sum()), len(drawn))
     _refuse_alike(pairs.values, drawn)
@@ -290,13 +294,14 @@ def _estimate(
     spread = (_by_all(pairs, drawn) if method == "grade means" else by_grade) + of_queries
     around = pairs.weights[drawn] * (pairs.values[drawn] - spread[drawn])
     degrees = float(n - 1 - _N_FITTED if method == "grade means" else n - 1)
-    variance = _variance(around, strata[drawn], sizes, counts) / m**2
-    by_query = np.bincount(pairs.queries, weights=known, minlength=m) + np.bincount(
-        pairs.queries[drawn], weights=weighted, minlength=m
-    )
-    wide = float(np.var(by_query, ddof=1)) / m if m > 1 else float("inf")
+    # What was fitted lies nearer to these labels than to others; of all pairs it does not matter.
+    fitted = (n - 1) / degrees if n < len(drawn) else 1.0
+    variance = fitted * _variance(around, strata[drawn], sizes, counts) / m**2
+    by_query: Floats = np.bincount(pairs.queries, weights=known, minlength=m).astype(np.float64)
+    by_query += np.bincount(pairs.queries[drawn], weights=weighted, minlength=m)
+    wide = fitted * float(np.var(by_query, ddof=1)) / m if m > 1 else float("inf")
     return CorrectedMean(
-        method, value, sqrt(variance), degrees, sqrt(wide), float(max(m - 1, 1)), tuning
+        method, value, sqrt(variance), degrees, sqrt(wide), float(max(m - 1, 1)), by_query, tuning
     )
 
 

@@ -393,15 +393,16 @@ def percentile_interval(
 
     Resamples of few queries spread too little: percentiles of 10 queries hold the statistic in 87
     to 90 % where they say 95. They are moved outwards by m / (m - 1) and by the ratio of Student's
-    quantile to the normal one, which holds it in 92 to 95 % from 10 queries on. Of what is perfect
+    quantile to the normal one, which holds it in 92 to 95 % from 10 queries on. Of what is the same
     in every query resamples tell nothing: the interval then reaches to where it would be if as many
-    others as can well go unseen (1 less 0.025 to the power of 1 / m) were at the other end.
+    others as can well go unseen (1 less 0.025 to the power of 1 / m) were at either end.
 
     Args:
         values: Shape (b + 1,), that of all queries first; NaN where it is not defined.
         n_queries: m, how many were drawn from.
         level: From above 0 to below 1.
-        within: The least and the highest value that the statistic can have.
+        within: The least and the highest value that the statistic can have; where it is None the
+            interval of what is the same in every query has no width.
 
     Raises:
         UsageError: The level cannot be taken.
@@ -418,7 +419,7 @@ def percentile_interval(
     if n_queries < 2 or n_undefined > MOST_UNDEFINED * len(resampled):
         return ClusteredInterval(value, None, None, n_undefined)
     upper = (1 + level) / 2
-    if within is not None and value in (within.low, within.high) and (defined == value).all():
+    if within is not None and float(np.abs(defined - value).max()) <= _ROUNDING:
         unseen = 1 - (1 - upper) ** (1 / n_queries)
         low, high = (value + unseen * (end - value) for end in (within.low, within.high))
         return ClusteredInterval(value, low, high, n_undefined)

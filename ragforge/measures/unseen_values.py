@@ -174,6 +174,27 @@ def difference_interval(
     return Ends(min(2 * scaled.low - 1, wider.low), max(2 * scaled.high - 1, wider.high))
 
 
+def allowing_for_unseen(values: Floats, usual: Ends, within: Ends, level: float) -> Ends:
+    """Return the ends of an interval of a mean, further out where one unseen value outweighs it.
+
+    Args:
+        values: One per query, shape (n,), n at least 2. Estimates may lie beyond `within`.
+        usual: Ends that go by the spread of the values.
+        within: The least and the highest that a value can be; differences have a least below 0.
+        level: From above 0 to 0.999999.
+    """
+    span = within.high - within.low
+
+    def scaled(value: float) -> float:
+        return (value - within.low) / span
+
+    array = np.clip((values - within.low) / span, 0.0, 1.0)
+    fade = _DIFFERENCE if within.low < 0 else _MEAN
+    found = _guarded(array, level, Ends(scaled(usual.low), scaled(usual.high)), fade)
+    low, high = within.low + span * found.low, within.low + span * found.high
+    return Ends(min(low, usual.low), max(high, usual.high))
+
+
 def _ends(found: ConfidenceInterval) -> Ends | None:
     if found.low is None or found.high is None:
         return None

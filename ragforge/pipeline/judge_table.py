@@ -9,6 +9,7 @@ from ragforge.calibration.judge_table import AgreementReport, report_agreement, 
 from ragforge.calibration.label_files import Labels, read_labels
 from ragforge.errors import UsageError
 from ragforge.files.formats.runs import read_run
+from ragforge.files.source_files import plain_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
     Raises:
         UsageError: A file comes twice.
     """
-    short = [path.name.partition(".")[0] for path in paths]
+    short = [plain_name(path) for path in paths]
     names = [
         name if short.count(name) == 1 else f"{path.parent.name}/{path.name}"
         for path, name in zip(paths, short, strict=True)

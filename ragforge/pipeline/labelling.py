@@ -217,13 +217,14 @@ def _refuse_other_scale(path: Path, labels: Sequence[Label], n_outside: int) -> 
     """Refuse labels on a scale that begins at 1, before one of them goes into the set.
 
     Raises:
-        DataError: No grade is 0, and many are beyond the scale.
+        DataError: Hardly a grade is 0, and many are beyond the scale.
     """
     grades = [label.grade for label in labels if label.grade is not None]
     if begins_at_1(grades, n_outside):
         raise DataError(
-            f"{path}: no grade is 0, and {n_outside:,} of {len(grades) + n_outside:,} are none of "
-            "0 to 3: the scale seems to begin at 1; write the grades as 0 to 3"
+            f"{path}: of {len(grades) + n_outside:,} grades {grades.count(0):,} are 0 and "
+            f"{n_outside:,} none of 0 to 3: the scale seems to begin at 1; write the grades as 0 "
+            "to 3"
         )
 
 

@@ -55,6 +55,8 @@ def options(tmp_path):
         ndcg_repeat=2,
         seed=0,
         labels=(100,),
+        ndcg_labels=(200,),
+        judge=None,
         keep_relevant=1.0,
     )
 

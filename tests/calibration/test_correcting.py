@@ -1,7 +1,7 @@
 """Correcting measures by labels."""
 
 import pytest
-from labelled_sets import as_label, drawn, graded_set, label_all, place_of, truth
+from labelled_sets import as_label, drawn, graded_set, label_all, place_of, ranked, truth
 
 from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.population import Question
@@ -173,6 +173,37 @@ def test_peoples_grades_in_the_set_count_where_the_sample_drew_them(tmp_path):
     assert (counts.n_used, counts.n_existing, counts.n_by_hand) == (60, 1, 1)
 
 
+@pytest.mark.parametrize("n_queries", [2, 3, 5])
+def test_queries_that_are_all_alike_leave_open_how_others_are(tmp_path, n_queries):
+    """Five of five are no law: an interval of no width would name a winner for certain."""
+    made = graded_set(tmp_path, n_queries)
+    for name, chunks in (("a", range(8)), ("b", range(8, 16))):
+        made.write_run(name, [ranked(q, chunks) for q in range(n_queries)])
+    drawn(made, 1000, Question(("a", "b"), ("P@5", "DCG@5")))
+    label_all(made, grade=lambda query, chunk: 3 if chunk < 8 else 0)
+
+    found = applied(made)
+
+    assert found.figure("P@5", "b", "a").corrected.low == -1.0
+    assert found.figure("P@5", "b", "a").corrected.wide_high > 0
+    assert found.figure("DCG@5", "b", "a").corrected.wide_high > 0
+    assert found.figure("P@5", "a").corrected.wide_low < 0.5
+
+
+def test_runs_alike_on_these_queries_may_differ_on_others(tmp_path):
+    """They differ below the cutoff, so that they are not one system."""
+    made = graded_set(tmp_path)
+    for name, last in (("a", 14), ("b", 15)):
+        made.write_run(name, [ranked(q, [*range(10), last]) for q in range(30)])
+    drawn(made, 1000, PRECISION)
+    label_all(made)
+
+    found = applied(made).figure("P@10", "b", "a").corrected
+
+    assert (found.low, found.high) == (0.0, 0.0)
+    assert found.wide_low < 0.0 < found.wide_high
+
+
 def test_one_query_has_no_interval_for_queries_like_it(tmp_path):
     """One says nothing of how queries differ."""
     made = graded_set(tmp_path, 1)
@@ -289,6 +320,31 @@ def test_two_labellers_who_differ_throughout_are_told(tmp_path):
     [warning] = [text for text in applied(made).warnings if "chance" in text]
 
     assert warning.startswith("ann and bob agree no better than chance")
+
+
+def test_a_labeller_who_is_more_lenient_is_told_with_what_it_changes(tmp_path):
+    """Two may agree well beyond chance, and a level hang on which of them was asked."""
+    made = graded_set(tmp_path)
+    drawn(made, 150)
+    label_all(made)
+    label_all(made, labeller="bob", most=80, grade=lambda q, c: min(truth(q, c) + (c % 2), 3))
+
+    [warning] = [text for text in applied(made).warnings if "grade apart" in text]
+
+    assert warning.startswith("ann and bob grade apart: by the 80 pairs that both graded, ann has ")
+    assert "DCG@10 of a -" in warning
+    assert "P@10 of b - a" not in warning
+
+
+def test_labellers_who_slip_now_and_then_are_not_told_to_grade_apart(tmp_path):
+    """Slips go both ways, and are in the interval as any spread is."""
+    made = graded_set(tmp_path)
+    drawn(made, 150)
+    label_all(made)
+    slips = lambda q, c: min(max(truth(q, c) + (-1, 0, 0, 0, 1)[(q * 7 + c) % 5], 0), 3)  # noqa: E731
+    label_all(made, labeller="bob", grade=slips)
+
+    assert not [text for text in applied(made).warnings if "grade apart" in text]
 
 
 def test_what_settles_a_pair_counts_alone(tmp_path):

@@ -67,8 +67,28 @@ def test_a_scale_that_begins_at_1_is_refused(tmp_path):
     path = tmp_path / "labels.trec"
     path.write_text("".join(f"q{n} 0 d1 {1 + n % 5}\n" for n in range(20)))
 
-    with pytest.raises(DataError, match="no grade is 0, and 8 of 20 are above 3"):
+    with pytest.raises(DataError, match="of 20 grades 0 are 0 and 8 above 3"):
         read_labels(path, 4)
+
+
+def test_a_slip_of_0_makes_no_scale_that_begins_at_0(tmp_path):
+    """One row in a thousand would turn a refusal into a table of wrong figures."""
+    path = tmp_path / "labels.trec"
+    rows = [f"q{n} 0 d1 {1 + n % 5}\n" for n in range(1000)]
+    path.write_text("".join([*rows, "q0 0 d2 0\n"]))
+
+    with pytest.raises(DataError, match="grades 1 are 0 and 400 above 3"):
+        read_labels(path, 4)
+
+
+def test_a_fifth_grade_of_a_scale_from_0_is_left_out_and_counted(tmp_path):
+    """People of some tracks grade from 0 to 4: the others of their grades count."""
+    path = tmp_path / "labels.trec"
+    path.write_text("".join(f"q{n} 0 d1 {n % 5}\n" for n in range(1000)))
+
+    found = read_labels(path, 4)
+
+    assert (found.n_outside, len(found.grades())) == (200, 800)
 
 
 def test_several_labellers_give_the_middle_grade(tmp_path):

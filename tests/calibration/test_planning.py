@@ -64,6 +64,13 @@ def test_a_difference_that_is_too_small_needs_more_queries(tmp_path):
     assert found.n_wide is None
 
 
+def test_one_query_has_no_width_over_queries_like_it(tmp_path):
+    """Infinity is no JSON, and one query tells nothing of others."""
+    found = plan_labels(graded_set(tmp_path, 1), None, AS_DRAWN)
+
+    assert {width.wide_width for width in found.widths} == {None}
+
+
 def test_a_plan_of_nothing_is_refused(tmp_path):
     """There is no calibration to plan for, and nothing named."""
     with pytest.raises(UsageError, match="name runs and measures"):

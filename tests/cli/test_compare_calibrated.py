@@ -51,6 +51,18 @@ def test_the_judge_alone_stands_beside_the_corrected_difference(unfair, capsys):
     assert item["corrected"]["wide_high"] < 0 < item["diff"]
 
 
+def test_one_query_decides_nothing_and_says_why(tmp_path, capsys):
+    """An interval over queries like it would be made up."""
+    made = graded_set(tmp_path / "set", 1)
+    drawn(made, 1000, Question(("a", "b"), ("P@10", "DCG@10")))
+    label_all(made)
+
+    items = compared(made, capsys, "--calibrated")["comparisons"]
+
+    assert {item["winner"] for item in items} == {"UNKNOWN"}
+    assert {item["why"] for item in items} == {"one query tells nothing of queries like it"}
+
+
 def test_the_order_of_the_names_turns_the_difference(unfair, capsys):
     """The sample was drawn with a first; the question may be asked the other way."""
     capsys.readouterr()

@@ -110,6 +110,26 @@ def uneven(seed: int = 7) -> LabelledPairs:
     return replace(pairs, values=values, weights=np.full(len(shares), 0.1))
 
 
+def test_a_judge_that_knows_nothing_is_worth_nothing():
+    """Means fitted to five of its grades look near to the labels that they were fitted to."""
+    pairs, generator = population(), np.random.default_rng(12)
+    blind = replace(pairs, judged=generator.integers(0, 4, len(pairs.judged)))
+    samples = [drawn(blind, 60, generator) for _ in range(200)]
+
+    by_judge = np.mean([corrected_mean(sample).error for sample in samples])
+    without = np.mean([corrected_mean(sample, "no judge").error for sample in samples])
+
+    assert 1.0 < by_judge / without < 1.05
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6])
+def test_labels_on_all_of_few_pairs_are_exact(n):
+    """Fewer than the fitted means have nothing left to spread by, and need nothing."""
+    found = corrected_mean(population(n, n_queries=min(n, 3)))
+
+    assert found.error == 0.0
+
+
 def test_labels_of_a_query_tell_of_its_other_pairs():
     """Queries differ more than grades of a judge tell, and each label says by how much."""
     pairs, generator = uneven(), np.random.default_rng(8)

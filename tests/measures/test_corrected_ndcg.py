@@ -35,7 +35,7 @@ def pool(share: float = 0.3, seed: int = 1) -> tuple[GradedPool, np.ndarray]:
 
 def mean(value: float, error: float) -> CorrectedMean:
     """Return a corrected DCG."""
-    return CorrectedMean("grade means", value, error, 100.0, error, 39.0)
+    return CorrectedMean("grade means", value, error, 100.0, error, 39.0, np.full(40, value))
 
 
 def test_the_ideal_ranking_takes_the_highest_grades_up_to_the_cutoff():

@@ -320,6 +320,16 @@ def test_what_is_perfect_in_all_queries_may_not_be_in_others():
     assert found.low == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 7)))
 
 
+def test_what_is_the_same_in_all_queries_may_not_be_in_others():
+    """A judge off by one in each of three queries is not off by one for certain."""
+    values = np.array([1.0] * 101)
+
+    found = percentile_interval(values, 3, within=Ends(-3.0, 3.0))
+
+    unseen = 1 - 0.025 ** (1 / 3)
+    assert (found.low, found.high) == pytest.approx((1 - 4 * unseen, 1 + 2 * unseen))
+
+
 def test_many_undefined_resamples_leave_no_interval():
     """An interval of the draws that happen to have a value is too narrow."""
     values = np.array([0.5, *[0.5] * 90, *[np.nan] * 10])

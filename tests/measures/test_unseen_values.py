@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from ragforge.errors import UsageError
 from ragforge.measures import evaluate
-from ragforge.measures.intervals import mean_interval
+from ragforge.measures.intervals import Ends, mean_interval
 from ragforge.measures.unseen_values import (
+    allowing_for_unseen,
     bounded_interval,
     difference_interval,
     interval_by_measure,
@@ -148,3 +149,21 @@ def test_a_worse_value_of_few_never_lifts_an_end(better):
 
     assert of_worse.low < of_better.low
     assert of_worse.high <= of_better.high
+
+
+def test_estimates_that_hardly_spread_allow_for_what_nobody_saw():
+    """Two queries with the same difference do not make a winner, whoever graded them."""
+    alike, none = np.array([2.0, 2.0]), Ends(2.0, 2.0)
+
+    found = allowing_for_unseen(alike, none, Ends(-2.0, 2.0), 0.95)
+
+    at_most_one = difference_interval(alike / 2, 0.95, bounded=True)
+    assert (found.low / 2, found.high) == pytest.approx((at_most_one.low, 2.0))
+
+
+def test_estimates_with_an_ordinary_spread_keep_their_ends():
+    """Estimates from a sample may lie beyond what a value can be, and show that they spread."""
+    values = np.random.default_rng(3).normal(0.4, 0.4, 43)
+    usual = Ends(0.3, 0.5)
+
+    assert allowing_for_unseen(values, usual, Ends(0.0, 1.0), 0.95) == usual

@@ -274,7 +274,7 @@ def test_labels_on_a_scale_that_begins_at_1_are_refused_whole(files, dataset, tm
     before = grades(dataset)
     rows = [(k % 4, 1 + k % 5, f"person {k}") for k in range(20)]
 
-    with pytest.raises(DataError, match="no grade is 0, and 8 of 20 are none of 0 to 3"):
+    with pytest.raises(DataError, match="of 20 grades 0 are 0 and 8 none of 0 to 3"):
         take_label_file(dataset, files, saved(tmp_path, *rows))
 
     assert grades(dataset) == before
