@@ -167,9 +167,9 @@ def survey(folder: Path, n: int) -> str:
 
     parts = {
         "MinHash": (surveying.Sketches, "add"),
-        "grouping": (surveying.Sketches, "representatives"),
-        "index blocks": (surveying.IndexWriter, "add"),
-        "index merge": (surveying.IndexWriter, "finish"),
+        "grouping": (surveying, "representatives"),
+        "index blocks": (surveying.PostingsWriter, "add"),
+        "index merge": (surveying, "write_index"),
         "topics": (surveying, "topics"),
     }
     with contextlib.ExitStack() as stack:

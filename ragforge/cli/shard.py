@@ -1,10 +1,12 @@
 """Judge more pairs than one machine should: cut them, run the parts anywhere, merge the results.
 
-  plan     cut a file of pairs into shards, and decide what all of them must agree on
+  plan     cut a file of pairs into shards, and decide what all of them must agree on; or a corpus
+           of many million chunks, which is looked through before queries are made of it
   run      work shards off: all that are free, or one; any number of workers, on any machines that
            share the folder. What a killed worker leaves is taken over
   status   how many shards are done, in work and left, and what was spent
-  merge    write the file that `ragforge judge --pairs` would have written
+  merge    write the file that `ragforge judge --pairs` would have written, or the survey that
+           `ragforge generate` would have made
 
 A shard has a call store of its own: what was bought is not bought again. A limit such as
 --max-calls holds over all workers together.
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from ragforge.pipeline.shards.progress import ShardProgress
 
 _PAIRS_PER_SHARD = 2000
+_CHUNKS_PER_SHARD = 50_000
 _FEW = 10
 """Shards in work that are listed."""
 
@@ -49,7 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="plan|run|status|merge")
     plan = actions.add_parser("plan", help="cut the work into shards", description=_PLAN)
-    plan.add_argument("--pairs", type=Path, required=True, metavar="FILE", help="what to judge")
+    source = plan.add_mutually_exclusive_group(required=True)
+    source.add_argument("--pairs", type=Path, metavar="FILE", help="what to judge")
+    source.add_argument(
+        "--chunks", type=Path, metavar="FILE", help="a chunks.jsonl that is to be looked through"
+    )
     plan.add_argument("--into", type=Path, required=True, metavar="DIR", help="the shards' folder")
     plan.add_argument(
         "--pairs-per-shard",
@@ -57,6 +64,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=_PAIRS_PER_SHARD,
         metavar="N",
         help=f"a shard is closed with the query that reaches it (default {_PAIRS_PER_SHARD})",
+    )
+    plan.add_argument(
+        "--chunks-per-shard",
+        type=_count,
+        default=_CHUNKS_PER_SHARD,
+        metavar="N",
+        help=f"of --chunks (default {_CHUNKS_PER_SHARD})",
     )
     plan.add_argument(
         "--workers",
@@ -87,7 +101,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     add_json(_add(actions, "status", "how far the work is", _STATUS))
     merge = _add(actions, "merge", "put the judgments together", _MERGE)
-    merge.add_argument("--out", type=Path, required=True, metavar="FILE", help="the judgments")
+    merge.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the judgments; of chunks, the dataset's folder",
+    )
     add_json(merge)
 
 
@@ -97,10 +117,15 @@ the API key: pairs, settings, prompts, examples. Planned again for the same work
 the address of a named endpoint change, and what is done stays. With --batch the first 400 pairs are
 judged now, to decide for all shards whether the place in a batch moves grades.
 
+With --chunks a corpus is cut that is looked through for near-duplicates, topics and an index, which
+asks no model; only --seed matters. `shard merge work/ --out my-set` puts the result among the own
+files of the dataset that has these chunks, where `generate`, `judge` and `refresh` find it.
+
 Examples:
   ragforge shard plan --pairs pairs.jsonl --into work/ --model gpt-5-mini --dry-run
   ragforge shard plan --pairs pairs.jsonl --into work/ --model m --endpoint-id prod \\
       --base-url http://10.0.0.7:8000/v1 --workers 8 --concurrency 256
+  ragforge shard plan --chunks my-set/chunks.jsonl --into work/ --workers 8
 """
 _RUN = """\
 Work shards off, one after the other, until all are done: those that other workers are at are waited
@@ -123,6 +148,7 @@ refused while a shard is missing, was changed, or was judged in another way.
 
 Examples:
   ragforge shard merge work/ --out judged.jsonl
+  ragforge shard merge work/ --out my-set
 """
 
 
@@ -169,6 +195,8 @@ def _plan(arguments: argparse.Namespace, folder: "ShardFolder") -> int:
     from ragforge.pipeline.shards.planning import plan_pairs
 
     settings = settings_of(arguments)
+    if arguments.chunks is not None:
+        return _plan_survey(arguments, folder)
     if arguments.dry_run:
         return _estimate(arguments)
     with observed(arguments) as observer:
@@ -185,6 +213,29 @@ def _plan(arguments: argparse.Namespace, folder: "ShardFolder") -> int:
         print(dumps({"shards": len(plan.shards), "pairs": plan.size, "batched": plan.batched}))
         return 0
     say(f"{plan.size:,} pairs in {len(plan.shards):,} shards, to be judged by {plan.asked}")
+    return _next(folder)
+
+
+def _plan_survey(arguments: argparse.Namespace, folder: "ShardFolder") -> int:
+    from ragforge.pipeline.shards.survey import plan_survey
+
+    if arguments.dry_run:
+        raise UsageError("--dry-run: looking through --chunks asks no model")
+    plan = plan_survey(
+        arguments.chunks,
+        folder,
+        settings_of(arguments),
+        size=arguments.chunks_per_shard,
+        workers=arguments.workers,
+    )
+    if arguments.json:
+        print(dumps({"shards": len(plan.shards), "chunks": plan.size}))
+        return 0
+    say(f"{plan.size:,} chunks in {len(plan.shards):,} shards")
+    return _next(folder)
+
+
+def _next(folder: "ShardFolder") -> int:
     say(f"next: ragforge shard run {folder.path}  # as often, and on as many machines, as you like")
     print(folder.plan_path)
     return 0
@@ -273,8 +324,8 @@ def _status_lines(found: "ShardProgress") -> list[str]:
     lines = [
         f"shards  {found.done:,} of {found.shards:,} done, {len(found.running):,} in work, "
         f"{found.left:,} left",
-        f"done    {found.succeeded:,} of {found.size:,} {found.kind} by {found.asked}, "
-        f"{found.failed:,} failed",
+        f"done    {found.succeeded:,} of {found.size:,} {found.kind}"
+        + (f" by {found.asked}, {found.failed:,} failed" if found.asked else ""),
     ]
     lines += [
         f"        {index} by {worker}" for index, worker in list(found.running.items())[:_FEW]
@@ -293,6 +344,8 @@ def _merge(arguments: argparse.Namespace, folder: "ShardFolder") -> int:
     from ragforge.cli.output import print_result
     from ragforge.pipeline.shards.merging import merge_shards
 
+    if folder.read_plan().kind == "chunks":
+        return _merge_survey(arguments, folder)
     check_place(arguments.out, None, "--out")
     result = merge_shards(folder, arguments.out)
     if arguments.json:
@@ -303,4 +356,17 @@ def _merge(arguments: argparse.Namespace, folder: "ShardFolder") -> int:
     for line in judging_lines(result):
         say(line)
     print(arguments.out)
+    return 0
+
+
+def _merge_survey(arguments: argparse.Namespace, folder: "ShardFolder") -> int:
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.pipeline.shards.survey import merge_survey_shards
+
+    place = merge_survey_shards(folder, Dataset(arguments.out))
+    if arguments.json:
+        print(dumps({"survey": str(place)}))
+        return 0
+    say(f"{arguments.out} finds what is known of its chunks there")
+    print(place)
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -11,8 +10,10 @@ from pathlib import Path
 
 from ragforge.corpus.survey import ChunkCard
 from ragforge.deferred import numpy as np
+from ragforge.errors import DataError
 from ragforge.files.array_files import (
     Array,
+    ArrayWriter,
     Strings,
     StringWriter,
     is_ascending,
@@ -39,6 +40,9 @@ _TYPES = {
 """Arrays: of each row where its line begins, its document, level, whether it is askable, its topic,
 the row that stands for it; the rows by document, the place of each row in that, and where each
 document begins; the rows that have near-duplicates, by the one that stands for them."""
+_TAKEN = {"begins": "<i8", "starts": "<i8", "document": "<u4", "level": "|u1", "askable": "|u1"}
+"""Arrays of `CardWriter`: of each row where its line begins, where its text begins in the document,
+its document in the order in which they come, its level, and whether it is askable."""
 _NUMBER = re.compile(r"0*([0-9]+)")
 _FEWEST_WORDS = 12
 _WIDE_CHARACTERS_A_WORD = 2
@@ -56,93 +60,144 @@ def is_askable(text: str) -> bool:
 
 
 class CardWriter(AbstractContextManager["CardWriter"]):
-    """Takes all chunks in the order of their ids, and writes what `CardReader` reads.
+    """Takes chunks in the order of their ids, and keeps on disk what cards are made of.
 
-    A context manager. Holds some 25 bytes a chunk and the ids of the documents.
+    A context manager; at the end `write_cards` makes the cards. Holds the ids of the documents.
 
     Args:
-        folder: Where the files are put; must exist.
+        folder: Where the files are put; made.
+
+    Raises:
+        OSError: They cannot be made.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._ids = StringWriter(folder / _IDS)
-        self._begins, self._starts = array("q"), array("q")
-        self._document, self._levels, self._askable = array("I"), bytearray(), bytearray()
+        folder.mkdir()
         self._documents: dict[str, int] = {}
+        with ExitStack() as opened:
+            self._ids, self._names = [
+                opened.enter_context(StringWriter(folder / name)) for name in (_IDS, _DOCUMENTS)
+            ]
+            self._columns = [
+                opened.enter_context(ArrayWriter(folder / name, dtype))
+                for name, dtype in _TAKEN.items()
+            ]
+            self._opened = opened.pop_all()
 
     def __exit__(self, *_: object) -> None:
-        self._ids.close()
+        self._opened.close()
 
-    def add(self, begin: int, chunk: Chunk) -> None:
-        """Take the next chunk, whose line begins at this byte.
-
-        Raises:
-            OSError: There is no space.
-        """
-        self._ids.add(chunk.chunk_id)
-        self._begins.append(begin)
-        self._starts.append(chunk.start)
-        self._document.append(self._documents.setdefault(chunk.doc_id, len(self._documents)))
-        self._levels.append(min(len(chunk.heading_path), _HIGHEST_LEVEL))
-        self._askable.append(is_askable(chunk.text))
-
-    def begins(self) -> Sequence[int]:
-        """Return where the lines of the chunks begin, by row."""
-        return self._begins
-
-    def finish(self, stands: Array, topics: Array) -> None:
-        """Write the cards.
-
-        Args:
-            stands: Of each row the row that stands for it.
-            topics: Of each row its topic.
+    def add(self, chunks: Sequence[tuple[int, Chunk]]) -> None:
+        """Take the next chunks, each with the byte at which its line begins.
 
         Raises:
             OSError: There is no space.
         """
-        self._ids.close()
-        names = sorted(self._documents)
-        number = np.zeros(len(names), np.uint32)
-        number[[self._documents[name] for name in names]] = np.arange(len(names))
-        document = number[np.frombuffer(self._document, np.uint32)]
-        with StringWriter(self._folder / _DOCUMENTS) as documents:
-            for name in names:
-                documents.add(name)
-        order = self._in_order(document, np.frombuffer(self._starts, np.int64))
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        sizes = np.bincount(stands, minlength=len(stands))
-        grouped = np.flatnonzero(sizes[stands] > 1)
-        columns: dict[str, Array] = {
-            "begins": np.frombuffer(self._begins, np.int64),
-            "document": document,
-            "level": np.frombuffer(self._levels, np.uint8),
-            "askable": np.frombuffer(self._askable, np.uint8),
-            "topic": topics,
-            "stands": stands,
-            "order": order,
-            "place": place,
-            "document_starts": np.searchsorted(document[order], np.arange(len(names) + 1)),
-            "grouped": grouped[np.argsort(stands[grouped], kind="stable")],
-        }
-        for name, dtype in _TYPES.items():
-            write_array(self._folder / name, [columns[name].astype(dtype)])
+        documents = []
+        for _, chunk in chunks:
+            self._ids.add(chunk.chunk_id)
+            if chunk.doc_id not in self._documents:
+                self._documents[chunk.doc_id] = len(self._documents)
+                self._names.add(chunk.doc_id)
+            documents.append(self._documents[chunk.doc_id])
+        values: list[list[int]] = [
+            [begin for begin, _ in chunks],
+            [chunk.start for _, chunk in chunks],
+            documents,
+            [min(len(chunk.heading_path), _HIGHEST_LEVEL) for _, chunk in chunks],
+            [is_askable(chunk.text) for _, chunk in chunks],
+        ]
+        for column, numbers in zip(self._columns, values, strict=True):
+            column.add(np.array(numbers))
 
-    def _in_order(self, document: Array, starts: Array) -> Array:
-        """Return the rows by document and in the order of its text.
 
-        Chunks of ready-made files lack offsets; their ids, counted as people count, must do.
-        """
-        order = np.lexsort((starts, document))
-        tied = np.zeros(len(order) + 1, np.int8)
-        tied[1:-1] = np.logical_not(np.diff(document[order]) | np.diff(starts[order]))
-        changes = np.flatnonzero(np.diff(tied)).tolist()
-        with Strings(self._folder / _IDS) as ids:
-            for first, last in zip(changes[::2], changes[1::2], strict=True):
-                rows = order[first : last + 1].tolist()
-                order[first : last + 1] = sorted(rows, key=lambda row: _counted(ids[row]))
-        return order
+def line_begins(parts: Sequence[Path]) -> Array:
+    """Return where the lines of all chunks begin, by row; see `write_cards`."""
+    return _taken(parts, "begins")
+
+
+def write_cards(folder: Path, parts: Sequence[Path], stands: Array, topics: Array) -> None:
+    """Write the cards of all chunks.
+
+    Args:
+        folder: Where they are put; must exist.
+        parts: What `CardWriter` wrote; the rows go on from one to the next.
+        stands: Of each row the row that stands for it.
+        topics: Of each row its topic.
+
+    Raises:
+        DataError: The ids of a part are not above those of the part before.
+        OSError: There is no space.
+    """
+    last = ""
+    with StringWriter(folder / _IDS) as ids:
+        for name in _strings(parts, _IDS):
+            if name <= last:
+                raise DataError(f"the chunks are not sorted by id: {name!r} is behind {last!r}")
+            ids.add(name)
+            last = name
+    names = sorted(set(_strings(parts, _DOCUMENTS)))
+    with StringWriter(folder / _DOCUMENTS) as documents:
+        for name in names:
+            documents.add(name)
+    document = _document_numbers(parts, names)
+    order = _in_order(folder, document, _taken(parts, "starts"))
+    place = np.empty(len(order), np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    sizes = np.bincount(stands, minlength=len(stands))
+    grouped = np.flatnonzero(sizes[stands] > 1)
+    columns: dict[str, Array] = {
+        **{name: _taken(parts, name) for name in ("begins", "level", "askable")},
+        "document": document,
+        "topic": topics,
+        "stands": stands,
+        "order": order,
+        "place": place,
+        "document_starts": np.searchsorted(document[order], np.arange(len(names) + 1)),
+        "grouped": grouped[np.argsort(stands[grouped], kind="stable")],
+    }
+    for name, dtype in _TYPES.items():
+        write_array(folder / name, [columns[name].astype(dtype)])
+
+
+def _taken(parts: Sequence[Path], column: str) -> Array:
+    dtype = _TAKEN[column]
+    return np.concatenate(
+        [np.zeros(0, dtype), *(map_array(part / column, dtype) for part in parts)]
+    )
+
+
+def _strings(parts: Sequence[Path], name: str) -> Iterator[str]:
+    for part in parts:
+        with Strings(part / name) as strings:
+            for first in range(0, len(strings), _CARDS_AT_ONCE):
+                yield from strings.part(first, min(first + _CARDS_AT_ONCE, len(strings)))
+
+
+def _document_numbers(parts: Sequence[Path], names: Sequence[str]) -> Array:
+    """Return the document of each row by its place among all names, which are sorted."""
+    place = {name: number for number, name in enumerate(names)}
+    numbers = [np.zeros(0, np.uint32)]
+    for part in parts:
+        own = np.array([place[name] for name in _strings([part], _DOCUMENTS)], np.uint32)
+        numbers.append(own[_taken([part], "document")])
+    return np.concatenate(numbers)
+
+
+def _in_order(folder: Path, document: Array, starts: Array) -> Array:
+    """Return the rows by document and in the order of its text.
+
+    Chunks of ready-made files lack offsets; their ids, counted as people count, must do.
+    """
+    order = np.lexsort((starts, document))
+    tied = np.zeros(len(order) + 1, np.int8)
+    tied[1:-1] = np.logical_not(np.diff(document[order]) | np.diff(starts[order]))
+    changes = np.flatnonzero(np.diff(tied)).tolist()
+    with Strings(folder / _IDS) as ids:
+        for first, last in zip(changes[::2], changes[1::2], strict=True):
+            rows = order[first : last + 1].tolist()
+            order[first : last + 1] = sorted(rows, key=lambda row: _counted(ids[row]))
+    return order
 
 
 def _counted(name: str) -> list[tuple[int, str]]:
@@ -155,7 +210,7 @@ class CardReader(AbstractContextManager["CardReader"]):
     """Reads a survey from a folder; a context manager.
 
     Args:
-        folder: What `CardWriter` wrote.
+        folder: What `write_cards` wrote.
         chunks: The file it was made of, unchanged.
 
     Raises:

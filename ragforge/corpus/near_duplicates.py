@@ -8,12 +8,16 @@ from __future__ import annotations
 import hashlib
 import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.deferred import numpy as np
+from ragforge.files.array_files import Array, ArrayWriter, map_array, read_parts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,11 +35,20 @@ _MOST_TRIED = 8
 """They bound the work on templates: chunks of a bucket with which the others of it are compared,
 and candidates whose words are read again for one chunk."""
 _SEED = 20_150
-_PART = 1 << 16
+_PART = 1 << 13
+_SORTED_AT_ONCE = 1 << 21
+"""Keys of a band, about, that are in memory while they are sorted: some 60 MB."""
+_READ_AT_ONCE = 1 << 20
+_MEMBERS_AT_ONCE = 1 << 16
 _LEADERS_HELD = 1024
 
 Numbers: TypeAlias = "npt.NDArray[np.uint64]"
 Rows: TypeAlias = "npt.NDArray[np.int64]"
+_CONTENTS: Final = ("contents", "<u8")
+_ESTIMATORS: Final = ("estimators", "|u1")
+_BAND_KEYS: Final = tuple((f"band{number:02}", "<u4") for number in range(_BANDS))
+"""Names and types of the columns of sketches: of each chunk a number of its words, the lowest byte
+of each digest, and a key of each band."""
 _FACTORS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 _MIX: Final = 0xD6E8FEB86659FD93
 _HALF: Final = 32
@@ -85,62 +98,161 @@ def minhashes(numbers: Numbers, lengths: Rows) -> npt.NDArray[np.uint32]:
     return np.array(matrix.to_rows(), np.uint32).reshape(len(lengths), PERMUTATIONS)
 
 
-class Sketches:
-    """Takes the words of all chunks in the order of their rows, and finds the near-duplicates.
+class Sketches(AbstractContextManager["Sketches"]):
+    """Takes the words of all chunks in the order of their rows, and keeps what tells them apart.
 
-    Holds some 200 bytes a chunk.
+    That is some 200 bytes a chunk, on disk. A context manager.
+
+    Args:
+        folder: Where they are put; made.
+
+    Raises:
+        OSError: They cannot be made.
     """
 
-    def __init__(self) -> None:
-        self._contents: list[Numbers] = []
-        self._bands: list[npt.NDArray[np.uint32]] = []
-        self._estimators: list[npt.NDArray[np.uint8]] = []
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        with ExitStack() as opened:
+            self._contents, self._estimators, *self._bands = [
+                opened.enter_context(ArrayWriter(folder / name, dtype))
+                for name, dtype in (_CONTENTS, _ESTIMATORS, *_BAND_KEYS)
+            ]
+            self._opened = opened.pop_all()
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
 
     def add(self, numbers: Numbers, lengths: Rows) -> None:
-        """Take the next chunks, of any number; see `triples` for the arguments."""
-        digests = minhashes(numbers, lengths).astype(np.uint64)
-        self._contents.append(_contents(numbers, lengths))
-        self._bands.append(_band_keys(digests))
-        self._estimators.append(digests.astype(np.uint8))
+        """Take the next chunks, of any number; see `triples` for the arguments.
 
-    def representatives(self, words: Callable[[int], Numbers]) -> Rows:
-        """Return for each row the row of the chunk that stands for it: the first of its group.
-
-        Every chunk has the triples of the one that stands for it, but for a tenth. Chunks of the
-        same words are always together. The work grows with the corpus, not with its square,
-        however many chunks are alike.
-
-        Args:
-            words: Returns the words of a row again, as numbers.
+        Raises:
+            OSError: There is no space.
         """
-        contents = np.concatenate([np.zeros(0, np.uint64), *self._contents])
-        _, firsts, group = np.unique(contents, return_index=True, return_inverse=True)
-        stands = np.arange(len(contents))
-        jaccard = _Jaccard(words)
-        pairs = self._pairs(np.sort(firsts))
-        for member, leaders in _by_member(pairs):
+        digests = minhashes(numbers, lengths).astype(np.uint64)
+        self._contents.add(_contents(numbers, lengths))
+        self._estimators.add(digests.astype(np.uint8))
+        keys = _band_keys(digests)
+        for place, band in enumerate(self._bands):
+            band.add(keys[:, place])
+
+
+def representatives(
+    sketches: Sequence[Path], words: Callable[[int], Numbers], scratch: Path
+) -> npt.NDArray[np.uint32]:
+    """Return for each row the row of the chunk that stands for it: the first of its group.
+
+    Every chunk has the triples of the one that stands for it, but for a tenth. Chunks of the same
+    words are always together. The work grows with the corpus, not with its square, however many
+    chunks are alike. Memory grows by some twenty bytes a chunk.
+
+    Args:
+        sketches: Folders of sketches; the rows go on from one to the next.
+        words: Returns the words of a row again, as numbers.
+        scratch: A file that is made and removed.
+
+    Raises:
+        OSError: There is no space, or sketches are damaged.
+    """
+    sketched = _Sketched(sketches)
+    stands = sketched.firsts()
+    jaccard = _Jaccard(words)
+    try:
+        runs = _write_pairs(sketched, stands, scratch)
+        for member, leaders in _by_member(scratch, runs, sketched.n_rows):
             for leader in sorted({int(stands[leader]) for leader in leaders})[:_MOST_TRIED]:
                 if jaccard(leader, member) >= LEAST_JACCARD:
                     stands[member] = leader
                     break
-        found: Rows = stands[firsts[group]]
+    finally:
+        scratch.unlink(missing_ok=True)
+    return stands[stands]
+
+
+class _Sketched:
+    """Sketches on disk, one folder behind the other."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        name, dtype = _CONTENTS
+        self._folders = folders
+        self._ends = np.cumsum([len(map_array(folder / name, dtype)) for folder in folders])
+        self.n_rows = int(self._ends[-1]) if folders else 0
+
+    def firsts(self) -> npt.NDArray[np.uint32]:
+        """Return for each row the first row of the same words."""
+        firsts = np.zeros(self.n_rows, np.uint32)
+        for contents, rows in self.sorted_by(_CONTENTS):
+            heads = _heads(contents)
+            firsts[rows] = rows[heads][np.cumsum(heads) - 1]
+        return firsts
+
+    def sorted_by(
+        self, column: tuple[str, str], stands: npt.NDArray[np.uint32] | None = None
+    ) -> Iterator[tuple[Array, Rows]]:
+        """Yield keys, ascending, and their rows: a range of keys at once, equal ones together.
+
+        Args:
+            column: Name and type of the keys.
+            stands: Leaves out the rows for which others stand.
+        """
+        name, dtype = column
+        most = int(np.iinfo(dtype).max) + 1
+        n_ranges = -(-self.n_rows // _SORTED_AT_ONCE)
+        for number in range(n_ranges):
+            low, behind = most * number // n_ranges, most * (number + 1) // n_ranges
+            keys, rows, at = [], [], 0
+            for block in self._blocks(name, dtype):
+                chosen = np.flatnonzero((block >= low) & (block <= behind - 1))
+                if stands is not None:
+                    chosen = chosen[stands[at + chosen] == at + chosen]
+                keys.append(block[chosen])
+                rows.append(at + chosen)
+                at += len(block)
+            found = np.concatenate(keys)
+            order = np.argsort(found, kind="stable")
+            yield found[order], np.concatenate(rows)[order]
+
+    def estimates(self, ones: Rows, others: Rows) -> npt.NDArray[np.float64]:
+        """Return the share of equal digests of pairs, cut to a byte each."""
+        parts = [
+            (self._estimators(ones[at : at + _PART]) == self._estimators(others[at : at + _PART]))
+            for at in range(0, len(ones), _PART)
+        ]
+        return np.concatenate([np.zeros(0), *(part.mean(axis=1) for part in parts)])
+
+    def _blocks(self, name: str, dtype: str) -> Iterator[Array]:
+        for folder in self._folders:
+            yield from read_parts(folder / name, dtype, _READ_AT_ONCE)
+
+    def _estimators(self, rows: Rows) -> npt.NDArray[np.uint8]:
+        found = np.zeros((len(rows), PERMUTATIONS), np.uint8)
+        name, dtype = _ESTIMATORS
+        folders = np.searchsorted(self._ends, rows, side="right")
+        for number in np.unique(folders).tolist():
+            mine = folders == number
+            first = int(self._ends[number - 1]) if number else 0
+            # Mapped anew each time: what was looked at would stay in memory.
+            table = map_array(self._folders[number] / name, dtype).reshape(-1, PERMUTATIONS)
+            found[mine] = table[rows[mine] - first]
         return found
 
-    def _pairs(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """Return candidates among the rows as [member, leader], sorted; leaders have lower rows."""
-        estimators = np.concatenate([np.zeros((0, PERMUTATIONS), np.uint8), *self._estimators])
-        n_rows = len(estimators)
-        pairs = np.zeros(0, np.int64)
-        for band in range(_BANDS):
-            keys = np.concatenate(
-                [np.zeros(0, np.uint32), *(part[:, band] for part in self._bands)]
-            )
-            found = [
-                members * n_rows + leaders
-                for members, leaders in _alike(keys[rows], rows, estimators)
-            ]
-            pairs = np.unique(np.concatenate([pairs, *found]))
-        return np.stack(np.divmod(pairs, max(n_rows, 1)), axis=1)
+
+def _write_pairs(sketched: _Sketched, stands: npt.NDArray[np.uint32], path: Path) -> list[int]:
+    """Write candidates in sorted runs, and return where each run ends.
+
+    A candidate is one number, member x rows + leader; leaders have lower rows.
+    """
+    ends: list[int] = []
+    with ArrayWriter(path, "<i8") as pairs:
+        for column in _BAND_KEYS:
+            for keys, rows in sketched.sorted_by(column, stands):
+                run = [
+                    members * sketched.n_rows + leaders
+                    for members, leaders in _alike(keys, rows, sketched)
+                ]
+                found = np.unique(np.concatenate(run))
+                pairs.add(found)
+                ends.append((ends[-1] if ends else 0) + len(found))
+    return ends
 
 
 def _contents(numbers: Numbers, lengths: Rows) -> Numbers:
@@ -164,41 +276,49 @@ def _band_keys(digests: Numbers) -> npt.NDArray[np.uint32]:
 
 
 def _alike(
-    keys: npt.NDArray[np.uint32], rows: Rows, estimators: npt.NDArray[np.uint8]
+    keys: npt.NDArray[np.uint32], rows: Rows, sketched: _Sketched
 ) -> Iterator[tuple[Rows, Rows]]:
     """Yield members and leaders of a band's pairs: equal keys, estimators that nearly agree.
 
     The first of a bucket is compared with all others, then the first of those that were not like
     it with the rest, and so on for a few rounds.
+
+    Args:
+        keys: Of the band, sorted.
+        rows: That have them, ascending where they are equal.
+        sketched: Has the estimators.
     """
-    order = np.argsort(keys, kind="stable")
-    keys, rows = keys[order], rows[order]
     for _ in range(_ROUNDS):
-        heads = np.ones(len(keys), np.bool_)
-        heads[1:] = keys[1:] != keys[:-1]
+        heads = _heads(keys)
         leaders = rows[heads][np.cumsum(heads) - 1]
         members = ~heads
         alike = np.zeros(len(keys), np.bool_)
-        alike[members] = _estimates(estimators, leaders[members], rows[members]) >= _LEAST_ESTIMATE
+        alike[members] = sketched.estimates(leaders[members], rows[members]) >= _LEAST_ESTIMATE
         yield rows[alike], leaders[alike]
         keys, rows = keys[members & ~alike], rows[members & ~alike]
 
 
-def _estimates(
-    estimators: npt.NDArray[np.uint8], ones: Rows, others: Rows
-) -> npt.NDArray[np.float64]:
-    parts = [
-        (estimators[ones[at : at + _PART]] == estimators[others[at : at + _PART]]).mean(axis=1)
-        for at in range(0, len(ones), _PART)
-    ]
-    return np.concatenate([np.zeros(0), *parts])
+def _heads(keys: Array) -> npt.NDArray[np.bool_]:
+    """Return which of sorted keys are the first of their kind."""
+    heads = np.ones(len(keys), np.bool_)
+    heads[1:] = keys[1:] != keys[:-1]
+    return heads
 
 
-def _by_member(pairs: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
-    """Yield each member, ascending, with its leaders, ascending."""
-    members, starts = np.unique(pairs[:, 0], return_index=True)
-    for member, leaders in zip(members.tolist(), np.split(pairs[:, 1], starts[1:]), strict=False):
-        yield member, leaders.tolist()
+def _by_member(path: Path, ends: Sequence[int], n_rows: int) -> Iterator[tuple[int, list[int]]]:
+    """Yield each member, ascending, with its leaders, ascending, out of sorted runs."""
+    at = [0, *ends][: len(ends)]
+    for first in range(0, n_rows, _MEMBERS_AT_ONCE):
+        runs = map_array(path, "<i8")
+        limit = min(first + _MEMBERS_AT_ONCE, n_rows) * n_rows
+        parts = []
+        for number, (start, end) in enumerate(zip(at, ends, strict=True)):
+            at[number] = start + int(np.searchsorted(runs[start:end], limit))
+            parts.append(runs[start : at[number]])
+        pairs, leaders = np.divmod(np.unique(np.concatenate(parts)), n_rows)
+        members, starts = np.unique(pairs, return_index=True)
+        for member, own in zip(members.tolist(), np.split(leaders, starts[1:]), strict=False):
+            yield member, own.tolist()
 
 
 class _Jaccard:
@@ -220,11 +340,9 @@ class Repeats:
     """Finds chunks of the same words; holds four bytes of each word."""
 
     def __init__(self) -> None:
-        self._sketches = Sketches()
         self._vocabulary = _Vocabulary()
         self._words = array("I")
         self._ends = array("Q", [0])
-        self._sketched = 0
         self._firsts: dict[bytes, int] = {}
         self._copies: dict[int, int] = {}
 
@@ -237,8 +355,6 @@ class Repeats:
         numbers = self._vocabulary
         self._words.extend([numbers[word] for word in _WORD.findall(text.casefold())])
         self._ends.append(len(self._words))
-        if row - self._sketched >= _BATCH:
-            self._sketch()
 
     def exact(self) -> Iterator[tuple[int, int]]:
         """Yield each chunk that has the text of an earlier one, blanks folded, with the first."""
@@ -246,8 +362,9 @@ class Repeats:
 
     def near(self) -> Iterator[tuple[int, int]]:
         """Yield each chunk that is nearly the same as an earlier one, with that one."""
-        self._sketch()
-        for row, first in enumerate(self._sketches.representatives(self.numbers).tolist()):
+        with TemporaryDirectory(prefix="ragforge-") as place:
+            found = self._representatives(Path(place))
+        for row, first in enumerate(found.tolist()):
             has_words = self._ends[row + 1] > self._ends[row]
             if first != row and row not in self._copies and has_words:
                 yield row, first
@@ -257,12 +374,13 @@ class Repeats:
         words = self._words[self._ends[row] : self._ends[row + 1]]
         return np.asarray(words, np.uint64)
 
-    def _sketch(self) -> None:
-        ends = np.asarray(self._ends[self._sketched :], np.int64)
-        words = np.asarray(self._words[int(ends[0]) : int(ends[-1])], np.uint64)
-        if len(ends) > 1:
-            self._sketches.add(words, np.diff(ends))
-        self._sketched = len(self._ends) - 1
+    def _representatives(self, place: Path) -> npt.NDArray[np.uint32]:
+        with Sketches(place / "sketches") as sketches:
+            for first in range(0, len(self._ends) - 1, _BATCH):
+                ends = np.asarray(self._ends[first : first + _BATCH + 1], np.int64)
+                words = np.asarray(self._words[int(ends[0]) : int(ends[-1])], np.uint64)
+                sketches.add(words, np.diff(ends))
+        return representatives([place / "sketches"], self.numbers, place / "pairs")
 
 
 class _Vocabulary(dict[str, int]):

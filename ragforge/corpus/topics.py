@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ragforge.deferred import numpy as np
 
@@ -32,6 +32,7 @@ _CHUNK_LENGTH = 256
 _CENTRE_LENGTH = 1024
 """A product of two such vectors is below 2**19: exact in float32, whose whole numbers reach 2**24.
 """
+_ROWS_READ = 1 << 17
 _ROWS_AT_ONCE = 8192
 _VALUES_AT_ONCE = 1 << 16
 
@@ -39,6 +40,14 @@ _Matrix: TypeAlias = "npt.NDArray[np.float32]"
 Rows: TypeAlias = "npt.NDArray[np.int64]"
 Column: TypeAlias = "tuple[npt.NDArray[np.integer], npt.NDArray[np.floating]]"
 """The rows that have a word, ascending, and what it weighs in each."""
+
+
+class Columns(Protocol):
+    """Columns by number; each may be read from disk when it is asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> Column: ...
 
 
 def n_topics(n_chunks: int) -> int:
@@ -63,7 +72,7 @@ def topic_words(frequencies: npt.NDArray[np.int64], n_chunks: int) -> list[int]:
     return found
 
 
-def topics(columns: Sequence[Column], n_chunks: int, seed: int) -> Rows:
+def topics(columns: Columns, n_chunks: int, seed: int) -> Rows:
     """Return the cluster of each chunk, from 0, the largest cluster first.
 
     Clusters are found on a sample that the seed decides; every chunk then goes to the nearest.
@@ -75,14 +84,19 @@ def topics(columns: Sequence[Column], n_chunks: int, seed: int) -> Rows:
         seed: Decides sample and first centres.
     """
     wanted = n_topics(n_chunks)
-    if wanted == 1 or not columns:
+    if wanted == 1 or not len(columns):
         return np.zeros(n_chunks, np.int64)
+    centres = _centres(_sampled(columns, n_chunks, seed), len(columns), wanted, seed)
+    return _by_size(_nearest(columns, centres, n_chunks))
+
+
+def _sampled(columns: Columns, n_chunks: int, seed: int) -> _Vectors:
+    """Return the rows that clusters are found on."""
     order = np.argsort(_scrambled(np.arange(n_chunks, dtype=np.uint64), seed), kind="stable")
     place = np.full(n_chunks, -1, np.int64)
     place[np.sort(order[:_SAMPLE])] = np.arange(min(n_chunks, _SAMPLE))
-    sample = _vectors([_chosen(column, place) for column in columns], min(n_chunks, _SAMPLE))
-    centres = _centres(sample, len(columns), wanted, seed)
-    return _by_size(_nearest(columns, centres, n_chunks))
+    chosen = [_chosen(columns[word], place) for word in range(len(columns))]
+    return _vectors(chosen, min(n_chunks, _SAMPLE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +195,23 @@ def _first_centres(sample: _Vectors, n_words: int, wanted: int, seed: int) -> _M
     return centres if len(centres) else np.zeros((1, n_words), np.float32)
 
 
-def _nearest(columns: Sequence[Column], centres: _Matrix, n_chunks: int) -> Rows:
+def _nearest(columns: Columns, centres: _Matrix, n_chunks: int) -> Rows:
+    labels = np.zeros(n_chunks, np.int64)
+    for first in range(0, n_chunks, _ROWS_READ):
+        behind = min(first + _ROWS_READ, n_chunks)
+        read = [_between(columns[word], first, behind) for word in range(len(columns))]
+        labels[first:behind] = _nearest_read(read, centres, behind - first)
+    return labels
+
+
+def _between(column: Column, first: int, behind: int) -> Column:
+    """Return a part of a column in memory, its rows counted from the first."""
+    rows, weights = column
+    start, end = np.searchsorted(rows, [first, behind]).tolist()
+    return rows[start:end] - first, np.array(weights[start:end])
+
+
+def _nearest_read(columns: Sequence[Column], centres: _Matrix, n_chunks: int) -> Rows:
     bounds = np.append(np.arange(0, n_chunks, _ROWS_AT_ONCE), n_chunks)
     cuts = [np.searchsorted(rows, bounds).tolist() for rows, _ in columns]
     labels = np.zeros(n_chunks, np.int64)

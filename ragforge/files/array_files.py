@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = "npt.NDArray[Any]"
 
 _ENDS = ".ends"
+_ENDS_HELD = 8192
 
 
 def write_array(path: Path, parts: Iterable[Array]) -> None:
@@ -45,7 +46,9 @@ def map_array(path: Path, dtype: str) -> Array:
         raise OSError(f"{path.name} is damaged")
     if size == 0:
         return np.zeros(0, dtype)
-    return np.memmap(path, dtype, mode="r").view(np.ndarray)
+    # Not numpy.memmap, which looks up each folder of the path: ten times as long.
+    with path.open("rb") as stream:
+        return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), dtype)
 
 
 def require_sound(name: str, is_sound: bool) -> None:
@@ -69,8 +72,50 @@ def read_part(path: Path, dtype: str, start: int, count: int) -> Array:
     return np.fromfile(path, dtype, count, offset=start * np.dtype(dtype).itemsize)
 
 
+def read_parts(path: Path, dtype: str, count: int) -> Iterator[Array]:
+    """Yield the numbers of a file in memory, `count` at once; the last may be fewer."""
+    n_numbers = path.stat().st_size // np.dtype(dtype).itemsize
+    for start in range(0, n_numbers, count):
+        yield read_part(path, dtype, start, min(count, n_numbers - start))
+
+
 def _little_endian(array: Array) -> Array:
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+
+
+class ArrayWriter(AbstractContextManager["ArrayWriter"]):
+    """Writes numbers of one type, array by array; a context manager.
+
+    Args:
+        path: The file, made anew.
+        dtype: Of the numbers, such as "<u4".
+
+    Raises:
+        OSError: It cannot be made.
+    """
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self._dtype = dtype
+        self._stream = path.open("wb")
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, numbers: Array) -> None:
+        """Write the next numbers.
+
+        Raises:
+            OSError: There is no space for them.
+        """
+        self._stream.write(np.ascontiguousarray(numbers, self._dtype).data)
+
+    def close(self) -> None:
+        """Write what is left; a second call does nothing.
+
+        Raises:
+            OSError: There is no space for it.
+        """
+        self._stream.close()
 
 
 class StringWriter(AbstractContextManager["StringWriter"]):
@@ -84,10 +129,10 @@ class StringWriter(AbstractContextManager["StringWriter"]):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._ends = array("Q")
+        self._held = array("Q")
         self._behind = 0
         self._stream = path.open("wb")
+        self._ends = ArrayWriter(path.with_suffix(_ENDS), "<u8")
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -99,7 +144,9 @@ class StringWriter(AbstractContextManager["StringWriter"]):
             OSError: There is no space for it.
         """
         self._behind += self._stream.write(string.encode())
-        self._ends.append(self._behind)
+        self._held.append(self._behind)
+        if len(self._held) == _ENDS_HELD:
+            self._put()
 
     def close(self) -> None:
         """Write what is left; a second call does nothing.
@@ -110,7 +157,12 @@ class StringWriter(AbstractContextManager["StringWriter"]):
         if self._stream.closed:
             return
         self._stream.close()
-        write_array(self._path.with_suffix(_ENDS), [np.frombuffer(self._ends, np.uint64)])
+        self._put()
+        self._ends.close()
+
+    def _put(self) -> None:
+        self._ends.add(np.array(self._held, np.uint64))
+        self._held = array("Q")
 
 
 class Strings(AbstractContextManager["Strings"]):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from ragforge.corpus.chunk_cards import CardReader, CardWriter
-from ragforge.corpus.near_duplicates import Sketches
+from ragforge.corpus.chunk_cards import CardReader, CardWriter, line_begins, write_cards
+from ragforge.corpus.near_duplicates import Sketches, representatives
 from ragforge.corpus.survey import ChunkCard
 from ragforge.corpus.topics import topic_words, topics
 from ragforge.deferred import numpy as np
@@ -21,12 +24,13 @@ from ragforge.observe import Event, Observer
 from ragforge.records import Chunk
 from ragforge.retrieval import Retriever
 from ragforge.retrieval.bm25_index import (
-    IndexWriter,
     NewChunks,
+    PostingsWriter,
     StoredBM25,
+    StoredColumns,
     TermNumbers,
-    read_columns,
     term_frequencies,
+    write_index,
 )
 from ragforge.retrieval.tokens import tokenize
 
@@ -34,9 +38,11 @@ INDEX = "bm25"
 """Folder of the index within a survey."""
 
 STAGE = "survey"
-_FORMAT = 1
+FORMAT = 1
 """Goes up when the same chunks give another survey."""
 _PREFIX = "survey-"
+_CARDS, _SKETCHES, _POSTINGS = "cards", "sketches", "postings"
+"""Folders of what was read."""
 _AT_ONCE = 1000
 _READ_BYTES = 1 << 20
 
@@ -134,8 +140,7 @@ def open_survey(
         DataError: The chunks cannot be read or are not sorted, or there is no space.
     """
     digest, n_lines = _digest(chunks_path)
-    key = hashlib.sha256(f"{_FORMAT}\n{seed}\n{digest}".encode()).hexdigest()[:32]
-    folder = place / f"{_PREFIX}{key}"
+    folder = _folder(place, digest, seed)
     if not folder.is_dir():
         observer(Event("stage.start", STAGE, numbers={"total": n_lines}))
         try:
@@ -143,15 +148,92 @@ def open_survey(
                 _look_through(chunks_path, temporary, observer, seed)
         finally:
             observer(Event("stage.end", STAGE))
-    for stale in place.glob(f"{_PREFIX}*"):
-        if stale != folder:
-            remove_whole(stale)
+    _remove_stale(folder)
     try:
         return StoredSurvey(folder, chunks_path)
     except OSError as error:
         raise DataError(
             f"{folder}: cannot be read: {error.strerror or error}; remove it to have it made again"
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyPart:
+    """What was read of some chunks, before a survey is made of it.
+
+    Args:
+        chunks_path: The file of these chunks.
+        begin: Where in the file of all chunks they begin.
+        folder: What `read` puts there.
+    """
+
+    chunks_path: Path
+    begin: int
+    folder: Path
+
+    def read(self, observer: Observer) -> Iterator[None]:
+        """Read the chunks; yields after every thousand.
+
+        Memory does not grow with them, but by the ids of their documents.
+
+        Args:
+            observer: Told how far it is.
+
+        Raises:
+            DataError: They cannot be read, or are not sorted.
+            OSError: There is no space.
+        """
+        number = TermNumbers()
+        self.folder.mkdir()
+        with (
+            CardWriter(self.folder / _CARDS) as cards,
+            Sketches(self.folder / _SKETCHES) as sketches,
+            PostingsWriter(self.folder / _POSTINGS) as postings,
+        ):
+            for read in _parts(each_chunk(self.chunks_path)):
+                heads = [number(tokenize("\n".join(chunk.heading_path))) for _, chunk in read]
+                texts = [number(tokenize(chunk.text)) for _, chunk in read]
+                cards.add([(self.begin + begin, chunk) for begin, chunk in read])
+                sketches.add(np.concatenate(texts), _lengths(texts))
+                postings.add(*_joined(heads, texts))
+                observer(Event("unit", STAGE, "done", numbers={"count": len(read)}))
+                observer(Event("tick", STAGE))
+                yield
+
+
+def merge_survey(parts: Sequence[SurveyPart], place: Path, *, seed: int, sha256: str) -> Path:
+    """Write the survey that `open_survey` would make out of parts that were read elsewhere.
+
+    Args:
+        parts: Of all chunks, in their order; they may be of any size.
+        place: Folder of the dataset's own files; made where it is missing.
+        seed: Decides topics.
+        sha256: Of the file of all chunks.
+
+    Returns:
+        The folder of the survey.
+
+    Raises:
+        DataError: Parts cannot be read, or there is no space.
+    """
+    folder = _folder(place, sha256, seed)
+    if not folder.is_dir():
+        with whole_folder(folder) as temporary:
+            _put_together(parts, temporary, seed)
+    _remove_stale(folder)
+    return folder
+
+
+def _folder(place: Path, digest: str, seed: int) -> Path:
+    key = hashlib.sha256(f"{FORMAT}\n{seed}\n{digest}".encode()).hexdigest()[:32]
+    return place / f"{_PREFIX}{key}"
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what surveys of other chunks left beside one."""
+    for stale in folder.parent.glob(f"{_PREFIX}*"):
+        if stale != folder:
+            remove_whole(stale)
 
 
 def _digest(path: Path) -> tuple[str, int]:
@@ -168,31 +250,33 @@ def _digest(path: Path) -> tuple[str, int]:
 
 
 def _look_through(chunks_path: Path, folder: Path, observer: Observer, seed: int) -> None:
-    with CardWriter(folder) as cards:
-        stands = _read(chunks_path, folder, cards, observer)
-        cards.finish(stands, _topics(folder, len(stands), seed))
+    part = SurveyPart(chunks_path, 0, folder / "part")
+    for _ in part.read(observer):
+        pass
+    _put_together([part], folder, seed)
+    shutil.rmtree(part.folder)
 
 
-def _read(chunks_path: Path, folder: Path, cards: CardWriter, observer: Observer) -> Array:
-    """Write the index, give the cards what is known of each chunk, and return what stands for it.
+def _put_together(parts: Sequence[SurveyPart], folder: Path, seed: int) -> None:
+    write_index(folder / INDEX, [part.folder / _POSTINGS for part in parts])
+    stands = _representatives(parts, folder / "pairs")
+    cards = [part.folder / _CARDS for part in parts]
+    write_cards(folder, cards, stands, _topics(folder, len(stands), seed))
 
-    Sketches and postings are gone from memory at the end.
-    """
+
+def _representatives(parts: Sequence[SurveyPart], scratch: Path) -> Array:
     number = TermNumbers()
-    sketches, index = Sketches(), IndexWriter(folder / INDEX)
-    for part in _parts(each_chunk(chunks_path)):
-        heads = [number(tokenize("\n".join(chunk.heading_path))) for _, chunk in part]
-        texts = [number(tokenize(chunk.text)) for _, chunk in part]
-        for begin, chunk in part:
-            cards.add(begin, chunk)
-        sketches.add(np.concatenate(texts), _lengths(texts))
-        index.add(*_joined(heads, texts))
-        observer(Event("unit", STAGE, "done", numbers={"count": len(part)}))
-        observer(Event("tick", STAGE))
-    index.finish()
-    begins = cards.begins()
-    with ChunkLines(chunks_path) as lines:
-        return sketches.representatives(lambda row: number(tokenize(lines.at(begins[row]).text)))
+    begins = line_begins([part.folder / _CARDS for part in parts])
+    files = [part.begin for part in parts]
+    with ExitStack() as opened:
+        lines = [opened.enter_context(ChunkLines(part.chunks_path)) for part in parts]
+
+        def words(row: int) -> Array:
+            begin = int(begins[row])
+            at = bisect_right(files, begin) - 1
+            return number(tokenize(lines[at].at(begin - files[at]).text))
+
+        return representatives([part.folder / _SKETCHES for part in parts], words, scratch)
 
 
 def _parts(
@@ -214,4 +298,4 @@ def _joined(heads: Sequence[Array], texts: Sequence[Array]) -> tuple[Array, Arra
 
 def _topics(folder: Path, n_chunks: int, seed: int) -> Array:
     words = topic_words(term_frequencies(folder / INDEX), n_chunks)
-    return topics(read_columns(folder / INDEX, words), n_chunks, seed)
+    return topics(StoredColumns(folder / INDEX, words), n_chunks, seed)

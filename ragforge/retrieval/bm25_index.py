@@ -1,14 +1,15 @@
 """BM25 over an index on disk, for corpora that are too large to be indexed at each start.
 
-It is built in one pass: sorted blocks of postings, merged at the end. A posting says that a chunk,
-named by its row, has a term, and what BM25 gives it for that. Postings are kept term by term, by
-ascending row, so that a query reads what its terms need and no more.
+It is built in one pass: sorted blocks of postings, of one process or of several, merged at the end.
+A posting says that a chunk, named by its row, has a term, and what BM25 gives it for that. Postings
+are kept term by term, by ascending row, so that a query reads what its terms need and no more.
 """
 
 import asyncio
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from ragforge.errors import DataError
 from ragforge.files.array_files import (
     Array,
+    ArrayWriter,
     is_ascending,
     map_array,
     read_part,
@@ -41,6 +43,7 @@ _TERM, _START, _ROW, _WEIGHT = "<u8", "<i8", "<u4", "<f4"
 """Types of the numbers in these files."""
 _K1, _B = 1.5, 0.75
 _COUNT = "<u2"
+_LENGTHS, _LENGTH = "lengths", "<u4"
 _MOST_COUNTED = 65_535
 _ROW_BITS = 16
 _BLOCK_ROWS = 1 << _ROW_BITS
@@ -48,6 +51,8 @@ _BLOCK_TERMS = 4_000_000
 """Terms held in memory before a block is put on disk: some 100 MB while it is sorted."""
 _MERGED_AT_ONCE = 2_000_000
 """Postings merged at once, about."""
+_TERMS_AT_ONCE = 1_000_000
+"""Terms merged at once, about, each as often as blocks have it: some 60 MB."""
 _Offsets = npt.NDArray[np.int64]
 _MOST_POSTINGS = 16_000_000
 """Postings that one query reads: some 0.2 s. Its rarest terms come first."""
@@ -81,38 +86,28 @@ class _Known(dict[str, bytes]):
         return number
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    path: Path
-    terms: _Numbers
-    starts: _Offsets
+class PostingsWriter(AbstractContextManager["PostingsWriter"]):
+    """Takes the terms of all chunks in the order of their rows, and writes sorted blocks of them.
 
-    def postings(self, start: int, behind: int) -> tuple[Array, Array]:
-        """Return rows and counts of the postings [start, behind)."""
-        count = behind - start
-        return (
-            read_part(self.path.with_suffix(".rows"), _ROW, start, count),
-            read_part(self.path.with_suffix(".counts"), _COUNT, start, count),
-        )
-
-
-class IndexWriter:
-    """Takes the terms of all chunks in the order of their rows, and writes the index.
-
-    Memory does not grow with the corpus but for 4 bytes a chunk and 32 bytes a distinct term.
+    A context manager; at the end `write_index` makes an index of the blocks.
 
     Args:
-        folder: Where the index is put; made. Blocks are put there too, and removed.
+        folder: Where the blocks are put; made.
+
+    Raises:
+        OSError: It cannot be made.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
         folder.mkdir()
+        self._folder = folder
+        self._lengths = ArrayWriter(folder / _LENGTHS, _LENGTH)
         self._held: list[_Numbers] = []
         self._held_lengths: list[npt.NDArray[np.int64]] = []
-        self._n_held = self._n_rows_held = self._n_rows = 0
-        self._lengths: list[npt.NDArray[np.int64]] = []
-        self._blocks: list[_Block] = []
+        self._n_held = self._n_rows_held = self._n_rows = self._n_blocks = 0
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def add(self, numbers: _Numbers, lengths: npt.NDArray[np.int64]) -> None:
         """Take the next chunks.
@@ -134,28 +129,14 @@ class IndexWriter:
         self._n_held += len(numbers)
         self._n_rows_held += len(lengths)
 
-    def finish(self) -> None:
-        """Write the index.
+    def close(self) -> None:
+        """Write what is left.
 
         Raises:
             OSError: There is no space.
         """
         self._put()
-        lengths = np.concatenate([np.zeros(0, np.int64), *self._lengths])
-        terms, frequencies = _vocabulary(self._blocks)
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(frequencies)])
-        write_array(self._folder / _TERMS, [terms])
-        write_array(self._folder / _STARTS, [starts])
-        with (
-            (self._folder / _ROWS).open("wb") as rows_file,
-            (self._folder / _WEIGHTS).open("wb") as weights_file,
-        ):
-            for rows, weights in _merged(self._blocks, terms, starts, lengths):
-                rows_file.write(rows.data)
-                weights_file.write(weights.data)
-        for number in range(len(self._blocks)):
-            for file in self._folder.glob(f"block{number}.*"):
-                file.unlink()
+        self._lengths.close()
 
     def _put(self) -> None:
         if not self._held_lengths:
@@ -169,20 +150,118 @@ class IndexWriter:
         keys = keys[firsts]
         numbers = keys >> np.uint64(_ROW_BITS)
         heads = np.flatnonzero(_changes(numbers))
-        path = self._folder / f"block{len(self._blocks)}"
+        path = _block_path(self._folder, self._n_blocks)
         local = (keys & np.uint64(_BLOCK_ROWS - 1)).astype(_ROW)
         write_array(path.with_suffix(".rows"), [local + np.uint32(self._n_rows)])
         counted = np.minimum(counts, _MOST_COUNTED).astype(_COUNT)
         write_array(path.with_suffix(".counts"), [counted])
         write_array(path.with_suffix(".terms"), [numbers[heads]])
         write_array(path.with_suffix(".starts"), [np.append(heads, len(keys))])
-        terms = map_array(path.with_suffix(".terms"), _TERM)
-        starts = map_array(path.with_suffix(".starts"), _START)
-        self._blocks.append(_Block(path, terms, starts))
+        self._n_blocks += 1
         self._n_rows += len(lengths)
-        self._lengths.append(lengths)
+        self._lengths.add(lengths)
         self._held, self._held_lengths = [], []
         self._n_held = self._n_rows_held = 0
+
+
+def write_index(folder: Path, parts: Sequence[Path]) -> None:
+    """Write the index of all chunks out of sorted blocks.
+
+    The terms are taken a range at a time, so that memory does not grow with the corpus but for 16
+    bytes a chunk.
+
+    Args:
+        folder: Where the index is put; made.
+        parts: What `PostingsWriter` wrote; the rows go on from one to the next.
+
+    Raises:
+        OSError: There is no space, or a block is damaged.
+    """
+    folder.mkdir()
+    each = [map_array(part / _LENGTHS, _LENGTH) for part in parts]
+    lengths = np.concatenate([np.zeros(0, _LENGTH), *each])
+    norms = _K1 * ((1 - _B) + _B * lengths / (lengths.mean() if lengths.any() else 1.0))
+    firsts = np.cumsum([0, *map(len, each)]).tolist()
+    blocks = [
+        _Block(path, first)
+        for part, first in zip(parts, firsts, strict=False)
+        for path in _block_paths(part)
+    ]
+    n_postings = 0
+    with ExitStack() as opened:
+        files = [
+            opened.enter_context(ArrayWriter(folder / name, dtype))
+            for name, dtype in (
+                (_TERMS, _TERM), (_STARTS, _START), (_ROWS, _ROW), (_WEIGHTS, _WEIGHT)
+            )
+        ]  # fmt: skip
+        files[1].add(np.zeros(1, np.int64))
+        for held in _ranges(blocks):
+            terms, frequencies = _vocabulary(held)
+            starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(frequencies)])
+            files[0].add(terms)
+            files[1].add(starts[1:] + n_postings)
+            n_postings += int(starts[-1])
+            for rows, weights in _merged(held, terms, starts, norms):
+                files[2].add(rows)
+                files[3].add(weights)
+
+
+def _block_path(folder: Path, number: int) -> Path:
+    return folder / f"block{number:06}.terms"
+
+
+def _block_paths(folder: Path) -> list[Path]:
+    """Return the files of terms of all blocks, in the order of their rows."""
+    return sorted(folder.glob("block*.terms"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A sorted block on disk.
+
+    Args:
+        path: Of its terms.
+        first_row: What is added to its rows.
+    """
+
+    path: Path
+    first_row: int
+
+    def within(self, low: int, behind: int) -> "_Postings":
+        """Return its terms of a range, in memory; their postings stay on disk."""
+        all_terms = map_array(self.path, _TERM)
+        first, end = np.searchsorted(all_terms, np.array([low, behind], np.uint64)).tolist()
+        starts = read_part(self.path.with_suffix(".starts"), _START, first, end - first + 1)
+        return _Postings(self, np.array(all_terms[first:end]), starts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Postings:
+    """Some neighbouring terms of a block, and where the postings of each begin."""
+
+    block: _Block
+    terms: _Numbers
+    starts: _Offsets
+
+    def read(self, start: int, behind: int) -> tuple[Array, Array]:
+        """Return rows and counts of the postings [start, behind) of the block."""
+        path, count = self.block.path, behind - start
+        rows = read_part(path.with_suffix(".rows"), _ROW, start, count)
+        counts = read_part(path.with_suffix(".counts"), _COUNT, start, count)
+        return rows + np.uint32(self.block.first_row), counts
+
+
+def _ranges(blocks: Sequence[_Block]) -> Iterator[list[_Postings]]:
+    """Yield the terms of all blocks, a range of their numbers at a time.
+
+    Terms are digests, so that ranges of one width have nearly as many.
+    """
+    n_terms = sum(block.path.stat().st_size for block in blocks) // np.dtype(_TERM).itemsize
+    n_ranges = -(-n_terms // _TERMS_AT_ONCE)
+    for number in range(n_ranges):
+        low, behind = (at * 2**_BITS // n_ranges for at in (number, number + 1))
+        yield [block.within(low, behind) for block in blocks]
 
 
 def _changes(values: _Numbers) -> npt.NDArray[np.bool_]:
@@ -192,45 +271,43 @@ def _changes(values: _Numbers) -> npt.NDArray[np.bool_]:
     return differs
 
 
-def _vocabulary(blocks: Sequence[_Block]) -> tuple[_Numbers, _Offsets]:
+def _vocabulary(held: Sequence[_Postings]) -> tuple[_Numbers, _Offsets]:
     """Return the terms of all blocks, sorted, and in how many chunks each is."""
-    terms: _Numbers = np.zeros(0, np.uint64)
-    for block in blocks:
-        terms = np.union1d(terms, block.terms)
+    terms = np.unique(np.concatenate([block.terms for block in held]))
     frequencies = np.zeros(len(terms), np.int64)
-    for block in blocks:
+    for block in held:
         frequencies[np.searchsorted(terms, block.terms)] += np.diff(block.starts)
     return terms, frequencies
 
 
 def _merged(
-    blocks: Sequence[_Block], terms: _Numbers, starts: _Offsets, lengths: _Offsets
+    held: Sequence[_Postings], terms: _Numbers, starts: _Offsets, norms: npt.NDArray[np.float64]
 ) -> Iterator[tuple[Array, Array]]:
     """Yield rows and weights of the postings in the order of the index, part by part."""
-    n_chunks = len(lengths)
-    norms = _K1 * ((1 - _B) + _B * lengths / (lengths.mean() if lengths.any() else 1.0))
     frequencies = np.diff(starts)
     first = 0
     while first < len(terms):
         behind = int(np.searchsorted(starts, starts[first] + _MERGED_AT_ONCE, side="right")) - 1
         behind = max(behind, first + 1)
-        rows, counts = _part(blocks, terms[first:behind], starts[first : behind + 1])
-        idf = np.array([_idf(n, n_chunks) for n in frequencies[first:behind].tolist()], "<f4")
-        weights = np.repeat(idf, frequencies[first:behind]) * (counts / (norms[rows] + counts))
+        rows, counts = _part(held, terms[first:behind], starts[first : behind + 1])
+        own = frequencies[first:behind]
+        distinct, place = np.unique(own, return_inverse=True)
+        idf = np.array([_idf(n, len(norms)) for n in distinct.tolist()], "<f4")[place]
+        weights = np.repeat(idf, own) * (counts / (norms[rows] + counts))
         yield rows, weights.astype(_WEIGHT)
         first = behind
 
 
-def _part(blocks: Sequence[_Block], terms: _Numbers, starts: _Offsets) -> tuple[Array, Array]:
+def _part(held: Sequence[_Postings], terms: _Numbers, starts: _Offsets) -> tuple[Array, Array]:
     """Return rows and counts of some neighbouring terms, whose postings begin at `starts`."""
     size = int(starts[-1] - starts[0])
     rows, counts = np.empty(size, _ROW), np.empty(size, _COUNT)
     free = starts[:-1] - starts[0]
-    for block in blocks:
+    for block in held:
         low = int(np.searchsorted(block.terms, terms[0]))
         high = int(np.searchsorted(block.terms, terms[-1], side="right"))
         begins = block.starts[low : high + 1]
-        block_rows, block_counts = block.postings(int(begins[0]), int(begins[-1]))
+        block_rows, block_counts = block.read(int(begins[0]), int(begins[-1]))
         term_places = np.searchsorted(terms, block.terms[low:high])
         n_each = np.diff(begins)
         shift = np.repeat(free[term_places] - (begins[:-1] - begins[0]), n_each)
@@ -250,17 +327,28 @@ def term_frequencies(folder: Path) -> _Offsets:
     return np.diff(map_array(folder / _STARTS, _START))
 
 
-def read_columns(folder: Path, places: Sequence[int]) -> list[tuple[Array, Array]]:
-    """Return the rows and the weights of some terms of an index, read when they are looked at.
+class StoredColumns:
+    """The rows and the weights of some terms of an index.
+
+    Each is mapped when it is asked for: what was looked at does not stay in memory.
 
     Args:
         folder: The index.
         places: The terms by their places in it.
     """
-    starts = map_array(folder / _STARTS, _START)
-    rows, weights = map_array(folder / _ROWS, _ROW), map_array(folder / _WEIGHTS, _WEIGHT)
-    parts = [slice(int(starts[place]), int(starts[place + 1])) for place in places]
-    return [(rows[part], weights[part]) for part in parts]
+
+    def __init__(self, folder: Path, places: Sequence[int]) -> None:
+        starts = map_array(folder / _STARTS, _START)
+        self._folder = folder
+        self._parts = [slice(int(starts[place]), int(starts[place + 1])) for place in places]
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, number: int) -> tuple[Array, Array]:
+        part = self._parts[number]
+        rows = map_array(self._folder / _ROWS, _ROW)[part]
+        return rows, map_array(self._folder / _WEIGHTS, _WEIGHT)[part]
 
 
 class StoredBM25:
@@ -270,7 +358,7 @@ class StoredBM25:
     `_MOST_POSTINGS` postings together; then its commonest terms, which weigh least, are left out.
 
     Args:
-        folder: What `IndexWriter` wrote.
+        folder: What `write_index` wrote.
         n_chunks: How many chunks there are.
         chunk_id: Gives the id of a row; rows are numbered in the order of the ids.
 
@@ -282,14 +370,19 @@ class StoredBM25:
         self._folder = folder
         self._terms = map_array(folder / _TERMS, _TERM)
         self._starts = map_array(folder / _STARTS, _START)
-        self._rows = map_array(folder / _ROWS, _ROW)
-        self._weights = map_array(folder / _WEIGHTS, _WEIGHT)
+        self._map()
         is_whole = is_ascending(self._starts, 0, len(self._rows))
         require_sound(_STARTS, is_whole and len(self._starts) == len(self._terms) + 1)
         require_sound(_WEIGHTS, len(self._weights) == len(self._rows))
         self._n_chunks = n_chunks
         self._chunk_id = chunk_id
         self._number = TermNumbers()
+
+    def _map(self) -> None:
+        """Map the postings anew: what was looked at before does not stay in memory."""
+        self._rows = map_array(self._folder / _ROWS, _ROW)
+        self._weights = map_array(self._folder / _WEIGHTS, _WEIGHT)
+        self._n_read = 0
 
     async def retrieve(self, query: str, k: int) -> list[Hit]:
         """Return the best chunks; the score is the BM25 sum over the words of the query."""
@@ -305,13 +398,16 @@ class StoredBM25:
             DataError: A row is that of no chunk.
         """
         part = slice(int(self._starts[place]), int(self._starts[place + 1]))
-        rows = self._rows[part]
+        if self._n_read > _MOST_POSTINGS:
+            self._map()
+        self._n_read += part.stop - part.start
+        rows, weights = self._rows[part], self._weights[part]
         if int(rows.max(initial=0)) >= self._n_chunks:
             raise DataError(
                 f"{self._folder / _ROWS}: is damaged; remove {self._folder.parent} to have it made "
                 "again"
             )
-        return rows, self._weights[part]
+        return rows, weights
 
     def weights_at(self, places: npt.NDArray[np.int64], rows: _Rows) -> _Scores:
         """Return the weight of each term in each row, [term, row]; 0 where a row lacks it.

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ragforge.corpus.chunk_cards import CardReader, CardWriter, is_askable
+from ragforge.corpus.chunk_cards import CardReader, CardWriter, is_askable, write_cards
 from ragforge.corpus.survey import ChunkCard
 from ragforge.files.record_files import write_records
 from ragforge.files.set.sorted_records import each_chunk
@@ -21,10 +21,12 @@ def write(folder, chunks, stands, topics):
     """Write chunks and their cards."""
     path = folder / "chunks.jsonl"
     write_records(path, chunks, key=lambda chunk: chunk.chunk_id)
-    with CardWriter(folder) as writer:
-        for begin, chunk in each_chunk(path):
-            writer.add(begin, chunk)
-        writer.finish(np.array(stands), np.array(topics))
+    read = list(each_chunk(path))
+    parts = {folder / "first": read[:2], folder / "second": read[2:]}
+    for part, chunks_read in parts.items():
+        with CardWriter(part) as writer:
+            writer.add(chunks_read)
+    write_cards(folder, list(parts), np.array(stands), np.array(topics))
     return path
 
 

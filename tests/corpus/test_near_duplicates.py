@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from ragforge.corpus.near_duplicates import Boilerplate, Repeats, Sketches, triples
+from ragforge.corpus import near_duplicates
+from ragforge.corpus.near_duplicates import (
+    Boilerplate,
+    Repeats,
+    Sketches,
+    representatives,
+    triples,
+)
 
 TEXT = [f"word{number}" for number in range(200)]
 WORDS = " ".join(f"word{n}" for n in range(60))
@@ -17,27 +24,38 @@ def hash_of(word):
     return int.from_bytes(word.encode().ljust(6, b".")[-6:], "little") * 2_654_435_761 % 2**48
 
 
-def stands(texts, at_once=1000):
-    """Return the representative of each text, a list of words."""
-    read = []
-    sketches = Sketches()
-    for first in range(0, len(texts), at_once):
-        part = [numbered(words) for words in texts[first : first + at_once]]
-        lengths = np.array([len(words) for words in part], np.int64)
-        sketches.add(np.concatenate(part), lengths)
+@pytest.fixture
+def stands(tmp_path_factory):
+    """Return the representative of each text, a list of words, and which rows were read again."""
 
-    def words(row):
-        read.append(row)
-        return numbered(texts[row])
+    def found(texts, at_once=1000, parts=1):
+        place, read = tmp_path_factory.mktemp("sketches"), []
+        size = -(-len(texts) // parts) or 1
+        for number in range(parts):
+            own = texts[number * size : (number + 1) * size]
+            with Sketches(place / f"part{number}") as sketches:
+                for first in range(0, len(own), at_once):
+                    part = [numbered(words) for words in own[first : first + at_once]]
+                    lengths = np.array([len(words) for words in part], np.int64)
+                    sketches.add(np.concatenate(part), lengths)
 
-    return sketches.representatives(words).tolist(), read
+        def words(row):
+            read.append(row)
+            return numbered(texts[row])
+
+        folders = [place / f"part{number}" for number in range(parts)]
+        rows = representatives(folders, words, place / "pairs").tolist()
+        assert not (place / "pairs").exists()
+        return rows, read
+
+    return found
 
 
 def changed(words, *places):
     return [f"new{place}" if place in places else word for place, word in enumerate(words)]
 
 
-def test_the_first_of_a_group_stands_for_it():
+def test_the_first_of_a_group_stands_for_it(stands):
     """Chance must not decide which chunk is asked about."""
     other = [f"other{number}" for number in range(200)]
 
@@ -50,23 +68,23 @@ def test_the_first_of_a_group_stands_for_it():
     ("places", "expected"),
     [((100,), 0), ((20, 100), 0), ((20, 100, 180), 0), ((20, 60, 100, 140), 1)],
 )
-def test_nine_of_ten_triples_are_the_least(places, expected):
+def test_nine_of_ten_triples_are_the_least(stands, places, expected):
     """Each changed word takes three triples of 198: three words leave 0.913, four leave 0.886."""
     assert stands([TEXT, changed(TEXT, *places)])[0] == [0, expected]
 
 
-def test_texts_of_the_same_words_in_another_order_are_no_duplicates():
+def test_texts_of_the_same_words_in_another_order_are_no_duplicates(stands):
     """Triples hold the order."""
     assert stands([TEXT, TEXT[::-1]])[0] == [0, 1]
 
 
 @pytest.mark.parametrize("words", [[], ["a"], ["a", "b"], ["a", "b", "c"]])
-def test_short_texts_are_duplicates_of_equal_ones_alone(words):
+def test_short_texts_are_duplicates_of_equal_ones_alone(stands, words):
     """Two words are one run: shared or not."""
     assert stands([words, [*words, "d"], words])[0] == [0, 1, 0]
 
 
-def test_each_member_is_like_the_one_that_stands_for_it():
+def test_each_member_is_like_the_one_that_stands_for_it(stands):
     """Versions that drift must not end in one group whose ends have nothing in common."""
     versions = [changed(TEXT, *range(0, 12 * step, 4)) for step in range(8)]
 
@@ -75,14 +93,14 @@ def test_each_member_is_like_the_one_that_stands_for_it():
     assert found == [0, 0, 2, 2, 4, 4, 6, 6]
 
 
-def test_ten_thousand_equal_texts_are_not_compared():
+def test_ten_thousand_equal_texts_are_not_compared(stands):
     """A corpus of one repeated document must not take the square of its size."""
     found, read = stands([["a", "b", "c"] * 30] * 10_000)
 
     assert (set(found), read) == ({0}, [])
 
 
-def test_a_template_filled_in_often_is_compared_a_bounded_number_of_times():
+def test_a_template_filled_in_often_is_compared_a_bounded_number_of_times(stands):
     """Pages that differ a little more than a tenth share buckets, and are no duplicates."""
     texts = [
         changed(TEXT, *(place + number % 7 for place in range(3, 190, 24))) for number in range(7)
@@ -95,16 +113,34 @@ def test_a_template_filled_in_often_is_compared_a_bounded_number_of_times():
     assert sorted(set(found))[:7] == [0, 1, 2, 3, 4, 5, 6]
 
 
-def test_parts_in_which_texts_come_change_nothing():
+def test_parts_in_which_texts_come_change_nothing(stands):
     """How many chunks are taken at once is a matter of memory."""
     texts = [TEXT, [], changed(TEXT, 5), ["a"], [], TEXT]
 
     assert stands(texts, at_once=1) == stands(texts)
 
 
-def test_no_text_at_all_gives_no_group():
+@pytest.mark.parametrize("parts", [1, 4])
+def test_what_is_in_memory_at_once_changes_nothing(stands, monkeypatch, parts):
+    """A large corpus is sorted in ranges and read in blocks, and shards are put together."""
+    draw = np.random.default_rng(4)
+    texts = [TEXT, ["a"], []]
+    for _ in range(120):
+        origin = texts[int(draw.integers(len(texts)))]
+        places = draw.integers(200, size=int(draw.integers(9))).tolist()
+        texts.append(changed(origin, *places) if draw.random() < 0.9 else origin[::-1])
+    whole = stands(texts)
+    sizes = {"_SORTED_AT_ONCE": 10, "_READ_AT_ONCE": 7, "_MEMBERS_AT_ONCE": 5, "_PART": 3}
+    for name, size in sizes.items():
+        monkeypatch.setattr(near_duplicates, name, size)
+
+    assert stands(texts, parts=parts) == whole
+    assert 10 < len(set(whole[0])) < 100
+
+
+def test_no_text_at_all_gives_no_group(stands):
     """An empty corpus is told of elsewhere."""
-    assert Sketches().representatives(lambda row: TEXT).tolist() == []
+    assert stands([])[0] == []
 
 
 def test_triples_do_not_reach_into_the_next_text():

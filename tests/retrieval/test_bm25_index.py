@@ -11,21 +11,27 @@ from ragforge.corpus.chunk_files import chunk_documents
 from ragforge.observe import silent
 from ragforge.records import Chunk
 from ragforge.retrieval import bm25_index
-from ragforge.retrieval.bm25_index import IndexWriter, StoredBM25, TermNumbers
+from ragforge.retrieval.bm25_index import PostingsWriter, StoredBM25, TermNumbers, write_index
 from ragforge.retrieval.lexical import BM25Retriever
 from ragforge.retrieval.tokens import searched_text, tokenize
 
 DOCUMENTS = Path(__file__).parents[2] / "datasets" / "helpcentre" / "documents"
 
 
-def index(folder, chunks, at_once=3):
-    """Write an index of chunks and open it."""
+def index(folder, chunks, at_once=3, n_parts=2):
+    """Write an index of chunks, as several processes do, and open it."""
     chunks = sorted(chunks, key=lambda chunk: chunk.chunk_id)
-    number, writer = TermNumbers(), IndexWriter(folder)
-    for first in range(0, len(chunks), at_once):
-        part = [number(tokenize(searched_text(chunk))) for chunk in chunks[first : first + at_once]]
-        writer.add(np.concatenate(part), np.array([len(terms) for terms in part]))
-    writer.finish()
+    number, size = TermNumbers(), -(-len(chunks) // n_parts)
+    parts = [folder.with_name(f"{folder.name}-{number}") for number in range(n_parts)]
+    for place, part in enumerate(parts):
+        own = chunks[place * size : (place + 1) * size]
+        with PostingsWriter(part) as writer:
+            for first in range(0, len(own), at_once):
+                terms = [
+                    number(tokenize(searched_text(chunk))) for chunk in own[first : first + at_once]
+                ]
+                writer.add(np.concatenate(terms), np.array([len(each) for each in terms]))
+    write_index(folder, parts)
     return StoredBM25(folder, len(chunks), lambda row: chunks[row].chunk_id)
 
 
@@ -67,6 +73,7 @@ def test_hits_are_the_same_for_any_texts(tmp_path_factory, texts, query, k):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bm25_index, "_BLOCK_ROWS", 4)
         patch.setattr(bm25_index, "_MERGED_AT_ONCE", 2)
+        patch.setattr(bm25_index, "_TERMS_AT_ONCE", 3)
         opened = index(tmp_path_factory.mktemp("x") / "bm25", chunks, 2)
 
     found = asyncio.run(opened.retrieve(query, k))
@@ -106,16 +113,19 @@ def test_a_corpus_without_words_finds_nothing(tmp_path, chunks, ask, texts):
     assert ask(index(tmp_path / "bm25", chunks(**texts)), "red") == []
 
 
-def test_blocks_are_gone_when_the_index_is_written(tmp_path, chunks):
-    """They would double what a survey takes on disk."""
-    index(tmp_path / "bm25", chunks(a="red", b="blue"))
+def test_index_of_parts_is_that_of_one_pass(sample, tmp_path, monkeypatch):
+    """Shards, and what is merged at once, must leave no trace in an index."""
+    index(tmp_path / "one", sample, n_parts=1)
+    monkeypatch.setattr(bm25_index, "_TERMS_AT_ONCE", 500)
+    monkeypatch.setattr(bm25_index, "_BLOCK_ROWS", 16)
+    index(tmp_path / "other", sample, n_parts=5)
 
-    assert sorted(path.name for path in (tmp_path / "bm25").iterdir()) == [
-        "rows.bin",
-        "starts.bin",
-        "terms.bin",
-        "weights.bin",
-    ]
+    one, other = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("one", "other")
+    )
+    assert sorted(one) == ["rows.bin", "starts.bin", "terms.bin", "weights.bin"]
+    assert other == one
 
 
 def test_a_term_has_one_number_for_ever():

@@ -34,7 +34,7 @@ def merge_shards(folder: ShardFolder, out: Path) -> JudgingResult:
     does not grow with them.
 
     Raises:
-        UsageError: The shards are of requests.
+        UsageError: The shards are not of pairs.
         ShortfallError: A shard is not done; or places in batches move grades after all.
         DataError: A shard is not as it was when it was done.
         EndpointError: Every pair failed.

@@ -43,7 +43,8 @@ def run_on_ray(
     """
     left = [index for index in indexes if mode.retry_failed or folder.done(plan, index) is None]
     todo, total = iter(left), sum(plan.shards[index].size for index in left)
-    observer(Event("stage.start", "judge", numbers={"total": float(total)}))
+    stage = "survey" if plan.kind == "chunks" else "judge"
+    observer(Event("stage.start", stage, numbers={"total": float(total)}))
     n_done = 0
     with _cluster(plan.workers) as ray:
         # A worker that is lost, with its node or alone, is no failure of the task.
@@ -57,10 +58,10 @@ def run_on_ray(
                 if error is not None:
                     raise error
                 n_done += 1
-                _tell(folder, plan, index, observer)
+                _tell(folder, plan, index, stage, observer)
                 running |= {work.remote(place, plan, more, mode): more for more in _take(todo)}
-            observer(Event("tick", "judge"))
-    observer(Event("stage.end", "judge"))
+            observer(Event("tick", stage))
+    observer(Event("stage.end", stage))
     return n_done
 
 
@@ -70,11 +71,11 @@ def _take(todo: Iterator[int], plan: ShardPlan | None = None) -> list[int]:
     return [index for _, index in zip(range(wanted), todo, strict=False)]
 
 
-def _tell(folder: ShardFolder, plan: ShardPlan, index: int, observer: Observer) -> None:
+def _tell(folder: ShardFolder, plan: ShardPlan, index: int, stage: str, observer: Observer) -> None:
     done = folder.done(plan, index)
     failed = done.n_failed if done else 0
     numbers = {"count": float(plan.shards[index].size), "failed": float(failed)}
-    observer(Event("unit", "judge", "done", numbers=numbers))
+    observer(Event("unit", stage, "done", numbers=numbers))
 
 
 def _work(place: Path, plan: ShardPlan, index: int, mode: Mode) -> RagforgeError | None:

@@ -32,7 +32,7 @@ class Shard(Record):
 
     Args:
         index: Its place in the order of the whole.
-        size: Pairs or requests in it.
+        size: Pairs, requests or chunks in it.
         sha256: Of the file of them.
     """
 
@@ -45,9 +45,9 @@ class ShardPlan(Record):
     """What `plan.json` holds; it is written last, so that its shards are all there."""
 
     format: Annotated[int, Field(ge=1, le=1)] = 1
-    kind: Literal["pairs", "requests"] = "pairs"
+    kind: Literal["pairs", "requests", "chunks"] = "pairs"
     source_sha256: str
-    """Of the pairs or requests, sorted: of all shards' files one behind the other."""
+    """Of the pairs, requests or chunks, sorted: of all shards' files one behind the other."""
     shard_size: int
     workers: int
     """That share the rate and the calls in flight."""
@@ -61,11 +61,13 @@ class ShardPlan(Record):
     """Whether passages are judged in batches; decided once, for all shards."""
     has_labels: bool = False
     """Whether people graded pairs."""
+    survey_format: int = 0
+    """Which survey chunks give; 0 where there are none."""
     shards: tuple[Shard, ...]
 
     @property
     def size(self) -> int:
-        """Pairs or requests in all shards."""
+        """Pairs, requests or chunks in all shards."""
         return sum(shard.size for shard in self.shards)
 
     @property
@@ -78,15 +80,15 @@ class ShardDone(Record):
     """What `done.json` of a shard holds; it is written last, so that its judgments are there."""
 
     sha256: str
-    """Of the file of pairs or requests."""
+    """Of the file of pairs, requests or chunks."""
     judged_sha256: str = ""
-    """ "" where requests were asked: their replies are in the call store."""
+    """ "" where requests were asked, whose replies are in the call store, and of chunks."""
     failures_sha256: str = ""
     """ "" where no pair failed."""
     judges: tuple[Provenance, ...] = ()
     batched: bool = False
     n_done: int
-    """Pairs that were judged, or requests that were answered."""
+    """Pairs that were judged, requests that were answered, or chunks that were read."""
     n_failed: int
     n_copied: int = 0
     n_texts: int = 0
@@ -128,6 +130,23 @@ class ShardFolder:
     def requests_path(self, index: int) -> Path:
         """Return the requests of a shard."""
         return self.shard(index) / "requests.jsonl"
+
+    def chunks_path(self, index: int) -> Path:
+        """Return the chunks of a shard."""
+        return self.shard(index) / "chunks.jsonl"
+
+    def survey_path(self, index: int) -> Path:
+        """Return the folder of what was read of a shard's chunks."""
+        return self.shard(index) / "survey"
+
+    def work_path(self, plan: ShardPlan, index: int) -> Path:
+        """Return the file of what is to be done in a shard."""
+        paths = {
+            "pairs": self.pairs_path,
+            "requests": self.requests_path,
+            "chunks": self.chunks_path,
+        }
+        return paths[plan.kind](index)
 
     def judged_path(self, index: int) -> Path:
         """Return the judgments of a shard."""
@@ -268,9 +287,11 @@ def require_same_work(old: ShardPlan, new: ShardPlan, folder: Path) -> None:
         UsageError: It holds the plan of other work.
     """
     differing = {
-        "the pairs": (old.source_sha256, old.shard_size) != (new.source_sha256, new.shard_size),
+        f"the {new.kind}": (old.kind, old.source_sha256, old.shard_size)
+        != (new.kind, new.source_sha256, new.shard_size),
         "the model or how it is asked": _identity(old.settings.model)
         != _identity(new.settings.model),
+        "how chunks are looked through": old.survey_format != new.survey_format,
         "how it judges": (old.settings.judge, old.judges) != (new.settings.judge, new.judges),
     }
     for what in (name for name, differs in differing.items() if differs):

@@ -13,11 +13,11 @@ class ShardProgress:
     """How far it is.
 
     Args:
-        kind: pairs, or requests.
-        asked: Who judges, or answers.
+        kind: pairs, requests, or chunks.
+        asked: Who judges, or answers; "" where nobody is asked.
         shards, done: How many there are, and are done.
         running: Shards in work, by the host and process that is at it.
-        size, succeeded, failed: Pairs or requests of all shards, and of those that are done.
+        size, succeeded, failed: Pairs, requests or chunks: all, and those of shards that are done.
         batched: Whether passages are judged in batches.
         spent: By the call stores of the shards that are done; None where no model is asked.
         taken: Of the budget, by the name of the limit; what running workers hold is in it.

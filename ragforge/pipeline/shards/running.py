@@ -16,6 +16,7 @@ from ragforge.pipeline.shards.budget import drawing_on
 from ragforge.pipeline.shards.leases import ShardLease
 from ragforge.pipeline.shards.plan import ShardDone, ShardFolder, ShardPlan, file_sha256
 from ragforge.pipeline.shards.requests import ask_requests, part_of_rate
+from ragforge.pipeline.shards.survey import survey_shard
 
 _LOOK_EVERY_S = 1.0
 """Between two looks whether a shard that another worker had is free."""
@@ -80,13 +81,15 @@ class ShardRun:
         return done is not None and not (self.job.mode.retry_failed and done.n_failed)
 
     async def _work(self, index: int) -> None:
-        is_pairs = self.plan.kind == "pairs"
-        path = (self.folder.pairs_path if is_pairs else self.folder.requests_path)(index)
+        path = self.folder.work_path(self.plan, index)
         if file_sha256(path) != self.plan.shards[index].sha256:
             raise DataError(f"{path}: is not the file that was planned")
         self.folder.begin(index)
-        if is_pairs:
+        if self.plan.kind == "pairs":
             await self._judge(index)
+        elif self.plan.kind == "chunks":
+            done = await survey_shard(self.folder, self.plan, index, self.job.observer)
+            self.folder.write_done(index, done)
         else:
             place = OutputFile.beside(self.folder.judged_path(index))
             counts = await ask_requests(path, place.store_path, self.plan, self.job)
