@@ -357,6 +357,8 @@ def _together(first: _QueryRow, second: _QueryRow, where: str, first_where: str)
 
 def _rows(path: Path, columns: Columns) -> Iterator[Row]:
     first = True
+    if path.suffix.lower() in (".yaml", ".yml"):
+        raise DataError(f"{path}: YAML is not read; write its rows as JSON, JSON Lines or CSV")
     source = open_source(path)
     if flag := _flag_of_trec(source):
         raise _holds_no_questions(path, flag)

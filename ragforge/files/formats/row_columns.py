@@ -47,9 +47,23 @@ _FIELDS: Final = (
 _SURELY_QUESTIONS: Final = Field("query", tuple(x for x in QUERY.accepted if x != "text"))
 _HOLDERS: Final[Mapping[Field, tuple[str, ...]]] = {
     QUERY: ("inputs", "vars", "input"),
-    EXPECTED_ANSWER: ("outputs", "referenceoutputs", "expectations", "expectedoutput", "output"),
+    EXPECTED_ANSWER: (
+        *("outputs", "referenceoutputs", "expectations", "expectedoutput", "output", "assert"),
+    ),
 }
 """Under which objects known tools keep a field, in the normal form of names."""
+_EXPECTED: Final = re.compile(r"_expected\d{0,3}")
+"""Columns of promptfoo, in the normal form of names; each holds an assertion."""
+_OF_ANSWERS: Final = frozenset("equals similar factuality model-graded-factuality".split())
+"""Assertions of promptfoo whose value is the answer as it should be."""
+_ASSERTION: Final = re.compile(
+    r"(?:not-)?(?P<type>i?(?:equals|contains(?:-(?:any|all|json|sql|xml|html))?)|similar(?::\w{1,20})?"
+    r"|starts-with|regex|is-[\w-]{1,30}|javascript|fn|eval|python|ruby|webhook|file|llm-rubric|grade"
+    r"|g-eval|factuality|model-graded-[a-z]{1,20}|answer-relevance|context-[a-z]{1,20}|classifier"
+    r"|moderation|levenshtein|rouge-n|bleu|latency|cost|perplexity(?:-score)?)"
+    r"(?:\([^()]{0,40}\))?:[ \t]{0,20}(?P<value>.*)",
+    re.DOTALL,
+)
 _MISSING: Final = object()
 _NEXT_PART: Final = re.compile(r",(?=[^,=]+=)")
 """A comma before NAME=; names of columns may hold others."""
@@ -226,7 +240,23 @@ def _held(row: Row, given: Mapping[str, object], field: Field, holders: Sequence
         texts = [one for one in inner.values() if isinstance(one, str) and one.strip()]
         if len(texts) == 1 == len(inner):
             return texts[0]
-    return _MISSING
+    return next(_asserted(given), _MISSING) if field is EXPECTED_ANSWER else _MISSING
+
+
+def _asserted(given: Mapping[str, object]) -> Iterator[str]:
+    """Yield the answers that assertions of promptfoo hold; others, such as rubrics, hold none."""
+    for name, value in given.items():
+        if isinstance(value, str) and value.strip() and _EXPECTED.fullmatch(normal_name(name)):
+            assertion = _ASSERTION.fullmatch(value.strip())
+            kind = assertion["type"].partition(":")[0] if assertion else "equals"
+            text = assertion["value"] if assertion else value
+            if kind in _OF_ANSWERS and not value.startswith("not-") and text.strip():
+                yield text.strip()
+        elif normal_name(name) == "assert" and isinstance(value, list):
+            for item in value:
+                of_answer = isinstance(item, Mapping) and item.get("type") in _OF_ANSWERS
+                if of_answer and isinstance(item.get("value"), str) and item["value"].strip():
+                    yield item["value"].strip()
 
 
 def _object_called(given: Mapping[str, object], holder: str) -> dict[str, object]:

@@ -30,6 +30,7 @@ def asked(path, *given):
         {"inputs": {"prompt": "Why?"}, "outputs": {"text": "So."}},
         {"inputs": {"input": "Why?"}, "reference_outputs": {"output": "So."}},
         {"vars": {"question": "Why?"}, "expected_output": "So.", "assert": []},
+        {"vars": {"question": "Why?"}, "assert": [{"type": "equals", "value": "So."}]},
         {"inputs": {"question": "Why?"}, "expectations": {"expected_response": "So."}},
         {"input": {"question": "Why?"}, "expectedOutput": {"answer": "So."}},
         {"input": "Why?", "expectedOutput": {"answer": "So."}},
@@ -48,6 +49,8 @@ def test_names_of_known_tools_need_no_map(tmp_path, row):
         "inputs.question,outputs.answer\nWhy?,So.\n",
         'inputs,outputs\n"{""question"": ""Why?""}","{""answer"": ""So.""}"\n',
         "user_input;reference\r\nWhy?;So.\r\n",
+        "question,__expected\nWhy?,So.\n",
+        "__expected1,__expected2,question\nicontains: o,similar(0.8): So.,Why?\n",
         "question\tground_truth\nWhy?\tSo.\n",
         "question|answer\nWhy?|So.\n",
         "sep=;\r\nquestion;answer\r\nWhy?;So.\r\n",
@@ -58,6 +61,22 @@ def test_names_of_known_tools_need_no_map(tmp_path, row):
 def test_tables_of_known_tools_need_no_map(tmp_path, table):
     """Semicolons, tabs, a byte order mark, blank rows and objects in cells are what people have."""
     assert asked(write(tmp_path / "set.csv", table)) == [("Why?", "So.")]
+
+
+@pytest.mark.parametrize("assertion", ["contains: So", "llm-rubric: short", "not-equals: So.", ""])
+def test_assertions_that_are_no_answers_are_left_out(tmp_path, assertion):
+    """A judge would look for the rubric in what a system says."""
+    path = write(tmp_path / "set.csv", f"question,__expected\nWhy?,{assertion}\n")
+
+    assert asked(path) == [("Why?", None)]
+
+
+def test_yaml_is_refused_by_name(tmp_path):
+    """Its lines were taken for a table of one column."""
+    path = write(tmp_path / "promptfooconfig.yaml", "tests:\n  - vars: {question: Why?}\n")
+
+    with pytest.raises(DataError, match="YAML is not read; write its rows as JSON"):
+        asked(path)
 
 
 @pytest.mark.parametrize(
