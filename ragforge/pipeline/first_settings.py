@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.formats import FORMATS, suffix_of
-from ragforge.files.field_names import QUERY
+from ragforge.files.field_names import QUERY, goes_by
+from ragforge.files.source_files import delimiter_of
 
 _MOST_ENTRIES: Final = 20_000
 """Files and folders that are looked at; a folder with more is judged by these."""
@@ -136,11 +137,11 @@ def _has_questions(path: Path) -> bool:
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
             head = stream.readline(_MOST_BYTES)
-        columns = next(csv.reader([head], delimiter="\t" if "\t" in head else ","), [])
+        columns = next(csv.reader([head], delimiter=delimiter_of(head)), [])
     except (OSError, csv.Error):
         return False
-    names = {column.strip().lower() for column in columns}
-    return not names.isdisjoint({*QUERY.accepted} - {"text"})
+    names = {column.strip() for column in columns}
+    return any(goes_by(name, QUERY) for name in names if name.lower() != "text")
 
 
 def _keys(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:

@@ -50,6 +50,14 @@ def test_a_folder_is_looked_at(folder):
     assert (found.sets, found.tables, found.keys) == ((), ("asked.csv",), ("MY_API_KEY",))
 
 
+@pytest.mark.parametrize("head", ["id;Question;answer", "User Input|reference", "a\tquery"])
+def test_tables_of_other_signs_and_spellings_are_found(tmp_path, head):
+    """What a German Excel saves has semicolons, and `import` reads it."""
+    (tmp_path / "asked.csv").write_text(f"{head}\n")
+
+    assert look_around(tmp_path, {}).tables == ("asked.csv",)
+
+
 def test_a_file_and_the_next_command_come_without_a_question(folder, capsys):
     """A script has no terminal."""
     assert main(["init", "--yes"]) == 0
