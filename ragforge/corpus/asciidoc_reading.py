@@ -61,7 +61,7 @@ _INLINE: Final = re.compile(
     r"|(?:xref|link|mailto):[^\s\[\]]{1,1000}\[(?P<linked>[^\[\]]{0,500})\]"
     r"|(?P<bare>(?:https?|ftp)://[^\s\[\]]{1,1000})\[(?P<named>[^\[\]]{0,500})\]"
     r"|(?P<attribute>\{\w[\w-]{0,100}+\})(?:(?P<path>[^\s\[\]{}]{0,500}+)\[(?P<led>[^\[\]]{1,500})\])?"
-    r"|<<(?P<id>[^<>,]{1,300})(?:,(?P<text>[^<>]{1,300}))?>>"
+    r"|<<(?P<id>[^<>,]{1,300})(?:,(?P<text>(?>(?:`[^`\n]{1,200}`|[^<>]){1,300})))?>>"
     r"|menu:(?P<menu>[^\s\[\]][^\[\]\n]{0,100})\[(?P<items>[^\[\]\n]{0,300})\]"
     r"|(?:image|icon|anchor|indexterm):[^\s\[\]:]{0,500}\[[^\[\]\n]{0,500}\]"
     r"|\[\[\[(?P<entry>[^\[\]\n,]{1,100})(?:,[^\[\]\n]{1,100})?\]\]\]|\[\[[^\[\]\n]{1,300}\]\]"
@@ -74,6 +74,8 @@ _INLINE: Final = re.compile(
     r"\[[^\[\]\n]{0,200}\]"
     r"|(?<![\w+])\+(?=[^\s+])(?P<literal>[^+\n]{1,300}?)(?<=\S)\+(?![\w+])"
     r"|\[[.\w%-]{1,100}\]#(?P<role>[^#\n]{1,300})#"
+    r"|(?<!\*)\*\*(?=\S)(?P<louder>(?>(?:[^*]|\*(?!\*)){1,300}))\*\*(?!\*)"
+    r"|(?<!_)__(?P<softer>(?>(?:[^_]|_(?!_)){1,300}))__(?!_)"
     r"|(?<![\w*])(?P<open>\*{1,2})(?=[^\s*])(?P<loud>[^*]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
     r"|(?<![\w_])(?P<lean>_{1,2})(?=[^\s_])(?P<soft>[^_]{1,300}?)(?<=\S)(?P=lean)(?![\w_])"
     r"|(?<![\w#])#(?=[^\s#])(?P<mark>[^#\n]{1,300}?)(?<=\S)#(?![\w#])"
@@ -82,11 +84,15 @@ _INLINE: Final = re.compile(
     re.MULTILINE,
 )
 _SEEN: Final = tuple(
-    "escaped linked named text indexed key type literal role loud soft mark low power high entry "
-    "bare id".split()
+    "escaped linked named text indexed key type literal role louder softer loud soft mark low "
+    "power high entry bare id".split()
 )
 _LINKS: Final = frozenset({"linked", "named"})
 _VERBATIM: Final = frozenset({"escaped", "literal"})
+_MARKED: Final = frozenset(
+    "linked named text indexed key role louder softer loud soft mark".split()
+)
+"""Whose text may hold other marks; none holds its own."""
 
 
 def read_asciidoc(text: str) -> SeenText:
@@ -296,7 +302,7 @@ class _Reader:
         if seen in _LINKS and (settings := _LINK_SETTINGS.search(found[seen])):
             end = start + settings.start()
         yield Edit(found.start(), start)
-        if seen == "key":
+        if seen in _MARKED:
             yield from self._inline(start, end)
         elif seen not in _VERBATIM:
             yield from self._inline_attributes(start, end)

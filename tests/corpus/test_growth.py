@@ -31,7 +31,7 @@ UNITS = {
     ),
     "a.adoc": (
         ":p: long\n{p} ", "====\n", "----\n", "Title\n-----\n", "<<a,", "*a ", "menu:a[", "a:: ",
-        "2+|a", "https://x.org[", "footnote:[a ", "footnote:[[",
+        "2+|a", "https://x.org[", "footnote:[a ", "footnote:[[", "__a_", "**a*",
         "+a", "javadoc:a.", "[source]\n", "ifdef::a[b\n", "((", "[[[a", "__a", " lit\n", "{a",
         "#a",
     ),
