@@ -41,12 +41,14 @@ from ragforge.cli.flags import (
     add_json,
     add_mode,
     add_selection,
+    add_verbose,
     choose_queries,
     job_of,
     observed,
     run_async,
     settings_of,
 )
+from ragforge.cli.next_step import after_answers
 from ragforge.cli.output import print_result, show
 from ragforge.errors import UsageError
 
@@ -101,6 +103,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_batch_api(parser)
     add_mode(parser)
     add_json(parser)
+    add_verbose(parser)
     add_common(parser, *PAID)
 
 
@@ -123,7 +126,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(count)
         say(note)
     else:
-        _print(found, dataset)
+        _print(found, dataset, verbose=arguments.verbose)
+        after_answers(arguments, dataset, name)
     return 0
 
 
@@ -191,9 +195,9 @@ def _answered(
         )
 
 
-def _print(found: "Answered", dataset: "Dataset") -> None:
+def _print(found: "Answered", dataset: "Dataset", *, verbose: bool) -> None:
     from ragforge.api.answered import answer_lines
-    from ragforge.report.answers import render_answers
+    from ragforge.report.answers import render_answers, render_rates
 
     for line in answer_lines(found):
         say(line)
@@ -203,5 +207,7 @@ def _print(found: "Answered", dataset: "Dataset") -> None:
         return
     if found.graded.given_by:
         say(f"{found.system}: {_NO_JUDGE}")
-    show(render_answers(found.summary))
+    show(render_answers(found.summary) if verbose else render_rates(found.summary))
+    if not verbose:
+        say("intervals are of 95 %, over queries; --verbose says what each rate counts")
     print(dataset.files / "answer_grades" / f"{found.system}.jsonl")

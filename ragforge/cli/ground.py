@@ -25,6 +25,7 @@ from ragforge.cli.flags import (
     observed,
     settings_of,
 )
+from ragforge.cli.next_step import say_next
 from ragforge.cli.output import print_result
 from ragforge.errors import UsageError
 
@@ -92,6 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
     for line in grounding_lines(result.grounder, result.summary):
         say(line)
     print(arguments.out)
+    if arguments.dataset is not None:
+        words = ["report", "--dataset", str(arguments.dataset), "--out", "report.html"]
+        say_next(arguments, words, "all answers on a page")
     return 0
 
 

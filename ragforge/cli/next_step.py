@@ -16,6 +16,7 @@ from ragforge.errors import RagforgeError
 if TYPE_CHECKING:
     from ragforge.api.compared import RunComparison
     from ragforge.evaluating.gate import Verdict
+    from ragforge.evaluating.versions import RefreshSummary
     from ragforge.files.set.dataset import Dataset
 
 _CARRIED: Final = (
@@ -202,6 +203,44 @@ def after_report(arguments: argparse.Namespace) -> None:
         after_worst(arguments)
     else:
         say_next(arguments, ["worst", *_source(arguments), *runs], "what to repair first")
+
+
+def after_answers(arguments: argparse.Namespace, dataset: "Dataset", system: str) -> None:
+    """Say what comes after answers of a system were written, or graded."""
+    graded = dataset.answer_grade_names()
+    others = [name for name in graded if name != system]
+    if system not in graded:
+        path = dataset.path / "answers" / f"{system}.jsonl"
+        words = ["answer", *_set(dataset), "--answers", str(path), *_model(arguments)]
+        say_next(arguments, words, "grade them")
+    elif others:
+        words = ["compare", *_set(dataset), "--answers", others[-1], system]
+        say_next(arguments, words, "which is better?")
+    else:
+        say_next(arguments, ["report", *_set(dataset), "--out", _REPORT], "all answers on a page")
+
+
+def after_probe(arguments: argparse.Namespace, where: str) -> None:
+    """Say what comes after a service of the settings was understood.
+
+    Args:
+        arguments: Of the probe.
+        where: The section of the settings that names it.
+    """
+    kind, _, name = where.partition(".")
+    words = ["--dataset", str(arguments.dataset or "my-set")]
+    if kind == "retrievers":
+        say_next(arguments, ["retrieve", *words, "--retriever", name], "ask it all queries")
+    else:
+        words = ["answer", *words, "--system", name, "--name", name]
+        say_next(arguments, words, "ask it all queries, and grade")
+
+
+def after_refresh(arguments: argparse.Namespace, summary: "RefreshSummary") -> None:
+    """Say what comes after a new version was published."""
+    if summary.status == "published":
+        words = ["diff", "--dataset", summary.dataset, "--since", str(summary.parent)]
+        say_next(arguments, words, "what changed, query by query")
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:

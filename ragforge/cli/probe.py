@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ragforge.api.progress import Progress
 from ragforge.cli.flags import add_common, add_json, run_async, settings_of
+from ragforge.cli.next_step import after_probe
 from ragforge.cli.output import dumps, show
 from ragforge.errors import DataError, EndpointError
 
@@ -83,6 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps(probe_json(probe)))
     else:
         show(render_probe(probe))
+        if probe.state == "understood" and not (probe.settings or probe.proposals):
+            after_probe(arguments, probe.where)
     match probe.state:
         case "failed":
             return EndpointError.exit_code

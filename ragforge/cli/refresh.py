@@ -38,6 +38,7 @@ from ragforge.cli.flags import (
     run_async,
     settings_of,
 )
+from ragforge.cli.next_step import after_refresh
 from ragforge.cli.output import dumps, show
 from ragforge.config import Settings
 from ragforge.errors import UsageError
@@ -116,6 +117,7 @@ def _refresh(path: Path, settings: Settings, arguments: argparse.Namespace) -> i
         print(dumps(summary.as_json()))
     else:
         show(refresh_text(summary))
+        after_refresh(arguments, summary)
     return summary.exit_code
 
 

@@ -24,6 +24,7 @@ from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import embedder_of, offline_model
 from ragforge.pipeline.job import Job
+from ragforge.pipeline.run_list import shown_spec
 from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.records import Chunk, Failure, Query, Ranking, RetrievedText
 from ragforge.retrieval import Buildable, Embedding, Retriever
@@ -169,7 +170,7 @@ class RunResult:
         if self.stopped_by is not None:
             return one_line(str(self.stopped_by), _LONGEST)
         return (
-            f"retriever {self.spec!r} failed on all {len(self.failures)} queries; "
+            f"retriever {shown_spec(self.spec)!r} failed on all {len(self.failures)} queries; "
             f"the first: {one_line(self.failures[0].message, _LONGEST)}"
         )
 
@@ -479,7 +480,7 @@ async def _build(each: _RetrieverAtWork) -> None:
         await each.retriever.build()
     except CallError as error:
         raise EndpointError(
-            f"retriever {each.spec!r} cannot be built: {one_line(str(error), _LONGEST)}"
+            f"retriever {shown_spec(each.spec)!r} cannot be built: {one_line(str(error), _LONGEST)}"
         ) from error
 
 

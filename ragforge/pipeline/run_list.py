@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from ragforge.corpus.origins.origin import looks_like_address, shown_url
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.evaluation_data import is_complete
 from ragforge.evaluating.judgments import failed_by_name
@@ -43,8 +44,8 @@ def named_specs(specs: Sequence[str], names: Sequence[str] = ()) -> dict[str, st
     for name, spec in zip(used, specs, strict=True):
         if name in named:
             raise UsageError(
-                f"retrievers {named[name]!r} and {spec!r}: both runs would be called {name!r}; "
-                "give each a --name of its own"
+                f"retrievers {shown_spec(named[name])!r} and {shown_spec(spec)!r}: both runs would "
+                f"be called {name!r}; give each a --name of its own"
             )
         named[checked_name(name)] = spec
     return named
@@ -75,9 +76,16 @@ def names_apart(paths: Sequence[Path]) -> list[str]:
     return [str(paths[i]) if names.count(name) > 1 else name for i, name in enumerate(names)]
 
 
+def shown_spec(spec: str) -> str:
+    """Return a retriever's spec as it may be shown: an address without what may be secret."""
+    address = spec.removeprefix("http:") if spec.startswith("http:http") else spec
+    return shown_url(address) if looks_like_address(address) else spec
+
+
 def _name_of(spec: str) -> str:
-    """Return a name fit for a file, made of a retriever's spec."""
+    """Return a name fit for a file, made of a retriever's spec; nothing secret is in it."""
     spec, model = without_reranking(spec)
+    spec = shown_spec(spec).rstrip("…?#")
     if FUSED in spec and "/" not in spec:
         spec = spec.replace(FUSED, "-and-")
     if model:

@@ -1,6 +1,7 @@
 """Answers, as tables and as JSON: verdicts, rates, slices, and what to blame."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ragforge.evaluating.answers.diagnosis import (
@@ -89,7 +90,16 @@ _RATE_HEADERS: Final = ("value", "n", "failed", "bounds")
 
 def render_answers(item: AnswerSummary) -> str:
     """Return the answers of one system for a terminal, without a line feed at its end."""
+    return _rendered(item, [rates_table([item]), diagnosis_table([item])])
+
+
+def render_rates(item: AnswerSummary) -> str:
+    """Return the tables of one system alone, without what they mean, likewise."""
     tables = [rates_table([item]), diagnosis_table([item])]
+    return _rendered(item, [replace(table, note="") for table in tables])
+
+
+def _rendered(item: AnswerSummary, tables: Sequence[Table]) -> str:
     part = ["\n".join(item.part.lines)] if item.part else []
     return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])
 

@@ -1,5 +1,6 @@
 """The line behind a command that says what to do next."""
 
+import json
 import shlex
 
 import pytest
@@ -100,6 +101,44 @@ def test_named_services_are_proposed(tmp_path, capsys, monkeypatch):
         *("compare", "--dataset", "set", "--retriever", "old", "--retriever", "new", "--judge"),
         *("--config", "mine.toml"),
     ]
+
+
+def test_answers_lead_to_a_page_and_then_to_a_comparison(dataset, tmp_path, capsys):
+    """One system is looked at, two are compared."""
+    ids = [query.query_id for query in open_dataset(dataset).accepted_queries()]
+    for name in ("old", "new"):
+        rows = [json.dumps({"query_id": query_id, "answer": "Wax."}) for query_id in ids]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows))
+    words = ("answer", "--dataset", dataset, "--answers")
+
+    _, _, of_first = run(capsys, *words, tmp_path / "old.jsonl")
+    _, _, of_second = run(capsys, *words, tmp_path / "new.jsonl")
+
+    first, second = next_of(of_first), next_of(of_second)
+    assert first == ["report", "--dataset", str(dataset), "--out", "report.html"]
+    assert second == ["compare", "--dataset", str(dataset), "--answers", "old", "new"]
+    assert main(second) == 0
+
+
+def test_a_new_version_leads_to_what_changed(documents, dataset, capsys):
+    """What a night did is read query by query."""
+    (documents / "more.md").write_text("# More\n\nLinseed oil dries in three days.\n")
+
+    _, _, told = run(capsys, "refresh", "--dataset", dataset, "--documents", documents)
+
+    assert next_of(told) == ["diff", "--dataset", str(dataset), "--since", "1"]
+    assert main(next_of(told)) == 0
+
+
+def test_a_service_that_is_understood_leads_to_a_run(scripted, tmp_path, capsys):
+    """It was probed to be asked."""
+    (tmp_path / "mine.toml").write_text(f'[retrievers.docs]\nurl = "{scripted.url}/x"\n')
+    scripted.answer = lambda seen: {"hits": [{"chunk_id": "a", "text": "b", "score": 1}]}
+
+    code, _, told = run(capsys, "probe", "docs", "Why?", "--config", tmp_path / "mine.toml")
+
+    assert code == 0
+    assert next_of(told)[:5] == ["retrieve", "--dataset", "my-set", "--retriever", "docs"]
 
 
 def test_generation_says_five_lines(documents, tmp_path, capsys):

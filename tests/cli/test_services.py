@@ -138,6 +138,20 @@ def test_a_token_that_is_refused_ends_the_run_with_its_reason(
     assert rows(dataset / "runs" / "docs.jsonl") == []
 
 
+def test_a_token_in_the_query_of_an_address_is_kept_nowhere(scripted, dataset, capsys):
+    """It stood in the name of the run, and so in files, reports and histories."""
+    words = ["retrieve", "--dataset", str(dataset), "--retriever", f"{scripted.url}/x?key={TOKEN}"]
+    scripted.answer = lambda seen: {"hits": [{"text": "Beeswax is a polish."}]}
+    assert main(words) == 0
+    scripted.answer = lambda seen: Answer("no", 500)
+    assert main([*words, "--name", "other"]) == 4
+
+    captured = capsys.readouterr()
+    assert TOKEN not in captured.out + captured.err
+    assert not [path for path in dataset.rglob("*") if TOKEN in path.name]
+    assert TOKEN.encode() not in held(dataset)
+
+
 def test_a_missing_variable_is_named_before_anything_is_asked(
     settings, found, dataset, monkeypatch, capsys, scripted
 ):

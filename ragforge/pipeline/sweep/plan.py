@@ -10,6 +10,7 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.files.row import parse_number
 from ragforge.measures.measure_names import OF_EVIDENCE, Measure, parse_measure
+from ragforge.pipeline.run_list import shown_spec
 
 SIZES: Final = ("200", "500", "1000", "2000")
 OVERLAPS: Final = ("0",)
@@ -88,7 +89,7 @@ def sweep_plan(
             raise UsageError(f"--{name}: expected at least one")
     for retriever in retrievers:
         if retriever.startswith(("http:", "https:")):
-            raise UsageError(OWN_INDEX.format(retriever))
+            raise UsageError(OWN_INDEX.format(shown_spec(retriever)))
     tops = _tops(tokens, cutoffs)
     cuts = list(dict.fromkeys(_cuts(splitters, sizes, overlaps or OVERLAPS)))
     configurations = tuple(
