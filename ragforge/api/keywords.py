@@ -233,7 +233,7 @@ class RetrieveKeywords(Common, Retrieving, Model, total=False):
     """Keywords of retrieving."""
 
 
-class SweepKeywords(AskKeywords, total=False):
+class SweepKeywords(AskKeywords, Judging, total=False):
     """Keywords of sweeping."""
 
 

@@ -184,8 +184,8 @@ def compare(
     """Tell which of several runs is better, and whether that can be told at all.
 
     With `judge_as_needed` a model grades pairs of the runs only until that is decided, by one
-    measure: DCG@k (DCG@10 by default) or P@k, and of two runs RR or Success@k. The sample stays out
-    of the set's judgments.
+    measure: DCG@k (DCG@10 by default), P@k, RR or Success@k. The sample stays out of the set's
+    judgments.
 
     Args:
         handle: The set.

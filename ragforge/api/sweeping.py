@@ -13,12 +13,18 @@ from ragforge.api.keywords import SweepKeywords
 from ragforge.api.results import Result, shown_html
 from ragforge.api.sources import AnyRetriever, AnySystem, Documents, as_documents
 from ragforge.errors import UsageError
-from ragforge.evaluating.sweep import ConfigurationResult, SweepForecast, SweepReport
+from ragforge.evaluating.sweep import (
+    ConfigurationResult,
+    JudgedSweep,
+    SweepForecast,
+    SweepReport,
+)
 from ragforge.evaluating.sweep_answers import SweepAnswers
 from ragforge.files.atomic import write_whole
 from ragforge.pipeline.job import Mode
 from ragforge.pipeline.plotting import write_picture
 from ragforge.pipeline.sweep.finals import Answering
+from ragforge.pipeline.sweep.judged import Judging
 from ragforge.pipeline.sweep.plan import OVERLAPS, RETRIEVERS, SIZES, SPLITTERS, TOKENS, sweep_plan
 from ragforge.pipeline.sweep.sweeping import forecast_sweep, sweep_dataset
 from ragforge.report.sweep import (
@@ -71,6 +77,11 @@ class Swept(Result):
     def answers(self) -> SweepAnswers | None:
         """What the system answered, best first; None where none was asked."""
         return None if self.report is None else self.report.answers
+
+    @property
+    def judged(self) -> JudgedSweep | None:
+        """Which configurations may be the best by a judge; None where none was asked."""
+        return None if self.report is None else self.report.judged
 
     @property
     def failed(self) -> dict[str, str]:
@@ -163,6 +174,8 @@ async def sweep(
     answer_top: int | None = None,
     again: bool = False,
     single_call: bool = False,
+    judge_as_needed: bool = False,
+    least_grade: int = 2,
     out: str | PathLike[str] | None = None,
     processes: int | None = None,
     dry_run: bool = False,
@@ -193,6 +206,9 @@ async def sweep(
             told apart from it, 5 at most, where None.
         again: Ask the system what it answered before, too.
         single_call: Grade each answer as a whole, in one call, without drawing facts first.
+        judge_as_needed: Have the model grade retrieved texts, only until it is told of which
+            configurations prompts hold an answer most often; see `Swept.judged`.
+        least_grade: Of a text that answers: 2 for a part of the answer, 3 for all of it.
         out: A page (.html), its picture (.svg, .png) or the values (.json).
         processes: That rank by words. One a core in a notebook, and one in a script, whose main
             module each process would run again: guard it by `if __name__ == "__main__"`.
@@ -222,6 +238,7 @@ async def sweep(
     if system is None and (answer_top is not None or again or single_call):
         raise UsageError("answer_top, again and single_call go with system")
     answering = None if system is None else Answering(spec_of(system), answer_top, again=again)
+    judging = Judging(least_grade) if judge_as_needed else None
     mode = Mode(dry_run=dry_run, single_call=single_call)
     with (
         begin(SWEEP, settings, handle.keywords, mode=mode) as call,
@@ -229,11 +246,19 @@ async def sweep(
     ):
         dataset = part_of(handle)
         if dry_run:
-            forecast = await forecast_sweep(dataset, plan, named, call.job, answering=answering)
+            forecast = await forecast_sweep(
+                dataset, plan, named, call.job, answering=answering, judging=judging
+            )
             return Swept(forecast=forecast, notes=tuple(call.notes))
         n_processes = processes or (1 if _runs_script() else n_cores())
         report = await sweep_dataset(
-            dataset, plan, named, call.job, n_processes=n_processes, answering=answering
+            dataset,
+            plan,
+            named,
+            call.job,
+            n_processes=n_processes,
+            answering=answering,
+            judging=judging,
         )
         found = Swept(report, notes=tuple(call.notes))
         if out is not None:

@@ -27,12 +27,18 @@ and another size adds to what is there.
 told apart from it, are asked for answers from what they retrieved, and these are graded as by
 `ragforge answer`. A system that retrieves by itself cannot be swept.
 
+--judge-as-needed also has --model grade what is retrieved, as evidence knows only the passages that
+queries were made from. Chunks of different sizes cannot be added up, so prompts of one size are
+held against each other: each counts by whether it holds a text that answers. Each is read only as
+far as its first such text, and configurations that are told to be worse are read no further.
+
 Examples:
   ragforge sweep --dataset set/
   ragforge sweep --dataset set/ --size 200,500,1000,2000 --overlap 0,20% --out sweep.html
   ragforge sweep --dataset set/ --splitter headings,recursive --retriever bm25,minilm,bm25+minilm
   ragforge sweep --dataset set/ --splitter my_app.cut:split --tokens 2000 -k 5,10
   ragforge sweep --dataset set/ --system model --model gpt-5-mini --dry-run
+  ragforge sweep --dataset set/ --judge-as-needed --model gpt-5-mini --max-cost-usd 5
   ragforge sweep --dataset set/ --retriever dense --embedding-model text-embedding-3-small --dry-run
 """
 
@@ -40,7 +46,7 @@ import argparse
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import (
@@ -64,6 +70,7 @@ if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.job import Job
     from ragforge.pipeline.sweep.finals import Answering
+    from ragforge.pipeline.sweep.judged import Judging
     from ragforge.pipeline.sweep.plan import SweepPlan
 
 COMMON = (
@@ -75,6 +82,7 @@ COMMON = (
     "-k",
     "--decide-by",
     "--system",
+    "--judge-as-needed",
     "--sample",
     "--split",
     "--out",
@@ -126,10 +134,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a page (.html), its picture (.svg or .png), or .json",
     )
     _add_answers(parser)
+    _add_judging(parser)
     add_selection(parser)
     add_mode(parser)
     add_json(parser)
-    add_common(parser, *PAID)
+    add_common(parser, "judge", *PAID, without=("split", "depth"))
 
 
 def _add_answers(parser: argparse.ArgumentParser) -> None:
@@ -158,6 +167,23 @@ def _add_answers(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    """Add `--judge-as-needed` and what goes with it."""
+    group = parser.add_argument_group("a judge")
+    group.add_argument(
+        "--judge-as-needed",
+        action="store_true",
+        help="have --model grade retrieved texts too, only until it is told of which "
+        "configurations prompts hold an answer most often",
+    )
+    group.add_argument(
+        "--least-grade",
+        type=int,
+        choices=(2, 3),
+        help="of a text that answers: 2 for a part of the answer, 3 for all of it. Default: 2.",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.api.sweeping import check_out
@@ -169,13 +195,14 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs({"--out": arguments.out}, {"--config": arguments.config})
     if arguments.processes is not None and arguments.processes < 1:
         raise UsageError(f"--processes {arguments.processes}: expected a number from 1")
-    plan, answering = _plan(arguments), _answering(arguments)
+    plan, answering, judging = _plan(arguments), _answering(arguments), _judging(arguments)
     settings = settings_of(arguments)
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     # What the user's splitter, retriever or system prints must not end up in the data on stdout.
     with observed(arguments) as observer, redirect_stdout(sys.stderr):
         job = job_of(arguments, settings, observer)
-        found = run_async(_swept(arguments, dataset, plan, answering, job))
+        asked = _Asked(answering, judging)
+        found = run_async(_swept(arguments, dataset, plan, asked, job))
     if arguments.out is not None and not arguments.dry_run:
         found.write(arguments.out)
     if not arguments.json:
@@ -188,11 +215,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+class _Asked(NamedTuple):
+    """Who is asked of what was retrieved."""
+
+    answering: "Answering | None"
+    judging: "Judging | None"
+
+
 async def _swept(
     arguments: argparse.Namespace,
     dataset: "Dataset",
     plan: "SweepPlan",
-    answering: "Answering | None",
+    asked: "_Asked",
     job: "Job",
 ) -> "Swept":
     from ragforge.api.sweeping import Swept, n_cores
@@ -200,12 +234,21 @@ async def _swept(
 
     named = arguments.documents
     if arguments.dry_run:
-        forecast = await forecast_sweep(dataset, plan, named, job, answering=answering)
+        forecast = await forecast_sweep(
+            dataset, plan, named, job, answering=asked.answering, judging=asked.judging
+        )
         return Swept(forecast=forecast)
     n_processes = arguments.processes or n_cores()
-    return Swept(
-        await sweep_dataset(dataset, plan, named, job, n_processes=n_processes, answering=answering)
+    report = await sweep_dataset(
+        dataset,
+        plan,
+        named,
+        job,
+        n_processes=n_processes,
+        answering=asked.answering,
+        judging=asked.judging,
     )
+    return Swept(report)
 
 
 def _plan(arguments: argparse.Namespace) -> "SweepPlan":
@@ -235,3 +278,13 @@ def _answering(arguments: argparse.Namespace) -> "Answering | None":
                 raise UsageError(f"{flag}: goes with --system")
         return None
     return Answering(arguments.system, arguments.answer_top, again=arguments.ask_again)
+
+
+def _judging(arguments: argparse.Namespace) -> "Judging | None":
+    from ragforge.pipeline.sweep.judged import Judging
+
+    if not arguments.judge_as_needed:
+        if arguments.least_grade is not None:
+            raise UsageError("--least-grade: goes with --judge-as-needed")
+        return None
+    return Judging(arguments.least_grade or 2)

@@ -20,6 +20,7 @@ from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pair
 from ragforge.measures.evidence_coverage import RetrievedText, RunEvidence, Stretch, within
 from ragforge.measures.intervals import ConfidenceInterval
 from ragforge.measures.measure_names import Measure
+from ragforge.measures.sequential_several import Standings
 from ragforge.measures.stratified import sample_interval
 from ragforge.measures.unseen_values import interval_by_measure
 from ragforge.records import Query
@@ -95,6 +96,57 @@ class ConfigurationResult:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedSweep:
+    """Which configurations may be the best by a judge: whose prompts hold an answer.
+
+    Args:
+        configurations: In the order of the standings' runs.
+        standings: By the share of prompts with a text that answers.
+        least_grade: Of such a text.
+        pool: Texts of all prompts, each of a query once.
+        n_queries: That count.
+        left_out: Queries on which a retriever failed.
+        judge: Who graded.
+        is_baseline: Whether no judge did, so that nothing is shown.
+        n_failed: Judgments that failed.
+    """
+
+    configurations: tuple[Configuration, ...]
+    standings: Standings
+    least_grade: int
+    pool: int
+    n_queries: int
+    left_out: tuple[str, ...]
+    judge: str
+    is_baseline: bool
+    n_failed: int
+
+    @property
+    def may_be_best(self) -> tuple[Configuration, ...]:
+        """Holds the best in at least 95 %, the best by the estimate first; all of a baseline."""
+        if self.is_baseline:
+            return self.configurations
+        return tuple(self.configurations[run] for run in self.standings.may_be_best)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedForecast:
+    """What judging the prompts of a sweep may take.
+
+    Args:
+        expected: Texts: what was typical by first hits, the least and the most.
+        at_most: Texts of all prompts.
+        is_exact: Whether the prompts are known, and not supposed.
+        usd_a_text: None where the price is not known.
+    """
+
+    expected: tuple[int, int]
+    at_most: int
+    is_exact: bool
+    usd_a_text: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class SweepReport:
     """What a sweep found.
 
@@ -110,6 +162,7 @@ class SweepReport:
         warnings: What must be known to read it.
         answers: What a system answered from what the first of them retrieved; None where none was
             asked.
+        judged: Which of them may be the best by a judge; None where none was asked.
     """
 
     dataset: str
@@ -122,6 +175,7 @@ class SweepReport:
     cost_usd: float | None = 0.0
     warnings: tuple[str, ...] = ()
     answers: SweepAnswers | None = None
+    judged: JudgedSweep | None = None
 
     @property
     def best(self) -> ConfigurationResult:
@@ -155,6 +209,7 @@ class SweepForecast:
         prompt_tokens: Of these calls.
         cost_usd: What they would cost; None where the price is not known.
         answers: What answers would take; None where no system is to be asked.
+        judged: What judging prompts would take; None where no judge is to be asked.
     """
 
     dataset: str
@@ -169,6 +224,7 @@ class SweepForecast:
     prompt_tokens: int
     cost_usd: float | None
     answers: AnswersForecast | None = None
+    judged: JudgedForecast | None = None
 
 
 def trusted_evidence(queries: Iterable[Query], texts: Mapping[str, str]) -> list[Query]:

@@ -330,8 +330,11 @@ def normal_score(t: float, degrees: int) -> float:
 
 
 def _score(difference: float, error: float, n_queries: int) -> float:
-    """Return the normal score of a difference; 0 where no two queries differ."""
-    return normal_score(difference / error, n_queries - 1) if error else 0.0
+    """Return the normal score of a difference; where no two queries differ that of their signs."""
+    if error or not difference:
+        return normal_score(difference / error, n_queries - 1) if error else 0.0
+    score = -normal_quantile(max(0.5**n_queries, 1e-300))
+    return score if difference > 0 else -score
 
 
 def chance_of_winner(z: float, information: float, last: float) -> float:

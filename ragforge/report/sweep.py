@@ -1,16 +1,20 @@
 """A sweep as a document and as JSON: the best, what is not told apart from it, and the table."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from ragforge.evaluating.formatting import Table, plural, with_ends
+from ragforge.evaluating.formatting import Table, one_line, plural, with_ends
 from ragforge.evaluating.sweep import (
     ConfigurationResult,
+    JudgedForecast,
+    JudgedSweep,
     SweepForecast,
     SweepReport,
     TopResult,
 )
 from ragforge.measures.intervals import ConfidenceInterval
 from ragforge.measures.measure_names import parse_measure
+from ragforge.report.as_needed import standings_lines, standings_table
 from ragforge.report.document import Block, Document, Listing, Notice
 from ragforge.report.sweep_answers import (
     answers_blocks,
@@ -93,6 +97,8 @@ def _lead(report: SweepReport) -> Iterator[str]:
         "quotes stand is known"
     )
     yield verdict(report)
+    if report.judged is not None:
+        yield judged_verdict(report.judged)
     if report.answers is not None:
         yield answers_verdict(report.answers)
 
@@ -102,6 +108,8 @@ def _blocks(report: SweepReport) -> Iterator[Block]:
         yield Notice("Note", warning)
     if report.answers is not None:
         yield from answers_blocks(report.answers)
+    if report.judged is not None:
+        yield from _judged_blocks(report.judged)
     yield _decision_table(report)
     yield _curve_table(report)
     if report.failed:
@@ -110,6 +118,42 @@ def _blocks(report: SweepReport) -> Iterator[Block]:
     if report.answers is not None:
         costs.append(answers_cost(report.answers))
     yield Listing("", tuple(costs))
+
+
+def judged_verdict(judged: JudgedSweep) -> str:
+    """Return which configurations may be the best by a judge, in a sentence."""
+    names = [item.name for item in judged.may_be_best]
+    if judged.is_baseline:
+        return "By a judge: UNKNOWN, as a baseline or ragforge mock graded."
+    if len(names) == 1:
+        return f"By {one_line(judged.judge, 60)}, best: {names[0]}. All others are worse."
+    n_others = len(judged.configurations) - len(names)
+    return (
+        f"By {one_line(judged.judge, 60)}, may be best: {listed_names(names)}; "
+        f"{n_others} are worse."
+    )
+
+
+def _judged_blocks(judged: JudgedSweep) -> Iterator[Block]:
+    names = [item.name for item in judged.configurations]
+    table = standings_table(names, judged.standings, is_baseline=judged.is_baseline)
+    grade = "at least a part of the answer" if judged.least_grade == 2 else "all of the answer"
+    lines = standings_lines(
+        measure=f"the share of prompts with a text that holds {grade}",
+        decided=judged.standings,
+        pool=judged.pool,
+        n_queries=judged.n_queries,
+        judge=judged.judge,
+    )
+    if judged.left_out:
+        n_left_out = plural(len(judged.left_out), "query", "queries")
+        lines.append(f"{n_left_out} left out, on which a retriever failed")
+    if judged.n_failed:
+        lines.append(
+            f"{plural(judged.n_failed, 'judgment')} failed; none is called worse that these could "
+            "save; `--retry-failed` asks again"
+        )
+    yield replace(table, title="By a judge", note="; ".join(lines))
 
 
 def _decision_table(report: SweepReport) -> Table:
@@ -204,6 +248,34 @@ def sweep_json(report: SweepReport) -> dict[str, object]:
         "cost_usd": report.cost_usd,
         "warnings": list(report.warnings),
         "answers": None if report.answers is None else answers_json(report.answers),
+        "judged": None if report.judged is None else _judged_json(report.judged),
+    }
+
+
+def _judged_json(judged: JudgedSweep) -> dict[str, object]:
+    configurations, standings = judged.configurations, judged.standings
+    return {
+        "may_be_best": [configuration_json(item) for item in judged.may_be_best],
+        "configurations": [
+            {
+                **configuration_json(configurations[each.run]),
+                "difference": each.difference,
+                "interval": [each.low, each.high],
+                "beaten_by": None
+                if each.beaten_by is None or judged.is_baseline
+                else configuration_json(configurations[each.beaten_by]),
+            }
+            for each in standings.runs
+        ],
+        "least_grade": judged.least_grade,
+        "texts_used": standings.n_judged,
+        "pool": judged.pool,
+        "look": standings.n_looks,
+        "queries": judged.n_queries,
+        "queries_read": standings.share,
+        "left_out": list(judged.left_out),
+        "failed": judged.n_failed,
+        "judge": judged.judge,
     }
 
 
@@ -254,7 +326,19 @@ def forecast_text(forecast: SweepForecast) -> str:
     ]
     if forecast.answers is not None:
         lines += answers_forecast_lines(forecast.answers)
+    if forecast.judged is not None:
+        lines.append(_judged_forecast(forecast.judged))
     return "\n".join([table, "", *map(REPORT_LAYOUT.paragraph, [*failed, *lines])])
+
+
+def _judged_forecast(judged: JudgedForecast) -> str:
+    least, most = judged.expected
+    about = "" if judged.is_exact else "about "
+    shown = f"texts to be judged: {least:,} to {most:,} expected, {about}{judged.at_most:,} at most"
+    if judged.usd_a_text is None:
+        return f"{shown}, price unknown"
+    usd = [f"{n * judged.usd_a_text:.4f}" for n in (least, most, judged.at_most)]
+    return f"{shown}: {usd[0]} to {usd[1]} USD, {usd[2]} at most"
 
 
 def forecast_json(forecast: SweepForecast) -> dict[str, object]:
@@ -275,4 +359,15 @@ def forecast_json(forecast: SweepForecast) -> dict[str, object]:
         "prompt_tokens": forecast.prompt_tokens,
         "cost_usd": forecast.cost_usd,
         "answers": answers_forecast_json(forecast.answers) if forecast.answers else None,
+        "judged": None
+        if forecast.judged is None
+        else {
+            "texts": {
+                "expected_least": forecast.judged.expected[0],
+                "expected_most": forecast.judged.expected[1],
+                "at_most": forecast.judged.at_most,
+                "is_exact": forecast.judged.is_exact,
+            },
+            "usd_a_text": forecast.judged.usd_a_text,
+        },
     }

@@ -323,7 +323,6 @@ def test_the_threshold_of_the_settings_holds(decide):
         (("good", "good"), (), "name each once"),
         (("good", "poor"), ("-m", "nDCG@10"), "the nearest is DCG@10"),
         (("good", "poor"), ("-m", "R@20"), "the nearest is P@20"),
-        (("good", "poor", "other"), ("-m", "RR"), "name two"),
         (("good", "poor"), ("-m", "P@5", "-m", "P@10"), "by one measure"),
     ],
 )
@@ -358,6 +357,16 @@ def test_of_several_runs_it_tells_which_may_be_the_best(decide, dataset):
     }
     assert found["pairs_used"] == calls < 0.8 * found["pool"]
     assert not list(open_dataset(dataset.path).each_judgment())
+
+
+@pytest.mark.parametrize("measure", ["RR", "Success@3"])
+def test_several_runs_are_read_down_to_their_first_hits(decide, measure):
+    """What lies below the first hit is not asked for, nor more of a run that was dropped."""
+    _, out, calls = decide("good", "poor", "other", "as-good", more=["--json", "-m", measure])
+
+    found = json.loads(out)
+    assert set(found["may_be_best"]) == {"good", "as-good"}
+    assert found["pairs_used"] == calls < 0.6 * found["pool"]
 
 
 def test_several_runs_are_shown_as_a_table(decide):

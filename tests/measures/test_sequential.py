@@ -166,6 +166,15 @@ def test_a_judge_who_gives_all_the_same_grade_names_no_winner(grade):
     assert [each.low for each in decided] == [0.0] * 8
 
 
+def test_a_run_that_is_better_by_the_same_in_every_query_wins():
+    """Without any spread there is no t; the signs of fifty queries say enough."""
+    pairs, _ = runs(0.0)
+
+    decided, _ = decide(pairs, (pairs.weights > 0).astype(float))
+
+    assert decided.outcome == "b"
+
+
 def test_grades_that_are_all_alike_are_no_reason_to_stop():
     """The first hundred of a hard set may all be 0, and the difference lie in the others."""
     pairs, values = runs(0.4)

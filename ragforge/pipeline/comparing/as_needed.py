@@ -15,7 +15,6 @@ from ragforge.measures.first_hits import FirstHits
 from ragforge.measures.sequential import Decided, SequentialDecision, shares_for
 from ragforge.pipeline.comparing.needed_pairs import (
     BY_DEFAULT,
-    FIRST_HITS,
     Declared,
     NeededPool,
     keep_sample,
@@ -140,7 +139,11 @@ async def decide_as_needed(
     async with needed_runs(dataset, names, job, declared) as runs:
         pool = runs.pool
         if job.mode.dry_run:
-            forecast = _read_forecast(pool) if _is_read(pool) else pool.forecast(_TYPICAL)
+            if pool.is_read:
+                first_look = len(_decision(pool, BY_DEFAULT).wanted())
+                forecast = pool.counted(first_look, _TYPICAL_READ)
+            else:
+                forecast = pool.forecast(_TYPICAL)
             return {**forecast, "usd_a_pair": await _usd_a_pair(dataset, job)}
         decision = _decision(pool, declared)
 
@@ -173,40 +176,17 @@ async def decide_as_needed(
     return found
 
 
-def _is_read(pool: NeededPool) -> bool:
-    return pool.measure.name in FIRST_HITS
-
-
 def _decision(pool: NeededPool, declared: Declared) -> SequentialDecision | FirstHits:
     n_queries = len(pool.query_ids)
     if n_queries < declared.least_queries:
         least = f"expected at least {declared.least_queries}"
         raise UsageError(f"{n_queries} queries: {least}, or as --min-queries or --allow-few say")
-    if _is_read(pool):
+    if pool.is_read:
         values = np.array([nan if unit.value is None else unit.value for unit in pool.units])
         by_rank = pool.measure.name == "RR"
         return FirstHits(pool.lists(), values, by_rank, pool.query_weights)
     shares = shares_for(n_queries)
     return SequentialDecision(pool.pairs_of_two(), shares, pool.is_known(), declared.allowed)
-
-
-def _read_forecast(pool: NeededPool) -> dict[str, object]:
-    """Return how many pairs reading both runs down may take."""
-    decision = _decision(pool, BY_DEFAULT)
-    n_new = int((~pool.is_known()).sum())
-    far, close = (min(round(part * pool.size), n_new) for part in _TYPICAL_READ)
-    return {
-        "measure": str(pool.measure),
-        "pairs": {
-            "pool": pool.size,
-            "that_decide": len(pool.units),
-            "graded": len(pool.units) - n_new,
-            "first_look": len(decision.wanted()),
-            "expected_if_far": far,
-            "expected_if_close": close,
-            "at_most": n_new,
-        },
-    }
 
 
 async def _usd_a_pair(dataset: Dataset, job: Job) -> float | None:

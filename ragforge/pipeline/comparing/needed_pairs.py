@@ -12,7 +12,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from math import log2
+from math import log2, nan
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from ragforge.deferred import numpy as np
@@ -28,6 +28,7 @@ from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
+from ragforge.measures.first_hits_several import SeveralFirstHits
 from ragforge.measures.measure_names import Measure, parse_measure
 from ragforge.measures.sequential import (
     LEAST_QUERIES,
@@ -132,6 +133,11 @@ class NeededPool:
         return self.value(_HIGHEST_GRADE)
 
     @property
+    def is_read(self) -> bool:
+        """Whether runs are read down to their first hits."""
+        return self.measure.name in FIRST_HITS
+
+    @property
     def discounts(self) -> Floats:
         """What each rank is worth, from 0."""
         k = self.measure.cutoff or 0
@@ -171,15 +177,21 @@ class NeededPool:
         """Return which units have a grade already."""
         return np.array([unit.value is not None for unit in self.units], dtype=bool)
 
-    def lists(self) -> list[tuple[list[int], list[int]]]:
-        """Return by query the places of the units of A and of B, in the order of the ranks."""
+    def lists(self) -> list[list[list[int]]]:
+        """Return by query and run the places of the units, in the order of the ranks."""
         place = {query_id: i for i, query_id in enumerate(self.query_ids)}
-        ranked: list[tuple[list[list[int]], ...]] = [([], []) for _ in place]
+        ranked: list[list[list[list[int]]]] = [[[] for _ in range(self.n_runs)] for _ in place]
         for at, unit in enumerate(self.units):
-            for side, ranks in enumerate(unit.ranks):
-                ranked[place[unit.key.query_id]][side].extend([rank, at] for rank in ranks)
-        a_and_b = [tuple([at for _, at in sorted(side)] for side in sides) for sides in ranked]
-        return [(a, b) for a, b in a_and_b]
+            for run, ranks in enumerate(unit.ranks):
+                ranked[place[unit.key.query_id]][run].extend([rank, at] for rank in ranks)
+        return [[[at for _, at in sorted(of)] for of in of_query] for of_query in ranked]
+
+    def several_read(self) -> SeveralFirstHits:
+        """Return the decision between the runs by their first hits."""
+        values = np.array([nan if unit.value is None else unit.value for unit in self.units])
+        places = [_place(self.seed, TextKey(query_id, "")) for query_id in self.query_ids]
+        by_rank = self.measure.name == "RR"
+        return SeveralFirstHits(self.lists(), values, by_rank, np.array(places), self.query_weights)
 
     def pairs(self) -> RankedPairs:
         """Return the units as a decision between several runs takes them."""
@@ -211,16 +223,26 @@ class NeededPool:
             typical: Shares of the pool that runs far apart took, and close ones.
         """
         discounts, known = self.pairs().discounts, self.is_known()
-        n_new = int((~known).sum())
         weights = discounts.max(axis=1) - discounts.min(axis=1)
         first = drawing_probabilities(weights, known, shares_for(len(self.query_ids))[0])
+        return self.counted(round(float(first[~known].sum())), typical)
+
+    def counted(self, first_look: int, typical: tuple[float, float]) -> dict[str, object]:
+        """Return how many pairs the decision may take.
+
+        Args:
+            first_look: Pairs of it.
+            typical: As for `forecast`.
+        """
+        known = self.is_known()
+        n_new = int((~known).sum())
         return {
             "measure": str(self.measure),
             "pairs": {
                 "pool": self.size,
                 "that_decide": len(self.units),
                 "graded": int(known.sum()),
-                "first_look": round(float(first[~known].sum())),
+                "first_look": first_look,
                 "expected_if_far": min(round(typical[0] * self.size), n_new),
                 "expected_if_close": min(round(typical[1] * self.size), n_new),
                 "at_most": n_new,
@@ -256,8 +278,7 @@ def _pool(found: _Ranked, texts: ChunkTexts, declared: Declared, measure: Measur
     )
     discounts = pool.discounts
     every = [unit for _, unit in sorted(units.items())]
-    is_read = measure.name in FIRST_HITS
-    pool.units = every if is_read else [u for u in every if _decides(u.worths(discounts))]
+    pool.units = every if pool.is_read else [u for u in every if _decides(u.worths(discounts))]
     return pool
 
 
@@ -284,7 +305,7 @@ class NeededJudging:
         dataset: Dataset,
         judges: Judges,
         queries: Mapping[str, str],
-        texts: ChunkTexts,
+        texts: ChunkTexts | Mapping[str, str],
         observer: Observer,
     ) -> None:
         self._judges, self._queries, self._texts = judges, queries, texts
@@ -483,13 +504,8 @@ def _with_threshold(dataset: Dataset, measure: Measure, job: Job) -> Measure:
 def _check(dataset: Dataset, names: Sequence[str], measure: Measure) -> None:
     if len(set(names)) != len(names) or len(names) < 2:
         raise UsageError("--judge-as-needed compares two runs or more: name each once")
-    if measure.name in FIRST_HITS:
-        if len(names) > 2:
-            raise UsageError(
-                f"{measure}: --judge-as-needed decides two runs by it; name two, or decide more "
-                "by DCG@k or P@k"
-            )
-    elif measure.name not in ("DCG", "P") or measure.cutoff is None or measure.gain != "linear":
+    is_drawn = measure.name in ("DCG", "P") and measure.cutoff and measure.gain == "linear"
+    if measure.name not in FIRST_HITS and not is_drawn:
         raise UsageError(
             f"{measure}: --judge-as-needed decides by DCG@k, P@k, RR or Success@k; {_why(measure)}"
         )

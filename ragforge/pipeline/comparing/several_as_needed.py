@@ -6,6 +6,7 @@ from typing import Final
 
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.dataset import Dataset
+from ragforge.measures.first_hits_several import SeveralFirstHits
 from ragforge.measures.sequential import shares_for
 from ragforge.measures.sequential_several import SeveralDecision, Standings
 from ragforge.pipeline.comparing.needed_pairs import (
@@ -21,6 +22,8 @@ from ragforge.pipeline.job import Job
 
 _TYPICAL: Final = (0.55, 0.65)
 """Of the pool: what five runs took, on human-judged sets."""
+TYPICAL_READ: Final[tuple[float, float]] = (0.24, 0.35)
+"""The same where all are read down to their first hits, by RR and by Success."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +112,17 @@ async def decide_several_as_needed(
         pool = runs.pool
         if job.mode.dry_run:
             price = await price_of_pairs(dataset, job)
-            return {**pool.forecast(_TYPICAL), "usd_a_pair": price.usd if price else None}
+            if pool.is_read:
+                forecast = pool.counted(len(pool.several_read().wanted()), TYPICAL_READ)
+            else:
+                forecast = pool.forecast(_TYPICAL)
+            return {**forecast, "usd_a_pair": price.usd if price else None}
         shares = shares_for(len(pool.query_ids))
-        decision = SeveralDecision(pool.pairs(), shares, pool.is_known())
+        decision: SeveralDecision | SeveralFirstHits = (
+            pool.several_read()
+            if pool.is_read
+            else SeveralDecision(pool.pairs(), shares, pool.is_known())
+        )
 
         def describe() -> str:
             n_judged = plural(decision.n_judged, "pair")

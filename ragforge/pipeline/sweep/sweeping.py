@@ -26,6 +26,7 @@ from ragforge.corpus.chunk_files import corpus_documents
 from ragforge.corpus.documents import Document
 from ragforge.corpus.file_texts import laid_out_text, rebuilt_documents
 from ragforge.corpus.origins.fetching import fetch_documents
+from ragforge.corpus.quality import token_count
 from ragforge.corpus.sized_chunkers import SPLITTERS, splitter_version
 from ragforge.errors import CallError, DataError, RagforgeError, UsageError
 from ragforge.evaluating.configurations import Configuration
@@ -54,6 +55,14 @@ from ragforge.pipeline.sweep.answers import (
     forecast_finals,
 )
 from ragforge.pipeline.sweep.finals import Answering, Finals, finals_of, gradable, supposed_finals
+from ragforge.pipeline.sweep.judged import (
+    Judging,
+    check_judging,
+    forecast_judging,
+    judge_prompts,
+    prompts_of,
+    supposed_texts,
+)
 from ragforge.pipeline.sweep.plan import OWN_INDEX, SweepPlan
 from ragforge.pipeline.sweep.rankings import (
     RankingRecorder,
@@ -137,6 +146,7 @@ async def sweep_dataset(
     *,
     n_processes: int = 1,
     answering: Answering | None = None,
+    judging: Judging | None = None,
 ) -> SweepReport:
     """Try all configurations of a plan on the queries of a set, and write `sweep.json`.
 
@@ -148,6 +158,7 @@ async def sweep_dataset(
         job: Models and budget. Its observer is told of two stages, `sweep` and `embed`.
         n_processes: For what is ranked by words.
         answering: Who answers from what the first of them retrieve; None to ask nobody.
+        judging: How a judge decides between them; None to ask none.
 
     Raises:
         UsageError, ConfigError: A retriever or the system cannot be made, no configuration worked,
@@ -158,6 +169,8 @@ async def sweep_dataset(
     """
     spending = Spending(job.observer)
     reader = check_answering(answering, job) if answering else None
+    if judging:
+        check_judging(plan.top)
     sources = _sources(dataset, documents, job)
     if answering:
         gradable(sources.swept)
@@ -175,6 +188,12 @@ async def sweep_dataset(
         await _rank_here(work, sources, dataset, counted)
     report = _report(dataset, work, sources, spending)
     write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
+    if judging and len(work.ranked) > 1:
+        ranked = list(work.ranked.values())
+        prompts = prompts_of(ranked, sources.swept, plan.top, judging)
+        judged = await judge_prompts(ranked, prompts, sources.asked, dataset, job)
+        report = replace(report, judged=judged)
+        write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
     if answering is None:
         return report
     finals = finals_of(report.results, sources.swept, plan.top, answering)
@@ -192,6 +211,7 @@ async def forecast_sweep(
     job: Job,
     *,
     answering: Answering | None = None,
+    judging: Judging | None = None,
 ) -> SweepForecast:
     """Cut the documents and count what a sweep would do, without ranking or asking anything.
 
@@ -201,20 +221,27 @@ async def forecast_sweep(
         documents: Likewise.
         job: In a dry run.
         answering: Likewise; a system that is not the model is not made.
+        judging: Likewise.
 
     Raises:
         UsageError, DataError: As for `sweep_dataset`.
     """
     if answering and (answering.is_model or answering.system in job.settings.systems):
         check_answering(answering, job)
+    if judging:
+        check_judging(plan.top)
     sources = _sources(dataset, documents, job)
     work = _begun(dataset, plan, sources, job.settings)
+    n_texts = 0
     n_chunks = {item: each.n_chunks for item, each in work.ranked.items()}
     texts = list(sources.asked.values())
     largest: list[Chunk] = []
     async with embedder_of(job, dataset) as embedder:
         for chunks, configurations in _cuttings(work, sources, work.left):
             n_chunks |= dict.fromkeys(configurations, len(chunks))
+            tokens = sum(token_count(chunk.text) for chunk in chunks) / len(chunks)
+            of_prompts = supposed_texts(tokens, len(sources.asked), plan.top)
+            n_texts += of_prompts * len(configurations)
             largest = chunks if not largest or len(chunks) < len(largest) else largest
             if any(_has_part(item.retriever, _DENSE) for item in configurations):
                 _require_embedder(embedder)
@@ -228,6 +255,12 @@ async def forecast_sweep(
         finals = _finals(dataset, work, sources, answering, largest)
         place = AnswerPlace(dataset, _folder(dataset))
         answers = await forecast_finals(finals, place, answering, job)
+    judged = None
+    if judging and n_chunks:
+        ranked = list(work.ranked.values())
+        if ranked:
+            n_texts += prompts_of(ranked, sources.swept, plan.top, judging).pool.size
+        judged = await forecast_judging(n_texts, not work.left, dataset, job)
     return SweepForecast(
         dataset=str(dataset.path),
         decided_by=str(plan.decided_by),
@@ -241,6 +274,7 @@ async def forecast_sweep(
         prompt_tokens=_int(estimate.get("prompt_tokens", 0)),
         cost_usd=float(cost) if isinstance(cost, int | float) else None,
         answers=answers,
+        judged=judged,
     )
 
 
