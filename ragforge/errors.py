@@ -41,6 +41,10 @@ class ChangedMeanwhileError(DataError):
     """A set was written to while its next version was made; made again, it starts from that."""
 
 
+class ContradictedError(DataError):
+    """Another person decided otherwise, which stands until somebody overrules it."""
+
+
 class EndpointError(RagforgeError):
     """The model endpoint cannot be used: every further call would fail alike, so the run stops."""
 

@@ -134,6 +134,16 @@ def navigate(page, path):
     )
 
 
+def until(page, expression, patience_s=20):
+    """Wait until something holds in a page; what fails for now does not hold yet."""
+    page.value(
+        f"new Promise((done, fail) => {{ const end = Date.now() + {patience_s * 1000};"
+        f" const look = () => {{ let is = false; try {{ is = {expression}; }} catch {{}}"
+        " if (is) done(1); else if (Date.now() > end) fail(new Error('never'));"
+        " else setTimeout(look, 20); }; look(); })"
+    )
+
+
 def contrast(one, other):
     """Return the contrast of two colours as WCAG 2 defines it."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))

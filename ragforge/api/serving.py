@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -103,7 +104,8 @@ def view(
     check_roots(roots)
     with begin(EVALUATE, settings, {}) as call:
         measured = call.settings.evaluate
-        with serving_pages(roots, lambda found: report_page(found, measured), token) as access:
+        render = partial(report_page, settings=measured)
+        with serving_pages(roots, render, token, settings=measured) as access:
             yield access.address
 
 

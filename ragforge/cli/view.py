@@ -1,10 +1,13 @@
 """Serve live pages about datasets: latest measures, history, trend, and the full report on demand.
 
 New evaluations appear by themselves; reports are rendered when they are opened, and again only
-when the dataset changed. Nothing can be changed from the page, but with --label: then a person
-labels pairs or answers of a calibration there, and each label is kept at once.
+when the dataset changed. Nothing can be changed from the page, but with --edit and --label. With
+--edit people review queries and label there, each with an own token, under the own name; --label
+lets whoever has the address label pairs or answers of a calibration as one person. Each decision
+and each label is kept at once.
 
-The address is the first line on stdout. On loopback anybody who can run programs on this machine
+The address is the first line on stdout; for each --edit a line with name and own address follows.
+On loopback anybody who can run programs on this machine
 may read; give --token to ask for one. On any other address a token is always asked for. The
 connection is not encrypted: over a network, prefer `ssh -L` to --host, or a reverse proxy with
 --public-url. /healthz answers anybody, /metrics has the latest means for Prometheus.
@@ -14,27 +17,36 @@ Examples:
   ragforge view datasets/ --port 8080
   ragforge view datasets/ --host 0.0.0.0 --port 8080
   ragforge view set/ --label Ann
+  ragforge view set/ --edit Ann --edit Bo
+  ragforge view set/ --edit-from people.toml
   ragforge view datasets/ --port 8080 --public-url https://host.example/sets
 """
 
 import argparse
 import ipaddress
 import secrets
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_common, settings_of
-from ragforge.errors import UsageError
+from ragforge.errors import DataError, UsageError
+from ragforge.files.text import read_text, shown
 
 if TYPE_CHECKING:
     from ragforge.config import EvaluateSettings
     from ragforge.files.set.dataset import Dataset
-    from ragforge.viewer.access import PublicAddress
+    from ragforge.viewer.access import Person, PublicAddress
 
 _HIGHEST_PORT = 65_535
 _TOKEN_BYTES = 24
+_MADE_OF = "16 to 200 letters, digits, dots, dashes, underscores and tildes"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +80,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="let this person label pairs and answers on the page; a token is always asked for",
     )
+    parser.add_argument(
+        "--edit",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="let this person review and label, with an own token that is made and printed; may "
+        "be given several times",
+    )
+    parser.add_argument(
+        "--edit-from",
+        type=Path,
+        metavar="FILE",
+        help='let people of a TOML file review and label: a line each, such as Ann = "TOKEN"',
+    )
     add_common(parser, "evaluate")
 
 
@@ -84,24 +110,62 @@ def run(arguments: argparse.Namespace) -> int:
 
     _check_address(arguments.host, arguments.port)
     if arguments.token and not TOKEN_FORM.fullmatch(arguments.token):
-        raise UsageError(
-            "--token: expected 16 to 200 letters, digits, dots, dashes, underscores and tildes"
-        )
+        raise UsageError(f"--token: expected {_MADE_OF}")
     check_roots(arguments.roots)
     settings = settings_of(arguments).evaluate
     is_local = ipaddress.ip_address(arguments.host).is_loopback
     labeller = labeller_name(arguments.label) if arguments.label else ""
-    needs_token = bool(labeller or arguments.public_url) or not is_local
+    people = _people(arguments.edit, arguments.edit_from)
+    needs_token = bool(labeller or people or arguments.public_url) or not is_local
     token = arguments.token or (secrets.token_urlsafe(_TOKEN_BYTES) if needs_token else "")
 
-    def announce(address: str) -> None:
-        print(address, flush=True)
+    made = {labeller_name(name) for name in arguments.edit}
+
+    def announce(taken: SiteAccess) -> None:
+        print(taken.address)
+        for person in taken.people:
+            if person.name in made:
+                print(f"{person.name}\t{taken.address_for(person.token)}")
+        sys.stdout.flush()
         say("ragforge view: Ctrl-C ends it")
 
     public = _public(arguments.public_url)
-    access = SiteAccess(arguments.host, arguments.port, token, labeller, public)
-    serve(arguments.roots, access, lambda dataset: _report(dataset, settings), announce)
+    try:
+        access = SiteAccess(arguments.host, arguments.port, token, labeller, public, people)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    render = partial(_report, settings=settings)
+    serve(arguments.roots, access, render, announce, settings)
     return 0
+
+
+def _people(names: Sequence[str], path: Path | None) -> "tuple[Person, ...]":
+    """Return who may review and label: those named, with made tokens, and those of a file.
+
+    Raises:
+        UsageError: A name comes twice or is none, or a token is none.
+        DataError: The file cannot be read.
+    """
+    from ragforge.pipeline.labelling import labeller_name
+    from ragforge.viewer.access import TOKEN_FORM, Person
+
+    people = [Person(labeller_name(name), secrets.token_urlsafe(_TOKEN_BYTES)) for name in names]
+    for name, token in (_tokens(path) if path else {}).items():
+        # A token that is wrong may be another one's nearly: it is not shown.
+        if not isinstance(token, str) or not TOKEN_FORM.fullmatch(token):
+            raise UsageError(f"--edit-from {path}: {shown(name)}: expected {_MADE_OF}")
+        people.append(Person(labeller_name(name), token))
+    twice = [name for name, n in Counter(person.name for person in people).items() if n > 1]
+    if twice:
+        raise UsageError(f"--edit: {twice[0]} comes twice")
+    return tuple(people)
+
+
+def _tokens(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f'{path}: expected TOML with lines such as Ann = "TOKEN"') from error
 
 
 def _public(url: str) -> "PublicAddress | None":

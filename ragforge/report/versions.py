@@ -89,7 +89,7 @@ def _refresh_lines(summary: RefreshSummary) -> Iterator[str]:
         yield f"bought now: {plural(spent.calls, 'call')}, {tokens:,} tokens, {cost}"
     if summary.removed:
         yield f"old versions removed: {', '.join(map(str, summary.removed))}"
-    yield from (f"  {one_line(_change_text(change), 200)}" for change in summary.broken_pins)
+    yield from (f"  {one_line(change_text(change), 200)}" for change in summary.broken_pins)
 
 
 def _headline(summary: RefreshSummary) -> str:
@@ -121,7 +121,7 @@ def _unreadable_line(doc_ids: Sequence[str]) -> str:
 
 def _plan_lines(plan: RefreshPlan) -> Iterator[str]:
     """Yield the plan for the terminal."""
-    yield _documents_line(plan.documents)
+    yield documents_line(plan.documents)
     yield f"queries: {_counted(plan.items) or 'none'}, {plan.n_new:,} to generate"
     pairs = plural(plan.n_pairs, "pair")
     yield (
@@ -142,15 +142,15 @@ def _range(amounts: Mapping[str, float], form: str) -> str:
 
 def _diff_lines(diff: VersionDiff) -> Iterator[str]:
     """Yield what a version changed, the most weighty changes first."""
-    yield _documents_line(diff.documents)
-    yield _items_line(diff.items)
+    yield documents_line(diff.documents)
+    yield items_line(diff.items)
     listed = [change for change in diff.changes if change.action in _LISTED_ACTIONS]
     listed.sort(key=lambda change: _LISTED_ACTIONS.index(change.action))
     for change in listed[:_SHOWN]:
-        yield f"  {one_line(_change_text(change), 200)}"
+        yield f"  {one_line(change_text(change), 200)}"
     if len(listed) > _SHOWN:
         yield f"  … and {len(listed) - _SHOWN:,} more, all in diff.json"
-    yield _grades_line(diff.judgments)
+    yield grades_line(diff.judgments)
     calls = diff.calls
     yield (
         f"calls: {calls.verify:,} to verify, {calls.judge:,} to judge, {calls.conflicts:,} to look "
@@ -160,7 +160,7 @@ def _diff_lines(diff: VersionDiff) -> Iterator[str]:
     if diff.shortfall:
         yield one_line(diff.shortfall, 200)
     for check in diff.checks:
-        yield f"  {one_line(_check_text(check), 200)}"
+        yield f"  {one_line(check_text(check), 200)}"
 
 
 def with_entry(changelog: str, diff: VersionDiff) -> str:
@@ -177,9 +177,9 @@ def with_entry(changelog: str, diff: VersionDiff) -> str:
 
 def _changelog_entry(diff: VersionDiff) -> Iterator[str]:
     yield f"## Version {diff.version} (after {diff.parent})\n"
-    yield f"- {_documents_line(diff.documents)}"
-    yield f"- {_items_line(diff.items)}"
-    yield f"- {_grades_line(diff.judgments)}"
+    yield f"- {documents_line(diff.documents)}"
+    yield f"- {items_line(diff.items)}"
+    yield f"- {grades_line(diff.judgments)}"
     yield f"- {_bridge_line(len(diff.bridge))}"
     if diff.shortfall:
         yield f"- {escape_markdown(diff.shortfall)}"
@@ -200,7 +200,7 @@ def _changes_of_action(changes: list[ItemChange]) -> Iterator[str]:
         yield f"- … and {len(changes) - _LISTED_IN_CHANGELOG:,} more"
 
 
-def _documents_line(documents: DocumentsDiff) -> str:
+def documents_line(documents: DocumentsDiff) -> str:
     """Return what happened to documents and chunks, in a line."""
     counts = {
         "added": len(documents.added),
@@ -218,7 +218,7 @@ def _documents_line(documents: DocumentsDiff) -> str:
     )
 
 
-def _items_line(items: Mapping[str, int]) -> str:
+def items_line(items: Mapping[str, int]) -> str:
     """Return what became of the queries, in a line."""
     counts = {name: items.get(name, 0) for name in ("kept", *_ACTIONS)}
     return f"queries: {_counted(counts) or 'none'}"
@@ -229,7 +229,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n)
 
 
-def _grades_line(judgments: JudgmentsDiff) -> str:
+def grades_line(judgments: JudgmentsDiff) -> str:
     """Return what became of grades, in a line."""
     rows = (
         judgments.kept
@@ -255,14 +255,14 @@ def _cause_text(cause: Cause) -> str:
     return f"{cause.kind}{named}{renamed}{detail}"
 
 
-def _change_text(change: ItemChange) -> str:
+def change_text(change: ItemChange) -> str:
     """Return what became of a query, with its causes."""
     revision = f" (revision {change.revision})" if change.action == "answer_changed" else ""
     causes = "; ".join(map(_cause_text, change.causes))
     return f"{change.query_id} {change.action.replace('_', ' ')}{revision}: {causes}"
 
 
-def _check_text(check: VersionCheck) -> str:
+def check_text(check: VersionCheck) -> str:
     """Return a check of a version in words."""
     figures = ""
     if check.found is not None and check.limit is not None:

@@ -5,7 +5,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
@@ -32,7 +32,10 @@ _HEADERS: Final[Mapping[str, str]] = {
 TOKEN_FORM: Final = re.compile(r"[A-Za-z0-9._~-]{16,200}")
 _METHODS: Final = ("GET", "HEAD")
 _LABELS: Final = re.compile(r"/datasets/[^/]+/(?:answer-)?labels")
-"""The only addresses that take anything, and only where somebody labels."""
+_DECISIONS: Final = re.compile(r"/datasets/[^/]+/decisions")
+"""These and labels are all that is taken, and only where somebody may send them."""
+WRITER: Final = "ragforge.writer"
+"""Key of a request's scope: who sends it, a `Writer`."""
 _OWN_SITES: Final = frozenset({"same-origin", "none"})
 _LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -78,27 +81,58 @@ class PublicAddress:
 
 
 @dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may review and label."""
+
+    name: str
+    token: str = field(repr=False)
+    """Nobody else has it: it says who somebody is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What whoever sends a request may do beside reading."""
+
+    name: str = ""
+    """Under which labels and decisions are recorded; "" for who only reads."""
+    decides: bool = False
+    """Whether queries may be decided about; who has a name may label."""
+
+
+READER: Final = Writer()
+"""Who may change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class SiteAccess:
-    """The address that the site is served at, and the token that opens it.
+    """The address that the site is served at, and the tokens that open it.
 
     Args:
         host: Address that is listened on.
         port: Likewise.
-        token: "" where none is asked for.
-        labeller: Who may send labels; "" where nothing can be changed from a page.
+        token: For reading; "" where none is asked for.
+        labeller: Who may send labels with that token; "" where nobody may.
         public: Where a reverse proxy shows the site; None where there is none.
+        people: Who may review and label, each with an own token.
 
     Raises:
-        ValueError: Labels could be sent, or a proxy's readers let in, without a token.
+        ValueError: Something could be sent, or a proxy's readers let in, without a token; or two
+            people, or a person and a reader, have the same one.
     """
 
     host: str
     port: int
-    token: str = ""
+    token: str = field(default="", repr=False)
     labeller: str = ""
     public: PublicAddress | None = None
+    people: tuple[Person, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.people and not self.token:
+            raise ValueError("people: decisions are taken with a token only")
+        tokens = [self.token, *(person.token for person in self.people)]
+        if len(set(tokens)) < len(tokens) or "" in tokens[1:]:
+            raise ValueError("people: each needs a token that nobody else has")
         if self.labeller and not self.token:
             raise ValueError("labeller: labels are taken with a token only")
         if self.public is not None and not self.token:
@@ -107,7 +141,11 @@ class SiteAccess:
     @property
     def address(self) -> str:
         """Where a browser finds the site."""
-        asked = f"?token={self.token}" if self.token else ""
+        return self.address_for(self.token)
+
+    def address_for(self, token: str) -> str:
+        """Return where the browser of somebody with this token finds the site."""
+        asked = f"?token={token}" if token else ""
         if self.public is not None:
             return f"{self.public.origin}{self.public.path}/{asked}"
         host = "127.0.0.1" if self.host == "0.0.0.0" else "::1" if self.host == "::" else self.host  # noqa: S104  # read, not bound
@@ -132,9 +170,13 @@ class SiteAccess:
             return name in _LOCAL_NAMES or _is_address(name) or name == socket.gethostname().lower()
         return name == _bracketed(self.host)
 
-    def opens_to(self, token: str) -> bool:
-        """Whether a token is the right one; takes as long for any."""
-        return hmac.compare_digest(token.encode(), self.token.encode())
+    def writer(self, token: str) -> Writer | None:
+        """Return what a token opens; None for one that opens nothing. It takes as long for any."""
+        opened = [(person.token, Writer(person.name, decides=True)) for person in self.people]
+        opened.append((self.token, Writer(self.labeller)))
+        given = token.encode()
+        found = [who for known, who in opened if hmac.compare_digest(given, known.encode())]
+        return found[0] if found else None
 
 
 def is_loopback(host: str) -> bool:
@@ -178,11 +220,21 @@ class Guard:
                 HTTPStatus.FORBIDDEN,
                 "what other sites lead to is not answered: open the address itself",
             )
-        if scope["method"] not in _METHODS and not self._is_label(scope, headers):
+        sends = scope["method"] not in _METHODS
+        if sends and not self._is_taken(scope, headers):
             reply = _refused(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are answered")
             reply.headers["Allow"] = ", ".join(_METHODS)
             return reply
-        return self._identified(scope, headers) if self._access.token else None
+        if not self._access.token:
+            return None
+        found = self._identified(scope, headers)
+        if isinstance(found, Response):
+            return found
+        scope[WRITER] = found
+        may = found.decides or (found.name and not _DECISIONS.fullmatch(scope["path"]))
+        if sends and not may:
+            return _refused(HTTPStatus.FORBIDDEN, "this token is for reading")
+        return None
 
     def _is_own(self, headers: Headers) -> bool:
         origin = headers.get("origin")
@@ -192,22 +244,32 @@ class Guard:
         of_site = origin is None or origin in known
         return of_site and headers.get("sec-fetch-site", "none") in _OWN_SITES
 
-    def _is_label(self, scope: Scope, headers: Headers) -> bool:
-        """Whether a request sends a label from a page of this site."""
-        is_post = scope["method"] == "POST" and _LABELS.fullmatch(scope["path"]) is not None
-        return bool(self._access.labeller) and is_post and headers.get("origin") is not None
+    def _is_taken(self, scope: Scope, headers: Headers) -> bool:
+        """Whether a request sends a label or a decision from a page of this site."""
+        is_label = _LABELS.fullmatch(scope["path"]) is not None
+        is_decision = _DECISIONS.fullmatch(scope["path"]) is not None
+        people = bool(self._access.people)
+        is_known = (is_label and (people or bool(self._access.labeller))) or (
+            is_decision and people
+        )
+        return scope["method"] == "POST" and is_known and headers.get("origin") is not None
 
-    def _identified(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return how a request without the token in header or cookie is answered."""
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._access.opens_to(given.strip()):
-            return None
-        cookies = cookie_parser(headers.get("cookie", ""))
-        if self._access.opens_to(cookies.get(self._access.cookie, "")):
-            return None
+    def _identified(self, scope: Scope, headers: Headers) -> Response | Writer:
+        """Return who sends a request, or how one with no right token is answered.
+
+        A token in the address goes before that of the cookie: who opens an own address is who it
+        says, also where another one was opened in the same browser.
+        """
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if any(name == "token" and self._access.opens_to(value) for name, value in asked):
-            return self._let_in(scope, [pair for pair in asked if pair[0] != "token"])
+        for name, value in asked:
+            if name == "token" and self._access.writer(value) is not None:
+                return self._let_in(scope, value, [pair for pair in asked if pair[0] != "token"])
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        cookie = cookie_parser(headers.get("cookie", "")).get(self._access.cookie, "")
+        tokens = [given.strip()] if scheme.lower() == "bearer" else []
+        for token in (*tokens, cookie):
+            if (found := self._access.writer(token)) is not None:
+                return found
         reply = _refused(
             HTTPStatus.UNAUTHORIZED,
             "a token is needed: open the address that `ragforge view` printed",
@@ -215,7 +277,7 @@ class Guard:
         reply.headers["WWW-Authenticate"] = "Bearer"
         return reply
 
-    def _let_in(self, scope: Scope, rest: list[tuple[str, str]]) -> Response:
+    def _let_in(self, scope: Scope, token: str, rest: list[tuple[str, str]]) -> Response:
         """Put the token into a cookie, and lead to the address without it."""
         public = self._access.public
         path = f"{public.path if public else ''}/{scope['path'].lstrip('/')}"
@@ -223,7 +285,7 @@ class Guard:
         reply = RedirectResponse(path + query, status_code=HTTPStatus.SEE_OTHER)
         reply.set_cookie(
             self._access.cookie,
-            self._access.token,
+            token,
             path=f"{public.path}/" if public else "/",
             secure=public is not None and public.scheme == "https",
             httponly=True,

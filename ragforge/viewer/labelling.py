@@ -1,4 +1,4 @@
-"""The pages on which a person labels a dataset of the site, and where their labels go."""
+"""The pages on which people label a dataset of the site, and where their labels go."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -39,6 +39,7 @@ from ragforge.pipeline.labelling import (
     put_labels,
     remove_label,
 )
+from ragforge.viewer.access import READER, WRITER, Writer
 from ragforge.viewer.pages import problem_page
 from ragforge.viewer.policy import with_own_policy
 from ragforge.viewer.served import ServedDataset, ServedDatasets
@@ -76,19 +77,19 @@ class _Kind:
     take_back: Callable[[_Place, dict[str, object]], bool]
 
 
-def label_routes(datasets: ServedDatasets, labeller: str) -> list[Route]:
-    """Return the addresses on which one person labels the datasets of a site."""
+def label_routes(datasets: ServedDatasets) -> list[Route]:
+    """Return the addresses on which people label the datasets of a site."""
     found = []
     for name, kind in (("label", _PAIRS), ("label-answers", _ANSWERS)):
-        page = partial(_page, kind, datasets, labeller)
-        take = partial(_post, kind, datasets, labeller)
+        page = partial(_page, kind, datasets)
+        take = partial(_post, kind, datasets)
         found.append(Route(f"/datasets/{{name}}/{name}", page))
         found.append(Route(f"/datasets/{{name}}/{kind.post}", take, methods=["POST"]))
     return found
 
 
-def _page(kind: _Kind, datasets: ServedDatasets, labeller: str, request: Request) -> Response:
-    served = _found(datasets, request)
+def _page(kind: _Kind, datasets: ServedDatasets, request: Request) -> Response:
+    served, labeller = found_dataset(datasets, request), require_writer(request)
     sample = request.query_params.get("sample")
     named = f"?sample={quote(sample, safe='')}" if sample else ""
     try:
@@ -99,22 +100,35 @@ def _page(kind: _Kind, datasets: ServedDatasets, labeller: str, request: Request
     return with_own_policy(HTMLResponse(page), page)
 
 
-async def _post(kind: _Kind, datasets: ServedDatasets, labeller: str, request: Request) -> Response:
+async def _post(kind: _Kind, datasets: ServedDatasets, request: Request) -> Response:
+    body = await sent_json(request, _MOST_BYTES, "label")
+    return await run_in_threadpool(_take, kind, datasets, request, body)
+
+
+async def sent_json(request: Request, most: int, noun: str) -> bytes:
+    """Return the body of a request that sends JSON.
+
+    Args:
+        request: From a page.
+        most: Bytes that are read.
+        noun: What is sent.
+
+    Raises:
+        HTTPException: It says that it is something else, or is larger.
+    """
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected JSON")
     parts: list[bytes] = []
     async for part in request.stream():
         parts.append(part)
-        if sum(map(len, parts)) > _MOST_BYTES:
-            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is no label")
-    return await run_in_threadpool(_take, kind, datasets, labeller, request, b"".join(parts))
+        if sum(map(len, parts)) > most:
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"that is no {noun}")
+    return b"".join(parts)
 
 
-def _take(
-    kind: _Kind, datasets: ServedDatasets, labeller: str, request: Request, body: bytes
-) -> Response:
+def _take(kind: _Kind, datasets: ServedDatasets, request: Request, body: bytes) -> Response:
     """Keep a label, or take one back."""
-    served = _found(datasets, request)
+    served, labeller = found_dataset(datasets, request), require_writer(request)
     try:
         given = load_json(body)
         if not isinstance(given, dict):
@@ -133,7 +147,30 @@ def _take(
     return JSONResponse({"kept": n_kept})
 
 
-def _found(datasets: ServedDatasets, request: Request) -> ServedDataset:
+def writer_of(request: Request) -> Writer:
+    """Return what whoever asks may do beside reading."""
+    found = request.scope.get(WRITER)
+    return found if isinstance(found, Writer) else READER
+
+
+def require_writer(request: Request) -> str:
+    """Return the name of who asks.
+
+    Raises:
+        HTTPException: It is somebody who only reads.
+    """
+    name = writer_of(request).name
+    if not name:
+        raise HTTPException(HTTPStatus.FORBIDDEN, "this token is for reading")
+    return name
+
+
+def found_dataset(datasets: ServedDatasets, request: Request) -> ServedDataset:
+    """Return the dataset that an address names: names are looked up, never made into paths.
+
+    Raises:
+        HTTPException: There is none.
+    """
     served = datasets.find(request.path_params["name"])
     if served is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, "there is no such dataset (any more)")

@@ -7,14 +7,12 @@ from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, one_line, plural
 from ragforge.evaluating.history.trends import trend
-from ragforge.evaluating.runs import PRIMARY
 from ragforge.records import Evaluation
 from ragforge.report.page.charts import Scale
 from ragforge.report.page.markup import Child, Html, element, scrolling, site_link, table_row
 from ragforge.viewer.pages import mean_cell, page, verdict_note
-from ragforge.viewer.served import Night, ServedDataset
+from ragforge.viewer.served import Night, ServedDataset, followed
 
-_SPARK_POINTS: Final = 20
 _SPARK_WIDTH: Final = 80
 _SPARK_HEIGHT: Final = 18
 STATES: Final = (
@@ -81,9 +79,9 @@ def _head(key: str, title: str) -> Html:
 
 
 def _dataset_row(served: ServedDataset) -> Html:
-    history = served.history
+    history = served.recent
     last = history.of_run(history.evaluations[-1].run) if history.evaluations else []
-    measure = _measure(last[-1]) if last else ""
+    measure = followed(last[-1]) if last else ""
     state = _state(served, last, measure)
     title = one_line(served.title)
     beside = None if served.name == served.title else element("span", served.name, class_="bounds")
@@ -93,7 +91,7 @@ def _dataset_row(served: ServedDataset) -> Html:
         _cell(dict(STATES)[state], state, class_=f"went {state}"),
         _cell(f"{one_line(last[-1].run, 60)}, {measure}" if measure else MISSING, None),
         _mean(last, measure),
-        element("td", _spark(last, measure)),
+        element("td", _spark(served.past)),
         _cell(MISSING if queries is None else f"{queries:,}", queries, class_="num"),
         _cell(MISSING if version is None else version, version, class_="num"),
         _cell(_day(last[-1].at) if last else MISSING, last[-1].at if last else None),
@@ -111,10 +109,6 @@ def _mean(last: Sequence[Evaluation], measure: str) -> Html:
     return mean_cell(last[-1].measures[measure], verdict_note(last, measure))
 
 
-def _measure(now: Evaluation) -> str:
-    return PRIMARY if PRIMARY in now.measures else next(iter(now.measures), "")
-
-
 def _state(served: ServedDataset, last: Sequence[Evaluation], measure: str) -> str:
     if served.problem:
         return "problem"
@@ -128,10 +122,8 @@ def _cell(text: Child, value: str | int | float | None, class_: str | None = Non
     return element("td", text, class_=class_, data_value=kept)
 
 
-def _spark(last: Sequence[Evaluation], measure: str) -> Html | None:
+def _spark(values: Sequence[float]) -> Html | None:
     """Return a thin line of the last means; the numbers are on the page of the dataset."""
-    means = [found.mean for one in last if (found := one.measures.get(measure)) is not None]
-    values = [mean for mean in means if mean is not None][-_SPARK_POINTS:]
     if len(values) < 2:
         return None
     across = Scale(0, len(values) - 1, 2, _SPARK_WIDTH - 2)

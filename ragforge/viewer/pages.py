@@ -1,13 +1,16 @@
 """The page of a dataset with its history, and what all pages have in common."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural
 from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.history.trends import trend
 from ragforge.evaluating.runs import PRIMARY
+from ragforge.files.manifest import Spent
 from ragforge.files.set.answer_labels import answer_calibration_names
+from ragforge.files.set.history import History
 from ragforge.files.set.opening import open_dataset
 from ragforge.records import Evaluation, MeasuredMean
 from ragforge.report.page.charts import TONES, Chart, Line, Point, legend, line_chart, round_range
@@ -20,6 +23,7 @@ from ragforge.report.page.markup import (
     site_page,
     table_row,
 )
+from ragforge.viewer.access import READER, Writer
 from ragforge.viewer.served import ServedDataset
 
 CSS: Final = "view.css"
@@ -30,21 +34,23 @@ _ROWS: Final = 200
 """Evaluations listed, the newest."""
 _LINES: Final = TONES
 """Runs drawn, those evaluated last."""
+_DAY_S: Final = 86_400
 _SIGNS: Final = {"IMPROVING": "▲", "DEGRADING": "▼", "STABLE": "●", "UNKNOWN": "·"}
 
 
-def dataset_page(served: ServedDataset, *, labeller: str = "") -> str:
-    """Return the page of one dataset; with a way to its labels for who labels."""
-    title = one_line(served.title)
+def dataset_page(served: ServedDataset, writer: Writer = READER) -> str:
+    """Return the page of one dataset; with ways to review and label it for who may."""
+    title, history = one_line(served.title), served.history()
     return page(
         title,
         element("p", site_link("../", "All datasets"), class_="eyebrow"),
         element("h1", title, dir="auto"),
         *_about(served),
-        _label_link(served, labeller) if labeller and not served.problem else None,
+        _review_links(served, writer) if writer.decides and not served.problem else None,
+        _label_link(served, writer.name) if writer.name and not served.problem else None,
         element("section", element("h2", "Latest"), _latest(served)),
-        element("section", element("h2", "Trend"), _trend_chart(served)),
-        element("section", element("h2", "History"), _history(served)),
+        element("section", element("h2", "Trend"), _trend_chart(history)),
+        element("section", element("h2", "History"), _history(history)),
         depth=1,
     )
 
@@ -55,7 +61,7 @@ def problem_page(title: str, problem: str, *, depth: int = 2) -> str:
         title,
         element("p", site_link("../" * depth or "./", "All datasets"), class_="eyebrow"),
         element("h1", one_line(title), dir="auto"),
-        _notice("This cannot be shown", problem),
+        notice("This cannot be shown", problem),
         depth=depth,
     )
 
@@ -92,17 +98,38 @@ def page(title: str, *live: Html | None, top: Iterable[Html] = (), depth: int = 
 
 def _about(served: ServedDataset) -> Iterator[Html | None]:
     if served.problem:
-        yield _notice("This dataset cannot be read", served.problem)
+        yield notice("This dataset cannot be read", served.problem)
     if served.manifest is not None:
-        runs = plural(len(served.history.runs), "run")
-        count = plural(len(served.history.evaluations), "evaluation")
+        runs = plural(len(served.recent.runs), "run")
+        count = plural(served.n_evaluations, "evaluation")
         facts = [f"version {served.manifest.version}", f"{count} of {runs}"]
         if served.name != served.title:
             facts.insert(0, f"in {served.name}")
         report = site_link(f"{served.name}/report", "full report")
-        yield element("p", " · ".join(facts), " · ", report, class_="note")
-    if served.history.notes:
-        yield _notice("Lines of the history were passed over", " ".join(served.history.notes))
+        queries = site_link(f"{served.name}/queries", "queries, two runs side by side")
+        nights = site_link(f"{served.name}/nights", "nights")
+        ways = [part for way in (report, queries, nights) for part in (" · ", way)]
+        yield element("p", " · ".join(facts), *ways, class_="note")
+        yield element("p", _spent(served.manifest.spent), class_="note")
+    if served.recent.notes:
+        yield notice("Lines of the history were passed over", " ".join(served.recent.notes))
+
+
+def _spent(spent: Spent) -> str:
+    """Return what the calls behind a dataset took."""
+    if not spent.calls:
+        return "Spent so far: no call of a model."
+    tokens = spent.prompt_tokens + spent.completion_tokens
+    cost = "price unknown" if spent.cost_usd is None else f"{spent.cost_usd:,.2f} $"
+    return f"Spent so far: {plural(spent.calls, 'call')}, {tokens:,} tokens, {cost}."
+
+
+def _review_links(served: ServedDataset, writer: Writer) -> Html:
+    orders = (("", "by doubt"), ("document", "by document"), ("random", "at random"))
+    links: list[Html | str] = ["Review "]
+    for order, text in orders:
+        links += [site_link(f"{served.name}/review", text, query={"order": order}), ", "]
+    return element("p", *links[:-1], f" as {one_line(writer.name)}", class_="note")
 
 
 def _label_link(served: ServedDataset, labeller: str) -> Html:
@@ -112,13 +139,14 @@ def _label_link(served: ServedDataset, labeller: str) -> Html:
     return element("p", *links, f" as {one_line(labeller)}", class_="note")
 
 
-def _notice(title: str, text: str) -> Html:
+def notice(title: str, text: str) -> Html:
+    """Return what a reader has to know before the rest."""
     sentence = element("p", one_line(text, 600))
     return element("div", element("strong", title), sentence, class_="notice loud", role="note")
 
 
 def _latest(served: ServedDataset) -> Html:
-    runs = [served.history.of_run(run) for run in served.history.runs]
+    runs = [served.recent.of_run(run) for run in served.recent.runs]
     if not runs:
         return element(
             "p", "Not evaluated yet: `ragforge evaluate` adds to the history.", class_="empty"
@@ -181,8 +209,8 @@ def _measures(evaluations: Sequence[Evaluation]) -> list[str]:
     return ordered[:_MEASURES]
 
 
-def _trend_chart(served: ServedDataset) -> Html:
-    evaluations = served.history.evaluations
+def _trend_chart(history: History) -> Html:
+    evaluations = history.evaluations
     names = _measures(evaluations[-1:]) if evaluations else []
     lines = list(_lines(evaluations, names[0])) if names else []
     if not lines:
@@ -194,41 +222,59 @@ def _trend_chart(served: ServedDataset) -> Html:
         for end in (point.y, point.low, point.high)
         if end is not None
     ]
-    last = max(point.x for line in lines for point in line.points)
     chart = Chart(
         key="trend",
-        title=f"{names[0]} by evaluation",
+        title=f"{names[0]} over time",
         description="; ".join(
             f"{line.name}: {', '.join(number(point.y) for point in line.points[-10:])}"
             for line in lines
         ),
         lines=lines,
-        x_ticks=[(1, "1"), (last, f"{last:g}")] if last > 1 else [(1, "1")],
+        x_ticks=_date_ticks([point.x for line in lines for point in line.points]),
         y_ticks=round_range(ends),
         has_dots=True,
     )
-    note = "By evaluation of each run, oldest first; bars and bands are 95 % intervals."
+    note = "By the date of each evaluation (UTC); bars and bands are 95 % intervals."
     return join([
         element("h3", chart.title), line_chart(chart), legend(lines),
         element("p", note, class_="note"),
     ])  # fmt: skip
 
 
+def _date_ticks(times: Sequence[float]) -> list[tuple[float, str]]:
+    """Return the first and the last day, and the one between where there is room for it."""
+    first, last = min(times), max(times)
+    places = [first, (first + last) / 2, last] if last - first > 2 * _DAY_S else [first, last]
+    days = [(at, datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")) for at in places]
+    return days if days[0][1] != days[-1][1] else days[:1]
+
+
+def _seconds(at: str) -> float | None:
+    """Return a moment in seconds since 1970; None where it is none."""
+    try:
+        moment = datetime.fromisoformat(at)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
 def _lines(evaluations: Sequence[Evaluation], measure: str) -> Iterator[Line]:
     latest = dict.fromkeys(item.run for item in reversed(evaluations))
     for tone, run in enumerate(sorted(list(latest)[:_LINES])):
-        of_run = [item.measures.get(measure) for item in evaluations if item.run == run]
         points = [
-            Point(float(place), mean.mean, mean.low, mean.high)
-            for place, mean in enumerate(of_run, 1)
-            if mean is not None and mean.mean is not None
+            Point(at, mean.mean, mean.low, mean.high)
+            for item in evaluations
+            if item.run == run
+            and (mean := item.measures.get(measure)) is not None
+            and mean.mean is not None
+            and (at := _seconds(item.at)) is not None
         ]
         if points:
-            yield Line(one_line(run, 60), tone, points)
+            yield Line(one_line(run, 60), tone, sorted(points, key=lambda point: point.x))
 
 
-def _history(served: ServedDataset) -> Html:
-    evaluations = served.history.evaluations
+def _history(history: History) -> Html:
+    evaluations = history.evaluations
     measures = _measures(evaluations[::-1])
     first = max(0, len(evaluations) - _ROWS)
     before = {item.run: item for item in evaluations[:first]}

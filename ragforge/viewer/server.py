@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
+import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -17,22 +18,31 @@ from typing import Final
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ragforge.config import EvaluateSettings
 from ragforge.errors import RagforgeError, UsageError
 from ragforge.evaluating.history.trends import trend
+from ragforge.files.set.opening import open_dataset
+from ragforge.files.set.paths import MANIFEST, home_of
 from ragforge.observe.prometheus import exposed
 from ragforge.records import Evaluation
-from ragforge.viewer.access import Guard, PublicAddress, SiteAccess
-from ragforge.viewer.labelling import label_routes
+from ragforge.viewer.access import READER, Guard, Person, PublicAddress, SiteAccess
+from ragforge.viewer.labelling import found_dataset, label_routes, writer_of
 from ragforge.viewer.list_page import ListPage
+from ragforge.viewer.measured import MEASURED, USUAL, Asked, MeasuredSet, measured_set, view_of
+from ragforge.viewer.nights_page import night_folders, nights_of, nights_page
 from ragforge.viewer.pages import dataset_page, problem_page
 from ragforge.viewer.policy import with_own_policy
-from ragforge.viewer.served import Render, Reports, ServedDataset, ServedDatasets
+from ragforge.viewer.queries_page import queries_page
+from ragforge.viewer.query_page import Place, document_page, query_page
+from ragforge.viewer.reviewing import review_routes
+from ragforge.viewer.served import KeptOfDatasets, Render, ServedDataset, ServedDatasets, stamp
 
 _REQUEST_S: Final = 10.0
 """From the first byte, or none, to the last of a request. Its maker is a browser nearby."""
@@ -41,11 +51,20 @@ _UNREAD_S: Final = 60.0
 _MOST_CONNECTIONS: Final = 200
 """A browser opens six; the process may open some thousand files."""
 _BACKLOG = 128
+_LEAST_PACKED: Final = 50_000
+"""Bytes from which on a reply is sent packed, where a browser takes that."""
+_STARTED: Final = secrets.token_hex(8)
+"""Another program makes other pages of the same files."""
 _GRACE_S = 1
 """How long replies that are being made may take when the server ends."""
 
 
-def view_app(roots: Sequence[Path], access: SiteAccess, render: Render) -> ASGIApp:
+def view_app(
+    roots: Sequence[Path],
+    access: SiteAccess,
+    render: Render,
+    settings: EvaluateSettings = USUAL,
+) -> ASGIApp:
     """Return the site as an ASGI application.
 
     Args:
@@ -53,29 +72,43 @@ def view_app(roots: Sequence[Path], access: SiteAccess, render: Render) -> ASGIA
         access: Who is let in.
         render: Makes the report of a dataset as a whole page with its own policy; is called in
             threads, for different datasets at once.
+        settings: Measures and threshold of the pages of queries.
     """
-    datasets, reports = ServedDatasets(roots), Reports(render)
+    datasets, reports = ServedDatasets(roots), KeptOfDatasets(render)
+    measured = KeptOfDatasets(partial(measured_set, settings=settings), MEASURED)
     # What is not async runs in a thread: reading files must not keep other requests waiting.
     routes = [
         Route("/", partial(_list, datasets, ListPage())),
-        Route("/datasets/{name}", partial(_of_dataset, datasets, partial(_page, access))),
+        Route("/datasets/{name}", partial(_of_dataset, datasets, _page)),
         Route(
             "/datasets/{name}/report",
             partial(_of_dataset, datasets, partial(_report, reports)),
         ),
+        *(
+            Route(
+                f"/datasets/{{name}}/{name}",
+                partial(_of_dataset, datasets, partial(_of_measured, measured, shown)),
+            )
+            for name, shown in (("queries", _queries), ("query", _query))
+        ),
+        Route("/datasets/{name}/document", partial(_of_dataset, datasets, _document)),
+        Route("/datasets/{name}/nights", partial(_of_dataset, datasets, _nights)),
         Route("/api/datasets", partial(_api_list, datasets)),
         Route("/api/datasets/{name}/history", partial(_of_dataset, datasets, _api_history)),
         Route("/metrics", partial(_metrics, datasets)),
         Route("/view.css", _style),
         Route("/view.js", _script),
     ]
-    if access.labeller:
-        routes += label_routes(datasets, access.labeller)
+    if access.labeller or access.people:
+        routes += label_routes(datasets)
+    if access.people:
+        names = sorted(person.name for person in access.people)
+        routes += review_routes(datasets, names)
     handlers = {HTTPException: _http_problem, Exception: _bug}
     site = Starlette(routes=routes, exception_handlers=handlers)
     site.router.redirect_slashes = False
     # Not as a middleware: the reply to a bug does not pass through those.
-    return Guard(site, access)
+    return Guard(GZipMiddleware(site, minimum_size=_LEAST_PACKED, compresslevel=5), access)
 
 
 def _list(datasets: ServedDatasets, page: ListPage, request: Request) -> Response:
@@ -87,23 +120,78 @@ def _of_dataset(
     answer: Callable[[Request, ServedDataset], Response],
     request: Request,
 ) -> Response:
-    """Answer for the dataset that an address names: names are looked up, never made into paths."""
-    served = datasets.find(request.path_params["name"])
-    if served is None:
-        raise HTTPException(HTTPStatus.NOT_FOUND, "there is no such dataset (any more)")
-    return answer(request, served)
+    """Answer for the dataset that an address names."""
+    return answer(request, found_dataset(datasets, request))
 
 
-def _page(access: SiteAccess, request: Request, served: ServedDataset) -> Response:
-    return _tagged(request, HTMLResponse(dataset_page(served, labeller=access.labeller)))
+def _page(request: Request, served: ServedDataset) -> Response:
+    writer = writer_of(request)
+    if writer != READER or served.problem:
+        return _tagged(request, HTMLResponse(dataset_page(served, writer)))
+    tag = _tag(repr((_STARTED, served.name, served.state)).encode())
+    if _is_known(request, tag):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
+    return HTMLResponse(dataset_page(served, writer), headers={"ETag": tag})
 
 
-def _report(reports: Reports, request: Request, served: ServedDataset) -> Response:
+def _report(reports: KeptOfDatasets[str], request: Request, served: ServedDataset) -> Response:
     try:
-        page = reports.html(served)
+        page = reports.of(served).value
     except (RagforgeError, OSError) as error:
         return HTMLResponse(problem_page(served.title, str(error)), HTTPStatus.CONFLICT)
     return _tagged(request, with_own_policy(HTMLResponse(page), page))
+
+
+def _of_measured(
+    kept: KeptOfDatasets[MeasuredSet],
+    shown: Callable[[Request, ServedDataset, MeasuredSet], str],
+    request: Request,
+    served: ServedDataset,
+) -> Response:
+    """Answer with a page about queries; who knows the one of this state of the files has it."""
+    try:
+        made = kept.of(served)
+        state = (_STARTED, made.stamps, request.url.query, writer_of(request))
+        tag = _tag(repr(state).encode())
+        if _is_known(request, tag):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
+        page = shown(request, served, made.value)
+    except (RagforgeError, OSError) as error:
+        return HTMLResponse(problem_page(served.title, str(error)), HTTPStatus.CONFLICT)
+    return HTMLResponse(page, headers={"ETag": tag})
+
+
+def _queries(request: Request, served: ServedDataset, measured: MeasuredSet) -> str:
+    return queries_page(served, measured, view_of(measured, Asked.parse(request.query_params)))
+
+
+def _query(request: Request, served: ServedDataset, measured: MeasuredSet) -> str:
+    view = view_of(measured, Asked.parse(request.query_params))
+    decides = writer_of(request).decides
+    return query_page(Place(served, open_dataset(served.path), measured, view, decides))
+
+
+def _document(request: Request, served: ServedDataset) -> Response:
+    asked = request.query_params
+    try:
+        dataset = open_dataset(served.path)
+        page = document_page(served, dataset, asked.get("doc", ""), asked.get("q", ""))
+    except (RagforgeError, OSError) as error:
+        return HTMLResponse(problem_page(served.title, str(error)), HTTPStatus.CONFLICT)
+    return _tagged(request, HTMLResponse(page))
+
+
+def _nights(request: Request, served: ServedDataset) -> Response:
+    home = home_of(served.path)
+    try:
+        stamps = [(folder, stamp(folder / MANIFEST)) for folder in night_folders(home)]
+        tag = _tag(repr((_STARTED, served.title, stamps)).encode())
+        if _is_known(request, tag):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
+        page = nights_page(served, nights_of(home))
+    except (RagforgeError, OSError) as error:
+        return HTMLResponse(problem_page(served.title, str(error)), HTTPStatus.CONFLICT)
+    return HTMLResponse(page, headers={"ETag": tag})
 
 
 def _api_list(datasets: ServedDatasets, request: Request) -> Response:
@@ -114,31 +202,32 @@ def _api_list(datasets: ServedDatasets, request: Request) -> Response:
 def _metrics(datasets: ServedDatasets, request: Request) -> Response:
     latest = [
         # By its own name here: two sets may have one name.
-        served.history.of_run(run)[-1].model_copy(update={"dataset": served.name})
+        served.recent.of_run(run)[-1].model_copy(update={"dataset": served.name})
         for served in datasets.datasets()
-        for run in served.history.runs
+        for run in served.recent.runs
     ]
     return Response("".join(exposed(latest)), media_type="text/plain; version=0.0.4")
 
 
 def _api_history(request: Request, served: ServedDataset) -> Response:
+    history = served.history()
     content = {
         "name": served.name,
         "problem": served.problem,
-        "evaluations": [item.model_dump(mode="json") for item in served.history.evaluations],
-        "notes": list(served.history.notes),
+        "evaluations": [item.model_dump(mode="json") for item in history.evaluations],
+        "notes": list(history.notes),
     }
     return _tagged(request, JSONResponse(content))
 
 
 def _dataset_json(served: ServedDataset) -> dict[str, object]:
-    runs = {run: served.history.of_run(run) for run in served.history.runs}
+    runs = {run: served.recent.of_run(run) for run in served.recent.runs}
     return {
         "name": served.name,
         "title": served.title,
         "version": None if served.manifest is None else served.manifest.version,
         "problem": served.problem,
-        "n_evaluations": len(served.history.evaluations),
+        "n_evaluations": served.n_evaluations,
         "runs": {run: _run_json(of_run) for run, of_run in runs.items()},
     }
 
@@ -161,6 +250,8 @@ def _style(request: Request) -> Response:
     sheets = (
         ("ragforge.report.page", "page.css"),
         ("ragforge.report.page", "charts.css"),
+        ("ragforge.report.page", "queries.css"),
+        ("ragforge.report.page", "review.css"),
         ("ragforge.viewer", "view.css"),
     )
     return Response("".join(_text(*sheet) for sheet in sheets), media_type="text/css")
@@ -176,12 +267,20 @@ def _text(package: str, name: str) -> str:
 
 def _tagged(request: Request, reply: Response) -> Response:
     """Give a reply the tag of what it says, or say that this is known already."""
-    tag = f'"{hashlib.sha256(bytes(reply.body)).hexdigest()[:32]}"'
-    known = [item.strip() for item in request.headers.get("if-none-match", "").split(",")]
-    if tag in known:
+    tag = _tag(bytes(reply.body))
+    if _is_known(request, tag):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
     reply.headers["ETag"] = tag
     return reply
+
+
+def _tag(content: bytes) -> str:
+    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+
+def _is_known(request: Request, tag: str) -> bool:
+    known = [item.strip() for item in request.headers.get("if-none-match", "").split(",")]
+    return tag in known
 
 
 def _http_problem(request: Request, error: Exception) -> Response:
@@ -266,7 +365,8 @@ def serve(
     roots: Sequence[Path],
     access: SiteAccess,
     render: Render,
-    announce: Callable[[str], None],
+    announce: Callable[[SiteAccess], None],
+    settings: EvaluateSettings = USUAL,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM.
 
@@ -274,7 +374,8 @@ def serve(
         roots: Datasets, or folders of some.
         access: Who is let in; port 0 takes a free one.
         render: See `view_app`.
-        announce: Told the address as soon as it answers.
+        announce: Told the address as soon as it answers, with the port that was taken.
+        settings: See `view_app`.
 
     Raises:
         UsageError: The address cannot be listened on.
@@ -282,8 +383,8 @@ def serve(
     with _listening(access.host, access.port) as sock:
         taken = replace(access, port=sock.getsockname()[1])
         with contextlib.suppress(KeyboardInterrupt):
-            announce(taken.address)
-            _server(roots, taken, render).run(sockets=[sock])
+            announce(taken)
+            _server(roots, taken, render, settings).run(sockets=[sock])
 
 
 @contextlib.contextmanager
@@ -293,11 +394,14 @@ def serving(
     token: str = "",
     labeller: str = "",
     public: PublicAddress | None = None,
+    people: Sequence[Person] = (),
+    settings: EvaluateSettings = USUAL,
 ) -> Iterator[SiteAccess]:
     """Serve from a thread, on a free port of 127.0.0.1, until the context ends."""
     with _listening("127.0.0.1", 0) as sock:
-        access = SiteAccess("127.0.0.1", sock.getsockname()[1], token, labeller, public)
-        server = _server(roots, access, render)
+        port = sock.getsockname()[1]
+        access = SiteAccess("127.0.0.1", port, token, labeller, public, tuple(people))
+        server = _server(roots, access, render, settings)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()
         try:
@@ -307,10 +411,15 @@ def serving(
             thread.join()
 
 
-def _server(roots: Sequence[Path], access: SiteAccess, render: Render) -> uvicorn.Server:
+def _server(
+    roots: Sequence[Path],
+    access: SiteAccess,
+    render: Render,
+    settings: EvaluateSettings = USUAL,
+) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
-            view_app(roots, access, render),
+            view_app(roots, access, render, settings),
             http=ImpatientConnection,
             ws="none",
             loop="asyncio",

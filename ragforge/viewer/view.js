@@ -85,16 +85,94 @@ function listen() {
   fill();
 }
 
+// Controls and links of a view change the address, and the page follows without being loaded anew.
+const controls = () => [...document.querySelectorAll("#view-tools [data-param]")];
+
+function show(address, replaces = false) {
+  if (replaces) history.replaceState(null, "", address);
+  else history.pushState(null, "", address);
+  return follow();
+}
+
+async function follow() {
+  etag = "";
+  try {
+    await look();
+  } catch (error) {
+    complain(error);
+  }
+}
+
+function choose(control) {
+  const next = new URL(location.href);
+  next.searchParams.delete("page");
+  if (control.value) next.searchParams.set(control.dataset.param, control.value);
+  else next.searchParams.delete(control.dataset.param);
+  return show(next, control.type === "search");
+}
+
+function takeControls(page) {
+  for (const control of controls()) {
+    const next = page.querySelector(`[data-param="${control.dataset.param}"]`);
+    if (next && control !== document.activeElement) control.value = next.value;
+  }
+}
+
+function listenToView() {
+  const tools = document.getElementById("view-tools");
+  addEventListener("popstate", () => tools && follow());
+  if (!tools) return;
+  let timer;
+  for (const control of controls()) {
+    const isTyped = control.type === "search";
+    control.addEventListener(isTyped ? "input" : "change", () => {
+      clearTimeout(timer);
+      if (isTyped) timer = setTimeout(choose, 200, control);
+      else choose(control);
+    });
+  }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-view]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    show(link.href).then(() => new URL(location.href).searchParams.has("q") && scrollTo(0, 0));
+  });
+  tools.hidden = false;
+}
+
+function press(event) {
+  const typing = event.target.matches("input, select, textarea");
+  if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+  if (typing) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const link = [...document.querySelectorAll("a[data-key]")].find((one) => one.dataset.key === event.key);
+  const asks = [...document.querySelectorAll("#live tbody th a")].filter((one) => one.offsetParent);
+  const at = asks.indexOf(document.activeElement);
+  const next = { j: asks[at + 1], k: asks[at - 1] }[event.key];
+  if (link) link.click();
+  else if (event.key === "/" && document.getElementById("search")) document.getElementById("search").focus();
+  else if (next) next.focus();
+  else return;
+  event.preventDefault();
+}
+
 async function look() {
+  const asked = location.pathname + location.search;
   const headers = etag ? { "If-None-Match": etag } : {};
-  const reply = await fetch(location.pathname, { headers, cache: "no-store" });
+  const reply = await fetch(asked, { headers, cache: "no-store" });
+  // Meanwhile somebody asked for another view.
+  if (asked !== location.pathname + location.search) return;
   if (reply.status === 304) return;
   if (reply.status === 401) throw new Error("the server was started again: open its new address");
   const page = new DOMParser().parseFromString(await reply.text(), "text/html");
   const next = page.getElementById("live");
   if (!next) throw new Error(`the server says ${reply.status}`);
+  if (asked !== location.pathname + location.search) return;
   const isFirst = !etag;
   etag = reply.headers.get("ETag") || "";
+  takeControls(page);
   if (isFirst && next.innerHTML === live().innerHTML) return;
   const places = [...document.querySelectorAll("#live .scroll")].map((box) => box.scrollLeft);
   const focused = live().contains(document.activeElement) && document.activeElement;
@@ -105,11 +183,16 @@ async function look() {
   document.title = page.title;
 }
 
+function complain(error) {
+  say(`Not live: ${error instanceof TypeError ? "the server cannot be reached" : error.message}.`);
+}
+
 // What had the focus is another element now: the link of the same place, or the head of the column.
 function refocus(old) {
   const href = old.getAttribute("href");
   const alike = [...live().querySelectorAll(old.tagName)];
-  alike.find((one) => (href ? one.getAttribute("href") === href : one.textContent === old.textContent))?.focus();
+  const found = alike.find((one) => href && one.getAttribute("href") === href);
+  (found || alike.find((one) => one.textContent === old.textContent))?.focus();
 }
 
 async function tick() {
@@ -118,11 +201,13 @@ async function tick() {
       await look();
       say("Live: new evaluations appear by themselves.");
     } catch (error) {
-      say(`Not live: ${error instanceof TypeError ? "the server cannot be reached" : error.message}.`);
+      complain(error);
     }
   }
   setTimeout(tick, EVERY_MS);
 }
 
 listen();
+listenToView();
+document.addEventListener("keydown", press);
 tick();

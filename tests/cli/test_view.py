@@ -72,6 +72,70 @@ def test_beyond_loopback_a_token_is_made_and_printed(folder):
     assert (address.startswith("http://127.0.0.1:"), len(token)) == (True, 32)
 
 
+@pytest.mark.slow
+def test_people_who_edit_get_an_address_each(folder):
+    """The first line stays the one for reading."""
+    with viewing(folder, "--edit", "Ann", "--edit", "Bo Smith") as process:
+        reading = process.stdout.readline().strip()
+        lines = [process.stdout.readline().strip().split("\t") for _ in range(2)]
+        asked = f"{reading.partition('?')[0]}datasets/one"
+        with urlopen(Request(asked, headers=own(lines[1][1]))) as reply:
+            page = reply.read().decode()
+
+    tokens = {address.partition("?token=")[2] for address in (reading, lines[0][1], lines[1][1])}
+    assert [name for name, _ in lines] == ["Ann", "Bo Smith"]
+    assert (len(tokens), "as Bo Smith" in page) == (3, True)
+
+
+def own(address):
+    """Return the header that opens an address."""
+    return {"Authorization": f"Bearer {address.partition('?token=')[2]}"}
+
+
+@pytest.mark.slow
+def test_tokens_of_a_file_are_not_printed(folder, tmp_path):
+    """They are known to those who have them, and output ends in logs."""
+    people = tmp_path / "people.toml"
+    people.write_text('"Bo Smith" = "a-token-that-only-bo-has"\n', encoding="utf-8")
+    with viewing(folder, "--edit-from", people) as process:
+        reading = process.stdout.readline().strip()
+        asked = f"{reading.partition('?')[0]}datasets/one"
+        with urlopen(Request(asked, headers=own("?token=a-token-that-only-bo-has"))) as reply:
+            page = reply.read().decode()
+        process.send_signal(signal.SIGTERM)
+        rest, said = process.communicate(timeout=30)
+
+    assert ("as Bo Smith" in page, rest) == (True, "")
+    assert "only-bo-has" not in reading + said
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ('Ann = "short"', 2, "Ann'"),
+        ("Ann = 7", 2, "expected 16 to 200 letters"),
+        ("Ann", 3, "expected TOML with lines such as"),
+        ('Ann = "a-token-of-some-length"\nBo = "a-token-of-some-length"', 2, "nobody else has"),
+        ('" " = "a-token-of-some-length"', 2, "labeller"),
+    ],
+)
+def test_people_who_cannot_be_told_apart_are_refused(folder, tmp_path, capsys, text, code, said):
+    """Nothing is served then, and no token is shown."""
+    people = tmp_path / "people.toml"
+    people.write_text(text, encoding="utf-8")
+    found = main(["view", str(folder), "--edit-from", str(people)])
+    shown = capsys.readouterr()
+
+    assert (found, "of-some-length" in shown.err, '"short"' in shown.err) == (code, False, False)
+    assert said in shown.err
+
+
+def test_a_name_that_comes_twice_is_refused(folder, capsys):
+    """It would say nothing of who decided."""
+    assert main(["view", str(folder), "--edit", "Ann", "--edit", "Ann"]) == 2
+    assert "Ann comes twice" in capsys.readouterr().err
+
+
 def test_a_port_that_is_taken_is_told(folder, capsys):
     """Two people may use one machine."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

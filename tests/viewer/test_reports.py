@@ -5,7 +5,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files.set.opening import create_dataset
-from ragforge.viewer.served import KEPT, Reports, ServedDatasets
+from ragforge.viewer.served import KEPT, KeptOfDatasets, ServedDatasets
 from ragforge.viewer.server import serving
 
 PATIENCE_S = 20
@@ -52,22 +52,22 @@ def test_other_pages_are_answered_while_a_report_is_made(
 def test_two_who_ask_at_once_get_the_one_report(folder, dataset, slow, rendered, started, done):
     """Impatient reloading must not multiply the work."""
     shown = ServedDatasets([folder]).find("first")
-    reports = Reports(slow)
+    reports = KeptOfDatasets(slow)
     with ThreadPoolExecutor() as pool:
-        asked = [pool.submit(reports.html, shown) for _ in range(3)]
+        asked = [pool.submit(reports.of, shown) for _ in range(3)]
         assert started.wait(PATIENCE_S)
         done.set()
 
-    assert ([item.result() for item in asked], rendered) == (["report"] * 3, ["first"])
+    assert ([item.result().value for item in asked], rendered) == (["report"] * 3, ["first"])
 
 
 def test_only_the_reports_asked_for_last_are_kept(tmp_path, render, rendered):
     """Pages of many datasets must not fill the memory."""
     for number in range(KEPT + 1):
         create_dataset(tmp_path / f"s{number}", {"seed": str(number)})
-    reports, served = Reports(render), ServedDatasets([tmp_path])
+    reports, served = KeptOfDatasets(render), ServedDatasets([tmp_path])
     for name in [*(f"s{number}" for number in range(KEPT + 1)), f"s{KEPT}", "s0"]:
-        reports.html(served.find(name))
+        reports.of(served.find(name))
 
     assert rendered == [*(f"s{number}" for number in range(KEPT + 1)), "s0"]
 
@@ -79,20 +79,20 @@ def test_a_failure_is_not_kept(folder, dataset, rendered):
         rendered.append(found.path.name)
         raise DataError("broken")
 
-    reports, shown = Reports(make), ServedDatasets([folder]).find("first")
+    reports, shown = KeptOfDatasets(make), ServedDatasets([folder]).find("first")
     for _ in range(2):
         with pytest.raises(DataError, match="broken"):
-            reports.html(shown)
+            reports.of(shown)
 
     assert rendered == ["first", "first"]
 
 
 def test_the_call_store_counts_by_its_stamp(folder, dataset, render, rendered):
     """Reports show replies of it, and it may be too large to be read each time."""
-    reports, shown = Reports(render), ServedDatasets([folder]).find("first")
-    reports.html(shown)
+    reports, shown = KeptOfDatasets(render), ServedDatasets([folder]).find("first")
+    reports.of(shown)
     dataset.store_path.parent.mkdir()
     dataset.store_path.write_bytes(b"x")
-    reports.html(shown)
+    reports.of(shown)
 
     assert rendered == ["first", "first"]

@@ -4,7 +4,7 @@ from versioned_sets import make_set, refreshed
 from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import roll_back
-from ragforge.viewer.served import Reports, ServedDatasets, check_roots
+from ragforge.viewer.served import KeptOfDatasets, ServedDatasets, check_roots
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def test_a_version_has_the_history_of_its_set(home, add, make_evaluation):
 
     [shown] = ServedDatasets([home / "versions" / "000001"]).datasets()
 
-    assert len(shown.history.evaluations) == 1
+    assert shown.n_evaluations == 1
     assert shown.manifest.version == 1
 
 
@@ -70,41 +70,63 @@ def test_a_folder_without_a_set_is_refused(folder):
 
 def test_a_report_is_made_anew_for_another_version(home, render, rendered):
     """A report of yesterday's set must not stand for that of today."""
-    reports, served = Reports(render), ServedDatasets([home])
-    reports.html(served.find("set"))
-    reports.html(served.find("set"))
+    reports, served = KeptOfDatasets(render), ServedDatasets([home])
+    reports.of(served.find("set"))
+    reports.of(served.find("set"))
     refreshed(home, "c")
-    reports.html(served.find("set"))
+    reports.of(served.find("set"))
 
     assert rendered == ["set", "set"]
 
 
 def test_a_run_that_is_added_to_a_version_makes_its_report_anew(home, render, rendered):
     """The folder of runs is a link there."""
-    reports, served = Reports(render), ServedDatasets([home])
-    reports.html(served.find("set"))
+    reports, served = KeptOfDatasets(render), ServedDatasets([home])
+    reports.of(served.find("set"))
     (home / "runs").resolve().mkdir()
     (home / "runs" / "new.jsonl").write_text("", "utf-8")
-    reports.html(served.find("set"))
+    reports.of(served.find("set"))
 
     assert rendered == ["set", "set"]
 
 
 def test_an_evaluation_makes_the_report_anew(home, render, rendered, add, make_evaluation):
     """The history belongs to all versions."""
-    reports, served = Reports(render), ServedDatasets([home / "versions" / "000001"])
-    reports.html(served.find("000001"))
+    reports, served = KeptOfDatasets(render), ServedDatasets([home / "versions" / "000001"])
+    reports.of(served.find("000001"))
     add(Dataset(home), make_evaluation())
-    reports.html(served.find("000001"))
+    reports.of(served.find("000001"))
 
     assert rendered == ["000001", "000001"]
 
 
 def test_a_run_of_another_version_leaves_a_report_as_it_is(home, render, rendered):
     """Seven versions would be read for each look."""
-    reports, served = Reports(render), ServedDatasets([home])
-    reports.html(served.find("set"))
+    reports, served = KeptOfDatasets(render), ServedDatasets([home])
+    reports.of(served.find("set"))
     (home / "versions" / "000001" / "runs" / "new.jsonl").write_text("", "utf-8")
-    reports.html(served.find("set"))
+    reports.of(served.find("set"))
 
     assert rendered == ["set"]
+
+
+def test_of_a_long_history_little_is_held(folder, dataset, add, make_evaluation):
+    """A thousand sets with a year of nights each must fit into the memory."""
+    days = [f"2026-03-{day:02}T00:00:00+00:00" for day in range(1, 29)]
+    add(dataset, *(make_evaluation(run=run, at=at) for at in days for run in ("a", "b")))
+    shown = ServedDatasets([folder]).find("first")
+
+    assert (shown.n_evaluations, len(shown.past), shown.recent.runs) == (57, 20, ("a", "b", "bm25"))
+    assert [len(shown.recent.of_run(run)) for run in ("a", "b", "bm25")] == [2, 2, 1]
+    assert len(shown.history().evaluations) == 57
+
+
+def test_what_an_evaluation_lacks_is_held_of_the_ones_before(folder, dataset, add, make_evaluation):
+    """A measure that was left out once has the trend that it had."""
+    other = {"RR": make_evaluation().measures["nDCG@10"]}
+    add(dataset, make_evaluation(at="2026-01-02T00:00:00+00:00", measures=other))
+    add(dataset, make_evaluation(at="2026-01-03T00:00:00+00:00", measures=other))
+    shown = ServedDatasets([folder]).find("first")
+
+    held = [item.at[:10] for item in shown.recent.of_run("bm25")]
+    assert held == ["2026-01-01", "2026-01-02", "2026-01-03"]

@@ -118,7 +118,7 @@ def read_sheet(path: Path) -> list[SheetDecision]:
             raise DataError(
                 f"{unknown_shape(row.where, SHAPES)}\nneeded are {needed}; got {row.names()}"
             )
-        decisions.append(_decision(row, plain))
+        decisions.append(decision_of(row, plain))
     if not decisions:
         raise none_found(path, "row")
     return decisions
@@ -152,7 +152,17 @@ def _lines(rows: Iterable[SheetRow]) -> Iterator[str]:
         yield buffer.getvalue()
 
 
-def _decision(row: Row, plain: Callable[[str], str]) -> SheetDecision:
+def decision_of(row: Row, plain: Callable[[str], str] = str) -> SheetDecision:
+    """Return the decision in a row.
+
+    Args:
+        row: Of a sheet, or of the page.
+        plain: Makes a text of a cell.
+
+    Raises:
+        DataError: The row lacks its id or revision, or a field is no text.
+    """
+
     def cell(field: Field) -> str:
         return plain(row.optional_text(field) or "").strip()
 

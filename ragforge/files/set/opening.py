@@ -1,6 +1,7 @@
 """Opening the dataset of a directory, or making one there; nothing else is written over."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from ragforge.files.set.paths import (
     CURRENT,
     MANIFEST,
     VERSIONS,
+    files_of,
     home_of,
     published,
     require_current,
@@ -49,6 +51,27 @@ def open_dataset(path: Path) -> Dataset:
             "`ragforge import FILE --out DIR` one of your questions"
         )
     raise DataError(f"{path}: holds no dataset (no manifest.json)")
+
+
+@contextmanager
+def alone_with(path: Path) -> Iterator[Dataset]:
+    """Open the published version of a dataset, and keep others from writing into it until the end.
+
+    Who reads, changes and writes within this loses nothing to a refresh: where a version was
+    published while one waited, it is the one that is opened; and publishing waits for the end.
+
+    Raises:
+        DataError: As for `open_dataset`; or the directory is one version of a dataset, which stays
+            as it is.
+    """
+    if home_of(path) != path:
+        raise DataError(f"{path}: is a version, which stays as it is; name {home_of(path)} instead")
+    while True:
+        dataset = open_dataset(path)
+        with dataset.alone():
+            if dataset.files == files_of(path):
+                yield dataset
+                return
 
 
 def create_dataset(path: Path, made_from: Mapping[str, str]) -> Dataset:

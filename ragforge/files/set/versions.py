@@ -16,6 +16,7 @@ from ragforge.errors import ChangedMeanwhileError, DataError, LockedError, Usage
 from ragforge.files.atomic import (
     MAKING,
     OWN_FOLDER,
+    alone_in,
     drop,
     make_own_place,
     put_link,
@@ -257,12 +258,17 @@ def publish(staged: Dataset, home: Path) -> Dataset:
     with _publishing_errors(home):
         _require_unchanged(staged, home)
         _settle(staged)
-        if is_flat(home):
-            _make_first(home)
-        link_own_files(home)
-        require_links(home)
-        _require_unchanged(staged, home)
-        _enter(staged.files, home, number)
+        # Who writes into the parent is waited for, and finds this version afterwards.
+        with alone_in(files_of(home)):
+            _require_unchanged(staged, home)
+            if is_flat(home):
+                _make_first(home)
+            # The files have another folder then, which one may be alone in as well.
+            with alone_in(files_of(home)):
+                link_own_files(home)
+                require_links(home)
+                _require_unchanged(staged, home)
+                _enter(staged.files, home, number)
     _drop_superseded(home)
     return Dataset(home)
 

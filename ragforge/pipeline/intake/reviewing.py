@@ -6,14 +6,15 @@ taken in, or nothing of it.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Final, Literal
 
-from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.formatting import plural
+from ragforge.errors import ChangedMeanwhileError, ContradictedError, DataError, UsageError
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.atomic import write_whole
 from ragforge.files.formats.review_sheet import (
     RANDOM,
@@ -25,6 +26,7 @@ from ragforge.files.formats.review_sheet import (
 )
 from ragforge.files.manifest import ReviewAudit
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.opening import alone_with
 from ragforge.files.text import shown
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.intake.review_passages import passages
@@ -39,6 +41,7 @@ _SHOWN: Final = 8
 LEAST_DRAWN: Final = 10
 SHARE_DRAWN: Final = 0.05
 _JUST_DRAWN: Final = 9
+_DECIDED: Final = {"approve": "approved", "edit": "edited", "reject": "rejected"}
 _AGREES: Final = {True: "agrees in part", False: "differs"}
 
 
@@ -148,7 +151,27 @@ def sheet_rows(
             f"{dataset.path}: nothing to review: no check disagrees, and all that was drawn is "
             "decided; draw more with --sample"
         )
-    places = _places(dataset, [entry.query for entry in taken])
+    return _rows(dataset, taken, drawn, reviewer)
+
+
+def rows_of(dataset: Dataset, query_ids: Collection[str], reviewer: str) -> list[SheetRow]:
+    """Return the rows of named queries, whatever was decided about them.
+
+    Raises:
+        DataError: One of them is not in the dataset, or there is nothing to decide about it.
+    """
+    everything = dataset.all_queries()
+    queries = [query for query in everything if query.query_id in query_ids]
+    if missing := set(query_ids) - {query.query_id for query in queries if _is_reviewable(query)}:
+        raise DataError(f"{shown(min(missing))}: is no query that can be decided about")
+    drawn = drawn_at_random([query for query in everything if _is_reviewable(query)], None)
+    return _rows(dataset, [_Entry(query, flags(query)) for query in queries], drawn, reviewer)
+
+
+def _rows(
+    dataset: Dataset, entries: Sequence[_Entry], drawn: Collection[str], reviewer: str
+) -> list[SheetRow]:
+    places = _places(dataset, [entry.query for entry in entries])
     return [
         _row(
             entry.query,
@@ -157,7 +180,7 @@ def sheet_rows(
             drawn=entry.query.query_id in drawn,
             reviewer=reviewer,
         )
-        for entry in taken
+        for entry in entries
     ]
 
 
@@ -231,7 +254,8 @@ def _row(
     at = (places.get(item.chunk_id, item.doc_id) for item in query.evidence)
     reasons = [flag.text for flag in found]
     if query.reviewed is not None:
-        reasons.append(f"decided by {query.reviewed.by}, drawn at random since")
+        since = ", drawn at random since" if drawn and not query.reviewed.random else ""
+        reasons.append(f"{decided(query)}{since}")
     return SheetRow(
         query_id=query.query_id,
         revision=str(query.revision),
@@ -411,10 +435,17 @@ def review_dataset(
         DataError: The sheet cannot be read, or a row cannot be taken; nothing is written then.
     """
     rows = read_sheet(path)
-    sheet = _SheetImport(dataset.all_queries(), _reviewer_name(rows, reviewer), overrule=overrule)
-    for row in rows:
-        sheet.take(row)
-    sheet.refuse_faults(path)
+    reviewer = _reviewer_name(rows, reviewer)
+    with dataset.alone() if not dry_run else nullcontext():
+        sheet = _SheetImport(dataset.all_queries(), reviewer, overrule=overrule)
+        for row in rows:
+            sheet.take(row)
+        sheet.refuse_faults(path)
+        return _kept(dataset, sheet, dry_run=dry_run)
+
+
+def _kept(dataset: Dataset, sheet: "_SheetImport", *, dry_run: bool = False) -> ReviewResult:
+    """Write what was decided, and return what it comes to; the caller is alone with the dataset."""
     queries = list(sheet.queries.values())
     judgments = dataset.judgments() if sheet.reworded else []
     kept = [old for old in judgments if not is_of_former_wording(old, sheet.reworded)]
@@ -429,6 +460,77 @@ def review_dataset(
     return ReviewResult(
         counts, len(judgments) - len(kept), sheet.own_facts, sheet.drawn_open, audit
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a decision came to."""
+
+    query: Query
+    """As it stands now."""
+    queries: Sequence[Query]
+    """All of the set."""
+
+
+def state_of(query: Query) -> str:
+    """Return what tells whether a query is as somebody saw it."""
+    return hashlib.sha256(query.model_dump_json().encode()).hexdigest()[:16]
+
+
+def decide(
+    path: Path, row: SheetDecision, reviewer: str, state: str, *, overrule: bool = False
+) -> "Decided":
+    """Take one decision into the published version of a dataset at once.
+
+    A refresh that is on its way to the next version starts over from it; one that was published
+    meanwhile gets the decision, if the query is still as it was seen.
+
+    Args:
+        path: The directory of the dataset.
+        row: The decision.
+        reviewer: Who decided.
+        state: Of the query as the reviewer saw it; see `state_of`.
+        overrule: Whether it may differ from that of another reviewer.
+
+    Raises:
+        ChangedMeanwhileError: The query is not as the reviewer saw it; nothing is written.
+        ContradictedError: Another one decided otherwise; nothing is written.
+        DataError: It cannot be taken.
+    """
+    with alone_with(path) as dataset:
+        sheet = _SheetImport(dataset.all_queries(), reviewer, overrule=overrule)
+        query = sheet.queries.get(row.query_id)
+        if query is None:
+            raise ChangedMeanwhileError("this query is not in the set any more")
+        if state_of(query) != state:
+            mine = query.reviewed is not None and query.reviewed.by == reviewer
+            if mine and is_known(row, query, reviewer):
+                # The reply to the first time got lost.
+                return Decided(query, sheet.before)
+            raise ChangedMeanwhileError(_as_it_is(query))
+        if others := sheet.differing(row, query):
+            raise ContradictedError(others)
+        fault = form_fault(row, query) or sheet.standing_fault(row, query)
+        if fault:
+            raise DataError(fault)
+        sheet.apply(row, query)
+        _kept(dataset, sheet)
+        return Decided(sheet.queries[row.query_id], list(sheet.queries.values()))
+
+
+def _as_it_is(query: Query) -> str:
+    """Return how a query stands, to somebody who saw it otherwise."""
+    by = f"; {decided(query)}" if query.reviewed or query.pinned else ""
+    return f"it was changed meanwhile: it is {query.status}, revision {query.revision}{by}"
+
+
+def decided(query: Query) -> str:
+    """Return what a person decided about a query, in a few words; "" where nobody did."""
+    if query.pinned is not None:
+        return f"pinned by {one_line(query.pinned.by, 40)}"
+    if query.reviewed is None:
+        return ""
+    return f"{_DECIDED[query.reviewed.decision]} by {one_line(query.reviewed.by, 40)}"
 
 
 def is_of_former_wording(judgment: Judgment, reworded: set[str]) -> bool:
@@ -497,9 +599,9 @@ class _SheetImport:
             self._note_known(row, query)
             return
         else:
-            fault = form_fault(row, query) or self._standing_fault(row, query)
+            fault = form_fault(row, query) or self.standing_fault(row, query)
             if not fault:
-                self._apply(row, query)
+                self.apply(row, query)
                 return
         self._faults.append(f"{row.where}: query {shown(row.query_id)}: {fault}")
 
@@ -520,22 +622,28 @@ class _SheetImport:
                 "`decision`"
             )
 
-    def _standing_fault(self, row: SheetDecision, query: Query) -> str:
+    def standing_fault(self, row: SheetDecision, query: Query) -> str:
         """Return the objection to a decision in the present state of the query, "" for none."""
         if row.revision != query.revision:
             return f"is stale: revision {row.revision}, but now it is {query.revision}; export anew"
+        if others := self.differing(row, query):
+            return f"{others}; settle it, then import with --overrule"
+        if query.status == "retired" and query.reviewed is None:
+            return "is retired"
+        holder = self._texts.get(_folded(row.new_query), query.query_id)
+        if row.new_query and holder != query.query_id:
+            return f"new_query is the question of {shown(holder)} already"
+        return ""
+
+    def differing(self, row: SheetDecision, query: Query) -> str:
+        """Return who decided otherwise, "" where nobody did or it does not matter."""
         others = {
             past.by: _verdict(past) for past in (query.reviewed, query.pinned) if past is not None
         }
         others.pop(self.reviewer, None)
         for by, verdict in others.items():
             if not self.overrule and verdict != outcome(row.decision):
-                return f"{by} decided {verdict}; settle it, then import with --overrule"
-        if query.status == "retired" and query.reviewed is None:
-            return "is retired"
-        holder = self._texts.get(_folded(row.new_query), query.query_id)
-        if row.new_query and holder != query.query_id:
-            return f"new_query is the question of {shown(holder)} already"
+                return f"{by} decided {verdict}"
         return ""
 
     def _note_known(self, row: SheetDecision, query: Query) -> None:
@@ -545,7 +653,8 @@ class _SheetImport:
             counted = review.model_copy(update={"random": True})
             self._put(query.model_copy(update={"reviewed": counted}))
 
-    def _apply(self, row: SheetDecision, query: Query) -> None:
+    def apply(self, row: SheetDecision, query: Query) -> None:
+        """Take a decision that has no fault."""
         self.counts[row.decision] += 1
         past = query.reviewed
         review = Review(

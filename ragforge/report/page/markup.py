@@ -6,11 +6,12 @@ Tables scroll sideways where they are wider than the page; their numbers are ali
 import html
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from typing import Final
+from urllib.parse import urlencode
 
 from ragforge.evaluating.formatting import Table, numeric_column, plural, visible
 
@@ -166,14 +167,24 @@ def page_file(name: str) -> str:
     return files("ragforge.report.page").joinpath(name).read_text(encoding="utf-8")
 
 
-def site_link(path: str, *children: Child, class_: str | None = None) -> Html:
+def site_link(
+    path: str, *children: Child, query: Mapping[str, str] | None = None, **attributes: str | None
+) -> Html:
     """Return a relative link within the site that a page is served from.
+
+    Args:
+        path: Where it leads.
+        children: What it says.
+        query: What is asked there, by name; "" asks nothing.
+        attributes: As those of `element`.
 
     Raises:
         ValueError: The path leads elsewhere, or is no plain path.
     """
-    named = "" if class_ is None else _attribute("class_", class_)
-    return Html(f'<a href="{_site_path(path)}"{named}>{join(children).code}</a>')
+    asked = urlencode({name: value for name, value in (query or {}).items() if value})
+    href = html.escape(f"{_site_path(path)}{'?' if asked else ''}{asked}")
+    named = "".join(_attribute(name, value) for name, value in attributes.items())
+    return Html(f'<a href="{href}"{named}>{join(children).code}</a>')
 
 
 def site_page(

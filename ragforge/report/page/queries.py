@@ -233,7 +233,7 @@ def _dialog() -> Html:
     )
     body = element("div", id="query-body", tabindex=-1)
     return element(
-        "dialog", bar, body, _grade_legend(), id="query-dialog", aria_label="One query, opened"
+        "dialog", bar, body, grade_legend(), id="query-dialog", aria_label="One query, opened"
     )
 
 
@@ -247,10 +247,10 @@ def worst_block(table: QueryTable) -> Html:
         none = None if queries else element("p", _NONE_BAD, class_="empty")
         groups.append(element("div", heading, *queries, none, class_="block"))
     text = f"The lowest {PRIMARY} of each run; open a query to see what came back."
-    return join([element("p", text, class_="note"), _grade_legend(), *groups])
+    return join([element("p", text, class_="note"), grade_legend(), *groups])
 
 
-def _grade_legend() -> Html:
+def grade_legend() -> Html:
     """Return what the badges of grades mean."""
     items = [
         element("li", element("span", grade, class_=f"grade g{grade}"), meaning)
@@ -261,7 +261,7 @@ def _grade_legend() -> Html:
     return element("ul", *items, class_="legend")
 
 
-def _quoted(text: Excerpt, class_: str = "quote") -> Html:
+def quoted(text: Excerpt, class_: str = "quote") -> Html:
     """Return a text of the data: its direction and its lines kept, a note where it is cut."""
     return element("p", text.text, _cut_note(text.cut_note), class_=class_, dir="auto")
 
@@ -294,21 +294,21 @@ def _facts(tags: Iterable[str | None], cell: RunCell) -> str:
 def _body(detail: QueryDetail, run: RunDetail, texts: Texts) -> Iterable[Html | None]:
     yield element("p", element("code", one_line(detail.query_id)), class_="id")
     if detail.text.text != one_line(detail.text.text, 160):
-        yield _quoted(detail.text)
+        yield quoted(detail.text)
     yield element("h4", "Expected answer")
     if detail.expected_answer is None:
         yield element("p", "None is recorded.", class_="empty")
     else:
-        yield _quoted(detail.expected_answer)
+        yield quoted(detail.expected_answer)
     if detail.evidence:
         yield element("h4", "Evidence")
-        yield join(element("blockquote", _quoted(text)) for text in detail.evidence)
+        yield join(element("blockquote", quoted(text)) for text in detail.evidence)
     yield from map(_answer, detail.answers)
     top = run.top[:_TOP]
     yield element("h4", f"Retrieved: top {len(top)} of {run.n_retrieved}")
     if top:
         ranked = enumerate(top, start=1)
-        hits = [_chunk(detail.chunks[item], f"rank {rank}", texts) for rank, item in ranked]
+        hits = [chunk_item(detail.chunks[item], f"rank {rank}", texts) for rank, item in ranked]
         yield element("ol", *hits, class_="hits")
     else:
         yield element("p", "Nothing was retrieved.", class_="empty")
@@ -316,7 +316,7 @@ def _body(detail: QueryDetail, run: RunDetail, texts: Texts) -> Iterable[Html | 
         shown = len(run.missed)
         some = f", {shown} shown" if shown < run.n_missed else ""
         yield element("h4", f"Relevant, but not in the top {DEPTH}: {run.n_missed}{some}")
-        hits = [_chunk(detail.chunks[item], _place(run, item), texts) for item in run.missed]
+        hits = [chunk_item(detail.chunks[item], _place(run, item), texts) for item in run.missed]
         yield element("ol", *hits, class_="hits missed")
 
 
@@ -333,13 +333,20 @@ def _answer(answer: AnswerDetail) -> Html:
                 element("bdi", answer.system),
                 f": {answer.verdict or 'no grade'}",
             ),
-            _quoted(answer.answer) if answer.answer else element("p", "None.", class_="empty"),
-            _quoted(answer.explanation, "reason") if answer.explanation.text else None,
+            quoted(answer.answer) if answer.answer else element("p", "None.", class_="empty"),
+            quoted(answer.explanation, "reason") if answer.explanation.text else None,
         ]
     )
 
 
-def _chunk(chunk: ChunkDetail, place: str, texts: Texts) -> Html:
+def chunk_item(chunk: ChunkDetail, place: str, texts: Texts) -> Html:
+    """Return a retrieved chunk: its grade, its place in the ranking, its text, the evidence marked.
+
+    Args:
+        chunk: The chunk.
+        place: Where it came, in words.
+        texts: Has its text and its judge's reply, as far as they are known.
+    """
     start = texts.starts.get(chunk.chunk_id)
     where = "" if start is None else " / ".join(filter(None, (start.doc_id, start.heading)))
     head = element(
@@ -356,7 +363,7 @@ def _chunk(chunk: ChunkDetail, place: str, texts: Texts) -> Html:
         if start is None
         else marked_text(start, chunk.quotes)
     )
-    reason = _quoted(chunk.reasoning, "reason") if chunk.reasoning.text else None
+    reason = quoted(chunk.reasoning, "reason") if chunk.reasoning.text else None
     reply = texts.replies.get(chunk.call_key)
     return element("li", head, text, reason, _reply(reply) if reply else None)
 

@@ -2,7 +2,7 @@
 (() => {
   const EDITS = ["new_query", "new_standalone", "new_answer"];
   const items = [...document.querySelectorAll("article.item")];
-  const sheet = document.getElementById("items").dataset.sheet;
+  const { sheet, post } = document.getElementById("items").dataset;
   const done = document.getElementById("done");
   const kept = read();
 
@@ -62,10 +62,107 @@
     item.querySelector(".fault").textContent = fault(item);
   }
 
+  const isDecided = (item) => Boolean(post ? item.dataset.decision || item.dataset.by : chosen(item));
+
   function count() {
-    const decided = items.filter((item) => chosen(item)).length;
-    const lost = done.dataset.unkept ? "; the browser keeps nothing, so save before you leave" : "";
-    done.textContent = `${decided} of ${items.length} decided${lost}`;
+    const decided = items.filter(isDecided).length;
+    const parts = [`${decided} of ${items.length} decided`];
+    if (done.dataset.unkept && !post) parts.push("the browser keeps nothing, so save before you leave");
+    if (waiting.length) parts.push(`${waiting.length} not kept yet`);
+    const refused = items.flatMap((item, at) => (item.dataset.refused ? [at + 1] : []));
+    if (refused.length) parts.push(`not kept: query ${refused.join(", ")}`);
+    if (done.dataset.fault) parts.push(done.dataset.fault);
+    const text = parts.join("; ");
+    if (done.textContent !== text) done.textContent = text;
+  }
+
+  // On a site each decision is sent at once, one after the other, and again while nobody answers.
+
+  const waiting = [];
+  let sending = false;
+  // Arrow keys go through the choices, and Enter takes one.
+  let byArrow = false;
+
+  function send(item, overrule = false) {
+    delete item.dataset.refused;
+    item.querySelector(".conflict").hidden = true;
+    const at = waiting.findIndex((one, place) => place > 0 && one.item === item);
+    if (at > 0) waiting.splice(at, 1);
+    waiting.push({ item, row: { ...row(item), overrule } });
+    count();
+    flush();
+  }
+
+  async function flush() {
+    if (sending) return;
+    sending = true;
+    let again = 0;
+    while (waiting.length && !again) {
+      const { item, row: what } = waiting[0];
+      const open = items.filter((one) => one !== item && !isDecided(one)).map((one) => one.dataset.queryId);
+      // What was decided about this query just before changed its state.
+      const body = { ...what, revision: Number(item.dataset.revision), state: item.dataset.state, open };
+      try {
+        const reply = await fetch(post, {
+          method: "POST",
+          headers: { "Content-Type": "application/json" },
+          body: JSON.stringify(body),
+        });
+        delete done.dataset.fault;
+        if (reply.ok) taken(item, what, await reply.json());
+        else await refused(item, reply);
+        waiting.shift();
+      } catch {
+        done.dataset.fault = "the server cannot be reached, it is tried again";
+        again = setTimeout(flush, 3000);
+      }
+      count();
+    }
+    sending = false;
+  }
+
+  function taken(item, what, now) {
+    Object.assign(item.dataset, { state: now.state, revision: now.revision, decision: what.decision });
+    const texts = { new_query: now.query, new_standalone: now.standalone, new_answer: now.answer };
+    for (const [name, text] of Object.entries(texts)) {
+      const box = field(item, name);
+      if (box) box.defaultValue = text;
+    }
+    item.querySelector("h2 span").textContent = now.query;
+    item.querySelector(".fault").textContent = "";
+    delete kept[`q:${item.dataset.queryId}`];
+    keep();
+    for (const other of items) {
+      const words = now.others[other.dataset.queryId];
+      if (!words) continue;
+      other.dataset.by = words;
+      other.querySelector(".fault").textContent = `Meanwhile ${words}.`;
+    }
+  }
+
+  async function refused(item, reply) {
+    const isJson = (reply.headers.get("Content-Type") || "").startsWith("application/json");
+    const said = isJson ? await reply.json() : { error: await spoken(reply) };
+    item.dataset.refused = "yes";
+    item.querySelector(".fault").textContent = `Not kept: ${said.error}.`;
+    item.querySelector(".conflict").hidden = !said.changed && !said.contradicted;
+    item.querySelector(".reload").hidden = !said.changed;
+    item.querySelector(".overrule").hidden = !said.contradicted;
+    // Nobody is torn out of a field.
+    if (!document.activeElement.matches("textarea, input[type=text]")) go(item);
+  }
+
+  async function spoken(reply) {
+    if (reply.status === 401) return "the server was started again: open its new address";
+    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    return page.querySelector(".notice p")?.textContent || `the server says ${reply.status}`;
+  }
+
+  function keepEdit(item) {
+    note(item);
+    if (fault(item)) return;
+    send(item);
+    goOn(item);
   }
 
   function note(item) {
@@ -74,14 +171,16 @@
       const box = field(item, name);
       if (box && box.value !== box.defaultValue) texts[name] = box.value;
     }
-    kept[`q:${item.dataset.queryId}`] = { decision: chosen(item), texts };
+    kept[`q:${item.dataset.queryId}`] = { decision: chosen(item), texts, revision: item.dataset.revision };
     keep();
     show(item);
     count();
   }
 
   function restore(item) {
-    const old = kept[`q:${item.dataset.queryId}`] || { decision: item.dataset.decision, texts: {} };
+    let old = kept[`q:${item.dataset.queryId}`] || { decision: item.dataset.decision, texts: {} };
+    // On a site only what was typed is the browser's to keep; an edit is decided when it was sent.
+    if (post) old = { ...old, decision: old.decision === "edit" ? "edit" : item.dataset.decision };
     for (const radio of radios(item)) radio.checked = radio.value === old.decision;
     for (const [name, text] of Object.entries(old.texts || {})) {
       const box = field(item, name);
@@ -89,6 +188,9 @@
     }
     item.querySelector("fieldset").hidden = false;
     show(item);
+    if (post && old.revision && old.revision !== item.dataset.revision) {
+      item.querySelector(".fault").textContent = "You typed this before it was changed: look again.";
+    }
   }
 
   function save() {
@@ -117,26 +219,34 @@
     radio.checked = true;
     note(item);
     if (letter === "e") field(item, "new_query").focus();
-    else goOn(item);
+    else {
+      if (post) send(item);
+      goOn(item);
+    }
   }
 
   // To the next that is open, else to the next.
   function goOn(item) {
     const behind = items.slice(items.indexOf(item) + 1);
-    const next = behind.find((one) => !chosen(one)) || behind[0];
+    const next = behind.find((one) => !(post ? isDecided(one) || chosen(one) : chosen(one))) || behind[0];
     if (next) go(next);
   }
 
   function press(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
     const here = document.activeElement;
     const item = here.closest("article.item");
+    const isEdit = post && item && chosen(item) === "edit";
+    if (isEdit && (event.ctrlKey || event.metaKey) && event.key === "Enter") return keepEdit(item);
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
     if (here.matches("textarea, input[type=text]")) {
       if (event.key === "Escape") item.focus();
       return;
     }
+    byArrow = event.key.startsWith("Arrow");
+    if (byArrow) return;
     const at = items.indexOf(item);
-    if (event.key === "j" && at + 1 < items.length) go(items[at + 1]);
+    if (post && here.matches("input[type=radio]") && event.key === "Enter") decide(item, here.value[0]);
+    else if (event.key === "j" && at + 1 < items.length) go(items[at + 1]);
     else if (event.key === "k" && at > 0) go(items[at - 1]);
     else if (item && "aerp".includes(event.key)) decide(item, event.key);
     else return;
@@ -152,7 +262,22 @@
     });
   }
   document.addEventListener("keydown", press);
-  document.getElementById("save").addEventListener("click", save);
+  document.addEventListener("keyup", () => (byArrow = false));
+  document.getElementById("save")?.addEventListener("click", save);
+  for (const item of post ? items : []) {
+    for (const radio of radios(item)) {
+      radio.addEventListener("change", () => byArrow || radio.value === "edit" || send(item));
+    }
+    field(item, "note").addEventListener("change", () => {
+      if (chosen(item) && chosen(item) !== "edit" && chosen(item) === item.dataset.decision) send(item);
+    });
+    item.querySelector(".keep").addEventListener("click", () => keepEdit(item));
+    item.querySelector(".reload").addEventListener("click", () => location.reload());
+    item.querySelector(".overrule").addEventListener("click", () => send(item, true));
+  }
+  addEventListener("beforeunload", (event) => {
+    if (waiting.length) event.preventDefault();
+  });
   document.querySelector(".bar").hidden = false;
   count();
   const last = items.find((item) => item.dataset.queryId === kept.at);

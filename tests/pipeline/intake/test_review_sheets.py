@@ -108,7 +108,7 @@ def test_decided_queries_are_shown_again_only_to_be_counted(dataset):
     [row] = [row for row in sheet_rows(dataset) if row.query_id == "q1"]
 
     assert (row.decision, row.random) == ("edit", "random")
-    assert row.flags == "decided by Ann, drawn at random since"
+    assert row.flags == "edited by Ann, drawn at random since"
 
 
 def test_nothing_left_to_review_is_said(dataset):
