@@ -13,7 +13,7 @@ cases for sure. "useless" gives grades without looking; "favours" is the
 first judge with one grade more, half of the time, for what run A retrieved.
 
 "holds" is the share of 95 % intervals that hold the people's value. For "like these" the queries of
-the set are taken for all there are: as many as the set has are drawn with replacement, and the
+the set are taken for all there are: as many (or `--queries`) are drawn with replacement, and the
 interval over queries like these is held against the value over all of them. "width" is the mean
 width over that of as many labels on pairs drawn at random and no judge; "centred" is the width over
 that of the same labels with a judge that gives one grade to all; "limit" is how narrow any
@@ -114,6 +114,7 @@ def main() -> None:
     )
     parser.add_argument("--labels", type=int, nargs="+", default=(100, 200, 400), metavar="N")
     parser.add_argument("--repeat", type=int, default=200)
+    parser.add_argument("--queries", type=int, help="drawn for `like these`; as many as there are")
     parser.add_argument("--ndcg-repeat", type=int, default=50)
     parser.add_argument("--ndcg-labels", type=int, nargs="+", default=NDCG_SIZES, metavar="N")
     parser.add_argument("--judge", action="append", help="of those there are; all if not given")
@@ -239,7 +240,7 @@ def linear_row(
             continue
         for method, corrected in found.items():
             drawn[method].append(outcome(corrected, expected))
-        of_queries = drawn_queries(truth, generator)
+        of_queries = drawn_queries(truth, options.queries or truth.n_queries, generator)
         wide_pairs = sampled_pairs(
             of_queries, grade, (a, b), measure, n, generator, is_difference=is_difference
         )
@@ -276,16 +277,17 @@ def weights_of(truth: Truth, a: str, b: str, measure: str, *, is_difference: boo
     return weights - run_weights(truth, b, measure) if is_difference else weights
 
 
-def drawn_queries(truth: Truth, generator: Generator) -> Truth:
-    """Return a set of as many queries, drawn with replacement, each one of its own."""
+def drawn_queries(truth: Truth, n: int, generator: Generator) -> Truth:
+    """Return a set of n queries, drawn with replacement, each one of its own."""
     of_query = [np.flatnonzero(truth.queries == query) for query in range(truth.n_queries)]
-    taken = [of_query[i] for i in generator.integers(0, truth.n_queries, truth.n_queries)]
+    taken = [of_query[i] for i in generator.integers(0, truth.n_queries, n)]
     rows = np.concatenate(taken)
     return replace(
         truth,
-        queries=np.repeat(np.arange(truth.n_queries), [len(each) for each in taken]),
+        queries=np.repeat(np.arange(n), [len(each) for each in taken]),
         grades=truth.grades[rows],
         ranks={run: ranks[rows] for run, ranks in truth.ranks.items()},
+        n_queries=n,
         judged=None if truth.judged is None else truth.judged[rows],
     )
 

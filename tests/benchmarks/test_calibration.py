@@ -57,6 +57,7 @@ def options(tmp_path):
         labels=(100,),
         ndcg_labels=(200,),
         judge=None,
+        queries=None,
         keep_relevant=1.0,
     )
 
@@ -93,3 +94,14 @@ def test_all_tables_are_printed(calibration, options, capsys):
     printed = capsys.readouterr().out
     assert "| useless | DCG@10 | difference | 100 |" in printed
     assert "| useless | 200 |" in printed
+
+
+def test_queries_that_are_drawn_twice_are_two(calibration, options):
+    """Taken for one, they would look like a query of twice as many pairs."""
+    truth = calibration.retrieved_only(calibration.read_truth(options))
+
+    drawn = calibration.drawn_queries(truth, 7, np.random.default_rng(1))
+
+    of_query = np.bincount(drawn.queries, weights=drawn.ranks["a"] < 10)
+    assert of_query.tolist() == [10.0] * 7
+    assert len(drawn.grades) == len(drawn.queries)
