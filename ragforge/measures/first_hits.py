@@ -18,6 +18,7 @@ from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
 from ragforge.measures.sequential import LEAST_QUERIES, Decided, Look, Outcome, normal_score
+from ragforge.measures.unseen_values import difference_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,6 +52,26 @@ def score_of_hits(diffs: Floats) -> float:
     if error:
         score = min(score, abs(normal_score(difference / error, len(diffs) - 1)))
     return score if difference > 0 else -score
+
+
+def interval_of_hits(
+    diffs: Floats, critical: float, *, same_rankings: bool = False
+) -> tuple[float, float]:
+    """Return an interval of a mean difference, of zero width only for the same rankings.
+
+    Args:
+        diffs: Of the queries, two or more.
+        critical: Normal score that is to be passed.
+        same_rankings: Whether all are 0 by that.
+    """
+    is_bounded = float(np.abs(diffs).max()) <= 1
+    level = 2 * normal_cdf(critical) - 1
+    ends = difference_interval(diffs, level, bounded=is_bounded, same_rankings=same_rankings)
+    if ends is not None:
+        return ends.low, ends.high
+    reach = student_quantile(normal_cdf(critical), len(diffs) - 1)
+    half = reach * float(diffs.std(ddof=1)) / sqrt(len(diffs))
+    return float(diffs.mean()) - half, float(diffs.mean()) + half
 
 
 @dataclass
@@ -188,9 +209,10 @@ class FirstHits:
         error = float(diffs.std(ddof=1)) / sqrt(n)
         z = score_of_hits(diffs)
         critical = -normal_quantile(LEVEL_P / 2)
+        are_alike = all(list(a) == list(b) for a, b in self.lists)
+        low, high = interval_of_hits(diffs, critical, same_rankings=are_alike)
         outcome: Outcome = "tie"
-        if abs(z) > critical:
+        if abs(z) > critical and not low <= 0 <= high:
             outcome = "b" if difference > 0 else "a"
-        half = student_quantile(normal_cdf(critical), n - 1) * error
         look = Look(1.0, self.n_judged, difference, error, z, 1.0, None)
-        return Decided(outcome, look, difference - half, difference + half)
+        return Decided(outcome, look, low, high)

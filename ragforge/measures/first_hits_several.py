@@ -18,8 +18,8 @@ from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
-from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
-from ragforge.measures.first_hits import score_of_hits
+from ragforge.measures.distributions import normal_quantile
+from ragforge.measures.first_hits import interval_of_hits, score_of_hits
 from ragforge.measures.sequential import FUTILE, LEAST_QUERIES, chance_of_winner
 from ragforge.measures.sequential_several import EARLY_P, LAST_P, Standing, Standings
 
@@ -39,6 +39,7 @@ class _Told(NamedTuple):
     error: float
     z: float
     n: int
+    diffs: Floats
 
 
 @dataclass
@@ -225,10 +226,10 @@ class SeveralFirstHits:
             weights.append(self.query_weights[query])
         n = len(diffs)
         if n < 2:
-            return _Told(0.0, 0.0, 0.0, n)
+            return _Told(0.0, 0.0, 0.0, n, np.zeros(n))
         of = np.array(diffs) * np.array(weights) / np.mean(weights)
         difference, error = float(of.mean()), float(of.std(ddof=1)) / sqrt(n)
-        return _Told(difference, error, score_of_hits(of), n)
+        return _Told(difference, error, score_of_hits(of), n, of)
 
     def _drop(self, told: dict[tuple[int, int], _Told], *, is_last: bool) -> None:
         """Drop what is beaten; the clearest first, as each one makes the next easier to tell."""
@@ -261,10 +262,10 @@ class SeveralFirstHits:
         standings = []
         for run in range(self.n_runs):
             each = self._told((best, run))
-            is_last = each.n == len(self.lists)
-            reach = normal_cdf(self._critical(is_last=is_last))
-            half = student_quantile(reach, each.n - 1) * each.error if each.n > 1 else 1.0
-            low, high = each.difference - half, each.difference + half
+            low, high = -1.0, 1.0
+            if each.n > 1:
+                critical = self._critical(is_last=each.n == len(self.lists))
+                low, high = interval_of_hits(each.diffs, critical, same_rankings=run == best)
             standings.append(Standing(run, each.difference, low, high, self.beaten.get(run)))
         standings.sort(key=lambda item: (item.run != best, -item.difference, item.run))
         share = max(self._n_read) / len(self.lists)

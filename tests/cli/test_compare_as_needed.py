@@ -199,6 +199,21 @@ def test_the_same_rankings_are_a_tie_without_a_call(decide, dataset):
         assert (json.loads(out)["winner"], calls) == ("TIE", 0)
 
 
+def test_a_judge_who_finds_nothing_shows_no_run_to_be_as_good(dataset, capsys):
+    """A gate that passed on such grades would pass anything."""
+
+    def nothing(path, body, number):
+        reply = {"reasoning": "-", "evidence": "", "contains_answer": False, "grade": 0}
+        return Reply(completion(reply))
+
+    words = ["gate", "--dataset", str(dataset.path), "--base", "good", "--run", "poor", "-q"]
+    with serving(nothing) as running:
+        address = ["--model", "m", "--base-url", running.url, "--json", "--judge-as-needed"]
+        main([*words, "--max-drop", "P@10=0.02", *address])
+
+    assert json.loads(capsys.readouterr().out)["outcome"] == "NOT_SHOWN"
+
+
 def test_of_two_grades_of_a_text_that_of_people_counts(decide, dataset):
     """As it does in all other commands."""
     texts = {chunk.chunk_id: chunk.text for chunk in dataset.chunks()}

@@ -118,6 +118,19 @@ def test_a_difference_that_is_the_same_in_all_queries_is_told():
     assert score_of_hits(np.ones(40)) > 5
 
 
+def test_texts_without_any_hit_leave_open_what_others_have():
+    """A judge who finds nothing in forty queries has not shown that no run is better."""
+    lists, _ = pool([0.5, 0.5])
+    reading = FirstHits(lists, np.zeros(N_QUERIES * 2 * DEPTH), by_rank=False)
+    same = FirstHits([[of[0], of[0]] for of in lists], np.zeros(600), by_rank=False)
+
+    found, alike = reading.look(reading.values), same.look(same.values)
+
+    assert (found.outcome, alike.outcome) == ("tie", "tie")
+    assert found.low < -0.04 < 0.04 < found.high
+    assert (alike.low, alike.high) == (0.0, 0.0)
+
+
 def test_too_few_queries_are_refused():
     """Their spread decides."""
     lists, values = pool([0.5, 0.5], n_queries=9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Final
 
@@ -27,6 +27,7 @@ from ragforge.pipeline.job import Job
 
 _TYPICAL: Final = (0.27, 0.55)
 """Of the pool: runs that are far apart, and close ones, on human-judged sets."""
+_UNSEEN_P: Final = 0.025
 _TYPICAL_READ: Final = (0.33, 0.22)
 """The same where both runs are read down to their first hits."""
 
@@ -153,7 +154,7 @@ async def decide_as_needed(
 
         n_known = int(pool.is_known().sum())
         reached = await until_decided(decision, pool, runs.judging, describe)
-        decided = reached.decided
+        decided = _allowing_for_unseen(reached.decided, pool)
         left_out = (*runs.left_out, *(pool.query_ids[at] for at in decision.failed))
         found = NeededComparison(
             a=names[0],
@@ -187,6 +188,20 @@ def _decision(pool: NeededPool, declared: Declared) -> SequentialDecision | Firs
         return FirstHits(pool.lists(), values, by_rank, pool.query_weights)
     shares = shares_for(n_queries)
     return SequentialDecision(pool.pairs_of_two(), shares, pool.is_known(), declared.allowed)
+
+
+def _allowing_for_unseen(decided: Decided, pool: NeededPool) -> Decided:
+    """Return a decision whose interval has no zero width, unless nothing at all differs.
+
+    Where all queries agree nothing is seen of how far others lie: it reaches to where the mean
+    would be if as many as can well go unseen were at either end.
+    """
+    if decided.high > decided.low or not pool.units or pool.is_read:
+        return decided
+    unseen = 1 - _UNSEEN_P ** (1 / len(pool.query_ids))
+    reach = unseen * pool.highest * float(pool.discounts.sum())
+    middle = decided.look.difference
+    return replace(decided, low=middle - reach, high=middle + reach)
 
 
 async def _usd_a_pair(dataset: Dataset, job: Job) -> float | None:
