@@ -423,6 +423,7 @@ def report(
     base: str = "",
     measures: Measures = (),
     calibrated: bool | str = False,
+    single: bool = False,
     **settings: Unpack[EvaluateKeywords],
 ) -> WrittenReport:
     """Write a page about a set: what changed, measures, which run is better, and every query.
@@ -430,19 +431,24 @@ def report(
     Args:
         handle: The set.
         out: A file whose ending decides the form: .html, .md or .txt; none is written where None.
+            A page of many queries has a folder `NAME_files` beside it.
         runs: Which; all where empty.
         base: The run that all others are held against; each two are compared where "".
         measures: Which; the usual ones where empty.
         calibrated: Correct by people's labels: see `calibrate`; the name of a calibration where
             there are several.
+        single: Whether a page is one file, however large.
         settings: rel_threshold and others; see `ragforge.api.keywords`.
 
     Raises:
         DataError: The set cannot be read, or the file cannot be written.
-        UsageError: The ending names no form, or there is no such base or measure.
+        UsageError: The ending names no form, there is no such base or measure, or what is to be
+            one file is no page.
     """
     path = None if out is None else Path(out)
     form = None if path is None else form_of(path)
+    if single and form != "html":
+        raise UsageError("single: is for a page: out='FILE.html'")
     with _begin(report, handle, measures, settings) as call:
         dataset, wanted = whole_of(handle, "report"), call.settings.evaluate
         found = _calibration(dataset, calibrated)
@@ -450,7 +456,7 @@ def report(
         if path is None or form is None:
             summary = report_summary(dataset, wanted, options)
         else:
-            summary = write_report_of(dataset, path, form, wanted, options)
+            summary = write_report_of(dataset, path, form, wanted, options, is_single=single)
         return WrittenReport(summary, path, tuple(call.notes))
 
 

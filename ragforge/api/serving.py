@@ -123,6 +123,6 @@ def require_web_server() -> None:
 
 def report_page(dataset: Dataset, settings: EvaluateSettings) -> str:
     """Return the report of a set as a page."""
-    from ragforge.pipeline.reporting import RENDERERS, report_summary
+    from ragforge.pipeline.reporting import served_report
 
-    return RENDERERS["html"](report_summary(dataset, settings))
+    return served_report(dataset, settings)

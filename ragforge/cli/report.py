@@ -1,8 +1,10 @@
 """Write a page about a dataset: what changed, measures, which run is better, and every query.
 
-The page is one file without any external request. A small script sorts, filters and opens queries;
-without it everything else is there. The ending of --out decides the form: .html, .md or .txt;
-without --out the text goes to stdout.
+The page asks nobody for anything. A small script sorts, filters and opens queries; without it
+everything else is there. Where there are too many queries for a page of about a megabyte, what was
+retrieved for the better ones goes into a folder beside it, FILE_files, and is loaded from there
+when a query is opened; --single writes one file. The ending of --out decides the form: .html, .md
+or .txt; without --out the text goes to stdout.
 
 Two and more runs are compared with each other. --base compares them with one run only: fewer
 comparisons, so that smaller differences are shown.
@@ -28,6 +30,7 @@ from ragforge.cli.flags import (
 from ragforge.cli.measured_files import add_measured, measured
 from ragforge.cli.next_step import after_report
 from ragforge.cli.output import dumps, show
+from ragforge.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +47,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base", default="", metavar="NAME", help="the run that all others are held against"
     )
+    parser.add_argument(
+        "--single",
+        action="store_true",
+        help="write FILE.html as one file, however large, without a folder beside it",
+    )
     add_calibrated(parser)
     add_json(parser)
     add_common(parser, "evaluate")
@@ -58,6 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments).evaluate
     form = None if arguments.out is None else form_of(arguments.out, "--out")
+    if arguments.single and form != "html":
+        raise UsageError("--single: is for a page: --out FILE.html")
     files = {"--config": arguments.config, "--qrels": arguments.qrels}
     check_outputs({"--out": arguments.out}, {**files, "--queries": arguments.queries})
     with measured(arguments, Progress(arguments.quiet)) as (dataset, names):
@@ -68,7 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
         if form is None:
             summary = report_summary(dataset, settings, options)
         else:
-            summary = write_report(dataset, arguments.out, form, settings, options)
+            summary = write_report(
+                dataset, arguments.out, form, settings, options, is_single=arguments.single
+            )
     for warning in summary.run_warnings:
         say(f"warning: {warning}")
     if arguments.json:

@@ -178,9 +178,9 @@ def _public(url: str) -> "PublicAddress | None":
 
 
 def _report(dataset: "Dataset", settings: "EvaluateSettings") -> str:
-    from ragforge.pipeline.reporting import RENDERERS, report_summary
+    from ragforge.pipeline.reporting import served_report
 
-    return RENDERERS["html"](report_summary(dataset, settings))
+    return served_report(dataset, settings)
 
 
 def _check_address(host: str, port: int) -> None:

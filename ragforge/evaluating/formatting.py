@@ -53,6 +53,8 @@ def visible(text: str) -> str:
 
     Line feeds and tabs stay. What comes back cannot steer a terminal, nor reorder or hide text.
     """
+    if text.isascii() and text.isprintable():
+        return text
     return _HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
 
 

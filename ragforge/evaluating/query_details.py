@@ -1,12 +1,15 @@
 """The details of a query: rankings, grades, reasons of the judge, texts of chunks, answers."""
 
+import json
 import re
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias
+from tempfile import TemporaryFile
+from typing import IO, Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.errors import DataError
 from ragforge.evaluating.answers.records import SystemRecords
@@ -31,6 +34,7 @@ _QUOTES: Final = 5
 _TEXT_CHARS: Final = 1500
 _QUOTE_CHARS: Final = 600
 _REASON_CHARS: Final = 400
+_NOTHING: Final = Excerpt("", 0)
 ChunkState: TypeAlias = Literal["graded", "failed", "listed", "unlisted", "unjudged"]
 """Graded; the judge gave no grade; relevant by a list without a grade; not relevant, as labels are
 complete; nobody looked."""
@@ -92,6 +96,47 @@ def chunk_start(chunk: Chunk, quotes: Iterable[str] = ()) -> ChunkStart:
     return ChunkStart(chunk.doc_id, " / ".join(chunk.heading_path), part, offset)
 
 
+class SpooledStarts(Mapping[str, ChunkStart]):
+    """Starts by id: some in memory, and of a million others where they are in a temporary file.
+
+    Args:
+        most: How many are in memory.
+    """
+
+    def __init__(self, most: int = 30_000) -> None:
+        self._most = most
+        self._at: dict[str, ChunkStart | int] = {}
+        self._file: IO[bytes] | None = None
+
+    def put(self, key: str, start: ChunkStart) -> None:
+        """Keep a start, in the place of one that is there."""
+        if key in self._at or len(self._at) < self._most:
+            self._at[key] = start
+            return
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115  # closed when this is dropped
+            weakref.finalize(self, self._file.close)
+        text = start.text
+        row = [start.doc_id, start.heading, text.text, text.length, start.offset]
+        self._at[key] = self._file.seek(0, 2)
+        self._file.write(f"{json.dumps(row)}\n".encode())
+
+    def __getitem__(self, key: str) -> ChunkStart:
+        found = self._at[key]
+        if isinstance(found, ChunkStart):
+            return found
+        assert self._file is not None
+        self._file.seek(found)
+        doc_id, heading, text, length, offset = json.loads(self._file.readline())
+        return ChunkStart(doc_id, heading, Excerpt(text, length), offset)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._at)
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+
 class ChunkStarts:
     """Collects the starts of what is shown: chunks, and documents by their first chunk.
 
@@ -101,28 +146,30 @@ class ChunkStarts:
 
     def __init__(self, quotes_of: Mapping[str, Sequence[str]]) -> None:
         self._chunk_detail = quotes_of
-        self._chunks: dict[str, ChunkStart] = {}
-        self._documents: dict[str, ChunkStart] = {}
+        self._starts = SpooledStarts()
+        self._chunks: set[str] = set()
         self._firsts: dict[str, int] = {}
 
     def take(self, chunk: Chunk) -> None:
         """Take the next chunk of the corpus; most are of no account."""
         if chunk.chunk_id in self._chunk_detail:
-            self._chunks[chunk.chunk_id] = chunk_start(chunk, self._chunk_detail[chunk.chunk_id])
-        if chunk.doc_id in self._chunk_detail:
+            self._chunks.add(chunk.chunk_id)
+            start = chunk_start(chunk, self._chunk_detail[chunk.chunk_id])
+            self._starts.put(chunk.chunk_id, start)
+        if chunk.doc_id in self._chunk_detail and chunk.doc_id not in self._chunks:
             first = self._firsts.get(chunk.doc_id)
             if first is None or chunk.start < first:
                 self._firsts[chunk.doc_id] = chunk.start
-                self._documents[chunk.doc_id] = chunk_start(chunk)
+                self._starts.put(chunk.doc_id, chunk_start(chunk))
 
     @property
     def has_all(self) -> bool:
         """Whether nothing is left to be found; a document may have an earlier chunk."""
         return len(self._chunks) == len(self._chunk_detail)
 
-    def starts(self) -> dict[str, ChunkStart]:
+    def starts(self) -> Mapping[str, ChunkStart]:
         """Return the starts by id; an id that is of a chunk is that of no document."""
-        return {**self._documents, **self._chunks}
+        return self._starts
 
 
 def spans(text: str, quotes: Sequence[str]) -> tuple[Span, ...]:
@@ -149,7 +196,7 @@ def visible_pieces(text: str, marked: Sequence[Span]) -> Iterator[str]:
 
 def _find(text: str, quote: str) -> Span | None:
     """Return where a quote stands, however its words are spaced."""
-    words = quote[:_LONGEST].split()
+    words = _words(quote)
     if not words:
         return None
     at = text.find(quote)
@@ -159,6 +206,12 @@ def _find(text: str, quote: str) -> Span | None:
         return None
     match = re.search(r"\s+".join(map(re.escape, words)), text)
     return Span(*match.span()) if match else None
+
+
+@lru_cache(maxsize=64)
+def _words(quote: str) -> tuple[str, ...]:
+    """Return the words of a quote, which is looked for in many chunks in turn."""
+    return tuple(quote[:_LONGEST].split())
 
 
 def _cut(text: str, quote: str) -> Span | None:
@@ -269,10 +322,8 @@ class QueryDetail:
 def query_detail(records: EvaluationData, query_id: str) -> QueryDetail:
     """Return the details of a query, without texts of chunks and replies (see `Texts`)."""
     query, judged = records.queries[query_id], records.settled.get(query_id, {})
-    runs = tuple(
-        _run(run, query_id, _relevant(run.cut_task(records.task), query_id)) for run in records.runs
-    )
-    wanted = dict.fromkeys(item for run in runs for item in (*run.top, *run.missed))
+    runs = _runs(records, query_id)
+    wanted = _shown(runs)
     answer = query.expected_answer
     unlabelled: ChunkState = "unlisted" if records.task.is_complete else "unjudged"
     return QueryDetail(
@@ -285,6 +336,17 @@ def query_detail(records: EvaluationData, query_id: str) -> QueryDetail:
         runs=runs,
         answers=tuple(filter(None, map(partial(_answer, query_id), records.systems))),
     )
+
+
+def _runs(records: EvaluationData, query_id: str) -> tuple[RunDetail, ...]:
+    return tuple(
+        _run(run, query_id, _relevant(run.cut_task(records.task), query_id)) for run in records.runs
+    )
+
+
+def _shown(runs: Iterable[RunDetail]) -> dict[str, None]:
+    """Return the chunks that runs show, in order."""
+    return dict.fromkeys(item for run in runs for item in (*run.top, *run.missed))
 
 
 def _relevant(task: Task, query_id: str) -> list[str]:
@@ -305,13 +367,9 @@ def _run(run: MeasuredRun, query_id: str, relevant: Iterable[str]) -> RunDetail:
 def _chunk_detail(
     chunk_id: str, judgment: Judgment | None, query: Query, unlabelled: ChunkState
 ) -> ChunkDetail:
-    quotes = [item.quote for item in query.evidence if item.chunk_id == chunk_id]
-    # Where chunks overlap, or were cut again, the quote of another chunk may stand in this one.
-    quotes += [item.quote for item in query.evidence if item.chunk_id != chunk_id]
+    quotes = _quotes(chunk_id, judgment, query)
     if judgment is None:
-        return ChunkDetail(chunk_id, None, unlabelled, "", excerpt("", 0), "", tuple(quotes))
-    if judgment.evidence:
-        quotes.insert(0, judgment.evidence)
+        return ChunkDetail(chunk_id, None, unlabelled, "", _NOTHING, "", quotes)
     return ChunkDetail(
         chunk_id=chunk_id,
         grade=judgment.grade,
@@ -319,8 +377,19 @@ def _chunk_detail(
         source=judgment.source,
         reasoning=excerpt(judgment.reasoning, _REASON_CHARS),
         call_key=reply_key(judgment),
-        quotes=tuple(dict.fromkeys(quotes[:_QUOTES])),
+        quotes=quotes,
     )
+
+
+def _quotes(chunk_id: str, judgment: Judgment | None, query: Query) -> tuple[str, ...]:
+    quotes = [item.quote for item in query.evidence if item.chunk_id == chunk_id]
+    # Where chunks overlap, or were cut again, the quote of another chunk may stand in this one.
+    quotes += [item.quote for item in query.evidence if item.chunk_id != chunk_id]
+    if judgment is None:
+        return tuple(quotes)
+    if judgment.evidence:
+        quotes.insert(0, judgment.evidence)
+    return tuple(dict.fromkeys(quotes[:_QUOTES]))
 
 
 def _state(judgment: Judgment) -> ChunkState:
@@ -358,7 +427,6 @@ class Wanted:
 
     chunk_quotes: dict[str, tuple[str, ...]]
     """Chunk id to the quotes to be seen in it."""
-    call_keys: frozenset[str]
     reach: int
     """How many of the first queries get all their texts."""
 
@@ -376,12 +444,14 @@ def wanted_texts(
         always: Queries whose texts are wanted in any case.
     """
     quotes: dict[str, tuple[str, ...]] = {}
-    keys: set[str] = set()
 
     def take(query_id: str) -> None:
-        for chunk in query_detail(records, query_id).chunks.values():
-            quotes[chunk.chunk_id] = (*quotes.get(chunk.chunk_id, ()), *chunk.quotes)[:_QUOTES]
-            keys.add(chunk.call_key)
+        query, judged = records.queries[query_id], records.settled.get(query_id, {})
+        for chunk_id in _shown(_runs(records, query_id)):
+            known = quotes.get(chunk_id, ())
+            if len(known) < _QUOTES:
+                own = _quotes(chunk_id, judged.get(chunk_id), query)
+                quotes[chunk_id] = (*known, *own)[:_QUOTES]
 
     reach = 0
     while reach < min(len(query_ids), most // 5) and len(quotes) < most:
@@ -389,4 +459,4 @@ def wanted_texts(
         reach += 1
     for query_id in always:
         take(query_id)
-    return Wanted(quotes, frozenset(keys - {""}), reach)
+    return Wanted(quotes, reach)

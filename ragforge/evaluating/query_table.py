@@ -1,6 +1,7 @@
 """The table of all queries of a report: a row each, and the texts of the worst of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -22,6 +23,8 @@ CellState: TypeAlias = Literal[
     "measured", "no_relevant", "missing", "failed", "judging_failed", "not_judged", "unanswerable"
 ]
 """Why a value is what it is; the last four have none."""
+Replies: TypeAlias = Callable[[Collection[str]], Mapping[str, Excerpt]]
+"""Returns what is known of some replies of judges, by call key."""
 FACETS: Final = ("difficulty", "type", "category", "language", "document", "split")
 NO_ANSWER: Final = "no answer"
 NO_GRADE: Final = "no grade"
@@ -83,22 +86,20 @@ def query_rows(
         causes: By run and query, in words; may lack any.
     """
     cell_of = [_cells(run, records, causes.get(run.name, {})) for run in records.runs]
-    rows = [
+    return tuple(
         QueryRow(
-            query_id=query_id,
+            query_id=query.query_id,
             text=one_line(query.query, _TEXT_CHARS),
             facets=_facets(query, documents),
             cells=tuple(cell(query) for cell in cell_of),
-            verdicts=tuple(_verdict(system, query_id) for system in records.systems),
+            verdicts=tuple(_verdict(system, query.query_id) for system in records.systems),
         )
-        for query_id, query in records.queries.items()
-    ]
-    order = {query_id: place for place, query_id in enumerate(worst_first(records))}
-    return tuple(sorted(rows, key=lambda row: order[row.query_id]))
+        for query in map(records.queries.__getitem__, worst_first(records))
+    )
 
 
 def worst_first(records: EvaluationData) -> list[str]:
-    """Return the ids of all queries in the order of `query_rows`.
+    """Return the ids of all queries, the worst of any run first.
 
     Failures go first, then values upwards; what no run was measured on goes last.
     """
@@ -204,7 +205,9 @@ class QueryTable:
     rows: tuple[QueryRow, ...]
     worst: dict[str, tuple[str, ...]]
     """By run: ids of the queries it did worst on, the worst first."""
-    texts: Texts
+    starts: Mapping[str, ChunkStart]
+    """Of the chunks that are shown."""
+    replies: Replies
     reach: int
     """How many of the first rows have all their texts."""
     max_bytes: int
@@ -230,6 +233,11 @@ class QueryTable:
         """Return what is shown of one query when it is opened."""
         return query_detail(self.records, query_id)
 
+    def texts(self, details: Iterable[QueryDetail]) -> Texts:
+        """Return the texts of some queries, with the replies that their grades rest on."""
+        chunks = (chunk for detail in details for chunk in detail.chunks.values())
+        return Texts(self.starts, self.replies({chunk.call_key for chunk in chunks} - {""}))
+
 
 class QueryTableBuilder:
     """Decides which texts the table needs first, and takes them in later.
@@ -238,32 +246,29 @@ class QueryTableBuilder:
         records: What there is to show.
         max_bytes: What the table and its drill-downs may take of the page. Rows of all queries
             are in it in any case; drill-downs of the worst queries fill what is left.
+        has_all: Whether texts of all queries are wanted, even so: there are files beside the page.
     """
 
-    def __init__(self, records: EvaluationData, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self, records: EvaluationData, max_bytes: int = MAX_BYTES, *, has_all: bool = False
+    ) -> None:
         self._records = records
         self._max_bytes = max_bytes
         self._worst = {run.name: _worst(run) for run in records.runs}
         always = (query_id for found in self._worst.values() for query_id in found)
-        self._wanted: Wanted = wanted_texts(
-            records, worst_first(records), max_bytes // _BYTES_A_CHUNK, always
-        )
+        most = sys.maxsize if has_all else max_bytes // _BYTES_A_CHUNK
+        self._wanted: Wanted = wanted_texts(records, worst_first(records), most, always)
 
     @property
     def chunk_quotes(self) -> dict[str, tuple[str, ...]]:
         """The chunks whose texts are wanted, with the quotes to be seen in them."""
         return self._wanted.chunk_quotes
 
-    @property
-    def call_keys(self) -> frozenset[str]:
-        """The judges' replies that are wanted."""
-        return self._wanted.call_keys
-
     def fill(
         self,
         starts: Mapping[str, ChunkStart],
         documents: Mapping[str, str],
-        replies: Mapping[str, Excerpt],
+        replies: Replies,
         causes: Mapping[str, Mapping[str, str]],
     ) -> QueryTable:
         """Return the table.
@@ -271,14 +276,15 @@ class QueryTableBuilder:
         Args:
             starts: Of the chunks wanted; the dataset may lack some.
             documents: Chunk id to document, of the queries' source chunks.
-            replies: By call key; may lack any.
+            replies: Returns those of judges; may lack any.
             causes: In words, by run and query; may lack any.
         """
         return QueryTable(
             records=self._records,
             rows=query_rows(self._records, documents, causes),
             worst=self._worst,
-            texts=Texts(starts, replies),
+            starts=starts,
+            replies=replies,
             reach=self._wanted.reach,
             max_bytes=self._max_bytes,
         )

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Literal
 
 from ragforge.config import ChunkSettings
@@ -82,7 +83,7 @@ class Census:
 
     n_documents: int
     n_chunks: int
-    starts: dict[str, ChunkStart]
+    starts: Mapping[str, ChunkStart]
     """The chunks and documents that are shown."""
     documents: dict[str, str]
     """Chunk id to document, of the queries' sources."""
@@ -233,6 +234,7 @@ def summarise(
     agreement: tuple[Agreement, ...] = (),
     run_names: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
+    has_all_texts: bool = False,
 ) -> Summary:
     """Return the data of a dataset's report, but for comparison and history.
 
@@ -243,6 +245,7 @@ def summarise(
         agreement: Of the dataset's judges with people.
         run_names: Which runs; all but stale ones where empty.
         max_bytes: What the table of queries and its drill-downs may take of a page.
+        has_all_texts: Whether drill-downs of all queries are wanted, even so.
 
     Raises:
         DataError: A file is missing or does not hold to its format.
@@ -252,14 +255,14 @@ def summarise(
         dataset, measures=measures, rel_threshold=rel_threshold, run_names=run_names
     )
     task, queries = data.task, data.queries
-    draft = QueryTableBuilder(data, max_bytes)
+    draft = QueryTableBuilder(data, max_bytes, has_all=has_all_texts)
     finder, inspection = CauseFinder(data.runs, task), Inspection()
     grades_by_chunk = _grades(data.settled)
     named = source_chunks(queries.values()) | context_names(data.systems, grades_by_chunk)
     chunks = take_census(
         dataset, draft.chunk_quotes, named, (finder.take, inspection.take), [finder.take]
     )
-    replies = stored_replies(dataset.store_path, draft.call_keys)
+    replies = partial(stored_replies, dataset.store_path)
     causes = finder.causes()
     rankings = {run.name: run.ranked for run in data.runs}
     relevance = _relevance(grades_by_chunk, task, rankings, chunks)

@@ -200,12 +200,44 @@ def whole_folder(path: Path) -> Iterator[Path]:
     Raises:
         DataError: It cannot be written.
     """
+    with folder_in_making(path.parent, path) as temporary:
+        yield temporary
+        keep_folder(temporary, path)
+
+
+@contextlib.contextmanager
+def folder_in_making(place: Path, path: Path) -> Iterator[Path]:
+    """Give a folder under a temporary name; at the end it is removed, unless it was kept.
+
+    What processes of this machine left when they were killed is removed.
+
+    Args:
+        place: The folder that it is in; it and those above it are made where they are missing.
+        path: What messages call it.
+
+    Raises:
+        DataError: It cannot be written.
+    """
     temporary = Path()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stray_folders(path.parent)
-        temporary = Path(tempfile.mkdtemp(MAKING, f".{writer_id()}-", path.parent))
+        place.mkdir(parents=True, exist_ok=True)
+        _remove_stray_folders(place)
+        temporary = Path(tempfile.mkdtemp(MAKING, f".{writer_id()}-", place))
         yield temporary
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        if temporary.name:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def keep_folder(temporary: Path, path: Path) -> None:
+    """Sync the files of a folder, and give it its name; one that is there stays as it is.
+
+    Raises:
+        DataError: It cannot be written.
+    """
+    try:
         for file in temporary.rglob("*"):
             if file.is_file():
                 # Windows syncs only what is open for writing.
@@ -215,9 +247,6 @@ def whole_folder(path: Path) -> Iterator[Path]:
         _rename(temporary, path)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        if temporary.name:
-            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def remove_whole(path: Path) -> None:

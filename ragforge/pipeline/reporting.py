@@ -1,5 +1,6 @@
 """Writing a report about a dataset."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import Final
 from ragforge.calibration.comparing import require_threshold, with_calibration
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.query_table import MAX_BYTES
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary, summarise
 from ragforge.files.atomic import write_whole
+from ragforge.files.page_files import page_files
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
@@ -25,7 +28,6 @@ from ragforge.report.page.page import render_html
 from ragforge.report.set_report import render_markdown, render_text
 
 RENDERERS: dict[str, Callable[[Summary], str]] = {
-    "html": render_html,
     "markdown": render_markdown,
     "text": render_text,
 }
@@ -47,33 +49,77 @@ class ReportOptions:
 ALL_RUNS: Final = ReportOptions()
 
 
+@dataclass(frozen=True, slots=True)
+class PageRoom:
+    """Where the drill-downs of queries go."""
+
+    max_bytes: int
+    """What they may take of a page."""
+    has_all_texts: bool = False
+    """Whether those of all queries are wanted, even so."""
+
+
+NO_PAGE: Final = PageRoom(0)
+_FIT_FOR_MAIL: Final = PageRoom(MAX_BYTES, has_all_texts=True)
+_SINGLE: Final = PageRoom(sys.maxsize)
+_SERVED: Final = PageRoom(4 * MAX_BYTES)
+"""Nobody mails a page that is served, and it has no files beside it."""
+
+
 def write_report(
     dataset: Dataset,
     out: Path,
     form: str,
     settings: EvaluateSettings,
     options: ReportOptions = ALL_RUNS,
+    *,
+    is_single: bool = False,
 ) -> Summary:
     """Write a report, and return what it says.
 
     Args:
         dataset: What it is about.
-        out: The file; replaced whole.
-        form: A key of `RENDERERS`.
+        out: The file; replaced whole. A page of many queries has a folder `NAME_files` beside it.
+        form: "html", or a key of `RENDERERS`.
         settings: Measures and threshold.
         options: Which runs.
+        is_single: Whether a page is one file, however many queries there are.
 
     Raises:
         DataError: The dataset cannot be read, or the file cannot be written.
-        UsageError: There is no such base, or a measure or the threshold cannot be taken.
+        UsageError: There is no such base, or a measure or the threshold cannot be taken, or what
+            is in the place of the folder is none.
     """
-    summary = report_summary(dataset, settings, options)
-    write_whole(out, [RENDERERS[form](summary)])
+    if form != "html":
+        summary = report_summary(dataset, settings, options)
+        write_whole(out, [RENDERERS[form](summary)])
+    elif out.exists() and not out.is_file():
+        # Nothing is beside a pipe.
+        summary = report_summary(dataset, settings, options, _SINGLE)
+        write_whole(out, [render_html(summary)])
+    else:
+        with page_files(out) as files:
+            room = _SINGLE if is_single else _FIT_FOR_MAIL
+            summary = report_summary(dataset, settings, options, room)
+            files.write_page([render_html(summary, files)])
     return summary
 
 
+def served_report(dataset: Dataset, settings: EvaluateSettings) -> str:
+    """Return the report of a dataset as a page without files beside it, of a few megabytes.
+
+    Raises:
+        DataError: The dataset cannot be read.
+        UsageError: A measure or the threshold cannot be taken.
+    """
+    return render_html(report_summary(dataset, settings, room=_SERVED))
+
+
 def report_summary(
-    dataset: Dataset, settings: EvaluateSettings, options: ReportOptions = ALL_RUNS
+    dataset: Dataset,
+    settings: EvaluateSettings,
+    options: ReportOptions = ALL_RUNS,
+    room: PageRoom = NO_PAGE,
 ) -> Summary:
     """Return the contents of a report: the set, its past, and which run is better.
 
@@ -86,6 +132,8 @@ def report_summary(
         measures=settings.measures,
         rel_threshold=settings.rel_threshold,
         run_names=options.run_names,
+        max_bytes=room.max_bytes,
+        has_all_texts=room.has_all_texts,
     )
     if options.calibration is not None:
         require_threshold(

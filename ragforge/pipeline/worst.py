@@ -124,7 +124,7 @@ def _quotes(listed: Sequence[BadQuery]) -> dict[str, tuple[str, ...]]:
     return {chunk.chunk_id: chunk.quotes for bad in listed for chunk in bad.detail.chunks.values()}
 
 
-def _starts(dataset: Dataset, shown: Mapping[str, tuple[str, ...]]) -> dict[str, ChunkStart]:
+def _starts(dataset: Dataset, shown: Mapping[str, tuple[str, ...]]) -> Mapping[str, ChunkStart]:
     """Read the chunks and texts that are shown; it ends with the last of them."""
     if not shown or not (dataset.chunks_path).exists():
         return {}

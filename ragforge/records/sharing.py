@@ -4,13 +4,14 @@ A judgment read from its file takes some 2.7 kB, half of it the names of the fie
 gave and a provenance that thousands of others have too.
 """
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
 from ragforge.records.record import Provenance
 
 R = TypeVar("R", bound=BaseModel)
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class Sharing:
@@ -23,8 +24,11 @@ class Sharing:
     def shared(self, record: R) -> R:
         """Return a record, which is its caller's alone, with what it shares put in its place."""
         for name, value in record.__dict__.items():
+            # Most fields are plain, and to ask a class of pydantic takes ten times as long.
+            if type(value) in _PLAIN:
+                continue
             if isinstance(value, BaseModel):
-                record.__dict__[name] = self._one_of_many(self.shared(value))
+                record.__dict__[name] = self._one_of_many(value)
             elif isinstance(value, tuple):
                 for part in value:
                     if isinstance(part, BaseModel):
@@ -38,5 +42,9 @@ class Sharing:
     def _one_of_many(self, part: BaseModel) -> BaseModel:
         # With the key of a call there are as many as there were calls.
         if type(part) is not Provenance or part.call_key:
-            return part
-        return self._provenances.setdefault(tuple(part.__dict__.values()), part)
+            return self.shared(part)
+        values = tuple(part.__dict__.values())
+        known = self._provenances.get(values)
+        if known is None:
+            known = self._provenances[values] = self.shared(part)
+        return known

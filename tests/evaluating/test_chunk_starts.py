@@ -2,7 +2,9 @@ import pytest
 
 from ragforge.evaluating.query_details import (
     CHUNK_CHARS,
+    ChunkStarts,
     Span,
+    SpooledStarts,
     chunk_start,
     spans,
     visible_pieces,
@@ -59,3 +61,23 @@ def test_pieces_show_hidden_characters_in_and_around_the_marks():
     pieces = list(visible_pieces("a\u202eb\u200bc", [Span(2, 4)]))
 
     assert pieces == [r"a\u202e", r"b\u200b", "c"]
+
+
+def test_starts_that_memory_does_not_hold_come_back_whole(long_chunk):
+    """A report of 50,000 queries shows hundreds of thousands of chunks."""
+    there = chunk_start(long_chunk, ["the evidence"])
+    hidden = chunk_start(Chunk(chunk_id="h", doc_id="d", heading_path=("a", "b"), text="\u202e"))
+    starts = SpooledStarts(most=1)
+    for key, start in (("first", hidden), ("c", there), ("h", hidden), ("c", there)):
+        starts.put(key, start)
+
+    assert dict(starts) == {"first": hidden, "c": there, "h": hidden}
+
+
+def test_id_that_a_chunk_and_a_document_have_is_that_of_the_chunk():
+    """A run names chunks; documents are shown only where nothing else has the id."""
+    taken = ChunkStarts({"a": (), "d": ()})
+    for chunk_id, doc_id, text in (("x", "a", "of a"), ("a", "d", "a"), ("y", "a", "again")):
+        taken.take(Chunk(chunk_id=chunk_id, doc_id=doc_id, text=text))
+
+    assert {key: start.text.text for key, start in taken.starts().items()} == {"a": "a", "d": "a"}

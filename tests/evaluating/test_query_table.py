@@ -13,7 +13,7 @@ def table_of():
     def make(dataset, causes=None, **options):
         draft = QueryTableBuilder(load_evaluation_data(dataset), **options)
         chunks = take_census(dataset, draft.chunk_quotes, set())
-        return draft.fill(chunks.starts, chunks.documents, {}, causes or {})
+        return draft.fill(chunks.starts, chunks.documents, lambda _: {}, causes or {})
 
     return make
 
@@ -67,7 +67,7 @@ def test_worst_query_shows_what_came_and_what_was_missed(table_of, dataset):
         ("c5", None, "unjudged"),
     ]
     assert (run.missed, run.ranks, detail.chunks["c2"].grade) == (("c2",), {}, 2)
-    assert table.texts.starts["c2"].text.text == "Text of chunk 2."
+    assert table.starts["c2"].text.text == "Text of chunk 2."
 
 
 def test_perfect_queries_are_not_among_the_worst(table_of, dataset):
@@ -108,11 +108,18 @@ def test_quotes_of_query_and_judge_are_looked_for_in_a_chunk(table_of, dataset):
     found = table_of(dataset)
 
     assert found.detail("q1").chunks["c1"].quotes == ("at the end", "elsewhere")
-    assert found.texts.starts["c1"].text.text.endswith("at the end")
+    assert found.starts["c1"].text.text.endswith("at the end")
 
 
 def test_texts_are_kept_of_the_worst_queries_where_room_is_short(table_of, dataset):
     """A corpus may be larger than memory, and a page has to stay fit for a mail."""
     found = table_of(dataset, max_bytes=0)
 
-    assert (found.reach, sorted(found.texts.starts)) == (0, ["c2", "c3", "c4", "c5"])
+    assert (found.reach, sorted(found.starts)) == (0, ["c2", "c3", "c4", "c5"])
+
+
+def test_texts_of_all_are_wanted_where_there_are_files_beside_the_page(table_of, dataset):
+    """Whatever the page links to can be opened."""
+    found = table_of(dataset, max_bytes=0, has_all=True)
+
+    assert (found.reach, len(found.starts)) == (4, 5)

@@ -31,32 +31,30 @@ const drilldown = (index, rows, h, number) => {
     return h("span", { class: "grade none", title: label }, sign);
   }
 
-  function chunkText(found, texts) {
-    if (!texts) return h("p", { class: "empty" }, "Its text was left out to keep the page small.");
-    const start = texts.chunks[found.chunk];
+  function chunkText(start, marks) {
     if (!start) return h("p", { class: "empty" }, "The text of this chunk is not in the dataset.");
     const [, before, text, note] = start;
     return h("p", { class: "quote", dir: "auto" },
       before && h("span", { class: "cut" }, "… "),
-      ...marked(text, found.marks),
+      ...marked(text, marks),
       note && h("span", { class: "cut" }, `… ${note}`));
   }
 
   function hit(opened, place, where) {
-    const [chunk, grade, source] = opened.query.chunks[place];
-    const { texts } = opened;
-    const own = texts?.queries[opened.at];
-    const reason = own?.reasons[place];
-    const reply = own?.replies[own.reply[place]];
+    const { query } = opened;
+    const [chunk, grade, source] = query.chunks[place];
+    const start = opened.start(chunk);
+    const reason = query.reasons[place];
+    const reply = query.replies[query.reply[place]];
     return h("li", null,
       h("div", { class: "hit" },
         badge(grade),
         h("span", { class: "rank" }, where),
         h("code", null, opened.chunks[chunk]),
-        h("span", { class: "where", dir: "auto" }, texts?.chunks[chunk]?.[0] || ""),
+        h("span", { class: "where", dir: "auto" }, start?.[0] || ""),
         h("span", { class: "where" }, index.sources[source] || "")),
-      chunkText({ chunk, marks: own?.marks[place] || [] }, texts),
-      reason?.[0] && noted(reason, "p", "reason"),
+      chunkText(start, query.marks[place]),
+      reason[0] && noted(reason, "p", "reason"),
       reply && h("details", { class: "raw" },
         h("summary", null, "Raw reply of the judge"), noted(reply, "pre", "")));
   }
@@ -99,6 +97,15 @@ const drilldown = (index, rows, h, number) => {
     ];
   }
 
+  // Why there is nothing to show of a query.
+  function absent({ isLate, isGone }) {
+    if (isLate) return "Loading …";
+    if (!isGone) return "What was retrieved was left out to keep the page small: it is not among the worst.";
+    const folder = decodeURIComponent(index.files.split("/")[1]);
+    return `What was retrieved is in the folder ${folder}, which is not beside this page or belongs to a newer one. ` +
+      "Put it there, or open the page again.";
+  }
+
   function body(opened) {
     const { row, query } = opened;
     const facts = index.facets.map((facet, place) => facet.values[rows.facets[place][row]]);
@@ -108,10 +115,7 @@ const drilldown = (index, rows, h, number) => {
       query?.text[1] && h("p", { class: "cut" }, query.text[1]),
       h("p", { class: "id" }, h("code", null, rows.id[row]), ` ${facts.filter(Boolean).join(" · ")}`),
     ];
-    if (!query) {
-      const left = "Its rankings were left out to keep the page small: it is not among the worst.";
-      return [...head, h("p", { class: "empty" }, left)];
-    }
+    if (!query) return [...head, h("p", { class: "empty", role: "status" }, absent(opened))];
     const none = query.answerable ? "None is recorded." : "None: the corpus does not tell, by intent.";
     return [
       ...head,

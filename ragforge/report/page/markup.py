@@ -97,6 +97,7 @@ def document(
     css: str,
     script: str = "",
     connects: bool = False,
+    loads: bool = False,
 ) -> Html:
     """Return a whole page with its style sheet and a policy that lets nothing else in.
 
@@ -107,6 +108,8 @@ def document(
         css: The style sheet: part of the program, never data.
         script: Likewise; "" for a page that runs none.
         connects: Whether it may ask the site that serves it.
+        loads: Whether the script may load others, such as files of data beside the page; markup
+            may not.
 
     Raises:
         ValueError: The style sheet or the script would end its element.
@@ -116,7 +119,7 @@ def document(
     policy = element(
         "meta",
         http_equiv="Content-Security-Policy",
-        content=_policy(css, script, connects=connects),
+        content=_policy(css, script, connects=connects, loads=loads),
     )
     start = join([Html('<meta charset="utf-8">'), policy, *head, Html(f"<style>{css}</style>")])
     run = f"<script>{script}</script>" if script else ""
@@ -269,8 +272,9 @@ def _site_path(path: str) -> str:
     return path
 
 
-def _policy(css: str, script: str, *, connects: bool) -> str:
-    runs = f"script-src {_source(script)}; " if script else ""
+def _policy(css: str, script: str, *, connects: bool, loads: bool) -> str:
+    others = " 'strict-dynamic'" if loads else ""
+    runs = f"script-src {_source(script)}{others}; " if script else ""
     if connects:
         runs += "connect-src 'self'; "
     return (

@@ -5,10 +5,11 @@ All texts in them have their hidden characters made visible; the script puts the
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, Protocol
 
 from ragforge.evaluating.formatting import Excerpt, one_line, visible
 from ragforge.evaluating.judgments import GRADE_MEANINGS
@@ -17,7 +18,6 @@ from ragforge.evaluating.query_details import (
     ChunkStart,
     QueryDetail,
     RunDetail,
-    Texts,
     spans,
     visible_pieces,
 )
@@ -44,22 +44,26 @@ SOURCE_MEANINGS: Final = {
 _DIGITS: Final = 4
 _NO_GRADE: Final[Mapping[str, int]] = {"unjudged": -1, "failed": -2, "listed": -3, "unlisted": -4}
 _ROWS_A_BLOCK: Final = 10_000
-_DETAILS_A_BLOCK: Final = 25
+_QUERIES_A_BLOCK: Final = 50
 _LEAST_FOR_DETAILS: Final = 300_000
 """Bytes that drill-downs may take, however much the rows take."""
-_SHARE_OF_RANKINGS: Final = 0.6
-"""What rankings and grades may take of the room for drill-downs; texts get the rest."""
+_LEVEL: Final = 6
+"""Of zlib: 9 takes twice as long and saves a hundredth."""
 
 
-@dataclass(frozen=True, slots=True)
-class _BlockKind:
-    """A kind of blocks."""
+class FilesBeside(Protocol):
+    """Where drill-downs go for which the page has no room: files that its script loads."""
 
-    key: str
-    content: Callable[[QueryTable, int, int], object]
-    """Of a number of rows from some row on."""
-    size: int
-    """Rows in a block."""
+    def put(self, name: str, code: str) -> None:
+        """Write a file.
+
+        Raises:
+            DataError: It cannot be written.
+        """
+
+    @property
+    def address(self) -> str:
+        """Where all that were written are, as the page links to it; "" where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,55 +71,59 @@ class Packed:
     """A table of queries as blocks of a page."""
 
     blocks: tuple[Html, ...]
-    n_details: int
-    """Queries, from the worst on, whose rankings are in it."""
-    n_texts: int
-    """Those whose chunks have their texts too."""
+    n_inside: int
+    """Queries, from the worst on, whose drill-downs are in the page."""
+    address: str
+    """Of the folder with those of all others; "" where they are left out, or there are none."""
 
 
-def pack_table(table: QueryTable, room: int) -> Packed:
+def pack_table(table: QueryTable, room: int, beside: FilesBeside | None = None) -> Packed:
     """Pack the rows of all queries, and the drill-downs of as many of the worst as there is room.
 
     Args:
         table: What is to be packed.
         room: Bytes for all blocks; rows come in any case.
+        beside: Takes the drill-downs of the other queries; they are left out where None.
     """
-    n = len(table.rows)
-    rows = _blocks_within(_BlockKind("queries-rows", _rows_block, _ROWS_A_BLOCK), table, n, None)
+    rows = _row_blocks(table)
     room = max(room - _size(rows), _LEAST_FOR_DETAILS)
-    kind = _BlockKind("queries-detail", _detail_block, _DETAILS_A_BLOCK)
-    details = _blocks_within(kind, table, n, int(room * _SHARE_OF_RANKINGS))
-    kind = _BlockKind("queries-texts", _texts_block, _DETAILS_A_BLOCK)
-    texts = _blocks_within(kind, table, table.reach, room - _size(details))
-    n_details = min(len(details) * _DETAILS_A_BLOCK, n)
-    n_texts = min(len(texts) * _DETAILS_A_BLOCK, table.reach, n_details)
+    n, n_inside = table.reach, 0
+    inside: list[Html] = []
+    for first, content in _drilldowns(table):
+        packed = {key: _deflated(value) for key, value in content.items()}
+        blocks = [data_block(key, value) for key, value in packed.items()]
+        room -= _size(blocks)
+        if room >= 0:
+            inside += blocks
+            n_inside = min(first + _QUERIES_A_BLOCK, n)
+        elif beside is None:
+            break
+        else:
+            for key, value in packed.items():
+                text = b64encode(value).decode()
+                beside.put(f"{key}.js", f'ragforgeBlock("{key}","{text}")\n')
+    address = "" if beside is None else beside.address
     index = _index_of(table) | {
         "rowBlocks": len(rows),
-        "aBlock": _DETAILS_A_BLOCK,
-        "details": n_details,
-        "texts": n_texts,
+        "aBlock": _QUERIES_A_BLOCK,
+        "details": n if address else n_inside,
+        "files": address,
     }
-    first = data_block("queries-index", _deflated(index))
-    return Packed((first, *rows, *details, *texts), n_details, n_texts)
+    first_block = data_block("queries-index", _deflated(index))
+    return Packed((first_block, *rows, *inside), n_inside, address)
 
 
 def _deflated(value: object) -> bytes:
     """Return JSON, deflated: the same bytes for the same value."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return zlib.compress(text.encode(), 9)
+    return zlib.compress(text.encode(), _LEVEL)
 
 
-def _blocks_within(kind: _BlockKind, table: QueryTable, n: int, room: int | None) -> list[Html]:
-    """Pack the first rows block by block, as long as there is room."""
-    blocks: list[Html] = []
-    for place, first in enumerate(range(0, n, kind.size)):
-        content = kind.content(table, first, min(kind.size, n - first))
-        block = data_block(f"{kind.key}-{place}", _deflated(content))
-        if room is not None:
-            room -= len(block.code)
-            if room < 0:
-                break
-        blocks.append(block)
+def _row_blocks(table: QueryTable) -> list[Html]:
+    blocks = []
+    for place, first in enumerate(range(0, len(table.rows), _ROWS_A_BLOCK)):
+        content = _deflated(_rows_block(table, first, _ROWS_A_BLOCK))
+        blocks.append(data_block(f"queries-rows-{place}", content))
     return blocks
 
 
@@ -171,33 +179,33 @@ def _rows_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
     }
 
 
-def _detail_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
-    """Return the drill-downs of some rows, without the texts that they share."""
-    details = _details(table, first, size)
-    chunk_ids = _chunk_ids(details)
-    places = _places(chunk_ids)
-    return {
-        "chunks": list(map(visible, chunk_ids)),
-        "queries": [_detail(detail, places) for detail in details],
-    }
+def _drilldowns(table: QueryTable) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield the first row of each block, with what is shown of its queries, by key.
 
-
-def _texts_block(table: QueryTable, first: int, size: int) -> dict[str, object]:
-    """Return the texts of the chunks of some rows, each once, and what their judges said."""
-    details = _details(table, first, size)
-    starts = table.texts.starts
-    return {
-        "chunks": [_start(starts.get(chunk_id)) for chunk_id in _chunk_ids(details)],
-        "queries": [_query_texts(detail, table.texts) for detail in details],
-    }
-
-
-def _details(table: QueryTable, first: int, size: int) -> list[QueryDetail]:
-    return [table.detail(row.query_id) for row in table.rows[first : first + size]]
-
-
-def _chunk_ids(details: Iterable[QueryDetail]) -> list[str]:
-    return list(dict.fromkeys(chunk_id for detail in details for chunk_id in detail.chunks))
+    Texts of chunks stand apart, once: with the block of the first query that shows them.
+    """
+    at: dict[str, tuple[int, int]] = {}
+    for block, first in enumerate(range(0, table.reach, _QUERIES_A_BLOCK)):
+        rows = table.rows[first : min(first + _QUERIES_A_BLOCK, table.reach)]
+        details = [table.detail(row.query_id) for row in rows]
+        chunk_ids = list(dict.fromkeys(item for detail in details for item in detail.chunks))
+        texts = table.texts(details)
+        starts = {item: texts.starts.get(item) for item in chunk_ids}
+        new = [item for item in chunk_ids if item not in at]
+        at.update((item, (block, place)) for place, item in enumerate(new))
+        places = _places(chunk_ids)
+        content: dict[str, object] = {
+            f"queries-detail-{block}": {
+                "chunks": list(map(visible, chunk_ids)),
+                "at": [at[item] for item in chunk_ids],
+                "queries": [
+                    _detail(one, places) | _said(one, starts, texts.replies) for one in details
+                ],
+            }
+        }
+        if new:
+            content[f"queries-texts-{block}"] = [_start(starts[item]) for item in new]
+        yield first, content
 
 
 def _detail(detail: QueryDetail, places: Mapping[str, int]) -> dict[str, object]:
@@ -244,16 +252,19 @@ def _start(start: ChunkStart | None) -> list[object] | None:
     return [where, int(start.offset > 0), visible(start.text.text), start.cut_note]
 
 
-def _query_texts(detail: QueryDetail, texts: Texts) -> dict[str, object]:
+def _said(
+    detail: QueryDetail,
+    starts: Mapping[str, ChunkStart | None],
+    known: Mapping[str, Excerpt],
+) -> dict[str, object]:
+    """Return what judges said of the chunks of a query, and what is marked in their texts."""
     chunks = detail.chunks.values()
-    keys = [
-        key for key in dict.fromkeys(chunk.call_key for chunk in chunks) if key in texts.replies
-    ]
+    keys = [key for key in dict.fromkeys(chunk.call_key for chunk in chunks) if key in known]
     places = _places(keys)
     return {
-        "marks": [_marks(texts.starts.get(chunk.chunk_id), chunk.quotes) for chunk in chunks],
+        "marks": [_marks(starts[chunk.chunk_id], chunk.quotes) for chunk in chunks],
         "reasons": [_excerpt(chunk.reasoning) for chunk in chunks],
-        "replies": [_excerpt(texts.replies[key]) for key in keys],
+        "replies": [_excerpt(known[key]) for key in keys],
         "reply": [places.get(chunk.call_key, -1) for chunk in chunks],
     }
 
@@ -263,8 +274,11 @@ def _marks(start: ChunkStart | None, quotes: tuple[str, ...]) -> list[int]:
     if start is None:
         return []
     text = start.text.text
+    marked = spans(text, quotes)
+    if not marked:
+        return []
     at, ends = 0, []
-    for piece in visible_pieces(text, spans(text, quotes)):
+    for piece in visible_pieces(text, marked):
         at += len(piece)
         ends.append(at)
     return [end for pair in list(pairwise(ends))[::2] for end in pair]

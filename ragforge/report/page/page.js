@@ -24,6 +24,7 @@
 })();
 (() => {
   const PAGE = 200;
+  const LATE_MS = 150;
   const DASH = "\u2013";
   const LOWER = "by lower grades alone";
   const $ = (id) => document.getElementById(id);
@@ -44,8 +45,30 @@
   // Data
 
   async function block(key) {
-    if (!blocks.has(key)) blocks.set(key, inflate($(key).textContent));
+    if (!blocks.has(key)) {
+      const inside = $(key);
+      blocks.set(key, (inside ? Promise.resolve(inside.textContent) : load(key)).then(inflate));
+      // What failed is asked for anew: the folder may be put back.
+      blocks.get(key).catch(() => blocks.delete(key));
+    }
     return blocks.get(key);
+  }
+
+  // Files beside the page hand over what is in them: a page that is a file may not read others.
+  const awaited = new Map();
+  window.ragforgeBlock = (key, text) => awaited.get(key)?.(text);
+
+  function load(key) {
+    const file = h("script", { src: `${index.files}${key}.js` });
+    return new Promise((done, fail) => {
+      awaited.set(key, done);
+      file.addEventListener("error", fail);
+      file.addEventListener("load", fail);
+      document.head.append(file);
+    }).finally(() => {
+      awaited.delete(key);
+      file.remove();
+    });
   }
 
   async function inflate(text) {
@@ -294,12 +317,27 @@
   // One query, opened
 
   async function opened(row) {
-    const place = Math.floor(row / index.aBlock);
-    const at = row % index.aBlock;
     if (row >= index.details) return { row };
-    const details = await block(`queries-detail-${place}`);
-    const texts = row < index.texts ? await block(`queries-texts-${place}`) : null;
-    return { row, at, texts, query: details.queries[at], chunks: details.chunks };
+    const details = await block(`queries-detail-${Math.floor(row / index.aBlock)}`);
+    const query = details.queries[row % index.aBlock];
+    const places = query.chunks.map(([chunk]) => details.at[chunk][0]);
+    const wanted = [...new Set(places)];
+    const found = await Promise.all(wanted.map((place) => block(`queries-texts-${place}`)));
+    const texts = new Map(wanted.map((place, at) => [place, found[at]]));
+    const start = (chunk) => texts.get(details.at[chunk][0])[details.at[chunk][1]];
+    return { row, query, chunks: details.chunks, start };
+  }
+
+  async function showQuery(row, wanted) {
+    const late = setTimeout(() => state.q === wanted && showBody({ row, isLate: true }), LATE_MS);
+    const found = await opened(row).catch(() => ({ row, isGone: true }));
+    clearTimeout(late);
+    if (state.q === wanted) showBody(found);
+  }
+
+  function showBody(found) {
+    $("query-body").replaceChildren(...body(found).filter(Boolean));
+    if (!dialog.open) dialog.showModal();
   }
 
   async function drawDialog() {
@@ -314,13 +352,11 @@
       if (dialog.open) dialog.close();
       return;
     }
-    const parts = body(await opened(row));
+    await showQuery(row, wanted);
     if (state.q !== wanted) return;
-    $("query-body").replaceChildren(...parts.filter(Boolean));
     const at = order.indexOf(row);
     $("query-back").disabled = at <= 0;
     $("query-forth").disabled = at < 0 || at + 1 >= order.length;
-    if (!dialog.open) dialog.showModal();
     $("query-body").focus({ preventScroll: true });
     dialog.scrollTop = 0;
   }

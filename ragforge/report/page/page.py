@@ -31,6 +31,7 @@ from ragforge.report.page.markup import (
     table_row,
     with_code,
 )
+from ragforge.report.page.packed_queries import FilesBeside
 from ragforge.report.page.queries import queries_css, queries_script, queries_section, worst_block
 from ragforge.report.page.runs import (
     all_grades_figure,
@@ -113,11 +114,17 @@ def _examples(item: Finding) -> Html:
     )
 
 
-def render_html(summary: Summary) -> str:
-    """Return the page. All data in it is text: no markup, no links, no hidden characters."""
+def render_html(summary: Summary, beside: FilesBeside | None = None) -> str:
+    """Return the page. All data in it is text: no markup, no links, no hidden characters.
+
+    Args:
+        summary: What it says.
+        beside: Takes what the page has no room for; it is left out where None.
+    """
     css = page_file("page.css") + page_file("charts.css") + queries_css()
     head = page_head(f"{one_line(summary.making.name)}: ragforge report")
-    sections = [section for section in _sections(summary) if section.body is not None]
+    sections = [section for section in _sections(summary, beside) if section.body is not None]
+    has_files = beside is not None and bool(beside.address)
     body = [
         element("a", "Skip to the results", href="#main", class_="skip"),
         *(
@@ -129,9 +136,12 @@ def render_html(summary: Summary) -> str:
         element(
             "main", *_opening(summary), _contents(sections), *map(_section, sections), id="main"
         ),
-        element("footer", element("p", _origin(summary))),
+        element("footer", element("p", _origin(summary, has_files=has_files))),
     ]
-    return document(lang="en", head=head, body=body, css=css, script=queries_script()).code
+    page = document(
+        lang="en", head=head, body=body, css=css, script=queries_script(), loads=has_files
+    )
+    return page.code
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +152,10 @@ class _Section:
     """None where there is nothing to say."""
 
 
-def _sections(summary: Summary) -> Iterable[_Section]:
+def _sections(summary: Summary, beside: FilesBeside | None) -> Iterable[_Section]:
     yield from _overview(summary)
     if summary.runs or summary.answers:
-        yield _Section("queries", "All queries", queries_section(summary.table))
+        yield _Section("queries", "All queries", queries_section(summary.table, beside))
     if summary.runs:
         yield _Section("worst", "Worst queries", worst_block(summary.table))
     if summary.answers:
@@ -258,6 +268,7 @@ def _reading(summary: Summary) -> Html:
     return join([element("p", table.note), element("dl", *rows)])
 
 
-def _origin(summary: Summary) -> str:
-    version = summary.making.tool_version
-    return f"Made by ragforge {version}".rstrip() + ". This page loads nothing and sends nothing."
+def _origin(summary: Summary, *, has_files: bool) -> str:
+    made = f"Made by ragforge {summary.making.tool_version}".rstrip()
+    loaded = "nothing but the files beside it" if has_files else "nothing"
+    return f"{made}. This page loads {loaded} and sends nothing."

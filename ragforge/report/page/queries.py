@@ -6,7 +6,7 @@ open without the script too.
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ragforge.evaluating.formatting import MISSING, Excerpt, number, one_line, plural, visible
 from ragforge.evaluating.judgments import GRADE_MEANINGS
@@ -25,14 +25,28 @@ from ragforge.evaluating.query_details import (
 from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable, RunCell, WorstCell
 from ragforge.evaluating.runs import DEPTH, PRIMARY
 from ragforge.report.page.charts import run_label
-from ragforge.report.page.markup import Child, Html, element, join, page_file, scrolling
-from ragforge.report.page.packed_queries import SOURCE_MEANINGS, STATES, Packed, pack_table
+from ragforge.report.page.markup import (
+    Child,
+    Html,
+    element,
+    join,
+    page_file,
+    scrolling,
+    with_code,
+)
+from ragforge.report.page.packed_queries import (
+    SOURCE_MEANINGS,
+    STATES,
+    FilesBeside,
+    Packed,
+    pack_table,
+)
 
 STATIC_ROWS: Final = 500
+"""Rows that are there without the script; all of them are for the script."""
 _OF_LOWER_GRADES: Final = "by lower grades alone"
 """Said of a value without a relevant chunk; the script says the same."""
 _KEYS: Final = "Arrow keys, Home and End go from row to row, Enter opens one; j and k go on in it."
-"""Rows that are there without the script; all of them are for the script."""
 _FILTERS: Final = (
     ("", "all queries"),
     ("failed", "failed"),
@@ -59,18 +73,18 @@ _LISTED: Final = 40
 """Queries of a list that are named with their text; the others are counted."""
 
 
-def queries_section(table: QueryTable) -> Html:
+def queries_section(table: QueryTable, beside: FilesBeside | None) -> Html:
     """Return the table of queries with its controls, its dialog and its packed data."""
     if not table.runs and not table.systems:
         return element("p", "Nothing is measured yet: there is no run.", class_="empty")
     static_rows = table.rows[:STATIC_ROWS]
     columns = _columns(table)
     static = _table(table, static_rows, columns)
-    blocks = pack_table(table, table.max_bytes - len(static.code))
+    blocks = pack_table(table, table.max_bytes - len(static.code), beside)
     return join(
         [
             element("noscript", element("p", _NO_SCRIPT, class_="notice")),
-            element("p", _contents_note(table, blocks), class_="note"),
+            element("p", *with_code(_contents_note(table, blocks)), class_="note"),
             _tools(table),
             static,
             element("p", _more(table, len(static_rows)), class_="note", id="queries-more"),
@@ -92,15 +106,21 @@ def queries_script() -> str:
 
 
 def _contents_note(table: QueryTable, blocks: Packed) -> str:
-    """Say what is in the page, and what was left out to keep it small."""
+    """Say what is in the page, and where the rest is."""
     n = len(table.rows)
     sentences = [f"{plural(n, 'query', 'queries')}, the worst of any run first."]
-    if blocks.n_details < n:
-        sentences.append(f"Rankings and grades are kept of the worst {blocks.n_details:,}.")
-    if blocks.n_texts < blocks.n_details:
-        sentences.append(f"Texts of chunks are kept of the worst {blocks.n_texts:,}.")
-    if blocks.n_texts < n:
-        sentences.append("The rest was left out to keep the page small.")
+    if blocks.address:
+        folder = unquote(blocks.address).split("/")[1]
+        sentences.append(
+            f"What was retrieved is in this page for the worst {blocks.n_inside:,}, and in the "
+            f"folder {folder} beside it for all others: keep the two together. "
+            "`ragforge report --single` writes all of it into one file."
+        )
+    elif blocks.n_inside < n:
+        sentences.append(
+            f"What was retrieved is kept of the worst {blocks.n_inside:,}. The rest was left out "
+            "to keep the page small; a page that `ragforge report` writes has all of it."
+        )
     return " ".join(sentences)
 
 
@@ -280,7 +300,7 @@ def _query(table: QueryTable, item: WorstCell) -> Html:
         element("span", _facts((query.difficulty, query.type), item.cell), class_="facts"),
     )
     run = next(run for run in detail.runs if run.name == item.run)
-    body = element("div", *_body(detail, run, table.texts), class_="inside")
+    body = element("div", *_body(detail, run, table.texts([detail])), class_="inside")
     return element("details", summary, body, class_="query")
 
 

@@ -18,7 +18,7 @@ def packed():
     def run(dataset, room=1_000_000):
         draft = QueryTableBuilder(load_evaluation_data(dataset))
         chunks = take_census(dataset, draft.chunk_quotes, set())
-        found = pack_table(draft.fill(chunks.starts, {}, {}, {}), room)
+        found = pack_table(draft.fill(chunks.starts, {}, lambda _: {}, {}), room)
         blocks = {}
         for block in found.blocks:
             key, text = re.fullmatch(
@@ -52,10 +52,23 @@ def test_values_are_told_by_number(packed, dataset):
 def test_drill_down_names_chunks_that_are_stored_once(packed, dataset):
     """Queries share chunks, and chunks are long."""
     found = packed(dataset)
-    texts = [chunk[2] for chunk in found["queries-texts-0"]["chunks"]]
+    texts = [chunk[2] for chunk in found["queries-texts-0"]]
 
     assert found["queries-detail-0"]["chunks"] == ["c3", "c4", "c5", "c2", "c1"]
+    assert found["queries-detail-0"]["at"] == [[0, place] for place in range(5)]
     assert texts == [f"Text of chunk {n}." for n in (3, 4, 5, 2, 1)]
+
+
+def test_later_blocks_lead_to_texts_of_earlier_ones(packed, many_queries, make_ranking):
+    """A chunk that many queries show is in the page once, however many blocks there are."""
+    made = many_queries(60)
+    made.write_run("same", [make_ranking(f"q{n:04}", "c0003") for n in range(60)])
+
+    found = packed(made)
+    later = found["queries-detail-1"]
+
+    assert later["at"][later["chunks"].index("c0003")] == [0, 2]
+    assert sum(len(texts) for key, texts in found.items() if "-texts-" in key) == 61
 
 
 def test_drill_down_marks_the_evidence_in_code_points(packed, dataset):
@@ -63,16 +76,49 @@ def test_drill_down_marks_the_evidence_in_code_points(packed, dataset):
     found = packed(dataset)
     at = found["queries-rows-0"]["id"].index("q1")
 
-    assert found["queries-texts-0"]["queries"][at]["marks"] == [[0, 7], [0, 7]]
+    assert found["queries-detail-0"]["queries"][at]["marks"] == [[0, 7], [0, 7]]
 
 
-def test_texts_are_left_out_where_there_is_no_room(packed, many_queries):
+def test_drill_downs_are_left_out_where_there_is_no_room(packed, many_queries):
     """The page stays fit for a mail, and says what is missing."""
-    found = packed(many_queries(600, chars=1000), room=0)
+    found = packed(many_queries(600, chars=4000), room=0)
 
     assert len(found["queries-rows-0"]["id"]) == 600
-    assert found["queries-index"]["details"] == 600
-    assert found["queries-index"]["texts"] < 600
+    assert 0 < found["queries-index"]["details"] < 600
+    assert found["queries-index"]["details"] % 50 == 0
+
+
+class Beside:
+    """Takes files into memory."""
+
+    def __init__(self):
+        self.files = {}
+
+    def put(self, name, code):
+        self.files[name] = code
+
+    @property
+    def address(self):
+        return "./page_files/0/" if self.files else ""
+
+
+def test_what_the_page_has_no_room_for_goes_beside_it(many_queries):
+    """Whatever the page links to can be opened."""
+    draft = QueryTableBuilder(load_evaluation_data(many_queries(1200, chars=4000)), has_all=True)
+    table = draft.fill({}, {}, lambda _: {}, {})
+    beside = Beside()
+
+    found = pack_table(table, 0, beside)
+    inside = re.findall(r'id="queries-detail-(\d+)"', "".join(block.code for block in found.blocks))
+    outside = re.findall(r"queries-detail-(\d+)\.js", " ".join(beside.files))
+
+    assert [*inside, *outside] == [str(place) for place in range(24)]
+    assert inside
+    assert outside
+    name, code = next(iter(beside.files.items()))
+    key, text = re.fullmatch(r'ragforgeBlock\("([\w-]+)","([\w+/=]+)"\)\n', code).groups()
+    assert f"{key}.js" == name
+    assert len(json.loads(zlib.decompress(b64decode(text)))["queries"]) == 50
 
 
 def test_hidden_characters_are_visible_in_every_block(packed, hostile_dataset):
