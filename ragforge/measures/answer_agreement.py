@@ -132,11 +132,14 @@ def score_agreement(
 
     off = _sums(np.stack([np.ones_like(mine), mine - theirs], axis=1), groups.of_pair, m)
     drawn = times @ off
+    # As far as one could be off who gives what either of them ever gave.
+    reach = float(max(theirs.max(), mine.max()) - min(theirs.min(), mine.min()))
+    within = Ends(-reach, reach) if reach else None
     return ScoreAgreement(
         n=len(theirs),
         pearson=correlation(theirs - theirs.mean(), mine - mine.mean()),
         spearman=correlation(_ranks(theirs), _ranks(mine)),
-        bias=percentile_interval(_divided(drawn[:, 1], drawn[:, 0]), m),
+        bias=percentile_interval(_divided(drawn[:, 1], drawn[:, 0]), m, within=within),
     )
 
 

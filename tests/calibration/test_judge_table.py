@@ -8,6 +8,7 @@ import pytest
 from ragforge.calibration.judge_table import report_agreement
 from ragforge.calibration.label_files import Labels, PairKey
 from ragforge.errors import DataError
+from ragforge.pipeline.judge_table import compare_judge_files
 
 
 def labels(name: str, grades: dict[tuple[str, str], int], **others) -> Labels:
@@ -121,3 +122,14 @@ def test_judges_of_other_pairs_are_refused():
     """Ids that go by other names would give a table of nothing."""
     with pytest.raises(DataError, match="judge: graded none of the 240 pairs"):
         report_agreement(labels("people", pool()), [labels("judge", {("x", "y"): 1})])
+
+
+def test_a_judge_goes_by_the_whole_name_of_its_file(tmp_path):
+    """Models have dots in their names: `gpt-4` would be another one."""
+    for name in ("people.trec", "gpt-4.1.trec", "gpt-4.5.qrels"):
+        (tmp_path / name).write_text("q1 0 d1 2\nq2 0 d1 0\n")
+
+    judges = [tmp_path / "gpt-4.1.trec", tmp_path / "gpt-4.5.qrels"]
+    found = compare_judge_files(tmp_path / "people.trec", judges)
+
+    assert [judge.name for judge in found.report.judges] == ["gpt-4.1", "gpt-4.5"]

@@ -55,3 +55,11 @@ def test_values_of_other_answers_are_refused():
     """Rows that slipped by one would correlate with nothing."""
     with pytest.raises(UsageError, match="of the same answers"):
         score_agreement(IDS, [1.0], [1.0])
+
+
+def test_a_judge_that_is_never_off_here_may_be_elsewhere():
+    """Three queries without a miss are no proof that there is none: no interval has no width."""
+    found = score_agreement(IDS, [0.0, 0.5, 1.0, 1.0, 0.0, 0.5], [0.0, 0.5, 1.0, 1.0, 0.0, 0.5])
+
+    assert found.bias.low < 0.0 < found.bias.high
+    assert found.bias.low >= -1.0
