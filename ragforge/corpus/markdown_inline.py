@@ -87,7 +87,9 @@ _VALUE: Final = re.compile(
     r"\{\{-?[ \t]{0,20}(?P<of>\$frontmatter\.|page\.|site\.|include\.|layout\.)?"
     r"(?P<name>[\w-]{1,60}+)(?:[^{}\n]{0,100}+)?-?\}\}"
 )
-_RAW: Final = re.compile(r"\s{0,100}+(?P<tag>\{%-?[ \t]{0,20}+raw[ \t]{0,20}+-?%\}\n?)")
+_RAW: Final = re.compile(
+    r"(?:[ \t]{0,100}+\n)?(?P<tag>[ \t]{0,100}+\{%-?[ \t]{0,20}+raw[ \t]{0,20}+-?%\}\n?)"
+)
 _RAW_END: Final = re.compile(
     r"(?P<tag>(?:\n[ \t]{0,100}+)?\{%-?[ \t]{0,20}+endraw[ \t]{0,20}+-?%\})\s{0,100}+\Z"
 )

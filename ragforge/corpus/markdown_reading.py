@@ -48,6 +48,7 @@ _LABELS: Final = re.compile(
 )
 _LABEL: Final = re.compile(r"\[(?!\^)[^\[\]]{1,300}\]:[ \t]*\S.*")
 _CONTENTS: Final = re.compile(r"(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*\Z", re.IGNORECASE)
+_KRAMDOWN_CONTENTS: Final = re.compile(r"[^\n]{0,60}+\n[ \t]{0,20}+\{:[ \t]?toc\b")
 _ABBREVIATION: Final = re.compile(r"\*\[[^\[\]]{1,100}\]:[ \t]")
 _MYST_TARGET: Final = re.compile(r"\([\w.:/ -]{1,200}\)=[ \t]*\Z")
 _ALERT: Final = re.compile(r">[ \t]?\[!(?P<name>[A-Za-z]{1,30})\][+-]?(?P<title>.*)")
@@ -234,6 +235,9 @@ class _Reader:
 
     def _prose(self, begin: int, start: int, end: int, column: int) -> None:
         item = _LIST_ITEM.match(self._text, start, end)
+        if item and _KRAMDOWN_CONTENTS.match(self._text, item.end()):
+            self._unseen(start, end)
+            return
         if item:
             self._is_in_list = True
             if self._text.startswith(("```", "~~~"), item.end()):

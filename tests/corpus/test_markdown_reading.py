@@ -70,6 +70,8 @@ def seen(text, **how):
         ('{{< code-toggle config="a" />}}\n\n*A*\n\n{{< code >}}\n*b*\n{{</ code >}}',
          "A\n\n```\n*b*\n```"),
         ("```liquid\n{% raw %}\n{{ x }}\n{% endraw %}\n```", "```liquid\n{{ x }}\n```"),
+        ("- A\n  ```sh\n  {% raw %}\n  x\n  {% endraw %}\n  ```", "- A\n  ```sh\n  x\n  ```"),
+        ("* TOC\n{:toc}\n\n# A\n{: .no_toc }\n\n* TOC", "# A\n\n* TOC"),
         ("So `{% raw %}{{ y }}{% endraw %}`, not `{% raw %}`.", "So `{{ y }}`, not `{% raw %}`."),
         ('{% code title="a.js" %}\n```js\na\n```\n{% endcode %}', "a.js\n```js\na\n```"),
         ('<pre class="language-md"><code><strong>## A\n</strong>{% b %} &lt;\n</code></pre>\n\nB',
