@@ -39,8 +39,11 @@ def reader_of(before: str, now: str) -> Callable[[Chunk], Chunk]:
 
 
 def seen_sha256(chunk: Chunk) -> str:
-    """Return the digest of what a reader sees of a chunk: its identity beside its titles."""
-    return text_sha256(as_read(chunk).text)
+    """Return the digest of what a reader sees of a chunk: its identity beside its titles.
+
+    Text that was read already is read again: an earlier release left more markup in it.
+    """
+    return text_sha256(_read(chunk.text, chunk.doc_id).text.strip() or chunk.text)
 
 
 def quote_as_read(quote: str, doc_id: str) -> str:

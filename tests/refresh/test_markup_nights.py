@@ -7,7 +7,7 @@ from nights import SIX, make_night
 from refresh.two_versions import diff_of, id_of
 
 from ragforge.corpus.quote_locations import Page
-from ragforge.corpus.rereading import as_read
+from ragforge.corpus.rereading import as_read, seen_sha256
 from ragforge.mock.running import serving
 from ragforge.records import Chunk
 from ragforge.refresh.grades.moved_chunks import find_moved, new_to_readers
@@ -58,6 +58,15 @@ def test_chunk_that_was_cut_with_its_markup_is_the_same(tmp_path):
     }
     assert new_to_readers(diff) == {id_of("a.md", "New.")}
     assert chunks_lost(diff) == 1
+
+
+def test_chunk_in_which_an_earlier_release_left_markup_is_the_same():
+    """A reader that learns more markup must not have a set judged anew."""
+    place = {"chunk_id": "c", "doc_id": "a.md", "start": 0, "end": 60, "hidden": ((4, 2),)}
+    before = Chunk(text="See [the list]({{ site.x }}/a): ten percent.", **place)
+    now = Chunk(text="See the list: ten percent.", **place)
+
+    assert seen_sha256(before) == seen_sha256(now)
 
 
 def test_markup_of_another_format_is_text(tmp_path):
