@@ -169,6 +169,16 @@ def test_a_dry_run_counts_both_readings_and_writes_nothing(canary, judge, datase
     assert not (dataset.home / "canaries.jsonl").exists()
 
 
+def test_a_dry_run_prints_its_counts(judge, dataset, capsys):
+    """They are for people first."""
+    with serving(judge) as endpoint:
+        words = ["judge", "canary", "--dataset", str(dataset.path), "--model", "scripted"]
+        code = main([*words, "--base-url", endpoint.url, "-q", "--dry-run"])
+
+    assert code == 0
+    assert "pairs: 40 drawn, 2 readings of each\ncalls: 80 " in capsys.readouterr().out
+
+
 def test_a_canary_that_ran_out_of_budget_goes_on_where_it_was(canary, judge, dataset):
     """No reply is bought twice."""
     code, _ = canary("--max-calls", "30")

@@ -142,7 +142,7 @@ async def run_canary(
         again = await asking.ask(_place(dataset, judge, temperature, f"{number}-again"))
     if job.mode.dry_run:
         readings = [each.estimate for each in (now, again) if each is not None]
-        counts = {"pairs": len(chosen), "readings": len(readings)}
+        counts = {"pairs": {"drawn": len(chosen), "readings of each": len(readings)}}
         return CanaryResult(judge.model, estimate={**counts, **sum_of_estimates(readings)})
     canary = Canary(
         canary_id="",
