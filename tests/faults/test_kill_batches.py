@@ -1,7 +1,5 @@
 """A process that is killed while it sends a batch, or brings one in."""
 
-import json
-
 import pytest
 
 STEPS = {
@@ -66,5 +64,3 @@ def test_a_kill_at_any_step_sends_no_batch_twice(start, product, step):
     assert (dead.code, ended.code) == (-9, 0)
     assert killed.out.read_bytes() == live.out.read_bytes()
     assert (endpoint.count("dup"), endpoint.count("batches")) == (0, 1)
-    records = (killed.out.parent / ".ragforge" / "batches").glob("*.json")
-    assert sum(json.loads(path.read_text())["calls"] for path in records) == 60

@@ -27,6 +27,9 @@ FRAMEWORKS = {
     "fastapi": ["fastapi", "uvicorn"],
     "labels": ["label-studio-sdk", "argilla"],
     "ray": ["ray"],
+    "ragas": ["ragas==0.4.3", "langchain-community<0.4"],
+    "deepeval": ["deepeval==4.3.1"],
+    "measures": ["pytrec_eval-terrier==0.5.11", "ir_measures==0.4.3", "ranx==0.3.21"],
     "splitters": [
         *("langchain-text-splitters", "llama-index-core", "haystack-ai", "nltk", "chonkie"),
     ],

@@ -224,22 +224,12 @@ class BatchSession:
             path = self.folder.replies_path(record.name)
             if path.exists():
                 self.read(path)
-            used = record.used
-            if record.state == "downloaded":
-                # The rest is counted as it is stored.
-                used = self._spent[record.name] = self._stored_of(record.name)
+            # What came of it is counted as it is stored.
+            used = (0, 0, 0.0) if record.state == "downloaded" else record.used
             self._used = _sum(self._used, used)
         for record in self.records():
             if record.state == "downloaded" and not record.was_cut:
                 self._tries.update(self._unanswered(record.name))
-
-    def _stored_of(self, name: str) -> Took:
-        """Return what the replies of a batch took that a process stored before it was killed."""
-        took = _NOTHING
-        for key in self.folder.keys(name):
-            stored = self.store.took(key)
-            took = _sum(took, (1, *stored)) if stored else took
-        return took
 
     def _unanswered(self, name: str) -> Iterator[str]:
         """Yield the keys of a batch that have no reply."""
@@ -438,9 +428,9 @@ class BatchSession:
         return Provider(self._endpoint(EndpointModel(record.endpoint, record.model)))
 
     def _endpoint(self, who: EndpointModel) -> "OpenAIEndpoint":
-        """Return the client of a model, as far as it is known how it wants to be asked."""
         from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
+        """Return the client of a model, as far as it is known how it wants to be asked."""
         dialect = self.store.dialect(who.known_as)
         if (who, dialect) not in self._endpoints:
             self._endpoints[who, dialect] = OpenAIEndpoint(self.models[who], dialect=dialect)

@@ -100,15 +100,6 @@ class CallStore:
                 self.damaged_rows += 1
         return reply
 
-    def took(self, key: str) -> tuple[int, float] | None:
-        """Return tokens and cost of a stored reply, the cost 0 where it has no price; or None."""
-        with self.connected() as connection:
-            row = connection.execute(
-                "SELECT prompt_tokens + completion_tokens, cost_usd FROM calls WHERE key = ?",
-                (key,),
-            ).fetchone()
-        return None if row is None else (row[0], row[1] or 0.0)
-
     def claim(self, key: str) -> ChatReply | HeldLease | None:
         """Lease the sole right to buy a reply; None where this owner has it now.
 
