@@ -1,12 +1,13 @@
 from contextlib import contextmanager
 
 import pytest
-from devtools import FLAGS, NEEDS_BROWSER, opened
+from devtools import FLAGS, NEEDS_BROWSER, opened, until
 from label_samples import HOSTILE, answered_set, sampled_set
 
 from ragforge.files.set.answer_labels import answer_labels
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.answer_labelling import AnswerDraw, sample_answers
+from ragforge.viewer.access import Person
 from ragforge.viewer.server import serving
 
 pytestmark = [*NEEDS_BROWSER, pytest.mark.slow]
@@ -82,3 +83,37 @@ def test_facts_ticked_on_the_served_page_are_kept_at_once(tmp_path):
     ]
     assert {label.labeller for label in labels} == {"Ann"}
     assert (ended, complaints) == ("All 2 answers are labelled, and kept.", [])
+
+
+def test_a_label_that_is_refused_is_told_and_not_sent_for_ever(tmp_path):
+    """The text changed while the page was open: the server can be reached, and says no."""
+    dataset = sampled_set(tmp_path / "first", 4)
+    with served_page(dataset, "label", tmp_path) as page:
+        files = calibration_files(dataset)
+        files.write_sample(files.sample().model_copy(update={"pairs": files.sample().pairs[1:]}))
+        press(page, "01", sent=2)
+        until(page, "document.getElementById('fault').textContent.includes('refused')")
+        told = page.value("document.getElementById('fault').textContent")
+        labels = {label.query_id: label.grade for label in files.labels()}
+
+    assert "1 refused: pair is not in the sample; reload the page" in told
+    assert labels == {"q1": 1}
+
+
+def test_two_people_label_in_two_browsers_under_their_own_names(tmp_path):
+    """Each with an own token."""
+    dataset = sampled_set(tmp_path / "first", 3)
+    people = (Person("Ann", "a-token-that-only-ann-has"), Person("Bo", "a-token-that-only-bo-has"))
+    blank = tmp_path / "blank.html"
+    blank.write_text("<!DOCTYPE html>", encoding="utf-8")
+    with serving([dataset.path], lambda made: "report", TOKEN, people=people) as access:
+        for person, keys in zip(people, ("012", "333"), strict=True):
+            with opened(blank, tmp_path / f"profile-{person.name}", FLAGS) as page:
+                address = access.address_for(person.token)
+                page.call("Page.navigate", url=address.replace("/?", "/datasets/first/label?"))
+                page.value(LOADED)
+                page.value(READY)
+                press(page, keys, sent=3)
+        labels = [(item.labeller, item.grade) for item in calibration_files(dataset).labels()]
+
+    assert sorted(labels) == [("Ann", 0), ("Ann", 1), ("Ann", 2), ("Bo", 3), ("Bo", 3), ("Bo", 3)]

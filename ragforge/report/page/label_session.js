@@ -18,6 +18,9 @@ async function labelSession(page) {
   let since = 0;
   const queue = [];
   let sending = false;
+  // Why labels were not taken, one a label: what is refused once is refused again.
+  const refused = [];
+  let isElsewhere = false;
 
   async function inflate(text) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -85,8 +88,10 @@ async function labelSession(page) {
   function fault(more) {
     const parts = more ? [more] : [];
     if (unkept) parts.push("this browser keeps nothing, so save before you leave");
+    if (refused.length) parts.push(`${refused.length} refused: ${refused[0]}; reload the page`);
     if (queue.length && !sending) {
-      parts.push(`${queue.length} not kept: the server cannot be reached; it is tried again`);
+      const why = isElsewhere ? "the server was started again: open its new address" : "the server cannot be reached; it is tried again";
+      parts.push(`${queue.length} not kept: ${why}`);
     }
     const text = parts.join("; ");
     $("fault").textContent = text && `${text[0].toUpperCase()}${text.slice(1)}.`;
@@ -142,7 +147,10 @@ async function labelSession(page) {
           headers: { "Content-Type": "application/json" },
           body: JSON.stringify(queue[0]),
         });
-        if (!reply.ok) throw new Error(String(reply.status));
+        isElsewhere = reply.status === 401;
+        const isRefused = [400, 403, 404, 409, 413, 415].includes(reply.status);
+        if (isRefused) refused.push(await reason(reply));
+        else if (!reply.ok) throw new Error(String(reply.status));
         queue.shift();
       }
     } catch {
@@ -151,6 +159,12 @@ async function labelSession(page) {
       sending = false;
       fault();
     }
+  }
+
+  async function reason(reply) {
+    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    const said = page.querySelector(".notice p")?.textContent || `the server says ${reply.status}`;
+    return said.replace(/\.$/, "");
   }
 
   function save() {
