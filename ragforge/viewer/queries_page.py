@@ -141,27 +141,29 @@ def _head(view: View) -> Html:
     for name, key, place in zip(runs, "ab", view.places, strict=False):
         top.append(element("th", run_label(one_line(name, 60), place), scope="colgroup", colspan=2))
         low += [
-            _column(view, key, asked.measure),
-            _column(view, f"first-{key}", "first relevant rank"),
+            _column(view, key, asked.measure, name),
+            _column(view, f"first-{key}", "first relevant rank", name),
         ]
     if len(runs) > 1:
         top.append(element("td"))
         low.append(_column(view, "diff", "difference"))
     for name, key in zip(systems, "ab", strict=False):
         top.append(element("th", "answer of ", element("bdi", one_line(name, 60)), scope="col"))
-        low.append(_column(view, f"verdict-{key}", "verdict", class_="t"))
+        low.append(_column(view, f"verdict-{key}", "verdict", name, class_="t"))
     top.append(element("td"))
     low.append(element("th", "decided", scope="col", class_="t"))
     return element("thead", element("tr", *top, class_="runs"), element("tr", *low))
 
 
-def _column(view: View, key: str, title: str, class_: str | None = None) -> Html:
+def _column(view: View, key: str, title: str, of: str = "", *, class_: str | None = None) -> Html:
     """Return the head of a column; it leads to the view sorted by it, then to the other way."""
     down = f"-{key}"
     way = {key: "ascending", down: "descending"}.get(view.asked.sort, "none")
     sort = {key: down, down: ""}.get(view.asked.sort, key)
     query = view.asked.address(sort=sort, page=1)
-    link = site_link("queries", title, query=query, class_="sort", data_view="")
+    # Two runs have columns of one name.
+    label = f"{title} of {one_line(of, 60)}" if of else None
+    link = site_link("queries", title, query=query, class_="sort", data_view="", aria_label=label)
     return element("th", link, scope="col", aria_sort=way, class_=class_)
 
 

@@ -268,6 +268,8 @@ def _bar(count: int, site: ServedReview | None) -> Html:
         element("p", f"0 of {count} decided", role="status", id="done"),
         save,
         class_="bar",
+        role="region",
+        aria_label="Progress",
         hidden=True,
     )
 
