@@ -18,6 +18,7 @@ from ragforge.files.array_files import (
     StringWriter,
     is_ascending,
     map_array,
+    read_part,
     require_sound,
     write_array,
 )
@@ -162,9 +163,9 @@ def write_cards(folder: Path, parts: Sequence[Path], stands: Array, topics: Arra
 
 def _taken(parts: Sequence[Path], column: str) -> Array:
     dtype = _TAKEN[column]
-    return np.concatenate(
-        [np.zeros(0, dtype), *(map_array(part / column, dtype) for part in parts)]
-    )
+    # Read and not mapped: a mapped file is an open one, and there may be thousands of parts.
+    arrays = [read_part(part / column, dtype, 0, -1) for part in parts]
+    return np.concatenate([np.zeros(0, dtype), *arrays])
 
 
 def _strings(parts: Sequence[Path], name: str) -> Iterator[str]:

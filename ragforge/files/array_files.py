@@ -68,7 +68,7 @@ def is_ascending(array: Array, first: int, last: int) -> bool:
 
 
 def read_part(path: Path, dtype: str, start: int, count: int) -> Array:
-    """Return `count` numbers from number `start` on, in memory."""
+    """Return `count` numbers from number `start` on, in memory; all of them for -1."""
     return np.fromfile(path, dtype, count, offset=start * np.dtype(dtype).itemsize)
 
 

@@ -268,15 +268,15 @@ def _representatives(parts: Sequence[SurveyPart], scratch: Path) -> Array:
     number = TermNumbers()
     begins = line_begins([part.folder / _CARDS for part in parts])
     files = [part.begin for part in parts]
-    with ExitStack() as opened:
-        lines = [opened.enter_context(ChunkLines(part.chunks_path)) for part in parts]
 
-        def words(row: int) -> Array:
-            begin = int(begins[row])
-            at = bisect_right(files, begin) - 1
-            return number(tokenize(lines[at].at(begin - files[at]).text))
+    def words(row: int) -> Array:
+        begin = int(begins[row])
+        at = bisect_right(files, begin) - 1
+        # Opened each time: there may be thousands of parts.
+        with ChunkLines(parts[at].chunks_path) as lines:
+            return number(tokenize(lines.at(begin - files[at]).text))
 
-        return representatives([part.folder / _SKETCHES for part in parts], words, scratch)
+    return representatives([part.folder / _SKETCHES for part in parts], words, scratch)
 
 
 def _parts(

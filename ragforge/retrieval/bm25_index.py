@@ -178,7 +178,7 @@ def write_index(folder: Path, parts: Sequence[Path]) -> None:
         OSError: There is no space, or a block is damaged.
     """
     folder.mkdir()
-    each = [map_array(part / _LENGTHS, _LENGTH) for part in parts]
+    each = [read_part(part / _LENGTHS, _LENGTH, 0, -1) for part in parts]
     lengths = np.concatenate([np.zeros(0, _LENGTH), *each])
     norms = _K1 * ((1 - _B) + _B * lengths / (lengths.mean() if lengths.any() else 1.0))
     firsts = np.cumsum([0, *map(len, each)]).tolist()

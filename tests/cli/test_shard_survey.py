@@ -147,3 +147,34 @@ def test_nothing_can_be_estimated_of_chunks(planned):
     code, _, err = planned("--dry-run")
 
     assert (code, "--dry-run: looking through --chunks asks no model" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "holds no chunk"),
+        ("\n\n", "holds no chunk"),
+        ('{"query_id":"q","query":"q","chunk_id":"c","text":"t"}\n', "1: doc_id: field required"),
+        ("\xff\xfe", "chunks.jsonl"),
+    ],
+)
+def test_what_holds_no_chunks_is_told_when_it_is_planned(run, work, tmp_path, text, said):
+    """Workers of a cluster are no place to learn that the wrong file was named."""
+    (tmp_path / "chunks.jsonl").write_bytes(text.encode("latin-1"))
+
+    code, _, err = run("shard", "plan", "--chunks", tmp_path / "chunks.jsonl", "--into", work)
+
+    assert (code, said in err, work.exists()) == (3, True, False)
+
+
+def test_empty_lines_are_no_chunks(run, chunks, planned, work, tmp_path):
+    """Files of others have them, and where a chunk begins is counted in bytes."""
+    chunks.write_text(chunks.read_text().replace("\n", "\n\n"))
+    with open_survey(chunks, tmp_path / "alone", silent):
+        pass
+    planned()
+    assert run("shard", "run", work, "-q")[0] == 0
+    assert run("shard", "merge", work, "--out", tmp_path / "set")[0] == 0
+
+    assert ShardFolder(work).read_plan().size == 219
+    assert digests(tmp_path / "set" / ".ragforge") == digests(tmp_path / "alone")

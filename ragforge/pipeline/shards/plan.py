@@ -262,7 +262,8 @@ def query_of(line: str) -> str:
 
 def _written(path: Path, index: int, lines: list[str]) -> Shard:
     write_whole(path, lines)
-    return Shard(index=index, size=len(lines), sha256=file_sha256(path))
+    size = sum(not line.isspace() for line in lines)
+    return Shard(index=index, size=size, sha256=file_sha256(path))
 
 
 def file_sha256(path: Path) -> str:

@@ -9,6 +9,7 @@ from ragforge.config import ModelSettings, Settings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import make_folder, remove_whole, whole_folder
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import each_chunk
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.shards.merging import all_done
 from ragforge.pipeline.shards.plan import (
@@ -38,8 +39,10 @@ def plan_survey(
 
     Raises:
         UsageError: The folder holds other work.
-        DataError: The chunks cannot be read.
+        DataError: The chunks cannot be read, or there are none.
     """
+    if next(each_chunk(chunks_path), None) is None:
+        raise DataError(f"{chunks_path}: holds no chunk")
     make_folder(folder.path)
     old = folder.read_plan() if folder.plan_path.is_file() else None
     plan = ShardPlan(
