@@ -58,8 +58,9 @@ def main() -> None:
     if arguments.as_render:
         print(json.dumps(rendered(arguments.as_render)))
         return
-    print("| queries | page MB | render s | peak MB | first paint, ready, sort, search, open: ms |")
-    print("| ---: | ---: | ---: | ---: | --- |")
+    head = "page MB | files MB | render s | CPU s | peak MB"
+    print(f"| queries | {head} | first paint, ready, sort, search, open: ms |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     for n in arguments.n:
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
@@ -67,7 +68,9 @@ def main() -> None:
             asked = [sys.executable, __file__, "--as-render", str(place)]
             found = json.loads(subprocess.run(asked, check=True, capture_output=True).stdout)
             took = " / ".join(map(str, browsed(place / "page.html", place / "profile")))
-            print(f"| {n:,} | {found['mb']:.2f} | {found['s']:.1f} | {found['peak']} | {took} |")
+            figures = f"{found['mb']:.2f} | {found['files_mb']:.2f} | {found['s']:.1f}"
+            figures += f" | {found['cpu']:.1f} | {found['peak']}"
+            print(f"| {n:,} | {figures} | {took} |")
 
 
 def make(path: Path, n: int) -> None:
@@ -143,9 +146,12 @@ def rendered(place: Path) -> dict[str, float]:
 
     start = time.perf_counter()
     write_report(open_dataset(place / "set"), place / "page.html", "html", EvaluateSettings())
+    files = (place / "page_files").rglob("*.js")
     return {
         "s": time.perf_counter() - start,
+        "cpu": time.process_time(),
         "mb": (place / "page.html").stat().st_size / 1e6,
+        "files_mb": sum(path.stat().st_size for path in files) / 1e6,
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
 

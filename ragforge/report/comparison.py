@@ -99,10 +99,10 @@ def _pair_blocks(report: ComparisonReport, n_moved: int) -> list[Block]:
     return blocks
 
 
-def means_table(report: ComparisonReport) -> Table:
+def means_table(report: ComparisonReport, digits: int = _DIGITS) -> Table:
     """Return the means of all runs, with letters where there are any."""
     rows = tuple(
-        (name, *(_lettered(report, measure, name) for measure in report.measures))
+        (name, *(_lettered(report, measure, name, digits) for measure in report.measures))
         for name in report.names
     )
     note = ""
@@ -274,8 +274,8 @@ def _percent(value: float | None) -> str:
     return signed(value, 0 if value is not None and abs(value) >= 10 else 1)
 
 
-def _lettered(report: ComparisonReport, measure: str, name: str) -> str:
-    mean = number(report.means[measure].get(name), _DIGITS)
+def _lettered(report: ComparisonReport, measure: str, name: str, digits: int) -> str:
+    mean = number(report.means[measure].get(name), digits)
     counts = report.n_values.get(measure, {})
     n = counts.get(name, 0)
     of_fewer = f"(n={n:,})" if n < max(counts.values(), default=0) else ""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural, share, signed
+from ragforge.evaluating.formatting import number, one_line, plural, share, signed
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary
 from ragforge.report.comparison import (
@@ -144,7 +144,7 @@ def _delta(query: MovedQuery) -> Delta:
 
 
 def _several(report: ComparisonReport) -> Iterable[Html | None]:
-    yield table_block(means_table(report))
+    yield table_block(means_table(report, SHORT), has_values=True)
     survivors = survivors_table(report)
     sentence = element("p", f"{survivors.title}. {survivors.note}".strip(), class_="verdict")
     if survivors.rows:
@@ -208,7 +208,7 @@ def _cells(item: Compared) -> Iterable[Html]:
     yield element("td", number(comparison.mean_b), class_="num")
     difference = element("span", signed(comparison.diff, SHORT), class_="mean")
     yield element("td", difference, bounds, class_="num")
-    percent = MISSING if comparison.percent is None else f"{comparison.percent:+.1f}"
+    percent = signed(comparison.percent, 1)
     yield element("td", percent, class_="num")
     yield element("td", p_text(comparison.p_corrected), class_="num")
     yield element(

@@ -36,6 +36,7 @@ from ragforge.report.page.markup import (
     scroll_table,
     table_block,
     table_row,
+    with_code,
 )
 from ragforge.report.page.queries import query_list
 from ragforge.report.page.runs import run_name
@@ -126,7 +127,7 @@ def causes_block(summary: Summary) -> Html | None:
             _cause(code),
             [
                 *(_count(groups.get((run, code)), place) for run, place in places.items()),
-                element("td", CAUSES[code].remedy, class_="remedy"),
+                element("td", *with_code(CAUSES[code].remedy), class_="remedy"),
             ],
         )
         for code in codes

@@ -23,6 +23,7 @@ from ragforge.report.page.markup import (
     scroll_table,
     table_block,
     table_row,
+    with_code,
 )
 
 _TICKS = 6
@@ -46,7 +47,7 @@ def changes_block(summary: Summary) -> Html:
     history, runs = summary.history, [run.name for run in summary.runs]
     notes = [element("p", f"{one_line(note, 300)}", class_="note") for note in history.notes[:3]]
     if not history.evaluations:
-        return join([element("p", _NONE, class_="empty"), *notes])
+        return join([element("p", *with_code(_NONE), class_="empty"), *notes])
     changes = changes_since(history, runs)
     if changes is None:
         return join([element("p", _ONCE, class_="empty"), _newer(summary), *notes])

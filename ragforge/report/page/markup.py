@@ -207,12 +207,20 @@ def site_page(
     return Html(f'<!DOCTYPE html>\n<html lang="{html.escape(lang)}">{page}</html>\n')
 
 
-def table_block(table: Table, *, titled: bool = True) -> Html | None:
-    """Return a table with its title and note; None where it has no rows."""
+def table_block(table: Table, *, titled: bool = True, has_values: bool = False) -> Html | None:
+    """Return a table with its title and note; None where it has no rows.
+
+    Args:
+        table: The table.
+        titled: Whether its title stands above it.
+        has_values: Whether all columns but the first are values, whatever is noted beside them.
+    """
     if not table.rows:
         return None
     columns = list(zip(*table.rows, strict=True))
-    numeric = [index > 0 and numeric_column(column) for index, column in enumerate(columns)]
+    numeric = [
+        index > 0 and (has_values or numeric_column(column)) for index, column in enumerate(columns)
+    ]
     rows = [
         [
             element("td", cell, class_="num" if right else None)
@@ -226,7 +234,7 @@ def table_block(table: Table, *, titled: bool = True) -> Html | None:
         "div",
         element("h3", table.title) if titled else None,
         scroll_table(table.title, table.headers, body, numeric),
-        element("p", table.note, class_="note") if table.note else None,
+        element("p", *with_code(table.note), class_="note") if table.note else None,
         class_="block",
     )
 

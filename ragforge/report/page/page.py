@@ -65,7 +65,7 @@ def _quality_block(summary: Summary) -> Html | None:
             f"There are {summary.counts.n_chunks:,} chunks, more than this page looks at. "
             "`ragforge chunk --report` looks at all of them."
         )
-        return element("p", text, class_="empty")
+        return element("p", *with_code(text), class_="empty")
     findings = [item for item in quality.found if item.n_chunks]
     flagged = f"{plural(quality.n_flagged, 'chunk')} of {quality.n_chunks:,} with a finding"
     sizes = quality.chars

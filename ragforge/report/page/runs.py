@@ -29,7 +29,15 @@ from ragforge.report.page.charts import (
     round_range,
     run_label,
 )
-from ragforge.report.page.markup import Html, element, join, scroll_table, table_block, table_row
+from ragforge.report.page.markup import (
+    Html,
+    element,
+    join,
+    scroll_table,
+    table_block,
+    table_row,
+    with_code,
+)
 from ragforge.report.page.quality_cost import quality_latency_figure
 from ragforge.report.page.slice_differences import slice_differences_figure
 from ragforge.report.tables import (
@@ -56,10 +64,11 @@ _BIN_LABELS = ("0", ".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".9")
 def spending_block(summary: Summary) -> Html:
     """Return what the set took, and how long each run did."""
     timed = table_block(latency_table(summary))
+    untimed = element("p", *with_code(_NOT_TIMED), class_="empty") if summary.runs else None
     return join(
         [
             table_block(spending_table(summary.making.spent)),
-            timed or (element("p", _NOT_TIMED, class_="empty") if summary.runs else None),
+            timed or untimed,
             quality_latency_figure(summary),
         ]
     )
@@ -145,7 +154,8 @@ def run_name(summary: Summary, name: str) -> Html:
 def headline_block(summary: Summary) -> Html:
     """Return the table of runs by measures."""
     if not summary.runs:
-        return element("p", "There is no run yet; `ragforge retrieve` makes one.", class_="empty")
+        text = "There is no run yet; `ragforge retrieve` makes one."
+        return element("p", *with_code(text), class_="empty")
     first, rest = summary.measures[:_AT_ONCE], summary.measures[_AT_ONCE:]
     table = _measures_table(summary, first)
     more = None
@@ -153,7 +163,7 @@ def headline_block(summary: Summary) -> Html:
         title = element("summary", plural(len(rest), "more measure"))
         others = _measures_table(summary, rest)
         more = element("details", title, others, class_="others")
-    note = element("p", f"{MEAN_NOTE} {HOLES_NOTE}", class_="note")
+    note = element("p", *with_code(f"{MEAN_NOTE} {HOLES_NOTE}"), class_="note")
     return join([table, more, note, _patterns(summary)])
 
 

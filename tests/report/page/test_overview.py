@@ -11,7 +11,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.evaluating.summary import MOST_CHUNKS, summarise
 from ragforge.files.set.history import History
 from ragforge.pipeline.reporting import ReportOptions, report_summary
-from ragforge.records import BridgeMean
+from ragforge.records import BridgeMean, Chunk, Query
 from ragforge.report.page.page import render_html
 from ragforge.report.set_report import render_markdown, render_text, report_json
 
@@ -140,6 +140,32 @@ def test_three_runs_get_letters(two_runs):
     ] == [True, False, False]
 
 
+def test_means_have_as_many_digits_as_elsewhere_and_stand_on_the_right(two_runs):
+    """Digits of one place stand below each other, with letters beside them or not."""
+    two_runs.write_run("third", two_runs.run("new"), two_runs.manifest.files["runs/new.jsonl"].run)
+    found = section(render_html(summary_of(two_runs)), "comparison")
+    means = re.search(r"<h3>Means</h3>.*?</table>", found, re.DOTALL).group()
+    cells = re.findall(r'<td( class="num")?>([^<]*)</td>', means)
+
+    assert {bool(right) for right, _ in cells} == {True}
+    assert [text for _, text in cells if not re.fullmatch(r"\d\.\d{3}( \w+)?", text)] == []
+
+
+def test_percent_of_no_difference_has_no_sign(two_runs):
+    """+0.0 reads as a little better."""
+    assert '<td class="num">+0.0</td>' not in render_html(summary_of(two_runs))
+
+
+def test_commands_in_sentences_are_set_as_code(dataset, new_dataset):
+    """Backticks are for terminals and Markdown."""
+    made = new_dataset("bare")
+    made.write_chunks([Chunk(chunk_id="c", doc_id="d", text="So.")])
+    made.write_queries([Query(query_id="q", query="How?")])
+
+    for summary in (summarise(made), summary_of(dataset)):
+        assert re.findall(r"`ragforge [^`]*`", render_html(summary)) == []
+
+
 def test_base_is_what_others_are_held_against(two_runs):
     """Fewer comparisons show smaller differences."""
     summary = summary_of(two_runs, base="new")
@@ -266,7 +292,7 @@ def test_too_many_chunks_are_left_to_their_own_command(dataset):
 
     found = section(render_html(replace(summary, counts=counts, quality=None)), "chunks")
 
-    assert "`ragforge chunk --report` looks at all of them" in found
+    assert "<code>ragforge chunk --report</code> looks at all of them" in found
 
 
 def test_latencies_are_a_mean_and_percentiles(dataset):
