@@ -114,7 +114,7 @@ _MODULES = {"aio": "ragforge.api.aio"}
 
 __all__ = sorted([*_PUBLIC, *_MODULES, "__version__"])
 __all__.remove("open")  # So that `from ragforge import *` hides no built-in function.
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def __dir__() -> list[str]:

@@ -1,11 +1,14 @@
 """What a release says of itself is one thing, wherever it says it."""
 
+import re
 import tomllib
 from pathlib import Path
 
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import ragforge
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -14,6 +17,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 def _locked():
     lines = (ROOT / "tests" / "constraints.txt").read_text("utf-8").splitlines()
     return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def test_all_files_name_one_version():
+    """A citation of another version cites nothing."""
+    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
+    newest = re.findall(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[0]
+
+    assert {PROJECT["version"], cited[1], newest} == {ragforge.__version__}
 
 
 def test_the_locked_versions_are_allowed_ones():
