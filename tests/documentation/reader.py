@@ -198,7 +198,7 @@ class Reader:
         variables = {"SLURM_ARRAY_TASK_ID": "0"}
         words = [variables.get(word.strip("${}"), word) for word in words]
         process = CommandProcess(words[1:], self.folder, self._environment(asks))
-        shown, told = process.communicate(timeout=300)
+        shown, told = process.communicate(timeout=900)
         self.printed = shown + told
         allowed = (0, 1) if any(words[: len(each)] == each for each in VERDICTS) else (0,)
         assert process.returncode in allowed, f"{line}\n{self.printed}"
