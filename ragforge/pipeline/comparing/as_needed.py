@@ -27,6 +27,8 @@ from ragforge.pipeline.job import Job
 
 _TYPICAL: Final = (0.27, 0.55)
 """Of the pool: runs that are far apart, and close ones, on human-judged sets."""
+_TYPICAL_OF_RULES: Final = (0.27, 1.0)
+"""The same where a drop is to be ruled out: of runs that are as good it takes all, as a rule."""
 _UNSEEN_P: Final = 0.025
 _TYPICAL_READ: Final = (0.33, 0.22)
 """The same where both runs are read down to their first hits."""
@@ -144,7 +146,8 @@ async def decide_as_needed(
                 first_look = len(_decision(pool, BY_DEFAULT).wanted())
                 forecast = pool.counted(first_look, _TYPICAL_READ)
             else:
-                forecast = pool.forecast(_TYPICAL)
+                is_rule = declared.allowed is not None
+                forecast = pool.forecast(_TYPICAL_OF_RULES if is_rule else _TYPICAL)
             return {**forecast, "usd_a_pair": await _usd_a_pair(dataset, job)}
         decision = _decision(pool, declared)
 
