@@ -1,26 +1,167 @@
-"""numpy, imported when the first of what it has is used.
+"""What is put off until it is used: modules such as numpy, and the methods of dataclasses.
 
-It takes as long as all else that a short command does, and most modules that compute with it are
+numpy takes as long as all else that a short command does, and most modules that compute with it are
 imported by commands that compute nothing. There stands `from ragforge.deferred import numpy as np`,
 and `from __future__ import annotations`, so that no signature asks for it.
+
+`dataclass` takes half a millisecond for each class, as it writes methods and compiles them. A
+command imports hundreds of classes and makes objects of some dozens: see `_dataclass`.
 """
 
+import dataclasses
+from collections.abc import Callable
 from importlib import import_module
+from threading import RLock
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Final
 
-__all__ = ["numpy"]
+__all__ = ["DeferredModule", "dataclass", "numpy"]
+
+_WRITTEN: Final = (
+    "__dataclass_fields__",
+    "__dataclass_params__",
+    "__init__",
+    "__match_args__",
+    "__signature__",
+)
+"""What a dataclass has whatever it is asked for; a signature only until it is complete."""
+_FROZEN: Final = ("__setattr__", "__delattr__")
+_ORDERED: Final = ("__lt__", "__le__", "__gt__", "__ge__")
+_COMPLETING: Final = RLock()
+
+
+class _Later:
+    """An attribute of a dataclass that completes it when it is asked for."""
+
+    __slots__ = ("_complete", "_name")
+
+    def __init__(self, name: str, complete: Callable[[], None]) -> None:
+        self._name = name
+        self._complete = complete
+
+    def __get__(self, instance: object | None, owner: type) -> object:
+        """Complete the class, and return what now stands in this one's place."""
+        self._complete()
+        return getattr(owner if instance is None else instance, self._name)
+
+
+def _dataclass(bare: type | None = None, /, **options: bool) -> type | Callable[[type], type]:
+    """Return what `dataclasses.dataclass` does, with the methods written when one is used.
+
+    Only what `slots` asks for is done at once, as a class cannot be given any later. A class with
+    fields that are none (`ClassVar` and its kin) is completed at once.
+
+    Args:
+        bare: The class, where no options are given.
+        options: Those of `dataclasses.dataclass`; without `slots` nothing is put off.
+    """
+
+    def decorate(plain: type) -> type:
+        own = plain.__annotations__
+        if not options.get("slots") or any(map(_is_no_field, own.values())):
+            return dataclasses.dataclass(**options)(plain)
+        content = {name: value for name, value in vars(plain).items() if name not in own}
+        for name in ("__dict__", "__weakref__"):
+            content.pop(name, None)
+        there = {name for base in plain.__mro__[1:] for name in _slots(base)}
+        content["__slots__"] = tuple(name for name in own if name not in there)
+        made = type(plain)(plain.__name__, plain.__bases__, content)
+        made.__qualname__ = plain.__qualname__
+        _put_off(made, plain, options)
+        return made
+
+    return decorate if bare is None else decorate(bare)
+
+
+def _is_no_field(annotation: object) -> bool:
+    if isinstance(annotation, str):
+        return any(kind in annotation for kind in ("ClassVar", "InitVar", "KW_ONLY"))
+    if annotation is dataclasses.KW_ONLY or isinstance(annotation, dataclasses.InitVar):
+        return True
+    return getattr(annotation, "__origin__", annotation) is ClassVar
+
+
+def _slots(base: type) -> tuple[str, ...]:
+    found = vars(base).get("__slots__", ())
+    return (found,) if isinstance(found, str) else tuple(found)
+
+
+def _put_off(made: type, plain: type, options: dict[str, bool]) -> None:
+    """Let a class be completed by the first use of what it lacks.
+
+    Args:
+        made: With slots.
+        plain: The same without; the dataclass that is made of it then has the methods.
+        options: Those of `dataclasses.dataclass`.
+    """
+    is_frozen, is_compared = options.get("frozen", False), options.get("eq", True)
+    names = _names(options, is_frozen=is_frozen, is_compared=is_compared)
+
+    def complete() -> None:
+        with _COMPLETING:
+            if isinstance(vars(made)[names[0]], _Later):
+                _complete(made, plain, options, names)
+
+    own = vars(made)
+    for name in names:
+        # A class that defines how it is compared, and no hash, has None for it here.
+        if own.get(name) is None:
+            setattr(made, name, _Later(name, complete))
+    if is_compared and not is_frozen:
+        made.__hash__ = own.get("__hash__")  # type: ignore[assignment]  # None, as in any class
+    if is_frozen:
+        for name, method in (("__getstate__", _state), ("__setstate__", _set_state)):
+            setattr(made, name, own.get(name, method))
+
+
+def _names(options: dict[str, bool], *, is_frozen: bool, is_compared: bool) -> list[str]:
+    """Return the names of what `dataclasses.dataclass` gives a class, where it has none itself."""
+    return [
+        *_WRITTEN,
+        *(["__repr__"] if options.get("repr", True) else []),
+        *(["__eq__"] if is_compared else []),
+        *(["__hash__"] if is_compared and is_frozen else []),
+        *(_FROZEN if is_frozen else []),
+        *(_ORDERED if options.get("order") else []),
+    ]
+
+
+def _complete(made: type, plain: type, options: dict[str, bool], names: list[str]) -> None:
+    # The signature that would stand there otherwise is read out of the written method.
+    plain.__doc__ = plain.__doc__ or plain.__name__
+    found = vars(dataclasses.dataclass(**options)(plain))
+    for name in reversed(names):  # The first one last: it tells that all others are there.
+        if not isinstance(vars(made).get(name), _Later):
+            continue
+        if name in found:
+            setattr(made, name, found[name])
+        else:
+            delattr(made, name)
+
+
+def _state(self: object) -> list[object]:
+    """Return the values of a frozen object, for pickling."""
+    return [getattr(self, each.name) for each in dataclasses.fields(self)]  # type: ignore[arg-type]
+
+
+def _set_state(self: object, state: list[object]) -> None:
+    for each, value in zip(dataclasses.fields(self), state, strict=True):  # type: ignore[arg-type]
+        object.__setattr__(self, each.name, value)
+
+
+class DeferredModule(ModuleType):
+    """A module that stands for one of the same name until something of it is asked for."""
+
+    def __getattr__(self, name: str) -> object:
+        """Import the module, and keep what was asked for."""
+        found = self.__dict__[name] = getattr(import_module(self.__name__), name)
+        return found
+
 
 if TYPE_CHECKING:
+    from dataclasses import dataclass
+
     import numpy
 else:
-
-    class _Deferred(ModuleType):
-        """A module that stands for one of the same name until something of it is asked for."""
-
-        def __getattr__(self, name: str) -> object:
-            """Import the module, and keep what was asked for."""
-            found = self.__dict__[name] = getattr(import_module(self.__name__), name)
-            return found
-
-    numpy = _Deferred("numpy")
+    dataclass = _dataclass
+    numpy = DeferredModule("numpy")

@@ -13,11 +13,12 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 from typing import Final
 from urllib.parse import quote, urlsplit
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, UsageError
 from ragforge.plugins import in_thread
 

@@ -3,8 +3,10 @@
 import base64
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from ragforge.deferred import dataclass
 
 SHORTEST: Final = 8
 """Shorter secrets are placeholders, or words that texts may well hold."""

@@ -5,9 +5,9 @@ import hashlib
 import string
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError, DataError, UsageError, did_you_mean
 from ragforge.files.shipped_folders import shipped
 from ragforge.files.text import read_text

@@ -1,8 +1,9 @@
 """Fakes for users' own tests: they hold to the protocols and need neither network nor model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ragforge.deferred import dataclass
 from ragforge.llm.chat import ChatReply, ChatRequest
 from ragforge.records import Hit
 

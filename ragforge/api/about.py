@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from ragforge.api.results import Result, plain_values
@@ -10,6 +10,7 @@ from ragforge.config import Settings, each_setting
 from ragforge.config.services import SERVICE_SECTIONS
 from ragforge.config.toml_text import service_toml
 from ragforge.corpus.origins.origin import shown_host
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:

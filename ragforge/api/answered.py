@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from ragforge.api.results import Estimate, Result
+from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.formatting import share
 from ragforge.files.set.dataset import Dataset

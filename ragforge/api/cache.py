@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ragforge.api.results import Result
 from ragforge.api.running import awaited
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural, render_table
 from ragforge.files.atomic import write_whole

@@ -1,13 +1,14 @@
 """Calibrating a judge: plan, draw, apply labels; and what comes of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ragforge.api.call import Handle, whole_of
 from ragforge.api.results import Result
 from ragforge.calibration.planning import LabelPlan
 from ragforge.calibration.sampling import USUAL_LABELS, USUAL_REPEATS, DrawnSample, SampleOptions
+from ragforge.deferred import dataclass
 from ragforge.files.set.calibrations import USUAL_NAME, calibration_files
 from ragforge.pipeline.calibrating import (
     apply_calibration,

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final, cast
@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from ragforge.api.arguments import refuse_other_kind
 from ragforge.api.progress import Progress, hush_notebook_bars, in_notebook, say
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset

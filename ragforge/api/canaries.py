@@ -1,9 +1,10 @@
 """What a canary of a judge came to, as text, JSON and rows."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from ragforge.api.results import Estimate, Result
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import number, plural, share, signed, with_ends
 from ragforge.pipeline.judge.canaries import AT_FIRST, CanaryResult
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from ragforge.config import ChunkSettings
 from ragforge.corpus.chunk_files import chunk_documents, write_corpus, write_ready_made
 from ragforge.corpus.origins.fetching import FetchedPaths, fetch_documents
 from ragforge.corpus.quality import ChunkQuality, Inspector
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import MIRRORS, OWN_FOLDER
 from ragforge.files.formats.chunks import read_chunks

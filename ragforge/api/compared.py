@@ -1,10 +1,11 @@
 """Runs, or answer systems, that were compared: which is better, and whether that can be told."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from ragforge.api.results import Result, shown_html
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.comparison import Compared, ComparisonReport
 from ragforge.evaluating.graded_by import graded_line

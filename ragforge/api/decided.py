@@ -1,12 +1,13 @@
 """Decisions between runs by as few judged pairs as they took, as text, JSON and rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Unpack
 
 from ragforge.api.call import JUDGE, Handle, begin, part_of
 from ragforge.api.keywords import ComparingKeywords
 from ragforge.api.results import Estimate, Result, plain_values
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import render_table
 from ragforge.files.set.dataset import Dataset

@@ -5,7 +5,7 @@ takes and returns is told where it is defined: in `jobs`, `measuring` and `conte
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from shutil import rmtree
@@ -31,6 +31,7 @@ from ragforge.api.keywords import ChunkKeywords, EveryKeyword, GenerateKeywords
 from ragforge.api.results import Estimate, shown_html
 from ragforge.api.running import awaited, each_awaited, plainly
 from ragforge.api.sources import Documents, Records, as_documents, as_file, as_optional_file
+from ragforge.deferred import dataclass
 from ragforge.errors import ShortfallError, UsageError
 from ragforge.files.formats.row_columns import parse_columns
 from ragforge.files.manifest import Manifest

@@ -1,12 +1,13 @@
 """Deciding whether a run may ship: the rules as people give them, and what was decided."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from ragforge.api.results import Result, plain_values, shown_html
 from ragforge.config import EvaluateSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.gate import (
     ALLOWANCES,

@@ -1,10 +1,11 @@
 """Queries and logs that were taken into a set, as counts and text."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
 from ragforge.api.outcomes import Counted
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, render_table
 from ragforge.pipeline.intake.importing import ImportResult
 from ragforge.pipeline.intake.log_samples import Drawing

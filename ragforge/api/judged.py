@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ragforge.api.results import Estimate, Result, plain_values
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number, render_table
 from ragforge.files.set.output_paths import refuse_to_replace

@@ -1,6 +1,5 @@
 """Labels by people: asking for them, taking them in, and how far they are."""
 
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from ragforge.api.outcomes import Counted
 from ragforge.api.results import Result
 from ragforge.api.sources import Records, as_file
 from ragforge.calibration.label_tasks import LabellingSummary, TakenLabels
+from ragforge.deferred import dataclass
 from ragforge.files.formats.label_rows import LabelForm
 from ragforge.files.set.answer_labels import (
     answer_labels_path,

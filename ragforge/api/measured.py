@@ -1,7 +1,7 @@
 """Runs that were measured, as text, JSON and rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from os import PathLike
 from pathlib import Path
 from statistics import median
@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ragforge.api.results import Result, shown_html
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import (
     MISSING,

@@ -1,13 +1,14 @@
 """A gate that buys what its rule needs, and no more: a drop from another run, by sampled pairs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, Unpack
 
 from ragforge.api.call import JUDGE, Handle, begin, part_of
 from ragforge.api.gating import given_rules, rules_of
 from ragforge.api.keywords import JudgeKeywords
 from ragforge.api.results import Estimate, Result, plain_values
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.gate import FailOn, GateOutcome, Rules
 from ragforge.files.set.dataset import Dataset

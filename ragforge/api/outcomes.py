@@ -1,12 +1,13 @@
 """What jobs on a set came to: retrieving, refreshing, importing, exporting and reviewing."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragforge.api.results import Result, plain_values
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.selection import selection_json
 from ragforge.evaluating.versions import RefreshSummary, Status

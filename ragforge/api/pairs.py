@@ -7,7 +7,7 @@ Pairs are taken one by one, as they are judged. Replies are stored in `.ragforge
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ from ragforge.api.jobs import audit_plan, grounding_place, path_of
 from ragforge.api.judged import Audited, Judged, check_place, refuse_same_file
 from ragforge.api.keywords import AskKeywords, JudgeKeywords
 from ragforge.api.sources import Records, as_file, each_record, is_path
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.files.formats.pairs import PairRow, pairs_given, read_pairs
 from ragforge.files.record_files import read_records

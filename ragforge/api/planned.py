@@ -1,13 +1,14 @@
 """Plans of decisions as text, JSON and rows: what it takes, before anything is bought."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, Unpack
 
 from ragforge.api.call import Handle, Takes, begin, part_of
 from ragforge.api.gating import given_rules, rules_of
 from ragforge.api.keywords import ComparingKeywords, EvaluateKeywords
 from ragforge.api.results import Result, plain_values
+from ragforge.deferred import dataclass
 from ragforge.evaluating.decision_plan import DecisionPlan, RulePlan
 from ragforge.evaluating.formatting import render_table
 from ragforge.llm.connect import is_offline

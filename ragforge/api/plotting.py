@@ -1,7 +1,7 @@
 """Pictures of a set: files, and what a notebook shows."""
 
 from base64 import b64encode
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ from ragforge.api.call import EVALUATE, Handle, begin, whole_of
 from ragforge.api.jobs import Runs, names_of
 from ragforge.api.keywords import EvaluateKeywords
 from ragforge.api.results import Result
+from ragforge.deferred import dataclass
 from ragforge.pipeline.calibrating import read_calibration
 from ragforge.pipeline.plotting import PlotOptions, Subject
 from ragforge.pipeline.plotting import plot as plot_dataset

@@ -4,10 +4,11 @@ import sys
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Never
 
 from ragforge.api.colour import coloured_message
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import inert, one_line
 from ragforge.observe import Event
 

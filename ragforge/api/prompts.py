@@ -1,7 +1,7 @@
 """The prompts: which there are, how they differ from the shipped ones, and what is asked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -10,6 +10,7 @@ from ragforge.api.call import PROMPT, Handle, begin, dataset_of, naming_keywords
 from ragforge.api.keywords import PromptKeywords
 from ragforge.api.results import Result
 from ragforge.api.sources import Records, as_file
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import render_table
 from ragforge.prompts import ListedPrompt, Prompt, diff_override, load_prompt

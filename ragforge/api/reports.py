@@ -1,10 +1,11 @@
 """What reports, lists of the worst queries and histories say, to be shown and taken on."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Final
 
 from ragforge.api.results import Result
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.causes.bad_queries import WorstReport
 from ragforge.evaluating.history.batches import BatchMean, BatchSeries

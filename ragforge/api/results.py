@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError
 from ragforge.evaluating.formatting import Table, numeric_column
 

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from string import Template
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ragforge.api.results import Result
 from ragforge.config import load
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError, did_you_mean
 from ragforge.evaluating.formatting import render_table
 from ragforge.files.shipped_folders import shipped

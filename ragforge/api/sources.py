@@ -1,6 +1,7 @@
 """What users hold in memory, as the files that jobs read: records, data frames, documents."""
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -10,9 +11,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
-from pydantic import BaseModel
-
 from ragforge.errors import UsageError
+from ragforge.records.model import Model
 
 Records: TypeAlias = Any
 """A path, an iterable of records (mappings, dataclasses, records of ragforge), or a data frame."""
@@ -121,11 +121,18 @@ def _inside(name: str) -> PurePosixPath:
     return path if path.suffix else path.with_name(f"{path.name}.md")
 
 
-def _mapping(item: object, number: int) -> Mapping[str, Any]:
+def _is_pydantic(item: Any) -> bool:  # noqa: ANN401  # whatever the user has
+    """Whether an object is a model of the user's own, who has imported pydantic then."""
+    known = sys.modules.get("pydantic")
+    return known is not None and isinstance(item, known.BaseModel)
+
+
+def _mapping(item: Any, number: int) -> Mapping[str, Any]:  # noqa: ANN401  # likewise
     if isinstance(item, Mapping):
         return item
-    if isinstance(item, BaseModel):
-        return item.model_dump(mode="json", by_alias=True)
+    if isinstance(item, Model) or _is_pydantic(item):
+        values: Mapping[str, Any] = item.model_dump(mode="json", by_alias=True)
+        return values
     if is_dataclass(item) and not isinstance(item, type):
         return asdict(item)
     if hasattr(item, "_asdict"):

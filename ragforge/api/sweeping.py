@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
@@ -12,6 +12,7 @@ from ragforge.api.call import SWEEP, Handle, begin, part_of
 from ragforge.api.keywords import SweepKeywords
 from ragforge.api.results import Result, shown_html
 from ragforge.api.sources import AnyRetriever, AnySystem, Documents, as_documents
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.sweep import (
     ConfigurationResult,

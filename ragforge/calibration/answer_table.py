@@ -6,10 +6,11 @@ Judges give verdicts and scores, to each answer for itself.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar, get_args
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import ANSWER_SCORE, QUERY_ID, VERDICT, Field
 from ragforge.files.formats.row_files import read_rows_of

@@ -1,11 +1,11 @@
 """Judges beside people, by labels alone: no model, no texts, no dataset."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
 from ragforge.calibration.label_files import Labels, PairKey
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.measures.agreement import N_GRADES
 from ragforge.measures.grader_agreement import Agreement, Grader, agree

@@ -6,11 +6,12 @@ have none: grades outside of the scale, pairs that one labeller graded twice and
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import ceil
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import CHUNK_ID, GRADE, Field
 from ragforge.files.formats.row_files import read_rows_of, unknown_shape

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from ragforge.calibration.label_files import PairKey, middle_grade
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.measures.agreement import confusion, kappa, quadratic_kappa
 from ragforge.records import Label, LabelSample

@@ -8,7 +8,6 @@ from the strata; what other queries would change follows from the judge's grades
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Final
 
@@ -16,6 +15,7 @@ from ragforge.calibration.expected import expected_values, expected_variances
 from ragforge.calibration.population import LabelPopulation, Question, load_population
 from ragforge.calibration.sampling import population_of, strata_of
 from ragforge.calibration.used_labels import PairText, use_labels
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.files.set.calibrations import CalibrationFiles

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.calibration.population import (
@@ -12,6 +11,7 @@ from ragforge.calibration.population import (
     Question,
     load_population,
 )
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural

@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 from typing import NamedTuple
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.agreement import N_GRADES, confusion, kappa

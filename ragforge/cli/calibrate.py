@@ -17,7 +17,7 @@ Examples:
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +33,7 @@ from ragforge.cli.labelling import (
 )
 from ragforge.cli.next_step import say_next
 from ragforge.cli.output import dumps, show
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ Examples:
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
 from ragforge.cli import COMMANDS, TWO_WORDS
 from ragforge.cli.parser import Parser, brief, values_of
+from ragforge.deferred import dataclass
 
 _BASH: Final = """\
 _ragforge() {{

@@ -5,11 +5,11 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Protocol, TextIO
 
 from ragforge.calibration.label_tasks import TakenLabels
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import inert, plural
 from ragforge.files.formats.label_rows import LabelRow

@@ -5,13 +5,8 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
-
-from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 
 from ragforge.config.section import Section, field_text
 from ragforge.config.sections import AnyFileMaySet, Settings
@@ -23,7 +18,9 @@ from ragforge.config.services import (
     check_service_name,
 )
 from ragforge.config.trust import digest_of, find_trust
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError, did_you_mean
+from ragforge.records.model import FieldInfo, pydantic
 
 DEFAULT_FILE: Final = "ragforge.toml"
 """Read from the working directory when no file is named."""
@@ -308,11 +305,13 @@ def _validated(given: Mapping[str, _Given]) -> Settings:
     for key, item in given.items():
         section, field = key.split(".")
         merged.setdefault(section, {})[field] = item.value
-    with suppress(ValidationError):  # What is said of one is found out below.
+    try:
         return _settings(merged)
+    except pydantic.ValidationError:
+        pass  # What is said of one is found out below.
     try:
         return Settings.model_validate(merged)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"][:2])
         message = _explained(first["msg"])

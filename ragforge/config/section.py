@@ -6,20 +6,20 @@ import inspect
 import sys
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from ragforge.records.model import ConfigDict, Field, Model
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 
 
-def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
+def _describe(schema: dict[str, Any], model: type[Model]) -> None:
     """Put the docstrings of the fields into a JSON schema."""
     for field, part in schema.get("properties", {}).items():
         if text := field_text(model, field):
             part.setdefault("description", text)
 
 
-class Section(BaseModel):
+class Section(Model):
     """Base of the groups of settings; field docstrings become help and schema."""
 
     # pydantic would read the docstrings of each class by parsing its module anew: most of the time
@@ -33,7 +33,7 @@ class Section(BaseModel):
     )
 
 
-def field_text(model: type[BaseModel], field: str) -> str:
+def field_text(model: type[Model], field: str) -> str:
     """Return the docstring of a field, "" where it has none."""
     texts = (_texts(kind.__module__).get((kind.__name__, field), "") for kind in model.__mro__)
     return next((text for text in texts if text), "")

@@ -8,14 +8,13 @@ is never marked; a new field stays unmarked unless it is plain that it does none
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-
 from ragforge.config.section import PositiveFloat, PositiveInt, Section
 from ragforge.config.services import RetrieverService, ServiceName, SystemService
+from ragforge.deferred import dataclass
+from ragforge.records.model import AfterValidator, BeforeValidator, Field, model_validator
 
 T = TypeVar("T")
 

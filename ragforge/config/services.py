@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
-
 from ragforge.config.section import PositiveFloat, PositiveInt, Section
+from ragforge.records.model import AfterValidator, Field, JsonValue, model_validator
 
 Dialect: TypeAlias = Literal[
     "ragforge", "elasticsearch", "opensearch", "qdrant", "weaviate", "openai-chat"

@@ -10,9 +10,9 @@ import json
 import os
 import stat
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError
 
 

@@ -10,10 +10,11 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import Block, Kind, Lines, text_blocks
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.records import Chunk
 

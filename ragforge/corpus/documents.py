@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.formats import FORMATS, ExtractedText, Format, suffix_of
 from ragforge.corpus.seen_text import SeenText, composed
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.text import normalize, read_text
 

@@ -1,11 +1,11 @@
 """Formats of documents: by suffix, which library reads them, and what a reader hands back."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import accumulate
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 
 Format = Literal[

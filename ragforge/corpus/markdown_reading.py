@@ -7,7 +7,6 @@ CommonMark with tables, whose headings, lists, fences and tables stay as they ar
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -15,6 +14,7 @@ from ragforge.corpus.components import OPENED, component_end, tag_edits
 from ragforge.corpus.front_matter import front_matter_end, stated_values
 from ragforge.corpus.markdown_inline import ATTRIBUTES, InlineReader, raw_edits
 from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_blanks
+from ragforge.deferred import dataclass
 
 _FENCE: Final = re.compile(r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[ \t]*(?P<info>.*)")
 _DIRECTIVE: Final = re.compile(r"\{(?P<name>[a-zA-Z][\w:+.-]{0,60})\}[ \t]*(?P<title>.*)")

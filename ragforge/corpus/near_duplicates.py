@@ -10,12 +10,13 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.files.array_files import Array, ArrayWriter, map_array, read_parts
 

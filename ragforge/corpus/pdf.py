@@ -4,12 +4,12 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.corpus.formats import ExtractedText, UnreadableError
 from ragforge.corpus.html import escape_markup
+from ragforge.deferred import dataclass
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

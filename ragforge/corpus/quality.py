@@ -6,11 +6,11 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from ragforge.corpus.near_duplicates import Boilerplate, Repeats
 from ragforge.corpus.staleness import Staleness
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk
 
 _LineKind = Literal["text", "heading", "item", "row", "fence"]

@@ -4,10 +4,10 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ragforge.corpus.rereading import quote_as_read
+from ragforge.deferred import dataclass
 from ragforge.files.text import is_normalized, normalize
 from ragforge.records import Chunk, Evidence
 

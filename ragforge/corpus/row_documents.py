@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from ragforge.corpus.formats import UnreadableError
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import Field
 from ragforge.files.formats.row_files import read_json_lines, read_table

@@ -3,9 +3,10 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
+
+from ragforge.deferred import dataclass
 
 _EXTRA_BLANK: Final = re.compile(r"(?:\A|(?<=\n))(?:[ \t]*\n){2,}|\A(?:[ \t]*\n)+")
 

@@ -5,12 +5,12 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.formats import FORMATS, SOURCE_CODE, missing_extra, suffix_of
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.set.paths import is_within
 from ragforge.files.text import escaped, is_unicode

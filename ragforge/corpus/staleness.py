@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.corpus.near_duplicates import PERMUTATIONS, minhashes
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.records import Chunk
 

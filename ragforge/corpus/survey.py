@@ -4,9 +4,9 @@ The texts stay on disk. What is asked of all chunks is asked of their cards.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk
 
 

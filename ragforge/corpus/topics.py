@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
 """A comparison of runs, or of answer systems, as data for text, JSON and page."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.graded_by import GradedBy
 from ragforge.evaluating.selection import Part
 

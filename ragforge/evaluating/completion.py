@@ -6,9 +6,9 @@ is a conflict.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ragforge.deferred import dataclass
 from ragforge.records import PoolEntry
 
 if TYPE_CHECKING:

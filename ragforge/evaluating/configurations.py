@@ -1,7 +1,6 @@
 """What a sweep tries, and how much of a ranking it takes."""
 
-from dataclasses import dataclass
-
+from ragforge.deferred import dataclass
 from ragforge.measures.measure_names import Measure
 
 

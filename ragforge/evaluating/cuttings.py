@@ -8,10 +8,10 @@ the texts of runs that are cut alike.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.files.set.dataset import Dataset

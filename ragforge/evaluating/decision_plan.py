@@ -1,9 +1,9 @@
 """What a decision between two retrievers takes, as data for text and JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.graded_by import GradedBy
 
 POWER: Final = 0.8

@@ -1,9 +1,10 @@
 """Loading a dataset for evaluation: its records, read once, and its runs, measured once."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
 from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, Cutting, cuttings, differ
 from ragforge.evaluating.judgments import (

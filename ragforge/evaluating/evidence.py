@@ -6,11 +6,12 @@ nowhere else, as it may stand there by chance.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.text_locations import GRAM, FoldedText
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.evaluating.runs import MeasuredRun, Task, estimate_of

@@ -4,8 +4,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from ragforge.deferred import dataclass
 
 MISSING: Final = "\u2013"
 """Stands where there is no value; a missing value is never shown as 0."""

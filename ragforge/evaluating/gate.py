@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number, plural
 from ragforge.evaluating.graded_by import GradedBy, graded_json

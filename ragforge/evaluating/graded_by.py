@@ -4,9 +4,10 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.judgments import Judge
 from ragforge.files.formats.qrels import JudgedQrels

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.records import AnswerGrade, Failure, Judgment, Provenance, Stage, is_text_id
 
 Settled: TypeAlias = Mapping[str, Mapping[str, Judgment]]

@@ -4,13 +4,13 @@ import json
 import re
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Final, Literal, NamedTuple, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.answers.records import SystemRecords
 from ragforge.evaluating.evaluation_data import EvaluationData

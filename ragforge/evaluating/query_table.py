@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.records import SystemRecords, documents_of
 from ragforge.evaluating.evaluation_data import EvaluationData
 from ragforge.evaluating.formatting import Excerpt, one_line

@@ -1,8 +1,9 @@
 """Lengths and places of what runs retrieved: chunks of the set, and texts that others cut."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Chunk, RetrievedText, Span
 

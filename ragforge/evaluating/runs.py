@@ -1,12 +1,13 @@
 """Measuring one run: means with bounds, spread over queries, slices, holes, latency."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import ceil
 from statistics import fmean, median
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import MISSING, number, plural
 from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.query_selection import Chosen

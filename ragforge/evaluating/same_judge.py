@@ -8,11 +8,12 @@ grade that was carried to another chunk id is still of the judge that gave it.
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product, takewhile
 from math import inf
 from typing import Final, NamedTuple, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.judgments import Settled
 from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.measure_names import Measure

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import plural, render_table
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.strata import Design

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Final, Literal
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.quality import ChunkQuality, Inspector
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, did_you_mean
 from ragforge.evaluating.answers.rates import AnswerSummary, summarise_answers
 from ragforge.evaluating.answers.records import (

@@ -7,11 +7,12 @@ that is truly best is missed with a chance of alpha at most (multiple comparison
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.text_locations import FoldedText
+from ragforge.deferred import dataclass
 from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.evaluating.evidence import PlacedQuote, placed_quotes, reaching
 from ragforge.evaluating.sweep_answers import AnswersForecast, SweepAnswers

@@ -5,8 +5,9 @@ family, as those of the evidence are. What the offline baseline or a mock graded
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pairs
 from ragforge.measures.rates import Rate, mean_rate, sample_rate

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.files.manifest import Spent
 from ragforge.records import (
     Cause,

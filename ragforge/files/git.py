@@ -4,10 +4,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.text import decode
 

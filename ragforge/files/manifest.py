@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-
 from ragforge import __version__
+from ragforge.records.model import AfterValidator, ConfigDict, Field, Model
 from ragforge.records.queries import Selection
 
 
@@ -19,7 +18,7 @@ def _name_in_folder(name: str) -> str:
     return name
 
 
-class RunOrigin(BaseModel):
+class RunOrigin(Model):
     """What a run was made on, and with what."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -33,7 +32,7 @@ class RunOrigin(BaseModel):
     it was made on these."""
 
 
-class FileEntry(BaseModel):
+class FileEntry(Model):
     """One file of the dataset."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -46,7 +45,7 @@ class FileEntry(BaseModel):
     """Of a run or of answers that were made for a part of the queries; None where for all."""
 
 
-class Spent(BaseModel):
+class Spent(Model):
     """What the calls behind the dataset took, all runs together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -58,7 +57,7 @@ class Spent(BaseModel):
     """None where the price of a model that was used is not known."""
 
 
-class ReviewAudit(BaseModel):
+class ReviewAudit(Model):
     """How many of the queries that were drawn at random people found right as they were."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -83,7 +82,7 @@ class ReviewAudit(BaseModel):
         )
 
 
-class GenerationStep(BaseModel):
+class GenerationStep(Model):
     """A number of queries that was asked for, when people had rejected some of those before."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -94,7 +93,7 @@ class GenerationStep(BaseModel):
     """Ids of generated queries that were rejected since the step before, sorted."""
 
 
-class Aim(BaseModel):
+class Aim(Model):
     """How many accepted queries refreshes keep a set at."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -106,7 +105,7 @@ class Aim(BaseModel):
     """How many there were when it was set; those that come by other ways raise what is wanted."""
 
 
-class Manifest(BaseModel):
+class Manifest(Model):
     """The contents of `manifest.json`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -118,16 +117,16 @@ class Manifest(BaseModel):
     """The sha256 of the manifest of the version before; None for the first."""
     cutting: str = ""
     """What tells how the documents were cut into chunks; "" where it is not known."""
-    made_from: dict[str, str] = {}
+    made_from: dict[str, str] = {}  # noqa: RUF012  # copied for each
     """What decides which queries come out: corpus digest, model, prompt digests, seed, language."""
-    files: dict[Annotated[str, AfterValidator(_name_in_folder)], FileEntry] = {}
+    files: dict[Annotated[str, AfterValidator(_name_in_folder)], FileEntry] = {}  # noqa: RUF012  # copied for each
     steps: tuple[GenerationStep, ...] = ()
     """What generation was asked for, one after the other; made again in the same order, a set
     that grew comes out as it is."""
     aim: Aim | None = None
     """None before the first refresh."""
     models: tuple[str, ...] = ()
-    prompts: dict[str, str] = {}
+    prompts: dict[str, str] = {}  # noqa: RUF012  # copied for each
     """Prompt name to the sha256 of its file."""
     spent: Spent = Spent.model_construct()
     audit: ReviewAudit | None = None

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole
 from ragforge.files.text import read_text
+from ragforge.records.model import Model, pydantic
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", bound=Model)
 
 _SHOWN = 80
 """How much of a faulty value an error message repeats, in characters."""
@@ -44,7 +43,7 @@ def read_records(
     for number, line in _lines(path):
         try:
             item = record.model_validate_json(line)
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             raise DataError(f"{path}:{number}: {explain(error)}") from error
         if key is not None:
             first = seen.setdefault(key(item), number)
@@ -66,7 +65,7 @@ def write_records(
     return len(ordered)
 
 
-def explain(error: ValidationError) -> str:
+def explain(error: "pydantic.ValidationError") -> str:
     """One line about an invalid record: the field, the expected value and the given one."""
     first = error.errors(include_url=False)[0]
     if first["type"] == "json_invalid":
@@ -100,11 +99,11 @@ def read_object(path: Path, kind: type[R]) -> R:
     """
     try:
         return kind.model_validate_json(read_text(path))
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         raise DataError(f"{path}: {explain(error)}") from error
 
 
-def write_object(path: Path, value: BaseModel) -> None:
+def write_object(path: Path, value: Model) -> None:
     """Write an object, whole and indented.
 
     Raises:

@@ -1,8 +1,9 @@
 """An API key, and how to keep it out of whatever an endpoint echoes."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.llm.chat import ChatReply, Numeral
 from ragforge.masking import SHORTEST, Mask
 

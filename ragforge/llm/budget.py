@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from ragforge.config import BudgetSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import BudgetError, ConfigError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.retries import AttemptError

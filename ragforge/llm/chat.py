@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Literal, Protocol
 
+from ragforge.deferred import dataclass
 from ragforge.records.record import MOCK_FINGERPRINT
 
 KEY_VERSION = 2

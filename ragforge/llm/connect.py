@@ -4,11 +4,12 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ragforge.config import BudgetSettings, ModelSettings, Settings
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, ConfigError, UsageError
 from ragforge.llm.budget import BudgetAccount, BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 
 from ragforge.config import Settings
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.manifest import Spent
 from ragforge.llm.budget import BudgetAccount

@@ -18,10 +18,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError, DataError, EndpointError
 
 _MAGIC = b"GGUF"

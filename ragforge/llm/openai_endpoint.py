@@ -15,7 +15,7 @@ import re
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -23,6 +23,7 @@ import httpx2
 import openai
 
 from ragforge.config import ModelSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, ConfigError, EndpointError
 from ragforge.http_service import (
     ACCEPTED,

@@ -3,10 +3,11 @@
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Literal, TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, EndpointError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage
 from ragforge.observe import Event, Observer

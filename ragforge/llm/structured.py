@@ -8,18 +8,18 @@ import functools
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.record_files import explain
 from ragforge.files.row import RoundedNumber, read_float
 from ragforge.files.text import shown
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
+from ragforge.records.model import pydantic
 
-T = TypeVar("T", bound=BaseModel)
+T = TypeVar("T", bound="pydantic.BaseModel")
 
 PARSER = "relevance replies 1"
 """What reads a judge's replies, here, in `stages.judge` and in `stages.quotes`. Calibrations are
@@ -126,7 +126,7 @@ async def _ask(model: ChatModel, request: ChatRequest, keys: list[str]) -> ChatR
 
 
 @functools.cache
-def reply_schema(reply_type: type[BaseModel]) -> Mapping[str, object]:
+def reply_schema(reply_type: "type[pydantic.BaseModel]") -> Mapping[str, object]:
     """Return the JSON schema of a reply without titles and docstrings, definitions in place.
 
     One object for each type: making it takes longer than all else that a call costs.
@@ -237,7 +237,7 @@ def _parse(reply: ChatReply, reply_type: type[T], check: Callable[[T], str | Non
     bare = parse_object(reply.text)
     try:
         value = reply_type.model_validate_json(bare, strict=True)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         raise InvalidReplyError(explain(error)) from error
     broken = check(value)
     if broken is not None:

@@ -14,9 +14,10 @@ import sys
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.llm.chat import ChatReply, ChatRequest, Message, Numeral, Usage, estimate_tokens
 
 Mode = Literal["json_schema", "json_object", "plain"]

@@ -6,9 +6,9 @@ Answers to one query are judged alike, so intervals resample queries.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.agreement import confusions, kappa

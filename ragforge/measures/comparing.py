@@ -11,12 +11,12 @@ alone is too short. Differences that hardly spread get what so many like them al
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
 from string import ascii_letters
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import check_share
 from ragforge.measures.checked_samples import (

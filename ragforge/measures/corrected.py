@@ -25,10 +25,10 @@ pairs by query.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, fsum, sqrt
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.checked_samples import Floats

@@ -9,11 +9,11 @@ beside them the share of whole quotes, and both within a budget of tokens as wel
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from math import fsum, inf
 from typing import Final, NamedTuple
 
+from ragforge.deferred import dataclass
 from ragforge.measures.measure_names import Measure
 from ragforge.measures.strata import Design
 

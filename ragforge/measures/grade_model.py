@@ -10,12 +10,12 @@ Source: Agresti 2010, Analysis of Ordinal Categorical Data, section 4.2, for the
 JRSS B 44(2), for the information of the marginal likelihood.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
+from ragforge.deferred import dataclass
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 

@@ -10,10 +10,10 @@ all resamples are one product of arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil, exp, floor, fsum, inf, log, log2, sqrt
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import check_share, checked_seed

@@ -6,10 +6,10 @@ baseline; queries in which both are equal (but for float noise) are ties.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import fsum, sqrt
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import checked_seed

@@ -7,9 +7,9 @@ that they were not fitted on, beside equal weights and beside the judge that was
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.agreement import confusion, quadratic_kappa

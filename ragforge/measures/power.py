@@ -7,10 +7,10 @@ randomisation test has the same. `sd` is the standard deviation of the differenc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil, exp, fsum, isfinite, sqrt
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import check_share

@@ -3,11 +3,11 @@
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from math import fsum, isnan, sqrt
 from typing import TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.checked_numbers import check_share
 from ragforge.measures.checked_samples import Values, sample

@@ -5,11 +5,11 @@ or 1, it allows for what nobody saw: see `unseen_values`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum, hypot, inf, sqrt
 from statistics import NormalDist
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Values, is_constant, mean, sample
 from ragforge.measures.distributions import student_sf

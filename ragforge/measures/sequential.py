@@ -19,10 +19,11 @@ stopping where a winner has become unlikely; Horvitz and Thompson 1952, JASA 47(
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import sqrt
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.checked_samples import Floats

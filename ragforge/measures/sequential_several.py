@@ -15,11 +15,12 @@ Biopharmaceutical Research 5(4), for levels that grow over looks; `sequential` f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, Final
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats

@@ -9,13 +9,13 @@ strata, and new queries move few of those drawn.
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from heapq import heapify, heapreplace
 from math import fsum
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 
 LEAST_OF_STRATUM: Final = 2

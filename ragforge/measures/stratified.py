@@ -17,10 +17,10 @@ Hartley and Sielken 1975, Biometrics 31(2), for the two variances.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import fsum, sqrt
 from typing import Final, NamedTuple
 
+from ragforge.deferred import dataclass
 from ragforge.measures.checked_samples import Floats, Values, is_constant, mean, sample
 from ragforge.measures.distributions import student_quantile, student_sf
 from ragforge.measures.intervals import ConfidenceInterval, Ends

@@ -14,10 +14,11 @@ the mean, in half widths of Student's interval.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats, Values, is_constant, mean, sample

@@ -9,11 +9,11 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from email.utils import formatdate
 from itertools import accumulate
 from typing import Literal
 
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.mock.batch_api import BatchApi, LineReply
 from ragforge.mock.bodies import (

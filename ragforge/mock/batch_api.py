@@ -7,10 +7,11 @@ how long it takes until anybody is told, and what becomes of the first, second, 
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
+from ragforge.deferred import dataclass
 from ragforge.mock.bodies import Problem
 from ragforge.mock.http_messages import Request
 from ragforge.mock.script import BatchFault, Draws, Script

@@ -11,9 +11,9 @@ import re
 import struct
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.mock.content import Choice, body_sha256, text_of
 from ragforge.mock.script import Script
 from ragforge.records.record import MOCK_FINGERPRINT

@@ -7,9 +7,9 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ragforge.deferred import dataclass
 from ragforge.mock.script import Draws
 from ragforge.mock.stage_replies import stage_reply
 from ragforge.mock.weaknesses import Weakness

@@ -1,8 +1,9 @@
 """HTTP/1.1: parsing requests, as clients of an endpoint send them, and writing responses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
+
+from ragforge.deferred import dataclass
 
 _MAX_HEAD = 1 << 16
 _MAX_BODY = 1 << 28

@@ -5,10 +5,10 @@ Each passage gives questions of its own: they hold words of it, in sentences tha
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
+from ragforge.deferred import dataclass
 from ragforge.mock.script import Draws
 
 _PROPOSALS: Final = 3

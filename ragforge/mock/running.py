@@ -8,9 +8,9 @@ import struct
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.mock.app import App, Plan
 from ragforge.mock.bodies import Embed, Problem
 from ragforge.mock.http_messages import BadRequestError, Parser, response

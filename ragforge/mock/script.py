@@ -6,11 +6,12 @@ import inspect
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal, get_args
 
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError, did_you_mean
 from ragforge.mock.weaknesses import Weakness
 

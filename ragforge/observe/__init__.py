@@ -5,8 +5,10 @@ the user names one of them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
+
+from ragforge.deferred import dataclass
 
 Name: TypeAlias = Literal[
     "stage.start",

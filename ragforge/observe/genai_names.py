@@ -10,10 +10,10 @@ draft renames `gen_ai.client.operation.duration` to `gen_ai.client.inference.dur
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.observe import Event
 
 Value: TypeAlias = str | bool | int | float | list[str]

@@ -5,12 +5,13 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TextIO
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.observe import Event
 

@@ -12,11 +12,12 @@ import logging
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError
 from ragforge.observe import Event
 from ragforge.observe import genai_names as names

@@ -8,11 +8,11 @@ Source: Prometheus text exposition format 0.0.4.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ragforge.deferred import dataclass
 from ragforge.files.atomic import write_whole
 from ragforge.records import Evaluation, MeasuredMean
 

@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ragforge.calibration.label_tasks import TakenLabels
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import visible
 from ragforge.files.atomic import write_whole

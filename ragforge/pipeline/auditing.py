@@ -1,11 +1,12 @@
 """Auditing a judge on pairs of a dataset or of a file."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
 from ragforge.config import Settings
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.files.formats.counterparts import WrittenPassage, read_translations, read_written
 from ragforge.files.formats.pairs import read_pairs

@@ -5,10 +5,11 @@ Where no model is configured, the offline baseline does the work.
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from ragforge.config import ModelSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.connect import OFFLINE, OFFLINE_MINILM, Connection, connect, is_offline

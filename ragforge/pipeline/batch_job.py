@@ -8,11 +8,12 @@ earnest over the call store. So each start of the same command goes on where the
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from ragforge.config import ModelSettings
+from ragforge.deferred import dataclass
 from ragforge.llm.batches.session import LARGEST, BatchSession, BatchSize, open_session
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import Job

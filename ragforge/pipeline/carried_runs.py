@@ -8,12 +8,12 @@ can be measured until it is made again.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 
 from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.rereading import reader_of
 from ragforge.corpus.text_locations import MOST_PLACES
+from ragforge.deferred import dataclass
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs

@@ -1,10 +1,10 @@
 """The demo: the whole pipeline on the shipped sample, without a key and without network."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import Settings
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.shipped_folders import shipped
 from ragforge.observe import Observer

@@ -6,12 +6,13 @@ Digests of queries, grades and chunks tell whether what an evaluation rests on c
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from ragforge import __version__
 from ragforge.config import EvaluateSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.cuttings import Cutting, cuttings
 from ragforge.evaluating.evaluation_data import (

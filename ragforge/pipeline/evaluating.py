@@ -1,11 +1,11 @@
 """Evaluating runs: those of a dataset, or files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.config import EvaluateSettings
+from ragforge.deferred import dataclass
 from ragforge.evaluating.graded_by import (
     GradedBy,
     count_file_grades,

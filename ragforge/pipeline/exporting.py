@@ -4,10 +4,10 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import Cutting, cuttings
 from ragforge.evaluating.evaluation_data import reading_in_force, settle_judgments, task_of

@@ -7,12 +7,12 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.formats import FORMATS, suffix_of
+from ragforge.deferred import dataclass
 from ragforge.files.field_names import QUERY, goes_by
 from ragforge.files.source_files import delimiter_of
 

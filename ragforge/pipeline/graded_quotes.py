@@ -1,10 +1,10 @@
 """Grades that people gave to quotes, which follow the quotes into other chunks."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from ragforge.corpus.quote_locations import CONTEXT_CHARS, ChunkIndex, fold, locate
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Query
 from ragforge.stages.generate.truth import grades_at
 

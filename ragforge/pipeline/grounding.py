@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from ragforge.corpus.quote_locations import ChunkIndex
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, did_you_mean
 from ragforge.files.formats.answers import AnswerRow, TrafficRow, read_answers, read_traffic
 from ragforge.files.set.dataset import Dataset

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, NamedTuple
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.history.batches import BatchRun, BatchSeries, batch_series
 from ragforge.evaluating.history.changes import is_of_same_part, stands_for_same

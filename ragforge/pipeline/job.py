@@ -2,23 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel
-
 from ragforge.config import Settings
+from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError
 from ragforge.files.record_files import ExternalSorter, read_records
 from ragforge.llm.budget import BudgetAccount
 from ragforge.observe import Observer
 from ragforge.records import Failure
+from ragforge.records.model import Model
 
 if TYPE_CHECKING:
     from ragforge.llm.store.models import Collector
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """Hold files of judges' grades against one of people's."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ragforge.calibration.answer_table import AnswerReport, read_answer_labels, report_answers
 from ragforge.calibration.judge_table import AgreementReport, report_agreement, scale
 from ragforge.calibration.label_files import Labels, read_labels
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.files.formats.runs import read_run
 from ragforge.files.source_files import plain_name

@@ -2,7 +2,7 @@
 
 import getpass
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from ragforge.calibration.label_tasks import (
     peoples_grades,
     summarise_labels,
 )
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import visible
 from ragforge.files.atomic import write_whole

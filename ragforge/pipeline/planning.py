@@ -5,13 +5,14 @@ in this set, where two of its runs are judged, else in what is typical.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from math import ceil, inf
 from statistics import median_low
 from typing import Final
 
 from ragforge.config import EvaluateSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.decision_plan import (
     ALPHA,

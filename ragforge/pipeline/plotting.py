@@ -1,11 +1,11 @@
 """Pictures of a set as files: what to draw, in which form."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from ragforge.config import EvaluateSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.summary import Summary
 from ragforge.files.atomic import write_whole, write_whole_bytes

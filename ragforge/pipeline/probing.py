@@ -8,12 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from pydantic import JsonValue, ValidationError
-
 from ragforge.config import RetrieverService, ServiceSettings, Settings, SystemService
 from ragforge.errors import UsageError
 from ragforge.observe import Observer
 from ragforge.records import Hit
+from ragforge.records.model import JsonValue, pydantic
 from ragforge.retrieval import Embedder
 from ragforge.retrieval.services.probes import PlaceOf, Probe, probe_retriever, probe_system
 from ragforge.retrieval.services.retriever import ServiceRetriever
@@ -169,7 +168,7 @@ def _service(
     fields = _with_changes(fields, changes)
     try:
         return kind.model_validate(fields)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")

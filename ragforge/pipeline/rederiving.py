@@ -1,12 +1,13 @@
 """New chunks under an old set: its evidence is looked up again, and no model is asked."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from ragforge.corpus.chunk_files import CUT_BY, renames
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.corpus.rereading import reader_of
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.files.record_files import read_records
 from ragforge.files.set.dataset import Dataset

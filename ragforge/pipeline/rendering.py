@@ -1,12 +1,13 @@
 """What a model would be asked about what a user picks, caught from the stage that asks it."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
 from ragforge.config import Settings
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, UsageError
 from ragforge.files.formats.pairs import load_examples, read_pairs
 from ragforge.files.set.dataset import Dataset

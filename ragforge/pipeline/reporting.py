@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ragforge.calibration.comparing import require_threshold, with_calibration
 from ragforge.config import EvaluateSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.query_table import MAX_BYTES
 from ragforge.evaluating.runs import PRIMARY

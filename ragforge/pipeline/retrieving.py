@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -13,6 +13,7 @@ from ragforge.config import Settings
 from ragforge.config.services import BUILT_IN
 from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.manifest import RunOrigin

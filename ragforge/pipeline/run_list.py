@@ -4,11 +4,11 @@ Holes are retrieved chunks that nobody graded, which measures take for not relev
 """
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from ragforge.corpus.origins.origin import looks_like_address, shown_url
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.evaluation_data import is_complete
 from ragforge.evaluating.judgments import failed_by_name

@@ -7,7 +7,6 @@ import shutil
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from ragforge.corpus.chunk_cards import CardReader, CardWriter, line_begins, wri
 from ragforge.corpus.near_duplicates import Sketches, representatives
 from ragforge.corpus.survey import ChunkCard
 from ragforge.corpus.topics import topic_words, topics
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError
 from ragforge.files.array_files import Array

@@ -1,13 +1,14 @@
 """Checking a dataset as a whole: what no single file can tell."""
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final, TypeVar
 
 from ragforge.corpus.chunking import fits_id
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.corpus.rereading import quote_as_read
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.baseline import values_in, values_path

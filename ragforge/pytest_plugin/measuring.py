@@ -5,15 +5,15 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
 import pytest
-from pydantic import ValidationError
 
 from ragforge.config import EvaluateSettings, SettingsFile
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.evaluating.evaluation_data import settle_judgments
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural
@@ -26,6 +26,7 @@ from ragforge.measures import DEFAULT_MEASURES, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.pytest_plugin import REPORTED
 from ragforge.records import Judgment, Query, Ranking
+from ragforge.records.model import pydantic
 
 MARKER: Final = "ragforge"
 _KNOWN: Final = ("dataset", "run", "retriever", "measures", "rel_threshold")
@@ -112,7 +113,7 @@ def _settings(given: dict[str, Any], extra: str) -> EvaluateSettings:
     unique = tuple(dict.fromkeys(names))
     try:
         return EvaluateSettings(measures=unique, rel_threshold=given.get("rel_threshold", "auto"))
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         raise UsageError(f"marker ragforge: {explain(error)}") from error
 
 

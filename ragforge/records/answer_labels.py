@@ -3,9 +3,8 @@
 import hashlib
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
-
 from ragforge.records.judgments import FactVerdict, Verdict
+from ragforge.records.model import Field, model_validator
 from ragforge.records.record import NonEmpty, Record
 
 

@@ -9,8 +9,7 @@ import json
 import operator
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
-
+from ragforge.records.model import Field, model_validator
 from ragforge.records.queries import Count
 from ragforge.records.record import Grade, NonEmpty, Provenance, Record
 

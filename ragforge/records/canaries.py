@@ -3,8 +3,7 @@
 import operator
 from typing import Annotated
 
-from pydantic import Field
-
+from ragforge.records.model import Field
 from ragforge.records.queries import Count
 from ragforge.records.record import FailureKind, Grade, NonEmpty, Provenance, Record
 

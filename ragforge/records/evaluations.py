@@ -3,8 +3,7 @@
 import operator
 from typing import Annotated, Final
 
-from pydantic import Field
-
+from ragforge.records.model import Field
 from ragforge.records.queries import Count, Selection
 from ragforge.records.record import JudgeKind, NonEmpty, Provenance, Record
 

@@ -7,12 +7,11 @@ of a query that a mock made up is none.
 """
 
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, computed_field, model_validator
-
+from ragforge.deferred import dataclass
+from ragforge.records.model import Field, computed_field, model_validator
 from ragforge.records.record import FailureKind, Grade, NonEmpty, Provenance, Record
 
 _QUESTION_DIGITS: Final = 16

@@ -3,8 +3,7 @@
 import operator
 from typing import Annotated, Literal
 
-from pydantic import Field
-
+from ragforge.records.model import Field
 from ragforge.records.record import Lineage, NonEmpty, Provenance, Record
 
 Count = Annotated[int, Field(ge=0)]

@@ -7,7 +7,7 @@ import re
 from itertools import pairwise
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from ragforge.records.model import ConfigDict, Field, Model, model_validator
 
 Grade = Annotated[int, Field(strict=True, ge=0, le=3)]
 FailureKind = Literal["invalid", "refused", "truncated", "filtered", "error"]
@@ -22,7 +22,7 @@ Stage = Literal[
 ]
 
 
-class Record(BaseModel):
+class Record(Model):
     """Base of all records: immutable, unknown fields refused, NaN and infinity refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)

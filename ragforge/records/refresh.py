@@ -2,9 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from ragforge.records.judgments import Judgment
+from ragforge.records.model import Field
 from ragforge.records.record import NonEmpty, Record
 
 Count = Annotated[int, Field(ge=0)]

@@ -6,11 +6,10 @@ gave and a provenance that thousands of others have too.
 
 from typing import Final, TypeVar
 
-from pydantic import BaseModel
-
+from ragforge.records.model import Model
 from ragforge.records.record import Provenance
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", bound=Model)
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
@@ -24,14 +23,14 @@ class Sharing:
     def shared(self, record: R) -> R:
         """Return a record, which is its caller's alone, with what it shares put in its place."""
         for name, value in record.__dict__.items():
-            # Most fields are plain, and to ask a class of pydantic takes ten times as long.
+            # Most fields are plain.
             if type(value) in _PLAIN:
                 continue
-            if isinstance(value, BaseModel):
+            if isinstance(value, Model):
                 record.__dict__[name] = self._one_of_many(value)
             elif isinstance(value, tuple):
                 for part in value:
-                    if isinstance(part, BaseModel):
+                    if isinstance(part, Model):
                         self.shared(part)
         # Records are frozen: nobody adds a name, and a copy has a set of its own.
         names = record.__pydantic_fields_set__
@@ -39,7 +38,7 @@ class Sharing:
         object.__setattr__(record, "__pydantic_fields_set__", kept)
         return record
 
-    def _one_of_many(self, part: BaseModel) -> BaseModel:
+    def _one_of_many(self, part: Model) -> Model:
         # With the key of a call there are as many as there were calls.
         if type(part) is not Provenance or part.call_key:
             return self.shared(part)

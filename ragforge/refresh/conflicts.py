@@ -4,12 +4,13 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Final
 
 from ragforge.corpus.quote_locations import Location
 from ragforge.corpus.survey import Survey
+from ragforge.deferred import dataclass
 from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query

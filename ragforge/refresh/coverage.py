@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from itertools import chain
 
 from ragforge.config import Settings
 from ragforge.corpus.chunk_cards import is_askable
 from ragforge.corpus.survey import ChunkCard, Survey
+from ragforge.deferred import dataclass
 from ragforge.files.manifest import Aim
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import key_of

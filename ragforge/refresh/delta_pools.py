@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.complete.completing import (
     Completion,

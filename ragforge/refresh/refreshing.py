@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from typing import Final
 
 from ragforge.config import RefreshSettings, Settings
 from ragforge.corpus.origins.fetching import fetch_documents
+from ragforge.deferred import dataclass
 from ragforge.errors import (
     ChangedMeanwhileError,
     ChurnError,
@@ -71,7 +72,9 @@ class RefreshOptions:
 
 
 async def refresh_dataset(
-    path: Path, job: Job, options: RefreshOptions = RefreshOptions()
+    path: Path,
+    job: Job,
+    options: RefreshOptions = RefreshOptions(),  # noqa: B008  # it is frozen
 ) -> RefreshSummary:
     """Make and publish the next version of a dataset; hooks are told how it ended.
 

@@ -6,11 +6,12 @@ with queries of the other split, it is in none, and in no figure of either.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ragforge.config import Settings
 from ragforge.corpus.survey import Survey
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.generation.generated_queries import documents_of
 from ragforge.records import Action, Cause, ItemChange, Query

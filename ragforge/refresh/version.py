@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from ragforge.config import Settings
+from ragforge.deferred import dataclass
 from ragforge.evaluating.same_judge import JudgeKey, canonical_judge_keys, judge_key
 from ragforge.files.manifest import Spent
 from ragforge.files.set.dataset import Dataset

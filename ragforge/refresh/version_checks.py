@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.config import RefreshSettings, Settings
 from ragforge.corpus.rereading import seen_sha256
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import ChurnError
 from ragforge.evaluating.formatting import plural

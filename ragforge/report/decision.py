@@ -1,9 +1,9 @@
 """What a report opens with: which run is better, by how much, what that rests on, what to do."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.comparison import Compared, ComparisonReport
 from ragforge.evaluating.formatting import number, one_line, plural, share, with_ends
 from ragforge.evaluating.graded_by import graded_line

@@ -4,9 +4,9 @@ What is said, and in which order, is decided once, in a document. Renderers lay 
 terminals and logs, `markdown` for pull requests; the page takes its notices and tables.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import Table
 
 

@@ -1,11 +1,11 @@
 """Documents as plain text for terminals and logs."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from textwrap import fill
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import Table, render_table, visible
 from ragforge.report.document import Block, Document, Listing, Notice
 

@@ -1,9 +1,9 @@
 """What a retriever, an embedder and a RAG system are; the modules here make and reach them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from ragforge.deferred import dataclass
 from ragforge.records import Hit
 
 

@@ -10,13 +10,13 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.array_files import (
     Array,

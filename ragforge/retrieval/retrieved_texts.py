@@ -9,12 +9,13 @@ known to be one place of the documents are one.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import islice
 from math import inf
 from typing import Final, Protocol
 
+from ragforge.deferred import dataclass
 from ragforge.files.set.document_level import DocumentNames
 from ragforge.records import Chunk, Ranking, RetrievedText, Span, text_id
 from ragforge.retrieval.object_fields import fold_blanks

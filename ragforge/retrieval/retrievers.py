@@ -1,11 +1,11 @@
 """Making the retriever that a spec names: a built-in one, or one of the user's."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError, UsageError
 from ragforge.records import Chunk
 from ragforge.retrieval import Embedder, Retriever

@@ -4,13 +4,13 @@ import asyncio
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, SupportsFloat
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError
 from ragforge.http_service import Service
 from ragforge.plugins import call, construct, method_of, parameters_of

@@ -5,23 +5,21 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, permutations
 from typing import TypeVar
 
-from pydantic import BaseModel, Field
-from pydantic.fields import FieldInfo
-
 from ragforge.config import ModelSettings
 from ragforge.corpus.quote_locations import Location, locate
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.text import normalize
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
 from ragforge.llm.structured import Structured, ask_structured, reply_schema
 from ragforge.prompts import Prompt
 from ragforge.records import Provenance
+from ragforge.records.model import pydantic
 
-T = TypeVar("T", bound=BaseModel)
+T = TypeVar("T", bound="pydantic.BaseModel")
 Part = TypeVar("Part")
 
 _BEGINS = re.compile(r"\{\s*\"")
@@ -61,7 +59,7 @@ region's flag becomes a black flag), never a letter.
 """
 
 
-def repeats_data(reply: BaseModel, holes: Mapping[str, str]) -> bool:
+def repeats_data(reply: "pydantic.BaseModel", holes: Mapping[str, str]) -> bool:
     """Whether a reply is an object that the data itself holds.
 
     A model that repeats what it reads would else let a document write its own verdict, whose
@@ -168,12 +166,12 @@ def _texts(data: object) -> Iterator[str]:
             yield from _texts(item)
 
 
-def upto(characters: int) -> FieldInfo:
+def upto(characters: int) -> "pydantic.fields.FieldInfo":
     """Return a field whose length a grammar may bound; a longer reply is no broken rule.
 
     A small model that is decoded under a grammar would else ramble until its tokens run out.
     """
-    found: FieldInfo = Field(json_schema_extra={"maxLength": characters})
+    found: pydantic.fields.FieldInfo = pydantic.Field(json_schema_extra={"maxLength": characters})
     return found
 
 
@@ -245,7 +243,7 @@ class Asker:
         return await ask_structured(self.model, request, reply_type, broken_rule)
 
     def request(
-        self, holes: dict[str, str], reply_type: type[BaseModel], way: Way = FIRST
+        self, holes: dict[str, str], reply_type: "type[pydantic.BaseModel]", way: Way = FIRST
     ) -> ChatRequest:
         """Return the request that `ask` would send first.
 

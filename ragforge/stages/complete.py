@@ -4,9 +4,9 @@ Each probe looks for a query's chunks in its own way, and says in which order it
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ragforge.corpus.survey import Survey
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk, PoolEntry
 from ragforge.retrieval import Retriever
 from ragforge.stages.runner import Collected, Work, Workers, collect

@@ -7,13 +7,13 @@ passage has all its words and numbers.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
+from ragforge.deferred import dataclass
 from ragforge.records import Behaviour, Provenance
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible

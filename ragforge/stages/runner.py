@@ -13,10 +13,11 @@ import traceback
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.errors import BudgetError, CallError, EndpointError, RagforgeError
 from ragforge.observe import Event, Observer
 from ragforge.records import Failure, Provenance, Stage

@@ -5,9 +5,9 @@ A query that a system fails on is a counted failure, not a zero.
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.records import Query, Ranking
 from ragforge.retrieval import Answerer, Retriever, SystemAnswer

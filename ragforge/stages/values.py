@@ -6,12 +6,12 @@ A value is read only where one reading is possible.
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
 from typing import Literal
 
+from ragforge.deferred import dataclass
 from ragforge.files.text import normalize
 from ragforge.stages.words import entries, languages
 

@@ -1,7 +1,7 @@
 """The pages on which people label a dataset of the site, and where their labels go."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Final
@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from ragforge.calibration.label_tasks import LabelTask, TakenLabels, labelling_order, open_tasks
+from ragforge.deferred import dataclass
 from ragforge.errors import RagforgeError
 from ragforge.files.field_names import QUERY_ID
 from ragforge.files.formats.label_rows import label_row

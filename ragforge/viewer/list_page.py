@@ -1,10 +1,11 @@
 """The page of all datasets: a row each, to search, filter and sort."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import MISSING, one_line, plural
 from ragforge.evaluating.history.trends import trend
 from ragforge.records import Evaluation

@@ -4,10 +4,11 @@ What is asked for is in the address alone, so that a link to it shows the same t
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
+from ragforge.deferred import dataclass
 from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_data
 from ragforge.evaluating.query_table import NO_ANSWER, NO_GRADE, QueryRow, query_rows
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun

@@ -1,11 +1,11 @@
 """The page of the nights of a dataset: what each refresh changed and why, and what it took."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import MISSING, one_line, plural
 from ragforge.files.manifest import Manifest, Spent
 from ragforge.files.set.dataset import Dataset

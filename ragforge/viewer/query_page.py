@@ -1,10 +1,10 @@
 """The page of one query: what was expected, what two systems answered, what two runs retrieved."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.corpus.text_locations import documents_of
+from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.records import SystemRecords
 from ragforge.evaluating.formatting import Excerpt, excerpt, number, one_line
 from ragforge.evaluating.query_details import (

@@ -10,12 +10,13 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import Final, Generic, TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, RagforgeError
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.files.atomic import OWN_FOLDER

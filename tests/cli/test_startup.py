@@ -124,14 +124,52 @@ def test_measures_of_files_load_no_numpy(tmp_path):
     assert [name for name in ("numpy", "asyncio", "openai", "tqdm") if name in modules] == []
 
 
-def test_records_build_their_validators_when_they_are_first_used():
-    """Sixty of them are defined, and a command reads three kinds or four."""
-    code = (
-        "from ragforge.records import Query, Judgment\n"
-        "from ragforge.config import Settings\n"
-        "print([each.__pydantic_complete__ for each in (Query, Judgment, Settings)])"
+@pytest.mark.parametrize(
+    "line",
+    [
+        "init --yes",
+        "chunk docs --out chunks.jsonl -q",
+        "validate --dataset set",
+        "export --dataset set --as trec --out out",
+        "runs list --dataset set",
+        "evaluate --dataset set",
+        "evaluate --qrels qrels.trec --run run.trec",
+        "compare --dataset set bad good",
+        "gate --dataset set --run good --min RR=0",
+        "worst --dataset set",
+        "history --dataset set",
+        "diff set set",
+        "schedule",
+        "config",
+        "prompts list",
+        "completion bash",
+    ],
+)
+def test_a_command_that_reads_plain_files_loads_no_pydantic(line, tmp_path):
+    """Its import and the validators that it builds are most of what such a command takes."""
+    make_measured_set(tmp_path / "set", 3)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "care.txt").write_text("Beeswax is a natural polish for oak.\n")
+    (tmp_path / "qrels.trec").write_text("q1 0 d1 1\nq2 0 d1 1\n")
+    (tmp_path / "run.trec").write_text("q1 Q0 d1 1 2.0 r\nq2 Q0 d2 1 2.0 r\n")
+
+    modules = loaded(*line.split(), cwd=tmp_path)
+
+    assert [name for name in ("pydantic", "pydantic_core") if name in modules] == []
+
+
+def test_a_file_with_a_fault_is_told_as_pydantic_tells_it(tmp_path):
+    """It is loaded then: nothing is read by laxer rules."""
+    made = make_measured_set(tmp_path / "set", 3)
+    rows = made.path / "judgments.jsonl"
+    rows.write_text(rows.read_text().replace('"grade":0', '"grade":7', 1))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "ragforge", "evaluate", "--dataset", "set"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout == "[False, False, False]\n"
+    assert done.returncode == 3
+    assert "grade: input should be less than or equal to 3, got 7" in done.stderr

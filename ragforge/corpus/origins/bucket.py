@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ragforge.corpus.origins.origin import Address, Origin, resolve_address
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 
 _AT_ONCE: Final = 8

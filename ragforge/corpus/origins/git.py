@@ -7,11 +7,11 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
 from ragforge.corpus.origins.origin import Origin
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 
 PREFIX: Final = "git:"

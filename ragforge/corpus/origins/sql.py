@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from ragforge.corpus.row_documents import (
     deleted,
     form_of,
 )
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.row import make_row

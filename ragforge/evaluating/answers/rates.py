@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import isnan, log
 from statistics import fmean
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.diagnosis import Diagnosis, diagnoses
 from ragforge.evaluating.answers.records import Relevance, SystemRecords, documents_of
 from ragforge.evaluating.runs import NOT_SET

@@ -1,8 +1,9 @@
 """The records of answer systems, as the report takes them from a dataset."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.judgments import failed_by_name
 from ragforge.evaluating.runs import Qrels
 from ragforge.evaluating.selection import Part

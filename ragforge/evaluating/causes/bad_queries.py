@@ -1,9 +1,9 @@
 """The queries on which runs do badly: by cause, and the worst of them with their details."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import inf
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.causes.catalogue import BLAMELESS, CauseCode, CauseGroup, Causes, grouped
 from ragforge.evaluating.evaluation_data import EvaluationData
 from ragforge.evaluating.graded_by import GradedBy

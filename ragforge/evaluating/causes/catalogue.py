@@ -11,9 +11,10 @@ For all who show causes, in the one pass over the chunks that they make anyway:
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import fsum
 from typing import Final, Literal, TypeAlias
+
+from ragforge.deferred import dataclass
 
 CauseCode: TypeAlias = Literal[
     "retriever_failed",

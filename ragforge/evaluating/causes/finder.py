@@ -4,12 +4,12 @@ Each rule looks at one query and returns its finding, or nothing.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
 from ragforge.corpus.quote_locations import fold
+from ragforge.deferred import dataclass
 from ragforge.evaluating.causes.catalogue import CauseCode, Causes
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.runs import DEPTH, PRIMARY, MeasuredRun, Task

@@ -1,9 +1,9 @@
 """What changed between two evaluations of a run."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.records import Evaluation, Grader
 

@@ -9,11 +9,12 @@ judge's grades, nor to lose by grades that are gone.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import inf, isinf
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.same_judge import (
     PairJudges,

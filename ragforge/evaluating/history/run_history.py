@@ -1,10 +1,10 @@
 """The history of a run, and of all runs by rounds: what changed, and how measures moved."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal, TypeAlias, TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.history.changes import Change, changes, stands_for_same
 from ragforge.evaluating.history.trends import (
     Trend,

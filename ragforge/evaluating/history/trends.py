@@ -1,11 +1,11 @@
 """Trends: whether a measure of a run rises, falls or stays, with intervals."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from math import fsum, isinf
 from typing import Final, Literal, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.graded_by import silent_of
 from ragforge.evaluating.history.changes import stands_for_same

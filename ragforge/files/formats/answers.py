@@ -5,12 +5,11 @@ traffic brings the passages themselves, and no reference answer.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, get_args
 
-from pydantic import ValidationError
-
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     ANSWER,
@@ -49,6 +48,7 @@ from ragforge.files.row import (
 from ragforge.files.source_files import open_source, plain_name
 from ragforge.files.text import is_unicode, shown
 from ragforge.records import GivenGrade, Provenance, Verdict
+from ragforge.records.model import pydantic
 
 SHAPES: Final = (
     'JSON Lines or a JSON list: {"query_id": "q1", "answer": "…", "chunk_ids": ["d7"]}',
@@ -216,7 +216,7 @@ def _grade(row: Row, source: str) -> GivenGrade | None:
     if isinstance(kept, Mapping):  # A file of a dataset's own.
         try:
             return GivenGrade.model_validate(kept)
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             raise DataError(f"{row.where}: given: {explain(error)}") from error
     said = _verdict(row)
     if said is not None:

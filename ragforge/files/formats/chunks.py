@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
 from ragforge.errors import DataError
 from ragforge.files.field_names import CHUNK_ROWS, DOCUMENT, ID_OF_CHUNK, METADATA, TEXT, TITLE
 from ragforge.files.formats.row_files import none_found, read_rows_of
@@ -14,6 +12,7 @@ from ragforge.files.row import Row, examples, load_json, make_row
 from ragforge.files.source_files import Source, has_header, open_source
 from ragforge.files.text import shown
 from ragforge.records import Chunk
+from ragforge.records.model import pydantic
 
 SHAPES: Final = (
     "a dataset's chunks.jsonl: {chunk_id, doc_id, text, heading_path, start, end}",
@@ -150,7 +149,7 @@ def _foreign(row: Row, chunk_id: str, doc_id: str) -> Chunk:
 def _chunk(row: Row, fields: Mapping[str, object]) -> Chunk:
     try:
         return Chunk.model_validate(fields)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         first = error.errors()[0]
         if first["type"] == "extra_forbidden":
             known = ", ".join(Chunk.model_fields)

@@ -4,10 +4,10 @@ An audit shows them to a judge, whose grade should not depend on which of them i
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import CHUNK_ID, GRADE, ITEM_ID, QUERY_OF_PAIR, TEXT, Field
 from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape

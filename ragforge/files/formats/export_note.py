@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
 from ragforge.errors import DataError
 from ragforge.files.record_files import explain, read_object
 from ragforge.files.source_files import open_source
 from ragforge.records import Provenance
 from ragforge.records.judgments import GradeOrigin, origin_by
+from ragforge.records.model import ConfigDict, Field, Model, pydantic
 
 NOTE: Final = "ragforge.json"
 TREC_QRELS: Final = "qrels.trec"
@@ -34,7 +33,7 @@ class Graded(NamedTuple):
     by: Provenance | None
 
 
-class GradedPairs(BaseModel):
+class GradedPairs(Model):
     """Pairs with grades of one origin."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -45,7 +44,7 @@ class GradedPairs(BaseModel):
     """Ids of chunks by query."""
 
 
-class LabelsNote(BaseModel):
+class LabelsNote(Model):
     """What qrels do not say."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -125,7 +124,7 @@ def note_of(path: Path) -> LabelsNote | None:
         document = json.loads(text)
         given = document.get(_KEY) if isinstance(document, dict) else None
         return None if given is None else LabelsNote.model_validate(given)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         raise DataError(f"{path}: {_KEY}: {explain(error)}") from error
     except (ValueError, RecursionError):
         return None  # Whoever reads the rows says what is wrong with the file.

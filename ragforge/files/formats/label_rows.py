@@ -10,10 +10,10 @@ import io
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole
 from ragforge.files.field_names import CHUNK_ID, GRADE, Field

@@ -5,10 +5,10 @@ A row has a query with one chunk, or with a list of chunks.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_ID,

@@ -1,10 +1,11 @@
 """Qrels: which chunk has which grade for which query, from files of many shapes."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.formats.trec import read_trec_qrels
 from ragforge.files.record_files import read_records

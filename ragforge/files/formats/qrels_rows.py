@@ -1,9 +1,10 @@
 """Qrels in rows: about a pair of query and chunk, or about a query."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_ID,

@@ -1,14 +1,13 @@
 """Hand-made query sets of many shapes: queries with what is relevant to them."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
-from pydantic import ValidationError
-
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     ANSWERABLE,
@@ -54,6 +53,7 @@ from ragforge.files.row import Row, examples
 from ragforge.files.source_files import Source, has_header, open_source
 from ragforge.files.text import read_text, shown
 from ragforge.records import Behaviour, Difficulty, Query, QueryType
+from ragforge.records.model import pydantic
 
 _DIFFICULTIES: Final = {
     **{word: word for word in get_args(Difficulty)},
@@ -518,7 +518,7 @@ def _trec_lines(path: Path) -> Iterator[tuple[str, str]]:
 def _human_query(path: Path, query_id: str, text: str) -> Query:
     try:
         return Query(query_id=query_id, query=text, origin="human")
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         raise DataError(f"{path}: {explain(error)}") from error
 
 
@@ -529,7 +529,7 @@ def _as_exported(note: LabelsNote) -> str:
 def _query(row: Row, fields: dict[str, object]) -> Query:
     try:
         return Query.model_validate(fields)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         raise DataError(f"{row.where}: {explain(error)}") from error
 
 

@@ -5,10 +5,10 @@ Who asked, when, and what a system answered is never read.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_ID,

@@ -8,10 +8,11 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole
 from ragforge.files.field_names import Field

@@ -3,10 +3,11 @@
 import re
 from ast import literal_eval
 from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     DOC_ID,

@@ -6,13 +6,13 @@ What is looked at of a part is a window, which moves on through the file inside 
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import IO, Final
 
 import numpy as np
 
+from ragforge.deferred import dataclass
 from ragforge.files.scan.collecting import Collector, Qrels
 from ragforge.files.scan.decimals import BEFORE
 from ragforge.files.scan.rows import Bytes, Irregular, Rows

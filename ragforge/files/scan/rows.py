@@ -1,10 +1,12 @@
 """Rows of a part of a run: which chunk, which score, and where queries begin."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ragforge.deferred import dataclass
 
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]

@@ -1,12 +1,12 @@
 """TREC runs to hits: the columns of a whole window of lines are read at once."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from ragforge.deferred import dataclass
 from ragforge.files.scan.collecting import Qrels, merged
 from ragforge.files.scan.decimals import parse_decimals
 from ragforge.files.scan.parts import Part, Sizes, Window, scan_parts

@@ -14,14 +14,13 @@ from math import fsum
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from ragforge.errors import DataError
 from ragforge.files.atomic import remove_strays, write_whole, write_whole_bytes
 from ragforge.files.record_files import explain
 from ragforge.files.set.history import ID_DIGITS, History, read_history, state_of, written_ids
 from ragforge.files.text import read_text
 from ragforge.records import Baseline, Evaluation, ItemValues
+from ragforge.records.model import pydantic
 
 _FOLDER: Final = "history"
 """A file for each evaluation."""
@@ -118,7 +117,7 @@ def _read_values(path: Path) -> tuple[ItemValues, ...]:
     try:
         with gzip.open(path) as stream:
             return tuple(ItemValues.model_validate_json(line) for line in stream)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         raise DataError(
             f"{path}: {explain(error)}: it is of another version of ragforge, and nothing can be "
             "compared with it"
@@ -203,7 +202,7 @@ def parse_baseline(text: str, where: str) -> Baseline:
         )
     try:
         baseline = Baseline.model_validate_json(json.dumps(document))
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         raise DataError(f"{where}: {explain(error)}; {_REMEDY}") from error
     return _unique(baseline, where)
 

@@ -6,10 +6,10 @@ Nothing of them is in the manifest.
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, did_you_mean
 from ragforge.files.atomic import alone_in
 from ragforge.files.record_files import read_object, read_records, write_object, write_records

@@ -6,16 +6,15 @@ with a note.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import appending
 from ragforge.records import Canary, Provenance
+from ragforge.records.model import pydantic
 
 FILE: Final = "canaries.jsonl"
 _ID_DIGITS: Final = 16
@@ -98,7 +97,7 @@ def read_canaries(dataset: Dataset) -> Canaries:
         if line.strip():
             try:
                 canary = Canary.model_validate_json(line)
-            except ValidationError:
+            except pydantic.ValidationError:
                 notes.append(_passed_over(path, number, "is no whole line of a canary"))
                 continue
             if canary.canary_id == content_id(canary):

@@ -7,12 +7,11 @@ are replaced by what the stage's next run leaves.
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
-from pydantic import BaseModel
-
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import alone_in
 from ragforge.files.manifest import (
@@ -56,6 +55,7 @@ from ragforge.records import (
     SourceDocument,
     Stage,
 )
+from ragforge.records.model import Model
 from ragforge.records.queries import Selection
 
 _TEXTS: Final = "retrieved.jsonl"
@@ -63,7 +63,7 @@ _NOWHERE: Final = "(no document of the set)"
 """What stands for the document of a text that is in none."""
 _TEXT_ID: Final = re.compile(rb'"(t_[a-z2-7]{16}(?:_[a-z2-7]{8})?)"')
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", bound=Model)
 T = TypeVar("T")
 
 

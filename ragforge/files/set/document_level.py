@@ -5,10 +5,11 @@ are folded to the documents of the chunks. All other queries are measured on chu
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Chunk, Hit, Judgment, Level, Ranking
 

@@ -10,18 +10,18 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Final
 
-from pydantic import ValidationError
-
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import wait_for_lock
 from ragforge.files.record_files import explain
 from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean, Record
+from ragforge.records.model import pydantic
 
 _NOISE: Final = 1e-9
 """By which sums of floats may miss one another."""
@@ -286,7 +286,7 @@ def _evaluation(line: bytes) -> Evaluation:
         evaluation = Evaluation.model_validate_json(line.decode())
     except UnicodeDecodeError as error:
         raise DataError("is not UTF-8 text") from error
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         torn = "" if is_whole else "the last line is torn: "
         raise DataError(f"{torn}{explain(error)}") from error
     if evaluation.evaluation_id not in (_written_id(line), content_id(evaluation)):

@@ -4,15 +4,14 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import Manifest
 from ragforge.files.record_files import read_object
 from ragforge.files.set.baseline import FORMAT
 from ragforge.files.set.paths import CURRENT, FOLDERS, REJECTED, VERSIONS
+from ragforge.records.model import Model, pydantic
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", bound=Model)
 
 _MOST_BYTES = 16 * 1024 * 1024
 """What is read of a file that is one object, to see what it holds."""
@@ -91,7 +90,7 @@ def refuse_to_replace(
 def _is_ours(found: bytes, record: type[R], ours: Callable[[R], bool]) -> bool:
     try:
         return ours(record.model_validate_json(found))
-    except ValidationError:
+    except pydantic.ValidationError:
         return False
 
 

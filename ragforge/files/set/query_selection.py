@@ -7,9 +7,10 @@ asked, nor takes the mean of a sample for that of the set.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.measures.strata import OTHERS, Design, draw, merged_strata
 from ragforge.records.queries import Query, Selection, Stratum

@@ -5,13 +5,12 @@ While a directory gets its first versions its files move; whoever reads or write
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from pydantic import BaseModel
-
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, did_you_mean
 from ragforge.files.atomic import alone_in, move_whole, write_whole, write_whole_bytes
 from ragforge.files.manifest import FileEntry, Manifest, RunOrigin, digest_file
@@ -26,10 +25,11 @@ from ragforge.files.set.paths import (
 from ragforge.files.set.sorted_records import change_key, id_and_revision, pair_of
 from ragforge.files.text import as_unicode, read_text
 from ragforge.records import DormantGrade, ItemChange, MovedChunk, Query, VersionDiff
+from ragforge.records.model import Model
 from ragforge.records.queries import Selection
 from ragforge.records.sharing import Sharing
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", bound=Model)
 T = TypeVar("T")
 
 _BLOCK: Final = 1024 * 1024
@@ -156,7 +156,7 @@ class SetFiles:
         self._require_unmoved(files)
         self._enter(name, next(count))
 
-    def write_object(self, name: str, value: BaseModel) -> None:
+    def write_object(self, name: str, value: Model) -> None:
         """Write a file of one object."""
         write_object(self.folder / name, value)
         self._enter(name, 1)

@@ -13,8 +13,6 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import IO, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from ragforge.errors import DataError
 from ragforge.files.record_files import explain, read_records
 from ragforge.records import (
@@ -27,10 +25,11 @@ from ragforge.records import (
     Rejected,
     SourceDocument,
 )
+from ragforge.records.model import Model, pydantic
 
 T = TypeVar("T")
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", bound=Model)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Key = tuple[str, str]
@@ -91,7 +90,7 @@ def _each_sorted(path: Path, kind: type[R], field: str) -> Iterator[tuple[int, R
     for number, at, line in each_line(path):
         try:
             record = kind.model_validate_json(line)
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             raise DataError(f"{path}:{number}: {explain(error)}") from error
         key: str = getattr(record, field)
         if key <= last:
@@ -312,7 +311,7 @@ class ChunkLines(AbstractContextManager["ChunkLines"]):
             line = self._stream.readline()
         try:
             return Chunk.model_validate_json(line)
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             raise DataError(f"{self._path}: was changed while it was read") from error
 
 
@@ -351,5 +350,5 @@ class DocumentLines(AbstractContextManager["DocumentLines"]):
 def _doc_id(path: Path, number: int, line: bytes) -> str:
     try:
         return Chunk.model_validate_json(line).doc_id
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         raise DataError(f"{path}:{number}: {explain(error)}") from error

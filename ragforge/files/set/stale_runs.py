@@ -12,10 +12,11 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.formats.runs import Scattered, each_ranking, read_run
 from ragforge.files.manifest import RunOrigin, digest_file

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, EndpointError
 from ragforge.llm.retries import AttemptError
 

@@ -11,11 +11,12 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from ragforge.config import ModelSettings, Settings
+from ragforge.deferred import dataclass
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError, UsageError
 from ragforge.files.atomic import alone_in, make_folder, write_whole_bytes
 from ragforge.llm.batches.records import OPEN, BatchFolder, BatchRecord, read_line, read_lines

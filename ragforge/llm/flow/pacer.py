@@ -5,8 +5,9 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError, RagforgeError, StoppedError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, estimate_tokens
 from ragforge.llm.flow.state import Flow, Ticket

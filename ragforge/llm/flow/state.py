@@ -16,8 +16,9 @@ What was learnt is probed again by growing slowly, ever more rarely where the pr
 
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ragforge.deferred import dataclass
 from ragforge.llm.wire import RateLimit, RateLimits
 
 FIRST_IN_FLIGHT = 8

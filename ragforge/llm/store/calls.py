@@ -6,11 +6,10 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import make_own_place
 from ragforge.files.manifest import Spent
@@ -32,8 +31,8 @@ from ragforge.llm.store.sqlite_file import (
     transaction,
 )
 from ragforge.llm.wire import Dialect
+from ragforge.records.model import pydantic
 
-_DIALECT = TypeAdapter(Dialect)
 _RECENT = 200
 """Replies of a model that tell what its next ones will be like."""
 
@@ -188,8 +187,8 @@ class CallStore:
                 "SELECT dialect FROM dialects WHERE endpoint = ?", (endpoint,)
             ).fetchone()
         try:
-            return None if row is None else _DIALECT.validate_json(row[0])
-        except (ValidationError, TypeError):
+            return None if row is None else pydantic.TypeAdapter(Dialect).validate_json(row[0])
+        except (pydantic.ValidationError, TypeError):
             return None  # It is learnt anew.
 
     def learn(self, endpoint: str, dialect: Dialect) -> None:

@@ -7,10 +7,10 @@ import sqlite3
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from ragforge.deferred import dataclass
 from ragforge.llm.store.open_files import opened_beside_sqlite
 from ragforge.llm.store.sqlite_file import NAMES, SIDE_FILES, Row, add_rows, checked_row, open_file
 

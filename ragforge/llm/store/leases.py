@@ -5,8 +5,9 @@ import os
 import secrets
 import socket
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from ragforge.deferred import dataclass
 
 LEASE_S = 60.0
 """Seconds a lease lasts unless it is renewed."""

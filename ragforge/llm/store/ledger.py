@@ -5,9 +5,9 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS

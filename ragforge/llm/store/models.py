@@ -7,10 +7,11 @@ counts instead, for a dry run.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from ragforge.config import ModelSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.llm.budget import Price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage, call_key, estimate_tokens

@@ -13,9 +13,11 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import FileIO
 from pathlib import Path
+
+from ragforge.deferred import dataclass
 
 _Node = tuple[int, int]
 """Device and number of a file, whatever it is called."""

@@ -9,13 +9,13 @@ import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import OWN_FOLDER
 from ragforge.files.set.paths import require_own_place

@@ -4,11 +4,12 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.source_files import read_groups
 from ragforge.llm.store.calls import CallStore

@@ -1,10 +1,11 @@
 """A file of answers: their queries and chunks, and the grades that it brings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.answers import AnswerRow, read_answers, read_totals

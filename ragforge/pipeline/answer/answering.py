@@ -1,9 +1,10 @@
 """Grading the answers of a RAG system: by facts that are drawn first, or as a whole."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset

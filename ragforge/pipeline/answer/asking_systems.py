@@ -6,7 +6,7 @@ chunk is a text with its place in the documents, as a hit of a run is.
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.quote_locations import ChunkIndex, fold
+from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError, UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentNames

@@ -1,12 +1,13 @@
 """What runs are compared on: labels, measures, a part of the queries; and runs measured on it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import Cutting, are_cut_alike
 from ragforge.evaluating.formatting import plural

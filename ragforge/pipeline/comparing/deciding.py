@@ -1,10 +1,11 @@
 """What comparing runs and comparing answer systems have in common: values in, a report out."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import fsum
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery, Unjudged
 from ragforge.evaluating.formatting import plural

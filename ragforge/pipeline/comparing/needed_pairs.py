@@ -11,10 +11,10 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from math import log2, nan
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import cuttings, differ

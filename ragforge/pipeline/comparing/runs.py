@@ -1,13 +1,14 @@
 """Comparing runs: which is better, on a dataset or by files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, combinations, starmap
 from math import inf
 from pathlib import Path
 from typing import Final
 
 from ragforge.config import EvaluateSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, Cutting, cuttings, differ_in_words

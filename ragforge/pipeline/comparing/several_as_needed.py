@@ -1,9 +1,9 @@
 """Tell which of several runs may be the best by as few judged pairs as that takes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.first_hits_several import SeveralFirstHits

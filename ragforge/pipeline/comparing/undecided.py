@@ -6,10 +6,11 @@ difference rests on, or where the grades say nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import fsum, inf
 from typing import Final, NamedTuple, TypeAlias
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.comparison import Unjudged
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import (

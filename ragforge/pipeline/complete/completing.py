@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
 
 from ragforge.config import JudgeSettings, PoolSettings, Settings
 from ragforge.corpus.survey import Survey
+from ragforge.deferred import dataclass
 from ragforge.evaluating.completion import CompletionSummary, PooledItem, summarise_completion
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset

@@ -4,11 +4,12 @@ A text that a query has a grade for is not judged again under the id of another 
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import pairwise
 
 from ragforge.corpus.survey import Survey
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset

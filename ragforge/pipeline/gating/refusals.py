@@ -1,9 +1,9 @@
 """Why a gate decides nothing: too little was measured, or the baseline is none for this."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.gate import Refusal, Rules
 from ragforge.evaluating.graded_by import (

@@ -1,13 +1,13 @@
 """What a gate decides on, by measure: the values of a run, or of the answers of a system."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import fsum
 from pathlib import Path
 from typing import Final, Literal
 
 from ragforge import __version__
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.answers.rates import RATES
 from ragforge.evaluating.answers.records import SystemRecords, read_systems

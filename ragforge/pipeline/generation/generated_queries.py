@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import Settings
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.corpus.survey import Survey
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.files.manifest import GenerationStep
 from ragforge.files.set.dataset import Dataset

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ragforge.config import Settings
 from ragforge.corpus.survey import Survey
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import refuse_other_files, refuse_refreshed
 from ragforge.pipeline.cards import renew_card

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.generation.generated_queries import GenerationInputs, is_kept, keep_generated
 from ragforge.pipeline.generation.team import Briefs, Team, checks_of, writer_of

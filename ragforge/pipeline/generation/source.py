@@ -5,7 +5,6 @@ import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
@@ -17,6 +16,7 @@ from ragforge.corpus.chunk_files import (
     write_rows,
 )
 from ragforge.corpus.origins.fetching import fetch_documents
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import MIRRORS, make_own_place
 from ragforge.files.manifest import FileEntry, digest_file

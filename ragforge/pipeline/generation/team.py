@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from math import ceil
 
 from ragforge.config import Settings
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.chat import Usage

@@ -7,11 +7,12 @@ import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, RagforgeError
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
 from ragforge.files.formats.export_note import Graded, LabelsNote

@@ -3,10 +3,10 @@
 import hashlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count as counting
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.files.formats.queries import ImportedQuery
 from ragforge.measures.proportional_sampling import inclusion_probabilities, systematic_draw

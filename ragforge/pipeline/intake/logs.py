@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median_low
 from typing import Final, Literal, TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.formats.queries import ImportedQueries, ImportedQuery
 from ragforge.files.formats.query_log import read_labels

@@ -8,11 +8,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import ceil
 from pathlib import Path
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.errors import ChangedMeanwhileError, ContradictedError, DataError, UsageError
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.atomic import write_whole

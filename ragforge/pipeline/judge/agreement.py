@@ -1,9 +1,9 @@
 """Judges beside people, on the pairs that people graded."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Judgment

@@ -6,11 +6,12 @@ What is judged is sorted on disk, on its way into a file or a dataset.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import ResultSpool

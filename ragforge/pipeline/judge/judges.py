@@ -4,12 +4,13 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from ragforge.config import JudgeSettings, ModelSettings, Settings
 from ragforge.config.sections import check_address
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.formats.pairs import Example, load_examples
 from ragforge.files.set.dataset import Dataset

@@ -5,11 +5,11 @@ Rankings of earlier evaluations may need more, so that later ones can be held ag
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import judge_command

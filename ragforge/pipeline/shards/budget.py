@@ -3,10 +3,11 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ragforge.config import BudgetSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import BudgetError, DataError
 from ragforge.files.atomic import alone_in, write_whole
 from ragforge.llm.budget import BudgetAccount, Need

@@ -1,9 +1,10 @@
 """The lease of a shard: one worker is at it, and another takes it over when that one is gone."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import alone_in, write_whole
 from ragforge.llm.store.leases import Owner, boot_id, lease_ends, lease_holder, this_owner

@@ -7,8 +7,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from ragforge.config import ModelSettings, Settings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
@@ -16,6 +14,7 @@ from ragforge.files.formats.pairs import PairRow
 from ragforge.files.manifest import Spent
 from ragforge.files.record_files import read_object, read_records, write_object
 from ragforge.records import Provenance
+from ragforge.records.model import Field
 from ragforge.records.record import Record
 from ragforge.stages.judge.pairs import Pair
 

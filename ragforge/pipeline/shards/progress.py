@@ -1,7 +1,6 @@
 """How far the work of a plan is."""
 
-from dataclasses import dataclass
-
+from ragforge.deferred import dataclass
 from ragforge.files.manifest import Spent
 from ragforge.pipeline.shards.budget import read_taken
 from ragforge.pipeline.shards.leases import holder_of

@@ -8,11 +8,12 @@ such as a turn that repairs one, it asks itself.
 import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ragforge.config import ModelSettings, Settings
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import make_folder
 from ragforge.files.record_files import ExternalSorter, read_records

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ragforge.config import ModelSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.llm.store.models import leases_renewed

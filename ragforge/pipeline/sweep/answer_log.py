@@ -6,9 +6,10 @@ A process that is killed loses what was in flight, and no answer that it had.
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import make_own_place
 

@@ -6,11 +6,12 @@ answered in a file of its own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 from ragforge.config import Settings
+from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError, UsageError
 from ragforge.evaluating.configurations import Configuration
 from ragforge.evaluating.sweep_answers import (

@@ -5,12 +5,12 @@ lacks it is no news.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.file_texts import seen_between
 from ragforge.corpus.quality import token_count
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.evaluating.evidence import placed_quotes

@@ -9,9 +9,9 @@ and each is read only as far as that. Same texts of several configurations are a
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ragforge.corpus.file_texts import seen_between
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.configurations import Top

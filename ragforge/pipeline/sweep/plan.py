@@ -1,11 +1,11 @@
 """What a sweep tries: every splitter, size and overlap with every retriever."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
 from ragforge.corpus.sized_chunkers import LEAST_SIZE, takes_size
+from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.files.row import parse_number

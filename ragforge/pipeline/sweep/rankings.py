@@ -8,13 +8,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.quality import token_count
 from ragforge.corpus.sized_chunkers import sized_chunker
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.configurations import Configuration
 from ragforge.evaluating.sweep import RankedConfiguration

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -28,6 +28,7 @@ from ragforge.corpus.file_texts import laid_out_text, rebuilt_documents
 from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.corpus.quality import token_count
 from ragforge.corpus.sized_chunkers import SPLITTERS, splitter_version
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, RagforgeError, UsageError
 from ragforge.evaluating.configurations import Configuration
 from ragforge.evaluating.evidence import placed_quotes

@@ -4,11 +4,11 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from ragforge.corpus.chunking import text_sha256
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole_bytes
 from ragforge.files.manifest import FileEntry

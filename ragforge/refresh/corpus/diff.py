@@ -4,7 +4,6 @@ import contextlib
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from ragforge.corpus.chunk_files import (
     write_rows,
 )
 from ragforge.corpus.quote_locations import ChunkIndex
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole_bytes
 from ragforge.files.manifest import FileEntry, digest_file

@@ -7,7 +7,6 @@ import mmap
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from ragforge.config import ChunkSettings
@@ -26,6 +25,7 @@ from ragforge.corpus.chunk_files import (
     spooled_rows,
 )
 from ragforge.corpus.documents import Document
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError
 from ragforge.files.array_files import Array

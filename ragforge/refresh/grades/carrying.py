@@ -7,12 +7,13 @@ given up: it stands where its text or its quote does, and waits where that is go
 import heapq
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from typing import Final, Literal
 
 from ragforge.corpus.quote_locations import ChunkIndex, fold
 from ragforge.corpus.rereading import seen_sha256
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import key_of, pair_and_judge, pair_of
 from ragforge.pipeline.graded_quotes import (

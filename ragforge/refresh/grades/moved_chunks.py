@@ -1,10 +1,11 @@
 """Chunks whose id is gone, the new chunks that read the same, and the sources that follow them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.rereading import seen_sha256
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import MovedChunk, Query
 from ragforge.refresh.corpus.diff import CorpusDiff

@@ -1,10 +1,11 @@
 """What a refresh has to do about a query, by where its quotes stand and what earlier ones did."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from ragforge.config import RefreshSettings
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, Evidence, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff

@@ -1,11 +1,11 @@
 """The documents as they are now, as far as a check needs to see them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.quote_locations import CONTEXT_CHARS, Location
+from ragforge.deferred import dataclass
 from ragforge.files.set.sorted_records import each_chunk
 from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Chunk, Evidence

@@ -8,11 +8,12 @@ not be those that prove another step: so no evidence is ever left that does not 
 import functools
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from ragforge.config import Settings
 from ragforge.corpus.quote_locations import evidence_at, fold
+from ragforge.deferred import dataclass
 from ragforge.observe import Observer
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.surveying import StoredSurvey

@@ -1,9 +1,10 @@
 """The queries as the next version has them: what each may become, and the change that tells why."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.records import (
     Action,
     Cause,

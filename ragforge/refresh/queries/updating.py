@@ -8,10 +8,11 @@ again.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from ragforge.config import Settings
+from ragforge.deferred import dataclass
 from ragforge.records import Query, QueryType
 from ragforge.refresh.queries.decisions import (
     Decision,

@@ -5,10 +5,10 @@ whatever the number of quotes. What is found this way is likely, not sure.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ragforge.corpus.quote_locations import fold
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Where the quotes of a set stand in its corpus as it is now."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Final, Literal
 
@@ -17,6 +17,7 @@ from ragforge.corpus.quote_locations import (
     fold,
 )
 from ragforge.corpus.rereading import reader_of
+from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import DocumentLines, each_chunk
 from ragforge.records import Cause, Chunk, Evidence, Query

@@ -4,10 +4,10 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.corpus.quote_locations import Location, Page, Placement, fold
+from ragforge.deferred import dataclass
 
 _MARK: Final = r"[ \t]*(?:[-+*•][ \t]+|\d{1,9}[.)][ \t]+|#{1,6}[ \t]+|>[ \t]?)"
 _BREAK: Final = re.compile(

@@ -5,8 +5,8 @@ Which system answered and what the judge said are not shown.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import visible
 from ragforge.records import Query
 from ragforge.report.page.label_page import (

@@ -1,10 +1,10 @@
 """Bar and line charts as inline SVG: readable by screen readers, coloured by the style sheet."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.runs import BucketCount
 from ragforge.report.page.markup import Html, drawn_text, element, join
 

@@ -1,9 +1,9 @@
 """Two runs query by query: bars of what moved, and a scatter of the one against the other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import number, one_line, plural
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.report.page.charts import WIDTH, Frame, Scale, framed

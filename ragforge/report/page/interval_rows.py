@@ -1,9 +1,9 @@
 """A chart of values with intervals, a row each, on one axis."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.measures.intervals import Ends
 from ragforge.report.page.charts import WIDTH, Frame, Scale, framed, round_range
 from ragforge.report.page.markup import Html, drawn_text, element, join

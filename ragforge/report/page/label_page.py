@@ -4,8 +4,8 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.report.page.markup import (
     Html,

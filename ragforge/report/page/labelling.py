@@ -4,10 +4,10 @@ What the judge said, the stratum, the probability and the runs are not in it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.calibration.label_tasks import ShownPair
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import visible
 from ragforge.report.page.label_page import (
     LabelPage,

@@ -7,12 +7,12 @@ import html
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from typing import Final
 from urllib.parse import urlencode
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import Table, numeric_column, plural, visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")

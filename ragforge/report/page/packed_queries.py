@@ -7,10 +7,10 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Protocol
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import Excerpt, one_line, visible
 from ragforge.evaluating.judgments import GRADE_MEANINGS
 from ragforge.evaluating.query_details import (

@@ -1,9 +1,9 @@
 """The report as one HTML page: no request, readable without its script, same data, same bytes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ragforge.corpus.quality import ChunkQuality, Finding
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, share
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.summary import MOST_CHUNKS, Summary

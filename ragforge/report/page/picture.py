@@ -7,9 +7,9 @@ ones beside them for those who ask their windows for dark.
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.report.page.charts import WIDTH, Line, line_class, ring_class
 from ragforge.report.page.markup import Html, element, join, page_file, svg_file
 

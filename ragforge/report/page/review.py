@@ -5,9 +5,9 @@ Without script it is still to be read; decisions then go into the table that exp
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.query_details import ChunkStart
 from ragforge.files.formats.review_sheet import SheetRow

@@ -1,9 +1,9 @@
 """How much better one of two runs is in each slice of the queries, with intervals."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, signed
 from ragforge.evaluating.query_table import FACETS, QueryRow
 from ragforge.evaluating.runs import PRIMARY

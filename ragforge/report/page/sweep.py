@@ -5,10 +5,10 @@ panels have the same axes, so that lines may be compared across them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line
 from ragforge.evaluating.sweep import ConfigurationResult, SweepReport
 from ragforge.measures.measure_names import parse_measure

@@ -10,14 +10,13 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol
 from urllib.parse import urlencode, urlsplit
 
-from pydantic import JsonValue
-
 from ragforge.config import ServiceSettings, SystemService
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, ConfigError, EndpointError
 from ragforge.http_service import (
     HttpClient,
@@ -29,6 +28,7 @@ from ragforge.http_service import (
 )
 from ragforge.masking import SecretValues
 from ragforge.plugins import in_thread
+from ragforge.records.model import JsonValue
 from ragforge.retrieval.object_fields import Note, ignore_note, outcome_error
 from ragforge.retrieval.services.dialects import ServicePlan
 from ragforge.retrieval.services.paths import ReplyPath

@@ -7,12 +7,12 @@ On Your Data, Perplexity and Open WebUI add them.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Final
 
-from pydantic import JsonValue
-
 from ragforge.config import RetrieverService, ServiceSettings, SystemService
+from ragforge.deferred import dataclass
+from ragforge.records.model import JsonValue
 
 _TEXTS: Final = ("text", "content", "page_content", "body", "chunk", "passage", "document")
 _DOCUMENTS: Final = ("doc_id", "document_id", "source", "file_path", "path", "url", "title")

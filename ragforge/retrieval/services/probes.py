@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, Protocol
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, EndpointError
 from ragforge.http_service import read_json
 from ragforge.records import Hit

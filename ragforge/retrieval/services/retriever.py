@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from pydantic import JsonValue
-
 from ragforge.config import RetrieverService
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, ConfigError, DataError
 from ragforge.records import Chunk, Hit
+from ragforge.records.model import JsonValue
 from ragforge.retrieval import Embedder
 from ragforge.retrieval.object_fields import (
     Note,

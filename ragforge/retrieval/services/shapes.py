@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.retrieval.services.paths import describe
 
 _DEPTH: Final = 7

@@ -5,8 +5,9 @@ Source: HTML Living Standard, section 9.2.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from ragforge.deferred import dataclass
 
 MIME: Final = "text/event-stream"
 DONE: Final = "[DONE]"

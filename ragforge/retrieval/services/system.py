@@ -1,15 +1,15 @@
 """A RAG system that settings describe: its answer by paths, or piece by piece out of a stream."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
-from pydantic import JsonValue
-
 from ragforge.config import SystemService
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, EndpointError
 from ragforge.files.text import is_unicode
 from ragforge.http_service import read_json
+from ragforge.records.model import JsonValue
 from ragforge.retrieval import ContextPassage, SystemAnswer
 from ragforge.retrieval.object_fields import Note, document_names_of, ignore_note
 from ragforge.retrieval.rag_systems import read_answer

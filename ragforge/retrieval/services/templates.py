@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Final
 from urllib.parse import quote
 
-from pydantic import JsonValue
-
 from ragforge.errors import ConfigError
+from ragforge.records.model import JsonValue
 
 HOLES_OF_RETRIEVERS: Final = frozenset({"query", "k", "offset", "page", "cursor", "vector"})
 HOLES_OF_SYSTEMS: Final = frozenset({"query", "contexts"})

@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 
+from ragforge.deferred import dataclass
 from ragforge.records import AnswerGrade, Provenance, Verdict
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.answer.stage import Case

@@ -5,13 +5,14 @@ The score is computed here, and fact by fact the verdict too.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragforge.corpus.quote_locations import Location, fold
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import (
     AnswerGrade,

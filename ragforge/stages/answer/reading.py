@@ -1,11 +1,11 @@
 """A language model that answers a question from contexts it is given: one call an answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from ragforge.deferred import dataclass
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto
 
 PROMPT: Final = "read_contexts"

@@ -2,10 +2,10 @@
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Provenance, Query
 from ragforge.stages.answer.refusals import abstains, speaks_of_absence
 from ragforge.stages.asking import visible

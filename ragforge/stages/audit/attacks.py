@@ -7,9 +7,9 @@ grade must behave; what each attack tries, and what a sound judge does, stands i
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.records import Expectation
 from ragforge.stages.asking import locate_shown, visible
 from ragforge.stages.judge.llm import RelevanceReply

@@ -7,11 +7,12 @@ import hashlib
 import heapq
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import partial
 from math import fsum
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.measures.checked_samples import mean, sample
 from ragforge.measures.rates import interval_of

@@ -1,9 +1,9 @@
 """What passes between the parts of generation: briefs, candidates, and what becomes of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from ragforge.deferred import dataclass
 from ragforge.records import (
     Behaviour,
     Chunk,

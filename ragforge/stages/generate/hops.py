@@ -4,7 +4,6 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nsmallest
 from itertools import pairwise
@@ -12,6 +11,7 @@ from math import log
 from typing import Final
 
 from ragforge.corpus.survey import Survey
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk, QueryType, Slot
 from ragforge.retrieval import Retriever
 from ragforge.stages.words import content_stems

@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.records import Behaviour, Difficulty, QueryType
 
 QUERIES: Final = "generate_queries"

@@ -8,7 +8,6 @@ longer by a conversation about the first.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
@@ -23,6 +22,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
+from ragforge.deferred import dataclass
 from ragforge.records import Difficulty, Lineage, Turn
 from ragforge.stages.asking import (
     Asker,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from itertools import islice
@@ -17,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.corpus.survey import ChunkCard
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.records import QueryType, Slot
 from ragforge.stages.generate.quotas import Cell

@@ -4,7 +4,6 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from itertools import chain, groupby, product, repeat
@@ -12,6 +11,7 @@ from operator import itemgetter
 from typing import TypeVar, get_args
 
 from ragforge.config import GenerateSettings
+from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError
 from ragforge.records import Difficulty, QueryType
 

@@ -6,8 +6,9 @@ those of real users, so scores on them flatter lexical retrievers.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Difficulty, Lineage, QueryType
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
 from ragforge.stages.generate.heading_questions import heading_question, lower_first

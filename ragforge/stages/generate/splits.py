@@ -2,9 +2,10 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from ragforge.deferred import dataclass
 from ragforge.records import Query, SourceDocument
 
 Split = Literal["dev", "test"]

@@ -3,9 +3,10 @@
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
+from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError
 from ragforge.observe import Event
 from ragforge.records import Failure, Query, Rejected, Slot

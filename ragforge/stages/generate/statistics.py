@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Final, Literal
 
 from ragforge.corpus.survey import ChunkCard
+from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.measures.rates import wilson_interval
 from ragforge.records import Chunk, FunnelStep, Query, ShareRow, Spread

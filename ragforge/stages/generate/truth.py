@@ -3,9 +3,9 @@
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ragforge.corpus.quote_locations import ChunkIndex, Placement, evidence_at, fold
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Evidence, Judgment, Provenance, Query
 from ragforge.stages.generate.gates.repeated_questions import normal_question
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from ragforge.corpus.quote_locations import Location
+from ragforge.deferred import dataclass
 from ragforge.stages.asking import visible
 from ragforge.stages.ground.parts import Wording, blanked, spans
 

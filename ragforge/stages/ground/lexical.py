@@ -1,8 +1,7 @@
 """The offline baseline for groundedness: sentences whose words and numbers a passage holds."""
 
-from dataclasses import dataclass
-
 from ragforge.corpus.quote_locations import Location
+from ragforge.deferred import dataclass
 from ragforge.records import Grounding, Provenance
 from ragforge.stages.answer.lexical import unsupported_sentences
 from ragforge.stages.ground.citations import read_marks

@@ -1,13 +1,13 @@
 """A language model as judge of groundedness: one call an answer; all shares are computed here."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragforge.corpus.quote_locations import Location, fold
+from ragforge.deferred import dataclass
 from ragforge.records import Grounding, Provenance
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, Way, quoted, quoted_by_id, upto

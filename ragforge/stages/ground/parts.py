@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ragforge.corpus.quote_locations import FoldedText, Location
+from ragforge.deferred import dataclass
 from ragforge.stages.quotes import find_proof
 from ragforge.stages.words import content_stems, sentences
 

@@ -4,9 +4,9 @@ What claims say that share words of the answer counts once.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ragforge.corpus.quote_locations import Location, fold
+from ragforge.deferred import dataclass
 from ragforge.records import Citation, Claim, Grounding, Provenance
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.ground.citations import CitedText, Mark

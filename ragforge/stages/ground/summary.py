@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ragforge.deferred import dataclass
 from ragforge.measures.rates import Rate, mean_rate
 from ragforge.records import Grounding
 

@@ -9,12 +9,12 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
 
 from pydantic import BaseModel, ConfigDict
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store.models import DryRunError

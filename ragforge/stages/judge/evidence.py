@@ -6,9 +6,9 @@ of it, 2 for a part. What the documents repeat holds it wherever it stands.
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
 from ragforge.corpus.text_locations import GRAM, FoldedText
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Evidence, Judgment, Query, RetrievedText, Span
 from ragforge.stages.generate.truth import evidence_judgment
 

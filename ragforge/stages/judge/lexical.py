@@ -1,7 +1,6 @@
 """The offline baseline judge: shared words. A floor that an LLM judge should be shown to beat."""
 
-from dataclasses import dataclass
-
+from ragforge.deferred import dataclass
 from ragforge.records import Judgment, Provenance
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.words import content_stems, sentences

@@ -7,13 +7,14 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import exp
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from ragforge.corpus.quote_locations import Location, fold
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, ConfigError, UsageError
 from ragforge.files.formats.pairs import Example
 from ragforge.files.text import shown

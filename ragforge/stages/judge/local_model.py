@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from ragforge.deferred import dataclass
 from ragforge.records import Judgment, Provenance
 from ragforge.stages.judge.lexical import best_sentence
 from ragforge.stages.judge.pairs import Pair

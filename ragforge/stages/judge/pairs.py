@@ -1,13 +1,12 @@
 """Pairs of a query and a chunk: pooled, still open, and what the judgments of a query come to."""
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
+from ragforge.deferred import dataclass
 from ragforge.records import Judgment, Ranking
+from ragforge.records.model import ConfigDict, Model
 
 RELEVANT_FROM = 2
 _ANSWERS_FROM = 3
@@ -62,7 +61,7 @@ def open_pairs(
     return [pair for pair in pairs if pair not in graded]
 
 
-class QuerySummary(BaseModel):
+class QuerySummary(Model):
     """Counts over the chunks judged for one query.
 
     `answerCoverage` is FULL where a chunk answers on its own, PARTIAL where one holds a part, NONE

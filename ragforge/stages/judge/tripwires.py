@@ -7,10 +7,10 @@ and case folded. Every pattern takes time in proportion to the text.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.files.text import normalize
 from ragforge.stages.asking import visible
 from ragforge.stages.words import all_entries

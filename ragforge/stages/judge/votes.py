@@ -1,10 +1,10 @@
 """Votes on a pair, and what they come to: all are kept, mean and strict grade are computed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log2
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import Judgment, Provenance, Vote
 from ragforge.stages.judge.pairs import Pair

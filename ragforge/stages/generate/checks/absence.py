@@ -4,11 +4,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import Provenance
 from ragforge.retrieval import Retriever

@@ -8,12 +8,12 @@ a batch leaves open is asked for alone, once.
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import Chunk, Evidence, Gate, Provenance, Query, QueryType, Turn
 from ragforge.stages.asking import Asker, Way, together

@@ -7,10 +7,11 @@ order of the candidates, so that a rerun asks the same and finds the replies in 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import ceil
 from typing import Literal, TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import Failure, Gate, GateResult, Measured, Provenance, QueryType
 from ragforge.stages.asking import Asker, visible

@@ -12,11 +12,11 @@ A rule tells where that is certain.
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import Difficulty, Provenance, QueryType
 from ragforge.stages.answer.refusals import abstains

@@ -5,10 +5,10 @@ The last are those for its quotes: verbatim, telling, and no longer than a proof
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ragforge.corpus.quote_locations import Location
+from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Evidence
 from ragforge.stages.answer.refusals import abstains, speaks_of_absence
 from ragforge.stages.asking import locate_shown

@@ -8,10 +8,10 @@ of X in Y?") near each other, and compare them all.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from ragforge.deferred import dataclass
 from ragforge.retrieval.tokens import tokenize
 from ragforge.stages.words import all_entries, function_words, stem, words
 
