@@ -37,6 +37,9 @@ _RANGES: Final = {
     "bias": Ends(-_FARTHEST, _FARTHEST),
 }
 """What a figure can be, where that is not a coefficient of agreement, from -1 to 1."""
+_FEW_QUERIES: Final = 100
+"""Up to which the AUC of the score is computed without each query in turn; a pass over all pairs
+for each costs more than it mends beyond."""
 KAPPAS: Final = ("kappa", "quadratic kappa", "kappa at threshold")
 """Figures whose differences between graders are given too."""
 
@@ -181,11 +184,12 @@ def _known(value: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _ResampledGrader:
-    """The figures of a grader on all queries and on each resample."""
+    """The figures of a grader on all queries, on each resample, and without each query."""
 
     name: str
     counts: Floats
     values: Mapping[str, Floats]
+    without_one: Mapping[str, Floats]
 
     @classmethod
     def resample(
@@ -200,13 +204,20 @@ class _ResampledGrader:
             groups.of_pair, human, grader.grades, n_groups=n_queries
         ).reshape(n_queries, N_GRADES**2)
         counts = (times @ by_query).reshape(-1, N_GRADES, N_GRADES)
-        values = {name: figure(counts) for name, figure in figures_at(threshold).items()}
+        others = counts[0] - by_query.reshape(-1, N_GRADES, N_GRADES)
+        figures = figures_at(threshold)
+        values = {name: figure(counts) for name, figure in figures.items()}
+        without_one = {name: figure(others) for name, figure in figures.items()}
         if grader.scores is not None:
             is_relevant = np.asarray(human) >= threshold
             values[AUC_OF_SCORE] = coefficients.auc(
                 grader.scores, is_relevant, times, groups.of_pair
             )
-        return cls(grader.name, counts[0], values)
+            if n_queries <= _FEW_QUERIES:
+                without_one[AUC_OF_SCORE] = coefficients.auc(
+                    grader.scores, is_relevant, 1 - np.eye(n_queries), groups.of_pair
+                )
+        return cls(grader.name, counts[0], values, without_one)
 
     def beside(self, first: _ResampledGrader, n_queries: int) -> GraderAgreement:
         rows = [tuple(map(int, row)) for row in self.counts.tolist()]
@@ -214,16 +225,20 @@ class _ResampledGrader:
         return GraderAgreement(
             name=self.name,
             counts=tuple(rows),
-            figures=_intervals(self.values, n_queries),
+            figures=self.intervals(n_queries),
             beyond_first={
                 name: percentile_interval(found, n_queries, within=_DIFFERENCE)
                 for name, found in differences.items()
             },
         )
 
-
-def _intervals(values: Mapping[str, Floats], n_queries: int) -> Figures:
-    return {
-        name: percentile_interval(found, n_queries, within=_RANGES.get(name, _COEFFICIENT))
-        for name, found in values.items()
-    }
+    def intervals(self, n_queries: int) -> Figures:
+        return {
+            name: percentile_interval(
+                found,
+                n_queries,
+                within=_RANGES.get(name, _COEFFICIENT),
+                without_one=self.without_one.get(name),
+            )
+            for name, found in self.values.items()
+        }

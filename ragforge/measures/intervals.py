@@ -45,6 +45,8 @@ Method: TypeAlias = Literal["bca", "percentile", "student"]
 HIGHEST_LEVEL: Final = 0.999999
 """Beyond it the quantiles lie in tails that rounding blurs."""
 _LEAST_SHARE: Final = 1e-9
+_LARGEST_SHIFT: Final = 300.0
+"""Of a logit; beyond it the exponential overflows."""
 Statistic: TypeAlias = Callable[[Floats], Floats]
 """From times, shape (b, m), to values, shape (b,): times[i, j] is how often query j is drawn."""
 N_RESAMPLES: Final = 2000
@@ -387,7 +389,11 @@ def resampled_times(n_queries: int, seed: int, n_resamples: int = N_RESAMPLES) -
 
 
 def percentile_interval(
-    values: Floats, n_queries: int, level: float = 0.95, within: Ends | None = None
+    values: Floats,
+    n_queries: int,
+    level: float = 0.95,
+    within: Ends | None = None,
+    without_one: Floats | None = None,
 ) -> ClusteredInterval:
     """Return the interval of a statistic from its values on resamples.
 
@@ -397,18 +403,25 @@ def percentile_interval(
     in every query resamples tell nothing: the interval then reaches to where it would be if as many
     others as can well go unseen (1 less 0.025 to the power of 1 / m) were at either end.
 
+    Near an end of what it can be, a statistic is skewed, and its percentiles stop short of the
+    other end. With `without_one` and `within` the interval spans that of the jackknife too: t times
+    its standard error, wider by the root of m / (m - 1), to either side of the logit of where the
+    value lies between the two ends (of a coefficient from -1 to 1 this is Fisher's z).
+
     Args:
         values: Shape (b + 1,), that of all queries first; NaN where it is not defined.
         n_queries: m, how many were drawn from.
         level: From above 0 to below 1.
         within: The least and the highest value that the statistic can have; where it is None the
             interval of what is the same in every query has no width.
+        without_one: The value without each of the queries, shape (m,); NaN where not defined.
 
     Raises:
         UsageError: The level cannot be taken.
 
     Source: Efron 1979, Annals of Statistics 7(1); of clusters: Field & Welsh 2007, JRSS B 69(3);
-    moved outwards: Hesterberg 2015, The American Statistician 69(4), section 3.3.
+    moved outwards: Hesterberg 2015, The American Statistician 69(4), section 3.3;
+    jackknife: Miller 1974, Biometrika 61(1), which advises such scales.
     """
     check_share(level, "level")
     value, resampled = float(values[0]), values[1:]
@@ -429,7 +442,29 @@ def percentile_interval(
     low, high = (value + outwards * (float(end) - value) for end in ends)
     if within is not None:
         low, high = max(low, within.low), min(high, within.high)
+        if without_one is not None and within.low < value < within.high:
+            other = _jackknife_ends(value, without_one, level, within)
+            low, high = min(low, other.low), max(high, other.high)
     return ClusteredInterval(value, low, high, n_undefined)
+
+
+def _jackknife_ends(value: float, without_one: Floats, level: float, within: Ends) -> Ends:
+    """Return the ends of a jackknife interval on the logit scale, within what there can be."""
+    left = without_one[~np.isnan(without_one)]
+    if len(left) < 2:
+        return Ends(value, value)
+    span = within.high - within.low
+    share = (value - within.low) / span
+    # (m - 1) / m of the jackknife and m / (m - 1) of few queries cancel.
+    error = sqrt(fsum(((left - left.mean()) ** 2).tolist())) / span
+    # By the slope: the logit itself is infinite where the value without a query is at an end.
+    reach = -student_quantile((1 - level) / 2, len(left) - 1) * error / (share * (1 - share))
+
+    def moved(by: float) -> float:
+        odds = share / (1 - share) * exp(min(by, _LARGEST_SHIFT))
+        return within.low + span * odds / (1 + odds)
+
+    return Ends(moved(-reach), moved(reach))
 
 
 def clustered_interval(

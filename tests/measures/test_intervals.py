@@ -382,3 +382,36 @@ def test_ends_stay_within_what_a_statistic_can_be():
     found = percentile_interval(values, 3, within=Ends(0.0, 1.0))
 
     assert found.high == 1.0
+
+
+def test_without_one_query_in_turn_the_interval_reaches_as_far_as_the_jackknife():
+    """By hand: the root of 0.02, times 4 for the slope of the logit at 1/2, times 4.3027 for t."""
+    values = np.array([0.5, 0.5, 0.51, 0.49])
+
+    found = percentile_interval(
+        values, 3, within=Ends(0.0, 1.0), without_one=np.array([0.4, 0.5, 0.6])
+    )
+
+    reach = 4.3027 * 4 * 0.02**0.5
+    assert found.low == pytest.approx(1 / (1 + np.exp(reach)), abs=1e-4)
+    assert found.high == pytest.approx(1 / (1 + np.exp(-reach)), abs=1e-4)
+
+
+def test_jackknife_near_an_end_stays_within_what_a_statistic_can_be():
+    """An AUC of 0.999 of which one query is all that is wrong may be anything, but no 1.1."""
+    values = np.array([0.999, 0.999, 0.998, 1.0])
+
+    found = percentile_interval(
+        values, 3, within=Ends(0.0, 1.0), without_one=np.array([0.2, 1.0, np.nan])
+    )
+
+    assert (found.low, found.high) == (pytest.approx(0.0, abs=1e-9), 1.0)
+
+
+def test_jackknife_makes_no_interval_shorter():
+    """Percentiles that already reach further stand."""
+    values = np.array([0.5, *np.linspace(0.1, 0.9, 41)])
+
+    found = percentile_interval(values, 9, within=Ends(0.0, 1.0), without_one=np.full(9, 0.5))
+
+    assert found == percentile_interval(values, 9, within=Ends(0.0, 1.0))

@@ -40,8 +40,8 @@ def test_judge_stands_beside_the_baseline_and_always_0():
     assert table.headers == ("figure", "m", BASELINE, ALWAYS_0)
     assert rows["kappa at >= 2"] == (
         "1.000 [0.081, 1.000]",
-        "0.000 [-0.525, 0.525]",
-        "0.000 [0.000, 0.000]",
+        "0.000 [-0.558, 0.558]",
+        "0.000 [-0.459, 0.459]",
     )
     assert rows["precision at >= 2"][2] == MISSING
     assert rows["quadratic kappa, beyond the baseline's"][1:] == (MISSING, MISSING)
