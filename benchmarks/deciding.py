@@ -25,7 +25,7 @@ from ragforge.files.formats.qrels import read_qrels
 from ragforge.files.formats.runs import read_run
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.distributions import student_sf
-from ragforge.measures.sequential import DecidingPairs, SequentialDecision, shares_for
+from ragforge.measures.sequential import Decided, DecidingPairs, SequentialDecision, shares_for
 
 K: Final = 10
 MEASURES: Final = ("DCG@10", "P@10")
@@ -116,7 +116,23 @@ def decide(
     signs: Floats | None = None,
 ) -> tuple[str, int, int]:
     """Return who won, how many pairs were judged, and how many the pool has."""
-    weights, values = couple.weights(measure, signs), couple.values(measure)
+    decision, decided = decided_by(
+        couple, measure, seed, couple.values(measure), a_judged=a_judged, signs=signs
+    )
+    return decided.outcome, decision.n_judged, len(couple.queries)
+
+
+def decided_by(
+    couple: Couple,
+    measure: str,
+    seed: int,
+    values: Floats,
+    *,
+    a_judged: bool = False,
+    signs: Floats | None = None,
+) -> tuple[SequentialDecision, Decided]:
+    """Return the decision by a judge's values of the pairs, with what was drawn, and its end."""
+    weights = couple.weights(measure, signs)
     active = np.flatnonzero(weights)
     best = np.minimum(couple.ranks[0], couple.ranks[1])[active]
     in_both = (couple.ranks[:, active] < K).all(axis=0)
@@ -133,7 +149,7 @@ def decide(
         seen[wanted] = values[active][wanted]
         decided = decision.look(seen)
         if decided is not None:
-            return decided.outcome, decided.look.n_judged, len(weights)
+            return decision, decided
 
 
 def t_of(couple: Couple, measure: str, signs: Floats | None = None) -> float:
