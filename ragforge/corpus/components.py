@@ -26,8 +26,9 @@ _HEADS: Final = frozenset({"name", "title", "label", "question", "header", "head
 """Keys that begin an entry of a table or a list."""
 _SAYS: Final = frozenset({"description", "answer"})
 _SIGN: Final = re.compile(
-    r"""(?:"(?>(?:[^"\\\n]|\\.){0,800})"|'(?>(?:[^'\\\n]|\\.){0,800})'"""
-    r"|`(?>(?:[^`\\]|\\.){0,800})`)|/\*|[{}]",
+    r'(?:"(?>[^"\\\n]{0,800}+(?:\\.[^"\\\n]{0,800}+){0,60})"'
+    r"|'(?>[^'\\\n]{0,800}+(?:\\.[^'\\\n]{0,800}+){0,60})'"
+    r"|`(?>[^`\\]{0,800}+(?:\\.[^`\\]{0,800}+){0,60})`)|/\*|[{}]",
     re.DOTALL,
 )
 _QUOTED: Final = re.compile(r"""=\s?(?:"[^"]{0,800}+"|'[^']{0,800}+')|[{}<>]""")

@@ -16,7 +16,7 @@ _SCALAR: Final = re.compile(
     re.MULTILINE,
 )
 _FRONT_MATTER_CHARS: Final = 20_000
-_EMPTY_LINES: Final = re.compile(r"(?:[ \t]{0,100}+\n){0,20}+")
+_EMPTY_LINES: Final = re.compile(r"(?>(?:[ \t]{0,100}+\n){0,20})")
 
 
 def front_matter_end(text: str) -> int:
