@@ -171,7 +171,8 @@ def draw_labels(
         measures: P@k, DCG@k or nDCG@k.
         n: Pairs in all.
         of: Whether levels, differences or both are wanted.
-        judge: Its model, where several judges graded.
+        judge: Its model, where several judges graded; where one model graded in several ways, all
+            that the refusal says of it.
         name: Of the calibration.
         seed: Of the draw.
         repeat_share: Share of the pairs that each labeller is shown twice.

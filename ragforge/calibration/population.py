@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final, NamedTuple
@@ -19,6 +20,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.graded_by import judge_text
 from ragforge.evaluating.judgments import failed_by_name, settle
 from ragforge.evaluating.runs import rank_order
+from ragforge.evaluating.same_judge import canonical_judge_keys
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level
 from ragforge.files.set.stale_runs import usable_runs
@@ -56,8 +58,8 @@ class Question:
     """The others are held against the first."""
     measures: tuple[str, ...]
     of: SampleOf = "both"
-    judge: Provenance | None = None
-    """None for the one that graded, where that is one."""
+    judge: Provenance | str | None = None
+    """The model, or all that `judge_text` says; None for the one that graded, where that is one."""
     rel_threshold: int = _USUAL_THRESHOLD
 
     def __post_init__(self) -> None:
@@ -252,15 +254,20 @@ def _rankings(
 
 
 def _grades(
-    dataset: Dataset, judgments: Iterable[Judgment], wanted: Provenance | None
+    dataset: Dataset, judgments: Iterable[Judgment], wanted: Provenance | str | None
 ) -> tuple[Provenance, dict[str, dict[str, int]]]:
     """Return a judge with its grades by query and chunk; those by evidence are among them."""
     given = [item for item in chain(judgments, dataset.label_checks()) if item.source != "human"]
     by_rule = [item for item in given if item.source == "evidence"]
+    by_others = [
+        (_identity(item.provenance), item)
+        for item in given
+        if item.source != "evidence" and item.provenance is not None
+    ]
+    judge_of = _judges_of({who for who, _ in by_others})
     by_judge: dict[Provenance, list[Judgment]] = {}
-    for item in given:
-        if item.source != "evidence" and item.provenance is not None:
-            by_judge.setdefault(_identity(item.provenance), []).append(item)
+    for who, item in by_others:
+        by_judge.setdefault(judge_of[who], []).append(item)
     judge = _the_judge(dataset, Counter({who: len(of) for who, of in by_judge.items()}), wanted)
     found: dict[str, dict[str, int]] = {}
     for query_id, of_query in settle([*by_rule, *by_judge[judge]]).items():
@@ -269,34 +276,50 @@ def _grades(
     return judge, found
 
 
+def _judges_of(named: Collection[Provenance]) -> dict[Provenance, Provenance]:
+    """Return the judge that each name is of: what a batch left to be asked for alone is of its."""
+    keys = {who: (who.kind, who.model, who.protocol, who.prompt_sha256) for who in named}
+    same = canonical_judge_keys(keys.values())
+    by_key = {keys[who]: who for who in sorted(named, key=lambda who: who.prompt, reverse=True)}
+    return {who: by_key[same[key]] for who, key in keys.items()}
+
+
 def _the_judge(
-    dataset: Dataset, counts: Counter[Provenance], wanted: Provenance | None
+    dataset: Dataset, counts: Counter[Provenance], wanted: Provenance | str | None
 ) -> Provenance:
     if not counts:
         raise DataError(
             f"{dataset.path}: no judge graded anything; `ragforge judge` does, and people's labels "
             "then correct it"
         )
-    if wanted is not None and wanted.kind == "llm" and not (wanted.prompt or wanted.prompt_sha256):
-        named = [judge for judge in counts if judge.model == wanted.model]
-        counts = Counter({judge: counts[judge] for judge in named})
-        if not named:
-            raise DataError(f"{dataset.path}: judge {wanted.model!r} graded nothing")
-    elif wanted is not None:
-        if wanted not in counts:
-            there = ", ".join(sorted(map(judge_text, counts)))
-            raise DataError(
-                f"{dataset.path}: {judge_text(wanted)} graded nothing that is left; there are "
-                f"grades of {there}"
-            )
+    if isinstance(wanted, Provenance) and wanted not in counts:
+        there = ", ".join(sorted(map(judge_text, counts)))
+        raise DataError(
+            f"{dataset.path}: {judge_text(wanted)} graded nothing that is left; there are "
+            f"grades of {there}"
+        )
+    if isinstance(wanted, Provenance):
         return wanted
+    if wanted is not None:
+        named = [who for who in counts if wanted in (who.model, judge_text(who))]
+        if not named:
+            raise DataError(f"{dataset.path}: judge {wanted!r} graded nothing")
+        counts = Counter({who: counts[who] for who in named})
     if len(counts) > 1:
         listed = ", ".join(f"{judge_text(who)}: {n:,}" for who, n in counts.most_common())
         raise UsageError(
             f"{dataset.path}: several judges graded ({listed}); labels correct one of them, so "
-            "name its model with --judge, or let one grade all: `ragforge judge --again`"
+            f"name it (`--judge {shlex.quote(_name_among(counts))}`), or let one grade all: "
+            "`ragforge judge --again`"
         )
     return next(iter(counts))
+
+
+def _name_among(counts: Counter[Provenance]) -> str:
+    """Return what names the judge of most grades: its model where no other has that."""
+    [(most, _)] = counts.most_common(1)
+    has_own_model = [who.model for who in counts].count(most.model) == 1
+    return most.model if has_own_model else judge_text(most)
 
 
 def _identity(provenance: Provenance) -> Provenance:

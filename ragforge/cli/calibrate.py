@@ -195,7 +195,10 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
         help="what is to be known; differences alone need the fewest labels (both)",
     )
     parser.add_argument(
-        "--judge", metavar="MODEL", help="whose grades are corrected, where several judged"
+        "--judge",
+        metavar="MODEL",
+        help="whose grades are corrected, where several judged; where one model judged in several "
+        "ways, all that the refusal says of it",
     )
     _add_threshold(parser, "that of the set, else 2")
 

@@ -24,6 +24,8 @@ _ALIKE: Final = 0.9
 _HALF: Final = 0.5
 """Share of a text that another one must have more of, to stand at its place; windows that slide by
 half of their size have no more than that of each other."""
+_EARLIER: Final = ""
+"""Stands for the name of earlier rankings; no run has it."""
 _LOOKED_AT: Final = 2000
 """Texts of a run that are compared with those of another: ids are digests, so the first of them in
 order are a random sample."""
@@ -75,7 +77,32 @@ def cuttings(dataset: Dataset) -> dict[str, Cutting]:
     """
     if next(dataset.retrieved_texts(), None) is None:
         return {}
-    held = {name: ids for name in dataset.run_names() if (ids := _ids_of(dataset, name))}
+    return _cuttings(dataset, {name: _ids_of(dataset, name) for name in dataset.run_names()})
+
+
+def has_other_chunks(dataset: Dataset, run: str, earlier: Iterable[str]) -> bool:
+    """Whether a run and earlier rankings, which are no run any more, are cut otherwise.
+
+    Args:
+        dataset: Has the run.
+        run: Its name.
+        earlier: All that the earlier rankings hold. Where nothing is known of their texts any more,
+            nobody can tell, and they are not.
+
+    Raises:
+        DataError: The chunks or the texts cannot be read.
+    """
+    texts = frozenset(filter(is_text_id, ids := frozenset(earlier)))
+    known = {item.chunk_id for item in dataset.retrieved_texts()}
+    if not ids or not known or (texts and known.isdisjoint(texts)):
+        return False
+    held = {run: _ids_of(dataset, run), _EARLIER: ids if texts else frozenset()}
+    return not are_cut_alike(_cuttings(dataset, held), run, _EARLIER)
+
+
+def _cuttings(dataset: Dataset, runs: Mapping[str, frozenset[str]]) -> dict[str, Cutting]:
+    """Return what runs are measured on, by the ids that they hold; none for chunks of the set."""
+    held = {name: ids for name, ids in runs.items() if ids}
     if not held:
         return {}
     placed = retrieved_places(dataset, set().union(*held.values()))

@@ -20,7 +20,7 @@ from ragforge.files.set.calibrations import (
 from ragforge.files.set.canaries import stale_warning
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.evaluating import EvaluatedRuns
-from ragforge.records import Calibration, Provenance
+from ragforge.records import Calibration
 from ragforge.records.calibrations import SampleOf
 
 
@@ -40,7 +40,8 @@ def question_of(
         runs: At least one; the others are held against the first.
         measures: P@k, DCG@k or nDCG@k.
         of: Whether levels, differences or both are wanted.
-        judge: Its model, where several judges graded.
+        judge: Its model, where several judges graded; where one model graded in several ways, all
+            that the refusal says of it, such as "gpt-5-mini (batch 10 x 1)".
         rel_threshold: Lowest relevant grade; the set's where None.
 
     Raises:
@@ -51,7 +52,7 @@ def question_of(
         runs=tuple(runs),
         measures=tuple(measures),
         of="levels" if len(runs) == 1 else of,
-        judge=None if judge is None else Provenance(kind="llm", model=judge),
+        judge=judge,
         rel_threshold=rel_threshold or (2 if usual == "auto" else usual),
     )
 

@@ -1,7 +1,10 @@
 """Drawing pairs to label."""
 
+import shlex
+from dataclasses import replace
+
 import pytest
-from labelled_sets import AS_DRAWN, drawn, graded_set, label_all
+from labelled_sets import AS_DRAWN, JUDGE, drawn, graded_set, label_all
 
 import ragforge as rf
 from ragforge.calibration.population import Question
@@ -181,6 +184,54 @@ def test_nothing_is_written_where_sampling_is_refused(tmp_path):
         drawn(made, 3)
 
     assert not calibration_files(made).exists
+
+
+def _judged_in_two_ways(path, protocol, prompt_sha256="cd" * 32):
+    """Make a set whose model graded the last query otherwise than all before it."""
+    made = graded_set(path)
+    ways = [
+        JUDGE.model_copy(update={"protocol": "batch 10 x 1"}),
+        JUDGE.model_copy(update={"protocol": protocol, "prompt_sha256": prompt_sha256}),
+    ]
+    made.write_judgments(
+        [
+            item.model_copy(update={"provenance": ways[item.query_id == "q00029"]})
+            for item in made.judgments()
+        ]
+    )
+    return made
+
+
+def test_what_a_batch_left_to_be_asked_for_alone_is_of_its_judge(tmp_path):
+    """Every set whose pools were judged in batches has such grades, and comparisons count them."""
+    found = drawn(_judged_in_two_ways(tmp_path, "batch 10 x 1, alone"))
+
+    assert found.sample.judge.protocol == "batch 10 x 1"
+    assert found.n_ungraded == 0
+
+
+def test_two_ways_of_asking_one_model_are_two_judges_that_can_be_named(tmp_path):
+    """Another protocol errs otherwise; the name that is advised must name one of the two."""
+    made = _judged_in_two_ways(tmp_path, "")
+
+    with pytest.raises(UsageError, match="several judges graded") as refused:
+        drawn(made)
+    advised = shlex.split(str(refused.value).partition("`--judge ")[2].partition("`")[0])[0]
+
+    assert advised == "judge-1 with judge_relevance abababab (batch 10 x 1)"
+    found = drawn(made, question=replace(AS_DRAWN, judge=advised))
+    assert found.sample.judge.protocol == "batch 10 x 1"
+    other = "judge-1 with judge_relevance cdcdcdcd"
+    found = drawn(made, question=replace(AS_DRAWN, judge=other), again=True)
+    assert found.sample.judge.prompt_sha256 == "cd" * 32
+
+
+def test_the_model_names_two_judges_where_it_graded_in_two_ways(tmp_path):
+    """One of them taken by chance would correct the grades of half of the set."""
+    made = _judged_in_two_ways(tmp_path, "")
+
+    with pytest.raises(UsageError, match="several judges graded"):
+        drawn(made, question=replace(AS_DRAWN, judge="judge-1"))
 
 
 def _same_but_last(name):

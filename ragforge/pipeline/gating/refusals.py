@@ -1,9 +1,11 @@
 """Why a gate decides nothing: too little was measured, or the baseline is none for this."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ragforge.deferred import dataclass
+from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, differ_in_words, has_other_chunks
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.gate import Refusal, Rules
 from ragforge.evaluating.graded_by import (
@@ -18,6 +20,7 @@ from ragforge.evaluating.history.common_items import LEFT_OUT, CommonItem, commo
 from ragforge.evaluating.same_judge import Reading
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
+from ragforge.measures.measure_names import is_of_evidence
 from ragforge.measures.strata import Design
 from ragforge.pipeline.evaluated import rescoring_basis_of
 from ragforge.pipeline.gating.subjects import Subject
@@ -72,6 +75,9 @@ class SharedItems:
     """What the items in common are a sample of; None where neither side was measured on one."""
     dataset: str = ""
     """Where it is, for what is to be done about it."""
+    has_other_chunks: bool = False
+    """Whether the baseline's rankings are of other chunks, so that grades must not tell them
+    apart."""
 
     @property
     def n_gone(self) -> int:
@@ -134,7 +140,13 @@ def shared_items(
         mixed=mixed_of(common, basis),
         design=design,
         dataset=str(dataset.path),
+        has_other_chunks=subject.run is not None and _is_cut_otherwise(dataset, before, subject),
     )
+
+
+def _is_cut_otherwise(dataset: Dataset, before: Baseline, subject: Subject) -> bool:
+    earlier = (chunk_id for item in before.items for chunk_id in item.ranking)
+    return has_other_chunks(dataset, subject.evaluation.run, earlier)
 
 
 def _design(dataset: Dataset, subject: Subject, before: Baseline) -> Design | None:
@@ -253,7 +265,22 @@ def _baseline_refusals(
         yield Refusal(change, "grading-change")
     if not rules.drops:
         return
-    yield from _uncomparable(now, rules, shared)
+    by_grades = [item.measure for item in rules.drops if not is_of_evidence(item.measure)]
+    if shared.has_other_chunks and by_grades:
+        yield Refusal(_of_other_chunks(by_grades, before, shared.dataset), None)
+    else:
+        yield from _uncomparable(now, rules, shared)
+
+
+def _of_other_chunks(measures: Sequence[str], before: Evaluation, dataset: str) -> str:
+    """Return why grades tell nothing of runs of different chunks, and by what rule to decide."""
+    advised = COMPARED_ON_EVIDENCE[0]
+    reason = f"{differ_in_words(measures)}: `--max-drop {advised}=…` can be decided"
+    if advised in before.measures:
+        return reason
+    words = ["ragforge", "gate", "--dataset", dataset, "--run", before.run]
+    command = one_line(shlex.join([*words, "--min", f"{advised}=0", "--write-baseline"]), 1000)
+    return f"{reason}, once `{command} FILE` made the baseline anew"
 
 
 def _part(evaluation: Evaluation) -> str:

@@ -641,6 +641,8 @@ def _of_part(subject: Subject) -> Iterator[str]:
 
 def _of_grades(shared: SharedItems, rules: Rules) -> Iterator[str]:
     """Yield notes on items whose grades are not those of the baseline."""
+    if shared.has_other_chunks:
+        return  # All of them are of other texts, and none decides.
     if shared.n_rescored:
         items = plural(shared.n_rescored, "item")
         yield (
