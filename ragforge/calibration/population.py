@@ -278,7 +278,9 @@ def _grades(
 
 def _judges_of(named: Collection[Provenance]) -> dict[Provenance, Provenance]:
     """Return the judge that each name is of: what a batch left to be asked for alone is of its."""
-    keys = {who: (who.kind, who.model, who.protocol, who.prompt_sha256) for who in named}
+    keys: dict[Provenance, tuple[str, str, str, str]] = {
+        who: (who.kind, who.model, who.protocol, who.prompt_sha256) for who in named
+    }
     same = canonical_judge_keys(keys.values())
     by_key = {keys[who]: who for who in sorted(named, key=lambda who: who.prompt, reverse=True)}
     return {who: by_key[same[key]] for who, key in keys.items()}
