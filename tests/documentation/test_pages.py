@@ -42,6 +42,7 @@ UNGRADED = (
     "explanation/pools.md",
     "how-to/local-models.md",
     "how-to/models.md",
+    "how-to/queries.md",
     "how-to/ray.md",
     "how-to/rehearse.md",
     "recipes/models.md",
