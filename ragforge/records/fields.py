@@ -6,6 +6,7 @@ For checkers of types all names here are pydantic's own.
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
@@ -28,7 +29,7 @@ NOTHING: Final = object()
 """Stands where there is no default."""
 
 
-class _Grouped:
+class _Grouped(ABC):
     """Of an annotation: a model of pydantic's own that has it takes what it stands for."""
 
     __slots__ = ()
@@ -39,9 +40,9 @@ class _Grouped:
         made = self.made()
         yield from getattr(made, "metadata", [made])
 
+    @abstractmethod
     def made(self) -> object:
         """Return pydantic's own."""
-        raise NotImplementedError
 
 
 class ValidatorMark(_Grouped):
