@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from contextlib import contextmanager
 from itertools import count
 
@@ -29,6 +30,18 @@ FLAGS = (
 """What chromium is started with: no window, and no word to anybody."""
 
 
+LEAVING = (
+    "Inspected target navigated or closed",
+    "Execution context was destroyed.",
+    "Cannot find context with specified id",
+)
+"""What chromium answers to a question to a page that is just being left."""
+
+
+class LeavingError(Exception):
+    """A question was put to a page that was being left for another."""
+
+
 class Page:
     """An open page."""
 
@@ -48,6 +61,8 @@ class Page:
         while True:
             reply = json.loads(self._read())
             if reply.get("id") == number:
+                if reply.get("error", {}).get("message") in LEAVING:
+                    raise LeavingError(reply["error"]["message"])
                 assert "error" not in reply, reply
                 return reply["result"]
             self._events.append(reply)
@@ -135,13 +150,25 @@ def navigate(page, path):
 
 
 def until(page, expression, patience_s=20):
-    """Wait until something holds in a page; what fails for now does not hold yet."""
-    page.value(
-        f"new Promise((done, fail) => {{ const end = Date.now() + {patience_s * 1000};"
+    """Wait until something holds in a page; what fails for now does not hold yet.
+
+    The page may be left for another meanwhile: then the next one is asked.
+    """
+    looks_ms = 200
+    look = (
+        f"new Promise((done) => {{ const end = Date.now() + {looks_ms};"
         f" const look = () => {{ let is = false; try {{ is = {expression}; }} catch {{}}"
-        " if (is) done(1); else if (Date.now() > end) fail(new Error('never'));"
+        " if (is) done(true); else if (Date.now() > end) done(false);"
         " else setTimeout(look, 20); }; look(); })"
     )
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end:
+        try:
+            if page.value(look):
+                return
+        except LeavingError:
+            time.sleep(0.02)
+    raise AssertionError(f"never: {expression}")
 
 
 def contrast(one, other):
