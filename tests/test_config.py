@@ -88,6 +88,19 @@ def test_the_process_environment_is_read(monkeypatch):
     assert load().generate.n == 4
 
 
+def test_a_misspelt_variable_is_refused():
+    """Read past, a set would be made or judged by a default."""
+    with pytest.raises(ConfigError, match="did you mean RAGFORGE_MODEL_NAME"):
+        load(environment={"RAGFORGE_MODEL_NAMES": "m"})
+
+
+def test_a_variable_that_a_setting_names_is_none_of_ours():
+    """A key may be kept under any name."""
+    variables = {"RAGFORGE_MODEL_KEY": "k", "RAGFORGE_MODEL_API_KEY_ENV": "RAGFORGE_MODEL_KEY"}
+
+    assert load(environment=variables).model.api_key_env == "RAGFORGE_MODEL_KEY"
+
+
 def test_a_byte_order_mark_is_no_part_of_the_file(here):
     """Editors on Windows write it."""
     path = here / "my.toml"

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.cli.flags import add_json
+from ragforge.cli.next_step import after_diff
 from ragforge.cli.output import dumps, show
 from ragforge.errors import DataError, UsageError
 
@@ -64,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps(found.as_json()))
     else:
         show(differences_text(found, arguments.n))
+        after_diff(arguments, after)
     return 0
 
 

@@ -28,6 +28,7 @@ from pathlib import Path
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
+from ragforge.cli.next_step import after_export
 from ragforge.cli.output import print_result
 
 
@@ -57,4 +58,5 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"not in this form: {'; '.join(result.lost)}")
     for path in result.files:
         print(path)
+    after_export(arguments, result.files)
     return 0

@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
+from ragforge.cli.next_step import after_history
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
 
@@ -109,6 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps({"datasets": told}))
     elif not arguments.by:
         print(NOTE)
+        after_history(arguments)
     return 0
 
 

@@ -15,6 +15,7 @@ from ragforge.errors import RagforgeError
 
 if TYPE_CHECKING:
     from ragforge.api.compared import RunComparison
+    from ragforge.api.sweeping import Swept
     from ragforge.evaluating.gate import Verdict
     from ragforge.evaluating.versions import RefreshSummary
     from ragforge.files.set.dataset import Dataset
@@ -29,6 +30,7 @@ _OFFLINE: Final = "offline"
 _ALLOWED_DROP: Final = "0.02"
 _REPORT: Final = "report.html"
 _BASELINE: Final = "baseline.json"
+_QRELS: Final = "qrels.trec"
 
 
 def say_next(arguments: argparse.Namespace, words: Sequence[str], why: str) -> None:
@@ -184,6 +186,42 @@ def after_worst(arguments: argparse.Namespace) -> None:
     runs = [word for name in arguments.run for word in ("--run", str(name))]
     words = ["report", *_source(arguments), *runs, "--out", _REPORT]
     say_next(arguments, words, "all queries on a page")
+
+
+def after_validating(arguments: argparse.Namespace) -> None:
+    """Say what comes after a set was found in order."""
+    say_next(arguments, ["plan", *_source(arguments)], "what can it show?")
+
+
+def after_export(arguments: argparse.Namespace, files: Sequence[Path]) -> None:
+    """Say what comes after a set was written in another form: measuring it from the files."""
+    runs = [str(path) for path in files if path.suffix == ".trec" and path.name != _QRELS]
+    if runs:
+        words = ["evaluate", "--qrels", str(arguments.out / _QRELS), "--run", runs[0]]
+        say_next(arguments, words, "measured from the files")
+
+
+def after_history(arguments: argparse.Namespace) -> None:
+    """Say what comes after how sets did over time."""
+    words = ["report", "--dataset", str(arguments.dataset[0]), "--out", _REPORT]
+    say_next(arguments, words, "the trend on a page")
+
+
+def after_diff(arguments: argparse.Namespace, after: "Dataset") -> None:
+    """Say what comes after two versions were compared."""
+    if after.run_names():
+        say_next(arguments, ["evaluate", *_set(after)], "how do the runs do now?")
+
+
+def after_sweep(arguments: argparse.Namespace, found: "Swept") -> None:
+    """Say what comes after configurations were ranked: to cut as the best of them does."""
+    if found.best is None:
+        return
+    best = found.best.configuration
+    if best.splitter == "headings" and not best.overlap:
+        documents = map(str, arguments.documents or ["DOCS"])
+        words = ["chunk", *documents, "--max-chars", str(best.size), "--out", "chunks.jsonl"]
+        say_next(arguments, words, "cut as the best does")
 
 
 def after_planning(arguments: argparse.Namespace) -> None:

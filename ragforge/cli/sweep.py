@@ -62,6 +62,7 @@ from ragforge.cli.flags import (
     settings_of,
     tell_chosen,
 )
+from ragforge.cli.next_step import after_sweep
 from ragforge.cli.output import print_result
 from ragforge.errors import UsageError
 
@@ -212,6 +213,7 @@ def run(arguments: argparse.Namespace) -> int:
         n_failed = plural(len(found.failed), "configuration")
         say(f"ragforge: error: {n_failed} could not be ranked; see above")
         return UsageError.exit_code
+    after_sweep(arguments, found)
     return 0
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
+from ragforge.cli.next_step import after_validating
 from ragforge.cli.output import print_result
 from ragforge.errors import DataError
 
@@ -45,4 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
         for line in (*found.problems, *found.notes):
             say(line)
         print(f"{arguments.dataset}: {describe_findings(found)}")
+        if found:
+            after_validating(arguments)
     return 0 if found else DataError.exit_code

@@ -204,6 +204,7 @@ def load(
         on_found(file)
     variables = os.environ if environment is None else environment
     given = {**_from_file(file), **_from_environment(variables), **_from_flags(flags or {})}
+    _refuse_misspelt(variables, given)
     if file is not None and not file.trusted:
         _refuse_untrusted(
             file, {key: item.value for key, item in given.items() if item.source == file.shown}
@@ -231,6 +232,18 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, _Given]:
         for setting in each_setting()
         if setting.environment in variables
     }
+
+
+def _refuse_misspelt(variables: Mapping[str, str], given: Mapping[str, _Given]) -> None:
+    """Refuse a variable named after a section that sets nothing, and that no setting refers to."""
+    known = [setting.environment for setting in each_setting()]
+    sections = tuple(f"RAGFORGE_{section}_".upper() for section in Settings.model_fields)
+    for name in variables:
+        if name.startswith(sections) and name not in known:
+            if any(name in str(item.value) for item in given.values()):
+                continue
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+            raise ConfigError(f"{name}: no setting has this variable; did you mean {near[0]}?")
 
 
 def _from_flags(flags: Mapping[str, object]) -> dict[str, _Given]:

@@ -1,7 +1,6 @@
 """Answers, as tables and as JSON: verdicts, rates, slices, and what to blame."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from ragforge.evaluating.answers.diagnosis import (
@@ -79,6 +78,8 @@ RATE_LABELS: Final = {
     "decided_by_rule": "decided by rule",
 }
 
+_MAIN: Final = ("correct", "score", "hallucination")
+
 _JsonObject = dict[str, object]
 
 DOCUMENTS: Final = 12
@@ -90,18 +91,20 @@ _RATE_HEADERS: Final = ("value", "n", "failed", "bounds")
 
 def render_answers(item: AnswerSummary) -> str:
     """Return the answers of one system for a terminal, without a line feed at its end."""
-    return _rendered(item, [rates_table([item]), diagnosis_table([item])])
+    part = ["\n".join(item.part.lines)] if item.part else []
+    tables = (rates_table([item]), diagnosis_table([item]))
+    return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])
 
 
 def render_rates(item: AnswerSummary) -> str:
-    """Return the tables of one system alone, without what they mean, likewise."""
-    tables = [rates_table([item]), diagnosis_table([item])]
-    return _rendered(item, [replace(table, note="") for table in tables])
-
-
-def _rendered(item: AnswerSummary, tables: Sequence[Table]) -> str:
-    part = ["\n".join(item.part.lines)] if item.part else []
-    return "\n\n".join([*part, *(table_text(table) for table in tables if table.rows)])
+    """Return the main rates and what is to blame, a line each, likewise."""
+    rates = ", ".join(f"{RATE_LABELS[name]} {_in_short(item.rates[name])}" for name in _MAIN)
+    lines = [f"{item.system}: {rates}"]
+    for grid in item.diagnoses:
+        labels = [*READINGS.values(), "undecided"]
+        found = ", ".join(map(" ".join, zip(labels, _diagnosis(grid), strict=True)))
+        lines.append(f"{item.system}, retrieval or the model, by {context_name(grid)}: {found}")
+    return "\n".join([*(item.part.lines if item.part else ()), *lines])
 
 
 def answer_tables(systems: Sequence[AnswerSummary]) -> list[Table]:
@@ -266,6 +269,15 @@ def p_value(p: float | None) -> str:
     if p is None:
         return MISSING
     return "below 0.001" if p < 0.001 else number(p)
+
+
+def _in_short(rate: Rate) -> str:
+    """Return a rate with its interval; where values are missing, how many, and their bounds."""
+    n_all = rate.n + rate.n_failed + rate.n_absent
+    if n_all == rate.n:
+        return _rate_with_interval(rate)
+    open_to = f", could be {bounds(rate)}" if bounds(rate) else ""
+    return f"{_rate_with_interval(rate)} [{count_of(rate)}{open_to}]"
 
 
 def _rate_cells(rate: Rate) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def graded(tmp_path, dataset, capsys):
 
 def test_rates_are_printed_and_the_file_last(graded, dataset):
     """A script takes the last line; a person reads the others."""
-    *shown, last = graded().splitlines()
+    *shown, last = graded("--verbose").splitlines()
 
     assert last == str(dataset / "answer_grades" / "mine.jsonl")
     row = next(line for line in shown if "correct given attempted" in line)

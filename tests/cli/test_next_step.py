@@ -141,6 +141,51 @@ def test_a_service_that_is_understood_leads_to_a_run(scripted, tmp_path, capsys)
     assert next_of(told)[:5] == ["retrieve", "--dataset", "my-set", "--retriever", "docs"]
 
 
+def test_what_only_reads_leads_on_as_well(dataset, tmp_path, capsys):
+    """Each proposed command runs as it is."""
+    run(capsys, "retrieve", "--dataset", dataset, "--retriever", "bm25")
+    run(capsys, "evaluate", "--dataset", dataset)
+    out, page = tmp_path / "exported", tmp_path / "report.html"
+    steps = {
+        ("validate", "--dataset", dataset): "plan",
+        ("export", "--dataset", dataset, "--as", "trec", "--out", out): "evaluate",
+        ("history", "--dataset", dataset): "report",
+        ("diff", dataset, dataset): "evaluate",
+    }
+    for words, expected in steps.items():
+        code, _, told = run(capsys, *words)
+        proposed = next_of(told)
+
+        assert (code, proposed[0]) == (0, expected)
+        assert main([str(page) if word == page.name else word for word in proposed]) == 0
+
+
+def test_a_sweep_leads_to_chunks_cut_as_the_best_does(dataset, documents, tmp_path, capsys):
+    """It was run to cut the documents that way."""
+    cut = ("--size", "300", "--splitter", "headings", "--overlap", "0", "--retriever", "bm25")
+
+    _, _, told = run(capsys, "sweep", "--dataset", dataset, "--documents", documents, *cut)
+
+    words = next_of(told)
+    assert words == ["chunk", str(documents), "--max-chars", "300", "--out", "chunks.jsonl"]
+    assert main([*words[:-1], str(tmp_path / "chunks.jsonl")]) == 0
+
+
+def test_answers_are_told_in_five_lines(dataset, tmp_path, capsys):
+    """Ten rates and what explains them are for --verbose, JSON and the report."""
+    first, *_ = open_dataset(dataset).accepted_queries()
+    path = tmp_path / "mine.jsonl"
+    path.write_text(json.dumps({"query_id": first.query_id, "answer": "Wax."}))
+    words = ("answer", "--dataset", dataset, "--answers", path)
+
+    _, shown, _ = run(capsys, *words)
+    _, verbose, _ = run(capsys, *words, "--verbose")
+
+    assert len(shown.splitlines()) <= 5
+    assert "could be" in shown
+    assert "harmonic mean of both" in verbose
+
+
 def test_generation_says_five_lines(documents, tmp_path, capsys):
     """Sixty lines are read by nobody; the rest is in the card and with --verbose."""
     words = ("generate", "--documents", documents, "-n", "3")
