@@ -17,9 +17,10 @@ the set are taken for all there are: as many (or `--queries`) are drawn with rep
 interval over queries like these is held against the value over all of them. "width" is the mean
 width over that of as many labels on pairs drawn at random and no judge; "centred" is the width over
 that of the same labels with a judge that gives one grade to all; "limit" is how narrow any
-estimator can make a level that knows of a pair no more than the judge's grade. Runs are drawn anew
-each time. A cell is left out where more than 90 % of the pairs would have labels. Without runs,
-rankings are drawn from the grades with noise.
+estimator can make a level that knows of a pair no more than the judge's grade. "divisor" is what
+the model of grades puts below a level of nDCG, over what people's grades put there. Runs are drawn
+anew each time. A cell is left out where more than 90 % of the pairs would have labels. Without
+runs, rankings are drawn from the grades with noise.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from ragforge.measures.corrected import (
 )
 from ragforge.measures.corrected_ndcg import (
     LEAST_QUERIES,
+    N_DRAWS,
     RunDiscounts,
     divisors,
     ideal_dcg,
@@ -117,6 +119,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, help="drawn for `like these`; as many as there are")
     parser.add_argument("--ndcg-repeat", type=int, default=50)
     parser.add_argument("--ndcg-labels", type=int, nargs="+", default=NDCG_SIZES, metavar="N")
+    parser.add_argument("--ndcg-draws", type=int, default=N_DRAWS, help="of the model of grades")
     parser.add_argument("--judge", action="append", help="of those there are; all if not given")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -163,6 +166,8 @@ def width_limit(values: Floats, judged: Integers) -> float:
 
 def print_linear(truth: Truth, judges: Mapping[str, Judging], options: argparse.Namespace) -> None:
     """Print coverage and widths of P@10 and DCG@10."""
+    if not options.repeat:
+        return
     truth = retrieved_only(truth)
     print("\n| judge | measure | of | n | holds | like these | width | PPI++ | centred | refused |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -177,19 +182,21 @@ def print_linear(truth: Truth, judges: Mapping[str, Judging], options: argparse.
 def print_ndcg(truth: Truth, judges: Mapping[str, Judging], options: argparse.Namespace) -> None:
     """Print coverage and widths of nDCG@10."""
     print(f"\nnDCG@10, {options.ndcg_repeat} times\n")
-    print("| judge | n | difference holds | width | level holds | width |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print(
+        "| judge | n | difference holds | width | of DCG holds | level holds | width "
+        "| divisor | refused |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     if truth.n_queries < LEAST_QUERIES or not options.ndcg_repeat:
         return
     for (judge, grade), n in product(judges.items(), options.ndcg_labels):
-        try:
-            print(f"| {judge} | {n} | {ndcg_row(truth, grade, n, options)} |", flush=True)
-        except UsageError as error:
-            print(f"| {judge} | {n} | {error} |", flush=True)
+        print(f"| {judge} | {n} | {ndcg_row(truth, grade, n, options)} |", flush=True)
 
 
 def print_winners(truth: Truth, judges: Mapping[str, Judging], options: argparse.Namespace) -> None:
     """Print how often the worse run wins."""
+    if not options.repeat:
+        return
     truth = retrieved_only(truth)
     print("\n| judge | measure | n | wrong winner, judge alone | corrected | refused |")
     print("| --- | --- | --- | --- | --- | --- |")
@@ -231,8 +238,9 @@ def linear_row(
             continue
         values = values_of(truth, measure)
         expected = float(weights @ values) / truth.n_queries
-        chosen = sample(weights, judged, n, generator, ideal=False)
-        pairs = labelled(truth, weights, judged, chosen, measure, generator)
+        strata = strata_of(weights, judged)
+        chosen = sample(weights, judged, strata, n, generator)
+        pairs = labelled(truth, weights, judged, chosen, measure, generator, strata)
         try:
             found = {method: corrected_mean(pairs, method) for method in methods}
         except UsageError:
@@ -250,7 +258,13 @@ def linear_row(
         random = np.zeros(len(weights), dtype=bool)
         random[generator.choice(used, n, replace=False)] = True
         alone = labelled(
-            truth, weights, judged, np.flatnonzero(random), measure, generator, strata=False
+            truth,
+            weights,
+            judged,
+            np.flatnonzero(random),
+            measure,
+            generator,
+            np.zeros_like(strata),
         )
         with suppress(UsageError):
             drawn["random"].append(outcome(corrected_mean(alone, "people only"), expected))
@@ -307,21 +321,24 @@ def sampled_pairs(
     judged = grade(generator, truth, truth.ranks[a])
     weights = weights_of(truth, a, b, measure, is_difference=is_difference)
     n = min(n, int(np.count_nonzero(weights)))
-    chosen = sample(weights, judged, n, generator, ideal=False)
-    return labelled(truth, weights, judged, chosen, measure, generator)
+    strata = strata_of(weights, judged)
+    chosen = sample(weights, judged, strata, n, generator)
+    return labelled(truth, weights, judged, chosen, measure, generator, strata)
 
 
 def ndcg_row(truth: Truth, grade: Judging, n: int, options: argparse.Namespace) -> str:
     """Return coverage and widths of nDCG@10 by sampled labels and a model of the rest."""
-    differences: list[Drawn] = []
-    levels: list[Drawn] = []
+    drawn: dict[str, list[Drawn]] = {"difference": [], "dcg": [], "level": []}
+    ratios: list[float] = []
+    n_refused = 0
     ideal = ideal_dcg(truth.queries, truth.grades, truth.n_queries, N_GRADES, K)
     for generator in islice(generators(options), options.ndcg_repeat):
         a, b = two_runs(truth, generator)
         judged = grade(generator, truth, truth.ranks[a])
         of_a, of_b = run_weights(truth, a, "DCG@10"), run_weights(truth, b, "DCG@10")
         heaviest = np.maximum(of_a, of_b)
-        chosen = sample(heaviest, judged, n, generator, ideal=True)
+        strata = strata_of(heaviest, judged)
+        chosen = sample(heaviest, judged, strata, n, generator, ideal=True)
         is_drawn = np.zeros(len(judged), dtype=bool)
         is_drawn[chosen] = True
         features = np.hstack(
@@ -329,31 +346,46 @@ def ndcg_row(truth: Truth, grade: Judging, n: int, options: argparse.Namespace) 
         )
         grades = np.where(is_drawn, truth.grades, -1)
         pool = GradedPool(truth.queries, features, grades, truth.n_queries, N_GRADES)
-        refuse_labels(pool, heaviest > 0)
-        by = divisors(fit_grades(pool), RunDiscounts(of_a, of_b), K, generator)
-        strata = label_strata(heaviest, judged, N_GRADES)
-        means = [
-            corrected_mean(
-                labelled(truth, weights, judged, chosen, "DCG@10", generator, strata=strata)
-            )
-            for weights in (of_a, of_b, of_a - of_b)
-        ]
+        try:
+            refuse_labels(pool, heaviest > 0)
+            discounts = RunDiscounts(of_a, of_b)
+            by = divisors(fit_grades(pool), discounts, K, generator, options.ndcg_draws)
+            means = [
+                corrected_mean(
+                    labelled(truth, weights, judged, chosen, "DCG@10", generator, strata)
+                )
+                for weights in (of_a, of_b, of_a - of_b)
+            ]
+        except UsageError:
+            n_refused += 1
+            continue
+        true_dcg = [float(w @ truth.grades) / truth.n_queries for w in (of_a, of_b)]
         true = [
             float(np.mean(np.bincount(truth.queries, w * truth.grades) / np.maximum(ideal, 1e-9)))
             for w in (of_a, of_b)
         ]
-        difference = ndcg_difference(means[0], means[1], means[2], by)
-        level = ndcg_level(means[0], by.a)
-        for found, value, at in (
-            (differences, difference, true[0] - true[1]),
-            (levels, level, true[0]),
+        ratios.append(by.mean_a / (true_dcg[0] / true[0]))
+        drawn["dcg"].append(outcome(means[2], true_dcg[0] - true_dcg[1]))
+        for of, value, at in (
+            ("difference", ndcg_difference(means[0], means[1], means[2], by), true[0] - true[1]),
+            ("level", ndcg_level(means[0], by.a), true[0]),
         ):
             half = student_quantile(0.975, value.degrees) * value.error
-            found.append(between((value.value - half, value.value + half), at))
-    cells = []
-    for found in (differences, levels):
-        cells += [f"{share(found):.3f}", f"{np.mean([each.width for each in found]):.3f}"]
-    return " | ".join(cells)
+            drawn[of].append(between((value.value - half, value.value + half), at))
+    if not ratios:
+        return "refused | | | | | | 1.00"
+    width = {of: float(np.mean([each.width for each in row])) for of, row in drawn.items()}
+    return " | ".join(
+        [
+            f"{share(drawn['difference']):.3f}",
+            f"{width['difference']:.3f}",
+            f"{share(drawn['dcg']):.3f}",
+            f"{share(drawn['level']):.3f}",
+            f"{width['level']:.3f}",
+            f"{np.mean(ratios):.3f}",
+            f"{n_refused / options.ndcg_repeat:.2f}",
+        ]
+    )
 
 
 def winners_row(
@@ -372,9 +404,11 @@ def winners_row(
         error = float(by_query.std(ddof=1)) / np.sqrt(truth.n_queries)
         t = by_query.mean() / error if error else 0.0
         alone += abs(t) > student_quantile(0.975, truth.n_queries - 1) and t * better < 0
-        chosen = sample(weights, judged, n, generator, ideal=False)
+        strata = strata_of(weights, judged)
+        chosen = sample(weights, judged, strata, n, generator)
+        pairs = labelled(truth, weights, judged, chosen, measure, generator, strata)
         try:
-            found = corrected_mean(labelled(truth, weights, judged, chosen, measure, generator))
+            found = corrected_mean(pairs)
         except UsageError:
             refused += 1
             continue
@@ -409,12 +443,22 @@ def values_of(truth: Truth, measure: str, grades: Integers | None = None) -> Flo
 
 
 def sample(
-    weights: Floats, judged: Integers, n: int, generator: Generator, *, ideal: bool
+    weights: Floats,
+    judged: Integers,
+    strata: Integers,
+    n: int,
+    generator: Generator,
+    *,
+    ideal: bool = False,
 ) -> Integers:
     """Return which pairs get labels."""
     sizes = label_sizes(np.abs(weights), judged, N_GRADES, ideal=ideal)
-    strata = label_strata(np.abs(weights), judged, N_GRADES)
     return label_sample(strata, generator.random(len(weights)), label_allocation(strata, sizes, n))
+
+
+def strata_of(weights: Floats, judged: Integers) -> Integers:
+    """Return the strata of pairs that weigh so much."""
+    return label_strata(np.abs(weights), judged, N_GRADES)
 
 
 def labelled(
@@ -424,14 +468,10 @@ def labelled(
     chosen: Integers,
     measure: str,
     generator: Generator,
-    *,
-    strata: Integers | bool = True,
+    strata: Integers,
 ) -> LabelledPairs:
     """Return the pairs of a measure, with people's values for those chosen."""
     used = weights != 0
-    if isinstance(strata, bool):
-        classes = label_strata(np.abs(weights), judged, N_GRADES)
-        strata = classes if strata else np.zeros_like(classes)
     values = np.full(len(weights), np.nan)
     values[chosen] = values_of(truth, measure)[chosen]
     parts = generator.integers(0, N_PARTS, len(weights))

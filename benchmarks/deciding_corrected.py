@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from calibration import Generator, Judging, Truth, judges_of, labelled, sample
+from calibration import Generator, Judging, Truth, judges_of, labelled, sample, strata_of
 from deciding import Couple, decide, decided_by, outcome_of, read_couples, t_of
 
 from ragforge.measures.checked_samples import Floats
@@ -160,8 +160,9 @@ def corrected(
     truth = Truth("", pairs.queries[drawn], people[drawn], {}, pairs.n_queries, None)
     weights = pairs.weights[drawn] / p
     n = n if n <= MOST_DRAWN * len(drawn) else len(drawn)
-    chosen = sample(weights, judged, n, generator, ideal=False)
-    among = labelled(truth, weights, judged, chosen, MEASURE, generator)
+    strata = strata_of(weights, judged)
+    chosen = sample(weights, judged, strata, n, generator)
+    among = labelled(truth, weights, judged, chosen, MEASURE, generator, strata)
     is_labelled = ~np.isnan(among.values)
     strata = merged(among.strata, is_labelled)
     sizes = np.bincount(strata) / np.bincount(strata[is_labelled], minlength=strata.max() + 1)

@@ -10,7 +10,7 @@ Source: Agresti 2010, Analysis of Ordinal Categorical Data, section 4.2, for the
 JRSS B 44(2), for the information of the marginal likelihood.
 """
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
@@ -24,6 +24,8 @@ _N_TILTS: Final = 7
 _WIDEST: Final = 2.75
 _MOST_STEPS: Final = 40
 _CONVERGED: Final = 1e-8
+_HIGHEST: Final = 700.0
+"""Above, `exp` overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,15 @@ class GradeModel:
     def draw(self, generator: np.random.Generator) -> Integers:
         """Return one grade for each pair, shape (N,): the person's, else one drawn."""
         weights = self.mode + self.spread @ generator.standard_normal(len(self.mode))
-        pool, n_steps = self.pool, self.pool.n_grades - 1
-        logits = self._effects(weights, generator)[pool.queries].T
-        logits += weights[:n_steps, np.newaxis] + pool.features @ weights[n_steps:-N_EFFECTS]
-        drawn = np.cumprod(generator.random(logits.shape) < _sigmoid(logits), axis=0).sum(axis=0)
-        found: Integers = np.where(pool.grades >= 0, pool.grades, drawn).astype(np.intp)
-        return found
+        pool, cells, n_steps = self.pool, self._cells, self.pool.n_grades - 1
+        logits = self._effects(weights, generator)[cells.queries].T
+        logits += weights[:n_steps, np.newaxis] + cells.features @ weights[n_steps:-N_EFFECTS]
+        drawn = np.zeros(len(pool.grades), dtype=np.intp)
+        is_higher = np.ones(len(drawn), dtype=bool)
+        for chances in _sigmoid(logits):
+            is_higher &= generator.random(len(drawn)) < chances[cells.of_pair]
+            drawn += is_higher
+        return np.where(pool.grades >= 0, pool.grades, drawn)
 
     def _effects(self, weights: Floats, generator: np.random.Generator) -> Floats:
         """Return the effect of each query on each step, drawn from what its labels leave open."""
@@ -73,8 +78,12 @@ class GradeModel:
         return found
 
     @cached_property
+    def _cells(self) -> "_Cells":
+        return _cells_of(self.pool)
+
+    @cached_property
     def _steps(self) -> "_Steps":
-        return _steps_of(self.pool)
+        return _steps_of(self.pool, self._cells)
 
 
 def fit_grades(pool: GradedPool) -> GradeModel:
@@ -83,7 +92,7 @@ def fit_grades(pool: GradedPool) -> GradeModel:
     Args:
         pool: With at least one grade by people.
     """
-    steps = _steps_of(pool)
+    steps = _steps_of(pool, _cells_of(pool))
     centre, precision = _prior(pool)
     weights = centre.copy()
     objective = _objective(steps, weights, pool, centre, precision)
@@ -109,10 +118,40 @@ def fit_grades(pool: GradedPool) -> GradeModel:
 
 
 @dataclass(frozen=True, slots=True)
+class _Cells:
+    """Pairs that the model cannot tell apart: those of a query with the same features."""
+
+    of_pair: Integers
+    """Shape (N,)."""
+    queries: Integers
+    """Shape (cells,), ascending."""
+    features: Floats
+    """Shape (cells, F)."""
+
+
+def _cells_of(pool: GradedPool) -> _Cells:
+    order = np.lexsort((*pool.features.T, pool.queries))
+    queries, features = pool.queries[order], pool.features[order]
+    is_new = np.any(features[1:] != features[:-1], axis=1) | (queries[1:] != queries[:-1])
+    is_first = np.concatenate([[True], is_new])
+    of_pair = np.empty(len(order), dtype=np.intp)
+    of_pair[order] = np.cumsum(is_first) - 1
+    return _Cells(of_pair, queries[is_first], features[is_first])
+
+
+@dataclass(frozen=True, slots=True)
 class _Steps:
-    """The steps that labelled pairs took or did not take: one row each."""
+    """The steps that labelled pairs took or did not take: one row for all of a cell, by query."""
+
+    counts: Floats
+    """How many pairs there are of each row, shape (rows, 1)."""
 
     queries: Integers
+    """Ascending."""
+    present: Integers
+    """Queries with rows, shape (P,)."""
+    starts: Integers
+    """The first row of each, shape (P,)."""
     columns: Floats
     """Shape (rows, steps + F): which step it is, then the features."""
     tilts: Floats
@@ -121,19 +160,29 @@ class _Steps:
     """1 where the pair has a higher grade than the step's, else -1."""
 
 
-def _steps_of(pool: GradedPool) -> _Steps:
+def _steps_of(pool: GradedPool, cells: _Cells) -> _Steps:
     labelled = np.flatnonzero(pool.grades >= 0)
+    grades, cell = pool.grades[labelled], cells.of_pair[labelled]
     n_steps = pool.n_grades - 1
-    rows: list[Integers] = []
-    at: list[Integers] = []
+    keys = []
     for step in range(n_steps):
-        reached = labelled[pool.grades[labelled] >= step]
-        rows.append(reached)
-        at.append(np.full(len(reached), step, dtype=np.intp))
-    row, step_of = np.concatenate(rows), np.concatenate(at)
-    columns = np.hstack([np.eye(n_steps)[step_of], pool.features[row]])
-    signs = np.where(pool.grades[row] > step_of, 1.0, -1.0)
-    return _Steps(pool.queries[row], columns, _tilts(n_steps)[step_of], signs)
+        reached = grades >= step
+        keys.append((cell[reached] * n_steps + step) * 2 + (grades[reached] > step))
+    rows, counts = np.unique(np.concatenate(keys), return_counts=True)
+    at, is_higher = np.divmod(rows, 2)
+    of_cell, step_of = np.divmod(at, n_steps)
+    columns = np.hstack([np.eye(n_steps)[step_of], cells.features[of_cell]])
+    queries = cells.queries[of_cell]
+    present, starts = np.unique(queries, return_index=True)
+    return _Steps(
+        counts[:, np.newaxis].astype(np.float64),
+        queries,
+        present,
+        starts,
+        columns,
+        _tilts(n_steps)[step_of],
+        np.where(is_higher, 1.0, -1.0),
+    )
 
 
 def _tilts(n_steps: int) -> Floats:
@@ -152,6 +201,7 @@ N_EFFECTS: Final = 2
 _NODE_WIDTHS: Final = np.array([2 * _WIDEST / (_N_COMMON - 1), 2 * _WIDEST / (_N_TILTS - 1)])
 
 
+@cache
 def _nodes() -> Floats:
     """Return the points of the grid, shape (nodes, 2), in standard deviations of the effects."""
     common = np.linspace(-_WIDEST, _WIDEST, _N_COMMON)
@@ -159,6 +209,7 @@ def _nodes() -> Floats:
     return np.stack(np.meshgrid(common, tilt, indexing="ij"), axis=-1).reshape(-1, N_EFFECTS)
 
 
+@cache
 def _log_node_weights() -> Floats:
     logs = -(_nodes() ** 2).sum(axis=1) / 2
     found: Floats = logs - np.log(np.exp(logs).sum())
@@ -173,22 +224,24 @@ def _sigmoid(values: Floats) -> Floats:
 def _arguments(steps: _Steps, weights: Floats) -> Floats:
     """Return the logit of what was seen, shape (rows, nodes)."""
     fixed = steps.columns @ weights[:-N_EFFECTS]
+    rows = np.stack([fixed, np.ones_like(fixed), steps.tilts], axis=1)
+    rows *= steps.signs[:, np.newaxis]
     sizes = _nodes() * weights[-N_EFFECTS:]
-    moved = sizes[:, 0] + steps.tilts[:, np.newaxis] * sizes[:, 1]
-    found: Floats = steps.signs[:, np.newaxis] * (fixed[:, np.newaxis] + moved)
+    found: Floats = rows @ np.vstack([np.ones(len(sizes)), sizes.T])
     return found
 
 
 def _likelihoods(steps: _Steps, weights: Floats, n_queries: int) -> Floats:
     """Return the logarithm of the likelihood of each query at each node, with the node's own."""
-    logs = -np.logaddexp(0.0, -_arguments(steps, weights))
-    return _sums(logs, steps.queries, n_queries) + _log_node_weights()
-
-
-def _sums(values: Floats, queries: Integers, n_queries: int) -> Floats:
-    found = np.zeros((n_queries, *values.shape[1:]))
-    np.add.at(found, queries, values)
-    return found
+    # In place, and a tenth of the time of logaddexp: most of the fit is spent here.
+    logs = _arguments(steps, weights)
+    np.negative(logs, out=logs)
+    np.minimum(logs, _HIGHEST, out=logs)
+    np.exp(logs, out=logs)
+    logs += 1.0
+    np.log(logs, out=logs)
+    logs *= steps.counts
+    return _log_node_weights() - _summed(logs, steps, n_queries)
 
 
 def _posterior(logs: Floats) -> Floats:
@@ -210,18 +263,16 @@ def _derivatives(steps: _Steps, weights: Floats, n_queries: int) -> tuple[Floats
     """Return gradient and information of the marginal log likelihood (Louis' identity)."""
     posterior = _posterior(_likelihoods(steps, weights, n_queries))
     against = _sigmoid(-_arguments(steps, weights))
-    residuals = steps.signs[:, np.newaxis] * against
-    curvature = against * (1 - against) * posterior[steps.queries]
+    residuals = steps.counts * steps.signs[:, np.newaxis] * against
+    curvature = steps.counts * against * (1 - against) * posterior[steps.queries]
     # Over nodes a row has the same columns but for the last two, its place on the grid.
     nodes, columns, tilts = _nodes(), steps.columns, steps.tilts[:, np.newaxis]
     n_fixed = columns.shape[1]
-    order = np.argsort(steps.queries, kind="stable")
-    starts = np.searchsorted(steps.queries[order], np.arange(n_queries))
     scores = np.zeros((n_queries, len(nodes), n_fixed + N_EFFECTS))
     for column in range(n_fixed):
-        scores[:, :, column] = _summed(residuals * columns[:, column, np.newaxis], order, starts)
-    scores[:, :, n_fixed] = _summed(residuals, order, starts) * nodes[:, 0]
-    scores[:, :, n_fixed + 1] = _summed(residuals * tilts, order, starts) * nodes[:, 1]
+        scores[:, :, column] = _summed(residuals * columns[:, column, np.newaxis], steps, n_queries)
+    scores[:, :, n_fixed] = _summed(residuals, steps, n_queries) * nodes[:, 0]
+    scores[:, :, n_fixed + 1] = _summed(residuals * tilts, steps, n_queries) * nodes[:, 1]
     expected = np.einsum("qg,qgp->qp", posterior, scores)
     weighted = scores * posterior[:, :, np.newaxis]
     flat = scores.reshape(-1, scores.shape[2])
@@ -239,11 +290,10 @@ def _derivatives(steps: _Steps, weights: Floats, n_queries: int) -> tuple[Floats
     return expected.sum(axis=0), information - second + expected.T @ expected
 
 
-def _summed(values: Floats, order: Integers, starts: Integers) -> Floats:
+def _summed(values: Floats, steps: _Steps, n_queries: int) -> Floats:
     """Return the sums of rows by query, shape (queries, nodes); a query without rows has 0."""
-    ends = np.append(starts[1:], len(order))
-    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values[order], axis=0)])
-    found: Floats = sums[ends] - sums[starts]
+    found = np.zeros((n_queries, values.shape[1]))
+    found[steps.present] = np.add.reduceat(values, steps.starts, axis=0)
     return found
 
 

@@ -56,6 +56,7 @@ def options(tmp_path):
         seed=0,
         labels=(100,),
         ndcg_labels=(200,),
+        ndcg_draws=80,
         judge=None,
         queries=None,
         keep_relevant=1.0,
