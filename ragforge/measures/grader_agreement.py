@@ -40,6 +40,12 @@ _RANGES: Final = {
 _FEW_QUERIES: Final = 100
 """Up to which the AUC of the score is computed without each query in turn; a pass over all pairs
 for each costs more than it mends beyond."""
+_OF_CHANCE: Final = {
+    **dict.fromkeys(("kappa", "quadratic kappa", "kappa at threshold"), 0.0),
+    **dict.fromkeys(("AUC of the grade", AUC_OF_SCORE), 0.5),
+}
+"""What figures are by definition where the grader, or the people, said one thing of all pairs."""
+_ROUNDING: Final = 1e-12
 KAPPAS: Final = ("kappa", "quadratic kappa", "kappa at threshold")
 """Figures whose differences between graders are given too."""
 
@@ -66,6 +72,14 @@ class GraderAgreement:
     """By name, in the order in which they are shown."""
     beyond_first: Figures
     """Of `KAPPAS`: the first grader's minus this one's, on the same draws; empty for itself."""
+
+    @property
+    def only_grade(self) -> int | None:
+        """The grade that it gave to all pairs; None where it gave several, or none."""
+        given = [
+            grade for grade, column in enumerate(zip(*self.counts, strict=True)) if any(column)
+        ]
+        return given[0] if len(given) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +248,9 @@ class _ResampledGrader:
 
     def intervals(self, n_queries: int) -> Figures:
         return {
-            name: percentile_interval(
+            name: _by_definition(found)
+            if _is_of_chance(name, found)
+            else percentile_interval(
                 found,
                 n_queries,
                 within=_RANGES.get(name, _COEFFICIENT),
@@ -242,3 +258,14 @@ class _ResampledGrader:
             )
             for name, found in self.values.items()
         }
+
+
+def _is_of_chance(name: str, values: Floats) -> bool:
+    """Whether a figure is that of chance on whatever queries are drawn."""
+    if name not in _OF_CHANCE or np.isnan(values[0]):
+        return False
+    return bool(np.all(np.isnan(values) | (np.abs(values - _OF_CHANCE[name]) <= _ROUNDING)))
+
+
+def _by_definition(values: Floats) -> ClusteredInterval:
+    return ClusteredInterval(float(values[0]), None, None, int(np.isnan(values[1:]).sum()))

@@ -97,6 +97,7 @@ def agreement_note(agreement: Agreement) -> str:
         "In brackets: 95 % intervals that resample queries.",
         NO_ADJECTIVES,
     ]
+    sentences += one_grade_lines(agreement.graders)
     relevant = sum(agreement.human_counts[agreement.threshold :])
     if agreement.n_pairs and relevant == agreement.n_pairs:
         sentences.append(
@@ -104,6 +105,16 @@ def agreement_note(agreement: Agreement) -> str:
             "chunk for relevant that is not."
         )
     return " ".join(sentences)
+
+
+def one_grade_lines(graders: Iterable[GraderAgreement]) -> list[str]:
+    """Return a sentence for each grader whose kappa is 0 because it says the same of all pairs."""
+    return [
+        f"{one_line(grader.name, 60)} gave {grader.only_grade} to all pairs: its kappa is 0 by "
+        "definition, and has no interval."
+        for grader in graders
+        if grader.only_grade is not None and grader.figures["kappa"].value == 0
+    ]
 
 
 def beats_baseline(agreement: Agreement) -> bool | None:

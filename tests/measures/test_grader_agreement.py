@@ -21,6 +21,16 @@ def test_graders_stand_beside_each_other_on_the_same_pairs():
     assert found.graders[1].figures["precision"].value is None
 
 
+def test_who_gives_one_grade_has_a_kappa_by_definition_alone():
+    """Queries drawn anew cannot move it, so that an interval would tell of nothing."""
+    _, zero = agree(QUERIES, HUMAN, [GOOD, Grader("always 0", [0] * 8, [0.5] * 8)]).graders
+
+    for name, value in (("kappa", 0.0), ("kappa at threshold", 0.0), (AUC_OF_SCORE, 0.5)):
+        assert (zero.figures[name].value, zero.figures[name].low) == (value, None)
+    assert zero.figures["bias"].low is not None
+    assert zero.only_grade == 0
+
+
 def test_difference_is_taken_within_each_draw_of_queries():
     """Two overlapping intervals do not tell whether one judge is better."""
     first, second = agree(QUERIES, HUMAN, [GOOD, ZERO]).graders

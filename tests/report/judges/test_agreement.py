@@ -41,7 +41,7 @@ def test_judge_stands_beside_the_baseline_and_always_0():
     assert rows["kappa at >= 2"] == (
         "1.000 [0.081, 1.000]",
         "0.000 [-0.558, 0.558]",
-        "0.000 [-0.459, 0.459]",
+        "0.000",
     )
     assert rows["precision at >= 2"][2] == MISSING
     assert rows["quadratic kappa, beyond the baseline's"][1:] == (MISSING, MISSING)
@@ -55,6 +55,14 @@ def test_note_says_what_the_figures_rest_on():
     assert "On 24 pairs of 6 queries that people graded (0: 6, 1: 6, 2: 6, 3: 6)" in note
     assert "2 more failed and are in no figure" in note
     assert NO_ADJECTIVES in note
+
+
+def test_who_gives_one_grade_is_told_by_name():
+    """A kappa of 0 without an interval would look as if one were missing."""
+    note = agreement_note(GOOD)
+
+    assert f"{ALWAYS_0} gave 0 to all pairs: its kappa is 0 by definition" in note
+    assert f"{BASELINE} gave" not in note
 
 
 def test_failures_show_what_they_could_change():
