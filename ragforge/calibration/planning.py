@@ -197,7 +197,7 @@ class _Planning:
 
     def _width(self, figure: _Figure, n: int, drawn: Floats) -> PlannedWidth:
         error, wide = self._errors(figure, drawn)
-        quantile = student_quantile(0.975, max(n - _FITTED, 1))
+        quantile = student_quantile(0.975, _degrees(figure, drawn))
         over = student_quantile(0.975, max(len(self.population.query_ids) - 1, 1))
         wide_width = 2 * over * wide if isfinite(wide) else None
         return PlannedWidth(
@@ -208,7 +208,11 @@ class _Planning:
         """Return the standard errors over these queries, and over queries like these."""
         m = len(self.population.query_ids)
         judged = self.population.judged
-        squares = figure.weights**2 * figure.variances[judged]
+        degrees = _degrees(figure, drawn)
+        # What is fitted to labels lies nearer to them than to others; of all pairs there are none.
+        is_census = bool((drawn[figure.weights != 0] == 1).all())
+        fitted = 1.0 if is_census else (degrees + _FITTED - 1) / degrees
+        squares = fitted * figure.weights**2 * figure.variances[judged]
         rate = np.maximum(drawn, 1e-12)
         own = float((squares * (1 - drawn) / rate).sum()) / m**2
         known = figure.weights * figure.means[judged]
@@ -237,8 +241,9 @@ class _Planning:
         )
 
     def _shows(self, figure: _Figure, n: int, place: int, expected: float) -> bool:
-        error = self._errors(figure, self._drawn(n))[place]
-        return abs(expected) > (student_quantile(0.975, max(n - _FITTED, 1)) + _POWER) * error
+        drawn = self._drawn(n)
+        error = self._errors(figure, drawn)[place]
+        return abs(expected) > (student_quantile(0.975, _degrees(figure, drawn)) + _POWER) * error
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +254,8 @@ class _Figure:
     weights: Floats
     means: Floats
     variances: Floats
+
+
+def _degrees(figure: _Figure, drawn: Floats) -> float:
+    """Return the degrees of freedom that labels on the pairs of a figure leave, 1 at the least."""
+    return max(float(drawn[figure.weights != 0].sum()) - _FITTED, 1.0)

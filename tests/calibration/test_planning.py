@@ -8,6 +8,7 @@ from ragforge.calibration.planning import plan_labels
 from ragforge.calibration.population import Question
 from ragforge.errors import UsageError
 from ragforge.files.set.calibrations import calibration_files
+from ragforge.report.calibration import plan_text
 
 
 def widths(plan, measure, run, against=""):
@@ -28,6 +29,13 @@ def test_labels_on_all_pairs_leave_nothing_open_on_these_queries(tmp_path):
     plan = plan_labels(graded_set(tmp_path), None, AS_DRAWN)
 
     assert widths(plan, "P@10", "a")[plan.n_pairs] == 0.0
+
+
+def test_a_plan_says_what_it_does_not_count(tmp_path):
+    """Intervals come out narrower than planned, and never wider by what is left out."""
+    assert "a label tells of its query's other pairs too" in plan_text(
+        plan_labels(graded_set(tmp_path), None, AS_DRAWN)
+    )
 
 
 @pytest.mark.parametrize(("measure", "run", "against"), [("P@10", "a", ""), ("DCG@10", "b", "a")])
