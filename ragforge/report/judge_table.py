@@ -19,6 +19,7 @@ from ragforge.evaluating.formatting import (
 from ragforge.measures.answer_agreement import ScoreAgreement
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.intervals import ClusteredInterval
+from ragforge.report.judges import one_grade_lines
 
 _COLUMNS: Final = {
     "kappa": "kappa",
@@ -56,7 +57,11 @@ def judge_table_text(report: AgreementReport, *, by_query: bool = False) -> str:
     has_order = any(judge.order for judge in report.judges)
     headers = ["judge", "pairs", "queries", *_COLUMNS, *(("tau", "top tau") if has_order else ())]
     shown = [row if has_order else row[: len(headers)] for row in rows]
-    parts = [render_table(headers, shown), *_grades(report.judges)]
+    parts = [
+        render_table(headers, shown),
+        *one_grade_lines(judge.agreement.graders[0] for judge in report.judges),
+        *_grades(report.judges),
+    ]
     if by_query:
         parts += [_queries(judge) for judge in report.judges]
     return "\n\n".join(parts)
@@ -336,6 +341,8 @@ def _answer_json(judge: AnswerJudgeReport) -> dict[str, object]:
         "preferences": preferences
         and {
             **_scores_json(preferences.scores),
+            # A score less another has no unit in common with a preference.
+            "bias": None,
             "same_side": _interval_json(preferences.same_sign),
             "ties": preferences.n_ties,
             "judge_ties": preferences.n_judge_ties,

@@ -91,6 +91,20 @@ def test_the_json_has_values_with_their_ends(files, capsys):
     assert found["preferences"]["same_side"]["low"] <= 5.5 / 6
 
 
+def test_a_preference_has_no_bias(files, capsys):
+    """A score less another, minus which of two is better, is a number that means nothing."""
+    main(
+        [
+            *("calibrate", "report", "--answers", "--human", str(files / "preferred.jsonl")),
+            *("--graded", str(files / "judge.jsonl"), "--json"),
+        ]
+    )
+
+    found = json.loads(capsys.readouterr().out)["judges"]["judge"]["preferences"]
+    assert found["bias"] is None
+    assert found["pearson"]["value"] is not None
+
+
 @pytest.mark.parametrize(("name", "n"), [("rag-2", 6), ("rag-1", 12)])
 def test_graded_answers_of_a_dataset_are_of_the_system_that_the_file_is_named_for(
     files, tmp_path, name, n
