@@ -4,11 +4,18 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from shards import digests, write_pairs
 
+from ragforge.config import Settings
+from ragforge.corpus.chunk_files import write_corpus
 from ragforge.mock import Script, serving
+from ragforge.observe import silent
+from ragforge.pipeline.surveying import open_survey
+
+DOCUMENTS = Path(__file__).parents[2] / "datasets" / "helpcentre" / "documents"
 
 
 @pytest.fixture
@@ -22,12 +29,12 @@ def ragforge(python, tmp_path):
     return lambda *words: python(tmp_path, "-m", "ragforge", *map(str, words))
 
 
-def until(condition):
-    for _ in range(3000):
-        if condition():
-            return
+def until(condition, patience_s=300):
+    """Wait for something that a busy machine takes its time for."""
+    end = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < end, "it never came to that"
         time.sleep(0.02)
-    raise TimeoutError
 
 
 def workers_of(driver):
@@ -65,12 +72,13 @@ def test_lost_workers_and_a_lost_driver_change_nothing(ragforge, python, tmp_pat
         executable = python(tmp_path, "-c", "import sys; print(sys.executable)").strip()
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         words = [executable, "-m", "ragforge", "shard", "run", str(work), "--on", "ray", "-q"]
-        driver = subprocess.Popen(words, cwd=tmp_path, env=environment)
-        until(lambda: endpoint.ledger()["billed"] >= 20 and workers_of(driver.pid))
-        os.kill(workers_of(driver.pid)[0], signal.SIGKILL)
-        until(lambda: endpoint.ledger()["billed"] >= 60)
-        driver.kill()
-        driver.wait()
+        with subprocess.Popen(words, cwd=tmp_path, env=environment) as driver:
+            try:
+                until(lambda: endpoint.ledger()["billed"] >= 20 and workers_of(driver.pid))
+                os.kill(workers_of(driver.pid)[0], signal.SIGKILL)
+                until(lambda: endpoint.ledger()["billed"] >= 60)
+            finally:
+                driver.kill()
         ragforge("shard", "run", work, "--on", "ray", "-q")
         ragforge("shard", "merge", work, "--out", merged)
         ledger = endpoint.ledger()
@@ -91,3 +99,25 @@ def test_a_limit_ends_the_work_of_all_workers(ragforge, tmp_path):
             ragforge("shard", "run", work, "--on", "ray", "-q")
 
         assert 80 <= endpoint.ledger()["billed"] <= 100
+
+
+def test_the_survey_of_its_workers_is_that_of_one_pass(ragforge, tmp_path):
+    """Queries must not depend on how many machines looked through the corpus."""
+    chunks, work = tmp_path / "chunks.jsonl", tmp_path / "work"
+    write_corpus([DOCUMENTS], Settings().chunk, silent, chunks)
+    with open_survey(chunks, tmp_path / "alone", silent):
+        pass
+
+    size = ["--chunks-per-shard", 50, "--workers", 2]
+    ragforge("shard", "plan", "--chunks", chunks, "--into", work, *size, "-q")
+    ragforge("shard", "run", work, "--on", "ray", "-q")
+    ragforge("shard", "merge", work, "--out", tmp_path / "set")
+
+    assert contents(tmp_path / "set" / ".ragforge") == contents(tmp_path / "alone")
+
+
+def contents(folder):
+    """Return the bytes of each file of a folder."""
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
