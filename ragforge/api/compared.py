@@ -130,9 +130,11 @@ class RunComparison(Result):
     def _html(self) -> Iterator[str]:
         report = self.report
         several = [means_table(report)] if len(report.names) > 2 else []
-        yield shown_html(head=[graded_line(report.graded_by, report.calibration)], tables=several)
+        head = [graded_line(report.graded_by, report.calibration)]
+        yield shown_html(head=head, tables=several, bars=report.measures)
         for items in by_pair(report.items):
-            yield shown_html(tables=[*corrected_tables(items), pair_table(items)])
+            tables = [*corrected_tables(items), pair_table(items)]
+            yield shown_html(tables=tables, bars=("A", "B"))
             yield shown_html(head=findings(items))
 
 

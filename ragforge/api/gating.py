@@ -354,7 +354,8 @@ class GateDecision(Result):
         ]
         tables = [check_table(found)] if found.checks else []
         refused = [f"refused: {item.reason}" for item in found.refusals]
-        return shown_html(head=[*head, *refused], tables=tables) + shown_html(head=sentences(found))
+        top = shown_html(head=[*head, *refused], tables=tables, bars=("value",))
+        return top + shown_html(head=sentences(found))
 
 
 def _reasons(verdict: Verdict) -> Iterator[str]:

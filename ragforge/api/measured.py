@@ -127,7 +127,9 @@ class MeasuredRuns(Result):
     def _repr_html_(self) -> str:
         table, notes = _means(self.found, interval=False), _notes(self.found, interval=False)
         return shown_html(
-            head=[graded_line(self.found.graded_by, self.found.calibration)], tables=[table]
+            head=[graded_line(self.found.graded_by, self.found.calibration)],
+            tables=[table],
+            bars=table.headers[1:],
         ) + shown_html(head=notes)
 
 

@@ -1,7 +1,8 @@
 """What calls come to: frozen results that are shown as text and HTML, and taken on as frames."""
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +12,9 @@ from ragforge.evaluating.formatting import Table, numeric_column
 
 if TYPE_CHECKING:
     from ragforge.report.page.markup import Html
+
+_SHARE: Final = re.compile(r"(0\.[0-9]+|1\.0+)(?: [a-j]+)?", re.ASCII)
+"""A value from 0 to 1, perhaps with the letters of its group."""
 
 
 class Result(ABC):
@@ -103,7 +107,11 @@ class Estimate(Result):
 
 
 def shown_html(
-    *, head: Iterable[str] = (), tables: Iterable[Table] = (), preformatted: str = ""
+    *,
+    head: Iterable[str] = (),
+    tables: Iterable[Table] = (),
+    preformatted: str = "",
+    bars: Collection[str] = (),
 ) -> str:
     """Return HTML for a notebook; all text is data and escaped.
 
@@ -111,11 +119,12 @@ def shown_html(
         head: Lines above the tables.
         tables: With their titles and notes.
         preformatted: Text that stands as it is.
+        bars: Columns whose values from 0 to 1 have a bar.
     """
     from ragforge.report.page.markup import element, join  # No command needs it.
 
     parts = [element("p", line) for line in head]
-    parts.extend(map(_table, tables))
+    parts.extend(_table(table, bars) for table in tables)
     if preformatted:
         parts.append(element("pre", preformatted))
     return element("div", join(parts), class_="ragforge").code
@@ -129,27 +138,36 @@ def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _table(table: Table) -> "Html":
+def _table(table: Table, bars: Collection[str]) -> "Html":
     from ragforge.report.page.markup import element, join
 
     columns = list(zip(*table.rows, strict=True))
     right = ["right" if numeric_column(column) else None for column in columns]
     right = right or [None] * len(table.headers)
     head = [
-        element("th", text, align=side) for text, side in zip(table.headers, right, strict=True)
+        element("th", text, align=side, colspan=2 if text in bars else None)
+        for text, side in zip(table.headers, right, strict=True)
     ]
-    body = [
-        element(
-            "tr", *(element("td", cell, align=side) for cell, side in zip(row, right, strict=True))
-        )
-        for row in table.rows
-    ]
+    body = [element("tr", *_cells(row, table.headers, right, bars)) for row in table.rows]
     return element(
         "div",
         element("p", element("b", table.title)) if table.title else None,
         element("table", element("thead", element("tr", *head)), element("tbody", join(body))),
         element("p", table.note) if table.note else None,
     )
+
+
+def _cells(
+    row: Sequence[str], names: Sequence[str], right: Sequence[str | None], bars: Collection[str]
+) -> "Iterator[Html]":
+    """Yield the cells of a row; behind a value of 0 to 1 comes one with its bar."""
+    from ragforge.report.page.markup import element
+
+    for cell, name, side in zip(row, names, right, strict=True):
+        yield element("td", cell, align=side)
+        if name in bars:
+            found = None if "DCG" in (row[0][:3], name[:3]) else _SHARE.fullmatch(cell)
+            yield element("td", element("meter", value=found[1]) if found else None)
 
 
 def _missing(package: str) -> ConfigError:

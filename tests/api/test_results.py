@@ -7,7 +7,8 @@ from types import ModuleType
 import pytest
 
 import ragforge as rf
-from ragforge.api.results import Result
+from ragforge.api.results import Result, shown_html
+from ragforge.evaluating.formatting import Table
 
 
 class Frame:
@@ -54,6 +55,26 @@ def test_every_result_is_shown_and_taken_on(every):
         assert result._repr_html_().startswith("<div")
         json.dumps(result.to_dict(), allow_nan=False)
         json.dumps(result.rows(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("row", "n_bars"),
+    [
+        (("nDCG@10", "0.7198"), 1),
+        (("RR", "1.0000 ab"), 1),
+        (("DCG@10", "0.7198"), 0),
+        (("DCG@10", "4.1000"), 0),
+        (("p50 latency", "0.37 ms"), 0),
+        (("perfect", "1"), 0),
+        (("RR", "\N{EN DASH}"), 0),
+    ],
+)
+def test_only_what_ends_at_1_has_a_bar(row, n_bars):
+    """A bar of a latency or a DCG would say nothing."""
+    table = Table("", ("measure", "run"), (row,), "")
+
+    assert shown_html(tables=[table], bars=("run",)).count("<meter") == n_bars
+    assert "<meter" not in shown_html(tables=[table])
 
 
 @pytest.mark.slow
