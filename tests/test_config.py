@@ -99,6 +99,7 @@ def test_a_variable_that_a_setting_names_is_none_of_ours():
     variables = {"RAGFORGE_MODEL_KEY": "k", "RAGFORGE_MODEL_API_KEY_ENV": "RAGFORGE_MODEL_KEY"}
 
     assert load(environment=variables).model.api_key_env == "RAGFORGE_MODEL_KEY"
+    assert load(environment={"RAGFORGE_SYSTEMS_TOKEN": "t"}) == Settings()
 
 
 def test_a_byte_order_mark_is_no_part_of_the_file(here):
