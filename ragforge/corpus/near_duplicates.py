@@ -350,11 +350,11 @@ class Repeats:
     def add(self, text: str) -> None:
         """Take the text of the next chunk."""
         row = len(self._ends) - 1
-        first = self._firsts.setdefault(_digest(text), row)
+        digest, words = _digest_and_words(text)
+        first = self._firsts.setdefault(digest, row)
         if first != row:
             self._copies[row] = first
-        numbers = self._vocabulary
-        self._words.extend([numbers[word] for word in _WORD.findall(text.casefold())])
+        self._words.extend(map(self._vocabulary.__getitem__, words))
         self._ends.append(len(self._words))
 
     def exact(self) -> Iterator[tuple[int, int]]:
@@ -443,6 +443,12 @@ class Boilerplate:
             ):
                 share = len(seen.documents) / n_documents
                 yield from ((row, seen.start, share) for row in seen.rows)
+
+
+@lru_cache(maxsize=1)
+def _digest_and_words(text: str) -> tuple[bytes, list[str]]:
+    """Return what tells a text from others, and its words; several may ask for one in turn."""
+    return _digest(text), _WORD.findall(text.casefold())
 
 
 def _digest(text: str) -> bytes:

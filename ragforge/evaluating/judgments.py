@@ -269,13 +269,18 @@ class _Records:
         self._made: Counter[tuple[str, str, str, str, str]] = Counter()
         self._failed: Counter[tuple[str, str, str, str, str]] = Counter()
         self._evidence: Counter[tuple[str, str, str, str, str]] = Counter()
+        self._last: tuple[Provenance | None, str, str, tuple[str, str, str, str, str]] | None = None
 
     def add(
         self, task: str, provenance: Provenance | None, source: str, *, is_failed: bool
     ) -> None:
         if provenance is None and is_failed:
             return
-        identity = task, *_identity(provenance, source)
+        # Records that follow each other mostly share one.
+        last = self._last
+        if last is None or provenance is not last[0] or (task, source) != last[1:3]:
+            last = self._last = provenance, task, source, (task, *_identity(provenance, source))
+        identity = last[3]
         self._made[identity] += 1
         self._failed[identity] += is_failed
         self._evidence[identity] += source == "evidence"

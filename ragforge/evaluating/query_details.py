@@ -260,8 +260,7 @@ def _text(key: str, reply: object, sha256: object) -> Excerpt | None:
     return None if stored is None else excerpt(stored.text, _REPLY_CHARS)
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkDetail:
+class ChunkDetail(NamedTuple):
     """A chunk that a run retrieved, or should have, with what its judge said."""
 
     chunk_id: str

@@ -13,6 +13,7 @@ from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.listed_relevance import Listed
+from ragforge.measures.locating import RankedChunks, falls
 from ragforge.measures.measure_names import SYNTAX, by_judgments
 from ragforge.measures.strata import Design
 from ragforge.records import Hit, Query, Ranking
@@ -349,15 +350,20 @@ def measure_run(
         failed: Queries on which the retriever failed; one that has a ranking does not count.
         task: The queries, judgments and measures.
     """
-    run: dict[str, dict[str, float]] = {}
+    run: dict[str, tuple[str, ...] | dict[str, float]] = {}
     latencies_s: dict[str, float] = {}
     for item in rankings:
         if item.query_id in task.qrels:
-            run[item.query_id] = {intern(hit.chunk_id): hit.score for hit in item.ranking}
+            scored = {intern(hit.chunk_id): hit.score for hit in item.ranking}
+            # Nothing is asked of scores that fall but the order.
+            run[item.query_id] = tuple(scored) if falls(scored.values()) else scored
             if item.latency_s is not None:
                 latencies_s[item.query_id] = item.latency_s
     lost = (set(failed) & task.qrels.keys()) - run.keys()
-    ranked = {query_id: _ordered(scored) for query_id, scored in run.items()}
+    ranked = {
+        query_id: found if isinstance(found, tuple) else _ordered(found)
+        for query_id, found in run.items()
+    }
     scores = _evaluate(task, run, lost)
     summary = RunSummary(
         name=name,
@@ -431,7 +437,7 @@ def estimate_of(scores: Scores | None, measure: str) -> Estimate:
 
 
 def _evaluate(
-    task: Task, run: Mapping[str, Mapping[str, float]], failed: Collection[str]
+    task: Task, run: Mapping[str, RankedChunks], failed: Collection[str]
 ) -> Scores | None:
     """Score the run; None where there is nothing to score, which is no 0."""
     if not task.qrels or not (run or failed):

@@ -9,7 +9,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Generic, TypeVar
+from typing import IO, Generic, TypeAlias, TypeVar
 
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole
@@ -17,6 +17,7 @@ from ragforge.files.text import read_text
 from ragforge.records.model import Model, pydantic
 
 R = TypeVar("R", bound=Model)
+Key: TypeAlias = str | tuple[str, ...]
 
 _SHOWN = 80
 """How much of a faulty value an error message repeats, in characters."""
@@ -26,35 +27,58 @@ _MOST_PARTS = 64
 
 
 def read_records(
-    path: Path, record: type[R], *, key: Callable[[R], object] | None = None
+    path: Path, record: type[R], *, key: Callable[[R], Key] | None = None
 ) -> Iterator[R]:
     """Yield the records of a file, one line at a time.
 
     Args:
         path: A JSON Lines file; empty lines are passed over.
         record: What each line must be.
-        key: What must be unique in the file; None where nothing must.
+        key: What must be unique in the file; None where nothing must. Keys of a file that is not
+            sorted by them are held in memory.
 
     Raises:
         DataError: The file cannot be read, a line does not hold to the record, or a key comes
             twice; the message names file, line, field and value.
     """
-    seen: dict[object, int] = {}
-    for number, line in _lines(path):
-        try:
-            item = record.model_validate_json(line)
-        except pydantic.ValidationError as error:
-            raise DataError(f"{path}:{number}: {explain(error)}") from error
-        if key is not None:
-            first = seen.setdefault(key(item), number)
-            if first != number:
-                raise DataError(f"{path}:{number}: {key(item)} comes twice, first in line {first}")
+    if key is None:
+        yield from (item for _, item in _numbered(path, record))
+        return
+    last: Key | None = None
+    seen: dict[Key, int] | None = None
+    for number, item in _numbered(path, record):
+        own = key(item)
+        if seen is None and (last is None or _is_above(own, last)):
+            last = own
+            yield item
+            continue
+        if seen is None:
+            seen = {}
+            for line, other in _numbered(path, record):
+                if line == number:
+                    break
+                seen[key(other)] = line
+        first = seen.setdefault(own, number)
+        if first != number:
+            raise DataError(f"{path}:{number}: {own} comes twice, first in line {first}")
         yield item
 
 
-def write_records(
-    path: Path, records: Iterable[R], key: Callable[[R], str | tuple[str, ...]]
-) -> int:
+def _is_above(key: Key, last: Key) -> bool:
+    # Keys of one file are of one type.
+    return key > last  # type: ignore[operator]
+
+
+def _numbered(path: Path, record: type[R]) -> Iterator[tuple[int, R]]:
+    """Yield the records of a file with their lines."""
+    for number, line in _lines(path):
+        try:
+            yield number, record.model_validate_json(line)
+        except pydantic.ValidationError as error:
+            raise DataError(f"{path}:{number}: {explain(error)}") from error
+
+
+def write_records(path: Path, records: Iterable[R], key: Callable[[R], Key]) -> int:
     """Write records sorted by key, one a line, and return how many.
 
     Raises:

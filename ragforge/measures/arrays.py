@@ -52,15 +52,13 @@ def add_batches(
 ) -> Iterator[str]:
     """Add queries to a table, and yield those that have to be looked at one by one.
 
-    Those are the queries of a batch that holds anything but dicts of numbers: failed judgments,
-    rankings without scores, NaN. The table is grown in the order of the ids, so the caller adds a
-    yielded query before it asks for the next.
+    They are those of `add_rankings`, to which batches go that hold anything but dicts of numbers:
+    failed judgments, rankings without scores, NaN. The table is grown in the order of the ids, so
+    the caller adds a yielded query before it asks for the next.
     """
     for batch in _batches(query_ids, qrels, run):
-        if _is_deep(batch):
+        if _is_deep(batch) or not _add(table, batch):
             yield from add_rankings(table, batch.query_ids, qrels, run)
-        elif not _add(table, batch):
-            yield from batch.query_ids
 
 
 def _is_deep(batch: Batch) -> bool:

@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, combinations_with_replacement, pairwise, product
 from math import comb, inf, log2
+from operator import neg
 from typing import Final, NamedTuple
 
 from ragforge.measures.columns import ListColumns
@@ -264,7 +265,7 @@ class _Scale(NamedTuple):
 def _quotient_bounds(query: OpenQuery, measure: Measure, rel: int, top: int) -> Interval:
     """Bound the difference of a measure that a `_Scale` describes."""
     scale = _scale(query, measure, rel, top)
-    counts = [sum(grade >= level for grade in query.a.judged) for level in scale.levels]
+    counts = [_reaching(query.a.judged, level) for level in scale.levels]
     known = _sum(query.b, scale, scale.weigh_b) - _sum(query.a, scale, scale.weigh_a)
     weights = [_weight(chunk, scale) for chunk in query.chunks]
     reachable = sum(level <= top for level in scale.levels)
@@ -273,6 +274,11 @@ def _quotient_bounds(query: OpenQuery, measure: Measure, rel: int, top: int) -> 
         -_greatest_quotient(-known, mirrored, counts, scale, reachable),
         _greatest_quotient(known, weights, counts, scale, reachable),
     )
+
+
+def _reaching(judged: Sequence[int], level: int) -> int:
+    """Return how many grades are at least a level; the highest come first."""
+    return bisect_right(judged, -level, key=neg)
 
 
 def _greatest_quotient(
@@ -286,12 +292,21 @@ def _greatest_quotient(
     least size are at the top or at 0 all together.
     """
     weights = sorted(weights, reverse=True)
-    rising = [0.0, *accumulate(weight for weight in weights if weight > 0)]
+    n_up = 0
+    rising = [0.0]
+    for weight in weights:
+        if weight <= 0:
+            break
+        n_up += 1
+        rising.append(rising[-1] + weight)
     full = sum(scale.worth[:reachable])
     most = known + full * rising[-1]
     if most >= 0:
         return _ahead(known, rising, counts, scale, reachable)
-    n_up = sum(weight >= 0 for weight in weights)
+    if scale.lift is _nothing:
+        return most / scale.fixed
+    while n_up < len(weights) and weights[n_up] >= 0:
+        n_up += 1
     falling = [0.0, *accumulate(weights[n_up:])]
     return max(
         (most + full * loss) / _divisor(scale, counts, [n_up + n] * reachable)
@@ -310,37 +325,43 @@ def _ahead(
 
     Source: Dinkelbach 1967, Management Science 13(7).
     """
-    numbers = [len(rising) - 1] * reachable
+    last = len(rising) - 1
+    numbers = [last] * reachable
     quotient = 0.0
     while True:
         divisor = _divisor(scale, counts, numbers)
-        gained = (worth * rising[n] for worth, n in zip(scale.worth, numbers, strict=False))
+        gained = [worth * rising[n] for worth, n in zip(scale.worth, numbers, strict=False)]
         found = (known + sum(gained)) / divisor if divisor else 0.0
-        if found <= quotient:
-            return quotient
+        # With nothing to choose, or where no chunk lifts the divisor, all of them are best.
+        if found <= quotient or not last or scale.lift is _nothing:
+            return max(quotient, found)
         quotient = found
         numbers = [_best(rising, scale, found, count) for count in counts[:reachable]]
 
 
 def _best(rising: list[float], scale: _Scale, quotient: float, count: int) -> int:
     """Return how many more chunks at a level gain most beyond the quotient."""
-    return max(range(len(rising)), key=lambda n: rising[n] - quotient * scale.lift(count + n))
+    lift = scale.lift
+    gains = [weight - quotient * lift(count + n) for n, weight in enumerate(rising)]
+    return gains.index(max(gains))
 
 
 def _divisor(scale: _Scale, counts: Sequence[int], more: Sequence[int]) -> float:
+    lift = scale.lift
+    if lift is _nothing:
+        return scale.fixed
     added = [*more, *[0] * (len(counts) - len(more))]
-    return scale.fixed + sum(
-        worth * scale.lift(count + n)
-        for worth, count, n in zip(scale.worth, counts, added, strict=True)
-    )
+    terms = [
+        worth * lift(count + n) for worth, count, n in zip(scale.worth, counts, added, strict=True)
+    ]
+    return scale.fixed + sum(terms)
 
 
 def _sum(ranking: JudgedRanking, scale: _Scale, weigh: Callable[[int], float]) -> float:
     gains = [0.0, *accumulate(scale.worth)]
-    return sum(
-        weigh(rank) * gains[bisect_right(scale.levels, grade)]
-        for rank, grade in zip(ranking.ranks, ranking.grades, strict=True)
-    )
+    levels = scale.levels
+    hits = zip(ranking.ranks, ranking.grades, strict=True)
+    return sum([weigh(rank) * gains[bisect_right(levels, grade)] for rank, grade in hits])
 
 
 def _weight(chunk: OpenChunk, scale: _Scale) -> float:
@@ -368,10 +389,11 @@ def _scale(query: OpenQuery, measure: Measure, rel: int, top: int) -> _Scale:
 
 
 def _graded_scale(query: OpenQuery, measure: Measure, top: int) -> _Scale:
-    levels = range(1, max(top, *query.a.judged[:1], 1) + 1)
+    judged = query.a.judged
+    levels = range(1, max(top, judged[0] if judged else 1, 1) + 1)
     worth = _level_gains(len(levels), is_exponential=measure.gain == "exp")
-    open_ranks = (rank or 0 for chunk in query.chunks for rank in chunk)
-    n_most = len(query.a.judged) + len(query.chunks)
+    open_ranks = [rank or 0 for chunk in query.chunks for rank in chunk]
+    n_most = len(judged) + len(query.chunks)
     deepest = max([*query.a.ranks[-1:], *query.b.ranks[-1:], *open_ranks, n_most])
     discounts, lifts = _discounts(measure.cutoff, -(-deepest // _DEPTHS) * _DEPTHS)
     weigh = discounts.__getitem__

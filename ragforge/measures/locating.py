@@ -39,15 +39,20 @@ def add_rankings(
 ) -> Iterator[str]:
     """Add queries to a table, and yield those that `judged_ranking` has to look at.
 
-    Those are queries with failed judgments, ties, rankings without scores, or a value that cannot
-    be taken. The table is grown in the order of the ids, so the caller adds a yielded query before
+    Those are queries with failed judgments, ties, chunks that come twice, or a value that cannot be
+    taken. The table is grown in the order of the ids, so the caller adds a yielded query before
     it asks for the next. A query that the run lacks has an empty ranking.
     """
 
     def add(rows: Rows, query_id: str) -> bool:
-        judgments, scores = qrels[query_id], run.get(query_id, _EMPTY)
-        plain = isinstance(judgments, dict) and isinstance(scores, dict)
-        return plain and _add_regular(rows, query_id, judgments, scores)  # type: ignore[arg-type]
+        judgments, ranking = qrels[query_id], run.get(query_id, _EMPTY)
+        if not isinstance(judgments, dict):
+            return False
+        if isinstance(ranking, dict):
+            return _add_regular(rows, query_id, judgments, ranking)
+        if isinstance(ranking, tuple | list):
+            return _add_listed(rows, query_id, judgments, ranking)
+        return False
 
     return _add_or_yield(table, query_ids, add)
 
@@ -132,6 +137,21 @@ def _add_regular(
         rows.ranks.extend(ranks)
         rows.grades.extend(map(grade_at.__getitem__, ranks))
     _close(rows, query_id, len(scores), judged)
+    return True
+
+
+def _add_listed(
+    rows: Rows, query_id: str, judgments: dict[str, int], ranking: Sequence[str]
+) -> bool:
+    """Add a query of which the chunks come in their order, as `_add_regular`."""
+    judged = _judged(judgments)
+    if judged is None or len(set(ranking)) != len(ranking):
+        return False
+    for rank, chunk_id in enumerate(ranking, start=1):
+        if chunk_id in judgments:
+            rows.ranks.append(rank)
+            rows.grades.append(judgments[chunk_id])
+    _close(rows, query_id, len(ranking), judged)
     return True
 
 

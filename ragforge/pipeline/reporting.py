@@ -128,6 +128,9 @@ def report_summary(
         DataError: The dataset cannot be read.
         UsageError: There is no such base, or a measure or the threshold cannot be taken.
     """
+    # Copies among chunks are looked for with it; loaded before, it computes the measures too.
+    import numpy  # noqa: F401
+
     summary = summarise(
         dataset,
         measures=settings.measures,

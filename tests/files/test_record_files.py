@@ -121,3 +121,34 @@ def test_a_folder_that_takes_no_files_is_named(tmp_path, monkeypatch):
         pytest.raises(DataError, match="gone"),
     ):
         made.add(Hit(chunk_id="a", score=1.0))
+
+
+def hits(path, *chunk_ids):
+    """Write hits by id, and return the file."""
+    path.write_text("".join(f'{{"chunk_id":"{name}","score":1}}\n' for name in chunk_ids), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("chunk_ids", "message"),
+    [
+        (("a", "b", "b"), "hits.jsonl:3: b comes twice, first in line 2"),
+        (("b", "a", "c", "b"), "hits.jsonl:4: b comes twice, first in line 1"),
+        (("c", "a", "d", "a"), "hits.jsonl:4: a comes twice, first in line 2"),
+    ],
+)
+def test_a_key_that_comes_twice_is_found_in_any_order(tmp_path, chunk_ids, message):
+    """Keys of a sorted file are not held; those of any other have to be."""
+    path = hits(tmp_path / "hits.jsonl", *chunk_ids)
+
+    with pytest.raises(DataError, match=message):
+        list(read_records(path, Hit, key=lambda hit: hit.chunk_id))
+
+
+def test_records_in_any_order_are_read_once_each(tmp_path):
+    """The file is read anew for the keys before the first that is out of order."""
+    path = hits(tmp_path / "hits.jsonl", "b", "c", "a", "d")
+
+    found = read_records(path, Hit, key=lambda hit: hit.chunk_id)
+
+    assert [hit.chunk_id for hit in found] == ["b", "c", "a", "d"]

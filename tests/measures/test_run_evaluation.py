@@ -217,3 +217,17 @@ def test_values_are_floats_where_nothing_gained():
     [value] = evaluate({"q": {"a": 1}}, {"q": {"b": 1.0}}, ["DCG@10"]).values("DCG@10")
 
     assert type(value) is float
+
+
+@pytest.mark.parametrize("n_queries", [3, 3000])
+def test_rankings_with_and_without_scores_measure_alike(n_queries):
+    """A report knows the order alone; a failed judgment of one query is no matter of the others."""
+    qrels = {f"q{n}": {"a": n % 4, "b": 2, "c": None if n == 1 else 0} for n in range(n_queries)}
+    ranked = {f"q{n}": ("c", "x", "a", "b")[n % 3 :] for n in range(n_queries) if n != 2}
+    scored = {key: dict(zip(of, (4, 3, 2, 1), strict=False)) for key, of in ranked.items()}
+
+    listed, by_score = evaluate(qrels, ranked), evaluate(qrels, scored)
+
+    assert listed.query_ids == by_score.query_ids
+    assert listed.columns == by_score.columns
+    assert listed.summary("nDCG@10") == by_score.summary("nDCG@10")

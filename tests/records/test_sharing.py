@@ -59,3 +59,11 @@ def test_a_copy_of_a_shared_record_leaves_the_others_alone():
     assert changed.grade is None
     assert other.model_fields_set == before
     assert other.grade == 1
+
+
+def test_the_id_of_a_chunk_is_held_once():
+    """A chunk is judged for many queries, and retrieved by several runs."""
+    sharing = Sharing()
+    one, other = sharing.shared(judgment(1)), sharing.shared(judgment(2))
+
+    assert one.chunk_id is other.chunk_id

@@ -396,8 +396,9 @@ class CauseFinder:
 
     def causes(self) -> dict[str, dict[str, Causes]]:
         """Return why queries did badly, by run and query, both sorted."""
+        absent = frozenset(self._missing) if self._has_corpus else frozenset[str]()
         by_run: dict[str, dict[str, Causes]] = {run.name: {} for run in self._runs}
-        for name, bad, case in self._cases():
+        for name, bad, case in self._cases(absent):
             codes = apply_rules(case)
             causes = Causes(
                 query_id=bad.query_id,
@@ -409,12 +410,12 @@ class CauseFinder:
             by_run[name][bad.query_id] = causes
         return by_run
 
-    def _cases(self) -> Iterator[tuple[str, _Bad, Case]]:
+    def _cases(self, absent: frozenset[str] = frozenset()) -> Iterator[tuple[str, _Bad, Case]]:
         for run in self._runs:
             for bad in self._bad[run.name]:
-                yield run.name, bad, self._case(run, bad)
+                yield run.name, bad, self._case(run, bad, absent)
 
-    def _case(self, run: MeasuredRun, bad: _Bad) -> Case:
+    def _case(self, run: MeasuredRun, bad: _Bad, absent: frozenset[str]) -> Case:
         task = run.cut_task(self._task)
         ranked, grades = run.ranked.get(bad.query_id, ()), task.qrels[bad.query_id]
         # What was retrieved without a grade casts no doubt on a measure of evidence.
@@ -431,7 +432,7 @@ class CauseFinder:
             has_full_grades=self._has_full_grades,
             noun=self._task.noun(bad.query_id),
             listed=self._listed(bad.query_id, task),
-            absent=frozenset(self._missing) if self._has_corpus else frozenset(),
+            absent=absent,
         )
 
     def _listed(self, query_id: str, task: Task) -> frozenset[str] | None:

@@ -615,4 +615,4 @@ def _answers_file(name: str) -> str:
 
 
 def _of_queries(path: Path, record: type[R]) -> list[R]:
-    return list(read_records(path, record, key=lambda item: getattr(item, "query_id", None)))
+    return list(read_records(path, record, key=lambda item: str(getattr(item, "query_id", None))))

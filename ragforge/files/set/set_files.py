@@ -14,7 +14,13 @@ from ragforge.deferred import dataclass
 from ragforge.errors import DataError, did_you_mean
 from ragforge.files.atomic import alone_in, move_whole, write_whole, write_whole_bytes
 from ragforge.files.manifest import FileEntry, Manifest, RunOrigin, digest_file
-from ragforge.files.record_files import read_object, read_records, write_object, write_records
+from ragforge.files.record_files import (
+    Key,
+    read_object,
+    read_records,
+    write_object,
+    write_records,
+)
 from ragforge.files.set.paths import (
     MANIFEST,
     files_of,
@@ -89,7 +95,7 @@ class SetFiles:
         yield from first
         yield from rest
 
-    def records(self, name: str, record: type[R], key: Callable[[R], object] | None) -> list[R]:
+    def records(self, name: str, record: type[R], key: Callable[[R], Key] | None) -> list[R]:
         """Return the records of a file; [] where it is not there."""
 
         def read(files: Path) -> list[R]:
@@ -129,7 +135,7 @@ class SetFiles:
         self,
         name: str,
         records: Iterable[R],
-        key: Callable[[R], str | tuple[str, ...]],
+        key: Callable[[R], Key],
         run: RunOrigin | None = None,
         selection: Selection | None = None,
     ) -> None:

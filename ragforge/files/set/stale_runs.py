@@ -36,6 +36,7 @@ _REWORDED_SHOWN: Final = 3
 _QUERY_FIRST: Final = re.compile(rb'\{"query_id":("(?:[^"\\]|\\.)*")')
 _ASKED: Final = re.compile(rb'"query_sha256":"([0-9a-f]+)"\}\s*$')
 """How ragforge begins and ends a line of a run."""
+_HIT: Final = re.compile(rb'"chunk_id":"([^"]*)"')
 _ID_FIRST: Final = re.compile(rb'\{"chunk_id":"([^"\\]*)"[,}]')
 """How ragforge begins a line of chunks; the text behind the id is not looked at."""
 
@@ -187,14 +188,17 @@ def reworded_queries(dataset: Dataset, names: Iterable[str]) -> dict[str, set[st
     listed = [name for name in names if name in there]
     if not listed:
         return {}
+    asked = {name: dict(_asked(dataset.run_path(name))) for name in listed}
+    if not any(asked.values()):
+        return {}
     now = {query.query_id: question_digest(query.asked) for query in dataset.accepted_queries()}
-    found = {name: _reworded(dataset.run_path(name), now) for name in listed}
+    found = {name: _reworded(of_run, now) for name, of_run in asked.items()}
     return {name: others for name, others in found.items() if others}
 
 
-def _reworded(path: Path, now: Mapping[str, str]) -> set[str]:
-    """Return the queries of a run that was asked other questions for them."""
-    return {query_id for query_id, digest in _asked(path) if now.get(query_id, digest) != digest}
+def _reworded(asked: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+    """Return the queries for which a run was asked other questions, by digests of both."""
+    return {query_id for query_id, digest in asked.items() if now.get(query_id, digest) != digest}
 
 
 def _asked(path: Path) -> Iterator[tuple[str, str]]:
@@ -247,7 +251,7 @@ def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) ->
             )
     now = {query.query_id: question_digest(query.asked) for query in dataset.accepted_queries()}
     for path in paths.values():
-        if others := _reworded(path, now):
+        if others := _reworded(dict(_asked(path)), now):
             raise DataError(
                 f"{path}: was asked other questions than {dataset.path} has now: {_some(others)}; "
                 "retrieve again"
@@ -363,7 +367,24 @@ def _counted(dataset: Dataset, hits: Mapping[str, Counter[str]]) -> dict[str, tu
 
 def _hits(dataset: Dataset, name: str) -> Counter[str]:
     """Return how often each chunk was retrieved."""
+    counts = _hits_of_lines(dataset.run_path(name))
+    if counts is not None:
+        return counts
     return Counter(hit.chunk_id for item in dataset.each_ranking(name) for hit in item.ranking)
+
+
+def _hits_of_lines(path: Path) -> Counter[str] | None:
+    """Return the same of lines as ragforge writes them; None where one takes to be parsed."""
+    counts = Counter[bytes]()
+    for _, _, line in each_line(path):
+        found = _HIT.findall(line)
+        is_plain = b"\\" not in line and len(found) == line.count(b'"chunk_id"')
+        if not is_plain or not _QUERY_FIRST.match(line):
+            return None
+        counts.update(found)
+    with suppress(UnicodeDecodeError):
+        return Counter({chunk_id.decode(): count for chunk_id, count in counts.items()})
+    return None
 
 
 def _hits_of_file(path: Path) -> Counter[str]:

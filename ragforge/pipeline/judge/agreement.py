@@ -116,10 +116,11 @@ def labels_of(dataset: Dataset, judgments: Iterable[Judgment]) -> HumanLabels:
         judgments: Its judgments.
     """
     labels = HumanLabels()
-    queries = {query.query_id: query.asked for query in dataset.queries()}
-    graded = [one for one in human_judgments(judgments) if one.query_id in queries]
-    if not graded or not (dataset.chunks_path).exists():
+    by_people = human_judgments(judgments)
+    if not by_people or not dataset.chunks_path.exists():
         return labels
+    queries = {query.query_id: query.asked for query in dataset.queries()}
+    graded = [one for one in by_people if one.query_id in queries]
     with dataset.chunk_texts({judgment.chunk_id for judgment in graded}) as texts:
         for judgment in graded:
             if judgment.chunk_id in texts:

@@ -335,3 +335,12 @@ def test_one_missing_chunk_makes_no_short_log_stale(dataset, hits, is_stale):
     dataset.write_run("log", [ranking(*ids)])
 
     assert chunks_of_runs(dataset, ["log"])["log"].is_stale == is_stale
+
+
+def test_hits_of_a_run_are_counted_however_its_lines_are_written(dataset):
+    """Somebody's own file may have blanks where ragforge writes none."""
+    dataset.write_run("theirs", [ranking("c00", "x")])
+    path = dataset.run_path("theirs")
+    path.write_text(path.read_text("utf-8").replace('"chunk_id":"x"', '"chunk_id": "x"'), "utf-8")
+
+    assert chunks_of_runs(dataset, ["theirs"])["theirs"].n_hits == 2
