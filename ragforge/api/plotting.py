@@ -18,6 +18,7 @@ from ragforge.pipeline.plotting import PlotOptions, Subject
 from ragforge.pipeline.plotting import plot as plot_dataset
 from ragforge.pipeline.reporting import ReportOptions
 from ragforge.report.page.picture import Picture, Theme, picture_svg
+from ragforge.report.picture_text import picture_text
 
 _ARGUMENTS: Final = ("subject", "out", "runs", "base", "calibration", "theme")
 
@@ -53,8 +54,8 @@ class Plotted(Result):
         return [self.to_dict()]
 
     def table(self) -> str:
-        """Return title and words."""
-        return f"{self.picture.title}\n{self.picture.told}"
+        """Return the picture as text: what `ragforge plot` draws in a terminal."""
+        return picture_text(self.picture)
 
     def _repr_html_(self) -> str:
         drawn = b64encode(self.svg.encode()).decode()

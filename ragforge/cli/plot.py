@@ -1,4 +1,4 @@
-"""Draw a picture of a set: an .svg that any page or README shows, or a .png (extra `png`).
+"""Draw a picture of a set: as text, or as an .svg or .png (extra `png`) for a page.
 
   compare      two runs query by query, and by slice: what a comparison rests on
   trend        the means of each run over the evaluations of the set
@@ -7,16 +7,24 @@
 The picture of a sweep is drawn by `ragforge sweep … --out FILE.svg` (or .png).
 
 Examples:
+  ragforge plot compare --dataset set/ --run bm25 --run dense
   ragforge plot compare --dataset set/ --run bm25 --run dense --out compare.svg
   ragforge plot trend --dataset set/ --out trend.png
   ragforge plot calibration --dataset set/ --out corrected.svg --theme dark
 """
 
 import argparse
+import sys
 from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
+from ragforge.api.colour import BOLD, coloured
 from ragforge.cli.flags import add_common, add_json, settings_of
 from ragforge.cli.output import dumps
+
+if TYPE_CHECKING:
+    from ragforge.report.page.picture import Picture
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", choices=("compare", "trend", "calibration"), help="what to draw")
     parser.add_argument("--dataset", required=True, type=Path, metavar="DIR", help="the set")
     parser.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help="FILE.svg or FILE.png"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="FILE.svg or FILE.png (default: text, as wide as the terminal)",
     )
     parser.add_argument(
         "--run", action="append", default=[], metavar="NAME", help="which run (default: all)"
@@ -56,15 +67,32 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.pipeline.reporting import ReportOptions
 
     settings = settings_of(arguments).evaluate
-    check_outputs({"--out": arguments.out}, {"--config": arguments.config})
+    out = None if arguments.out == Path("-") else arguments.out
+    check_outputs({"--out": out}, {"--config": arguments.config})
     dataset = open_dataset(arguments.dataset)
     asked = arguments.subject == "calibration"
     calibration = read_calibration(dataset, arguments.calibration) if asked else None
     report = ReportOptions(tuple(arguments.run), arguments.base, calibration)
     options = PlotOptions(arguments.subject, report, arguments.theme)
-    picture = plot(dataset, arguments.out, settings, options)
+    picture = plot(dataset, out, settings, options)
     if arguments.json:
-        print(dumps({"file": str(arguments.out), "title": picture.title, "shows": picture.told}))
+        file = None if out is None else str(out)
+        print(dumps({"file": file, "title": picture.title, "shows": picture.told}))
+    elif out is None:
+        _show(picture)
     else:
-        print(arguments.out)
+        print(out)
     return 0
+
+
+def _show(picture: "Picture") -> None:
+    """Print a picture as text, in what the encoding of the terminal has."""
+    from ragforge.report.picture_text import ASCII, BLOCKS, picture_text
+
+    try:
+        "".join((BLOCKS.levels, BLOCKS.middle)).encode(sys.stdout.encoding or "ascii")
+        marks = BLOCKS
+    except UnicodeEncodeError:
+        marks = ASCII
+    title, _, rest = picture_text(picture, get_terminal_size().columns, marks).partition("\n")
+    print(f"{coloured(title, BOLD, sys.stdout)}\n{rest}")

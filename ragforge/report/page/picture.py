@@ -7,11 +7,15 @@ ones beside them for those who ask their windows for dark.
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ragforge.deferred import dataclass
-from ragforge.report.page.charts import WIDTH, Line, line_class, ring_class
+from ragforge.report.page.charts import WIDTH, Chart, Line, line_class, ring_class
 from ragforge.report.page.markup import Html, element, join, page_file, svg_file
+
+if TYPE_CHECKING:
+    from ragforge.report.page.deltas import Deltas
+    from ragforge.report.page.interval_rows import IntervalRows
 
 Theme = Literal["auto", "light", "dark"]
 """Auto follows the reader's window where the viewer can."""
@@ -47,6 +51,8 @@ class Panel:
     """Of the chart, in the units of `WIDTH`."""
     lines: Sequence[Line] = ()
     """Those that the key names."""
+    shows: "Chart | Deltas | IntervalRows | None" = None
+    """What is drawn, for those who draw it as text; None where text cannot."""
 
 
 @dataclass(frozen=True, slots=True)

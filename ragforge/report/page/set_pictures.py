@@ -42,14 +42,15 @@ def comparison_picture(summary: Summary, pair: tuple[str, str]) -> Picture:
     short = one_line(a, _NAME_CHARS), one_line(b, _NAME_CHARS)
     points = scatter(deltas, summary.queries, "scatter", is_linked=False)
     panels = [
-        Panel("one bar a query", delta_chart(deltas, "deltas"), BARS_HEIGHT),
+        Panel("one bar a query", delta_chart(deltas, "deltas"), BARS_HEIGHT, shows=deltas),
         Panel("one point a query", points, SCATTER_HEIGHT),
     ]
     names = summary.table.runs
     items = slice_differences(summary.table.rows, names.index(a), names.index(b))
     if items:
         sliced = slice_rows(items, *short)
-        panels.append(Panel("by slice, intervals widened", interval_chart(sliced), sliced.height))
+        drawn = interval_chart(sliced)
+        panels.append(Panel("by slice, intervals widened", drawn, sliced.height, shows=sliced))
     title = f"{PRIMARY} of {short[1]} (B) less {short[0]} (A)"
     found = list(_findings(summary, pair))
     told = f"{title}. {' '.join(found)} {deltas.in_words()}"
@@ -84,7 +85,9 @@ def trend_picture(summary: Summary) -> Picture:
             "`ragforge evaluate` adds one"
         )
     lines = [line for line in chart.lines if not line.is_dotted]
-    panel = Panel("numbers on top: something changed", line_chart(chart), NAMED_HEIGHT, lines)
+    panel = Panel(
+        "numbers on top: something changed", line_chart(chart), NAMED_HEIGHT, lines, chart
+    )
     return Picture(chart.title, chart.description, [[panel]], list(_graded(summary)))
 
 
@@ -107,7 +110,7 @@ def calibration_picture(calibration: Calibration) -> Picture:
         for place, measure in enumerate(measures)
     ]
     panels = [
-        Panel(measure, interval_chart(chart), chart.height)
+        Panel(measure, interval_chart(chart), chart.height, shows=chart)
         for measure, chart in zip(measures, charts, strict=True)
     ]
     n = calibration.labels.n_used
