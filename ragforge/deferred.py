@@ -1,8 +1,9 @@
-"""What is put off until it is used: modules such as numpy, and the methods of dataclasses.
+"""What is put off until it is used: modules, and the methods of dataclasses.
 
 numpy takes as long as all else that a short command does, and most modules that compute with it are
 imported by commands that compute nothing. There stands `from ragforge.deferred import numpy as np`,
-and `from __future__ import annotations`, so that no signature asks for it.
+and `from __future__ import annotations`, so that no signature asks for it. Those of Python that are
+here take two to five milliseconds each.
 
 `dataclass` takes half a millisecond for each class, as it writes methods and compiles them. A
 command imports hundreds of classes and makes objects of some dozens: see `_dataclass`.
@@ -15,7 +16,19 @@ from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar, Final
 
-__all__ = ["DeferredModule", "dataclass", "numpy"]
+__all__ = [
+    "DeferredModule",
+    "asyncio",
+    "dataclass",
+    "difflib",
+    "hashlib",
+    "numpy",
+    "shutil",
+    "socket",
+    "tempfile",
+    "tomllib",
+    "zipfile",
+]
 
 _WRITTEN: Final = (
     "__dataclass_fields__",
@@ -159,9 +172,25 @@ class DeferredModule(ModuleType):
 
 
 if TYPE_CHECKING:
+    import asyncio
+    import difflib
+    import hashlib
+    import shutil
+    import socket
+    import tempfile
+    import tomllib
+    import zipfile
     from dataclasses import dataclass
 
     import numpy
 else:
     dataclass = _dataclass
+    asyncio = DeferredModule("asyncio")
+    difflib = DeferredModule("difflib")
+    hashlib = DeferredModule("hashlib")
     numpy = DeferredModule("numpy")
+    shutil = DeferredModule("shutil")
+    socket = DeferredModule("socket")
+    tempfile = DeferredModule("tempfile")
+    tomllib = DeferredModule("tomllib")
+    zipfile = DeferredModule("zipfile")

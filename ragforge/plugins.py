@@ -6,7 +6,6 @@ Functions may be plain or async; objects and classes are asked through the first
 import ast
 import contextvars
 import difflib
-import hashlib
 import importlib
 import inspect
 import sys
@@ -20,6 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Self, TypeVar, cast
 
+from ragforge.deferred import hashlib
 from ragforge.errors import UsageError, did_you_mean
 
 T = TypeVar("T")

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 from ragforge.api.results import Result, plain_values
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, share
-from ragforge.evaluating.selection import selection_json
-from ragforge.evaluating.versions import RefreshSummary, Status
-from ragforge.files.set.dataset import Dataset
-from ragforge.records import Failure
-from ragforge.records.queries import Selection
 
 if TYPE_CHECKING:
-    from ragforge.evaluating.versions import Differences
+    from ragforge.evaluating.versions import Differences, RefreshSummary, Status
+    from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.intake.reviewing import ReviewResult
     from ragforge.pipeline.rederiving import Rederivation
     from ragforge.pipeline.retrieving import RunResult
+    from ragforge.records import Failure
+    from ragforge.records.queries import Selection
 
 _LONGEST: Final = 300
 """Characters of what a retriever says of its failure."""
@@ -38,7 +36,7 @@ class Retrieved(Result):
 
     made: "RunResult"
     path: Path
-    selection: Selection | None = None
+    selection: "Selection | None" = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -52,7 +50,7 @@ class Retrieved(Result):
         return len(self.made.rankings)
 
     @property
-    def failures(self) -> tuple[Failure, ...]:
+    def failures(self) -> "tuple[Failure, ...]":
         """Of the queries on which the retriever failed."""
         return tuple(self.made.failures)
 
@@ -72,6 +70,8 @@ class Retrieved(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `ragforge retrieve --json` prints."""
+        from ragforge.evaluating.selection import selection_json
+
         return {
             "run": self.run,
             "file": str(self.path),
@@ -99,7 +99,7 @@ class Retrieved(Result):
         return f"{self.run}: {self.n_queries} queries retrieved, {len(self.failures)} failed"
 
 
-def retrieved(made: "RunResult", dataset: Dataset, notes: tuple[str, ...] = ()) -> Retrieved:
+def retrieved(made: "RunResult", dataset: "Dataset", notes: tuple[str, ...] = ()) -> Retrieved:
     """Return what came of a retriever, whose run is in the dataset."""
     chosen = None if dataset.chosen is None else dataset.chosen.selection
     return Retrieved(made, dataset.files / "runs" / f"{made.name}.jsonl", chosen, notes)
@@ -123,11 +123,11 @@ class Refreshed(Result):
         notes: What was told on the way.
     """
 
-    summary: RefreshSummary
+    summary: "RefreshSummary"
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def status(self) -> Status:
+    def status(self) -> "Status":
         """unchanged, planned (a dry run), published, rejected, or pins broken."""
         return self.summary.status
 

@@ -1,10 +1,8 @@
 """Running a job from plain code, outside of an event loop and inside of one that runs already."""
 
-import asyncio
 import contextvars
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import Future
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -17,6 +15,7 @@ from itertools import islice
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from ragforge.api.arguments import refuse_other_kinds
+from ragforge.deferred import asyncio
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -167,6 +166,8 @@ class _Beside(Generic[T]):
     """
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        from concurrent.futures import Future
+
         self._make = make
         self._outcome: Future[T] = Future()
         self._began, self._ended = threading.Event(), threading.Event()
@@ -215,7 +216,7 @@ class _Beside(Generic[T]):
         return await self._make()
 
 
-def _cancel_in(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[Any]") -> None:
+def _cancel_in(loop: "asyncio.AbstractEventLoop", task: "asyncio.Task[Any]") -> None:
     with suppress(RuntimeError):  # The loop is closed: the job has ended meanwhile.
         loop.call_soon_threadsafe(task.cancel)
 

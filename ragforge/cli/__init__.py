@@ -3,6 +3,7 @@
 stdout carries data, stderr carries talk. What the exit codes mean is in `errors`.
 """
 
+import atexit
 import gc
 import io
 import os
@@ -102,7 +103,7 @@ _KEPT = dict.fromkeys(
 """Commands that keep what an interrupt leaves half done."""
 
 
-_COLLECT_AFTER = 10_000
+_COLLECT_AFTER = 50_000
 """Objects that are made before the collector looks at the youngest; Python has 700."""
 
 
@@ -118,6 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     # A twentieth of the start goes into looking for garbage among what was just imported.
     gc.set_threshold(_COLLECT_AFTER)
+    # A sixth of a short command goes into looking, as it ends, for what may be taken apart.
+    atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

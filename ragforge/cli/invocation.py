@@ -8,9 +8,7 @@ import re
 import shlex
 import signal
 import sys
-import tempfile
 import threading
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -81,6 +79,9 @@ def _explained(error: RagforgeError, words: Sequence[str]) -> int:
 
 
 def _bug(words: Sequence[str]) -> int:
+    import tempfile
+    import traceback
+
     descriptor, name = tempfile.mkstemp(prefix="ragforge-bug-", suffix=".log")
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as log:
         log.write(f"ragforge {__version__}, Python {sys.version}\n")

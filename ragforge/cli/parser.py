@@ -7,13 +7,13 @@ import argparse
 import os
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
 from ragforge.api.colour import BOLD, coloured
+from ragforge.deferred import shutil
 from ragforge.errors import UsageError, did_you_mean
 
 SCREEN_LINES: Final = 40

@@ -1,9 +1,7 @@
 """Reading settings: default, then file, then environment, then flag."""
 
-import difflib
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -18,7 +16,7 @@ from ragforge.config.services import (
     check_service_name,
 )
 from ragforge.config.trust import digest_of, find_trust
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, difflib, tomllib
 from ragforge.errors import ConfigError, did_you_mean
 from ragforge.records.model import FieldInfo, pydantic
 

@@ -5,14 +5,12 @@ that trust at the same time do not undo each other's work.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import stat
-import tempfile
 from pathlib import Path
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, hashlib, tempfile
 from ragforge.errors import ConfigError
 
 

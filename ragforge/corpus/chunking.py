@@ -4,7 +4,6 @@ Blocks make sections under headings; these are packed into units of retrieval.
 """
 
 import base64
-import hashlib
 import json
 import re
 import unicodedata
@@ -14,7 +13,7 @@ from dataclasses import field
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import Block, Kind, Lines, text_blocks
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, hashlib
 from ragforge.errors import UsageError
 from ragforge.records import Chunk
 

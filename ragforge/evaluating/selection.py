@@ -1,13 +1,18 @@
 """Describing a part of a set's queries: its strata, their weights, and what was left out."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import plural, render_table
-from ragforge.files.set.query_selection import Chosen
-from ragforge.measures.strata import Design
-from ragforge.records.queries import Selection
+
+if TYPE_CHECKING:
+    from ragforge.files.set.query_selection import Chosen
+    from ragforge.measures.strata import Design
+    from ragforge.records.queries import Selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,15 @@ Who reads a file, changes it and writes it is `alone_in` its folder meanwhile.
 import contextlib
 import errno
 import glob
-import hashlib
 import os
 import re
-import shutil
-import socket
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import hashlib, shutil, socket, tempfile
 from ragforge.errors import DataError
 
 _BLOCK = 1024 * 1024

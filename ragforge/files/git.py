@@ -1,13 +1,12 @@
 """What the git repository around a folder says: its commit, and files as a branch has them."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, shutil
 from ragforge.errors import DataError
 from ragforge.files.text import decode
 

@@ -1,11 +1,11 @@
 """`manifest.json`: what a dataset is, what it was made from, and the digests of its files."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from ragforge import __version__
+from ragforge.deferred import hashlib
 from ragforge.records.model import AfterValidator, ConfigDict, Field, Model
 from ragforge.records.queries import Selection
 

@@ -6,11 +6,11 @@ More records than memory should hold are sorted in parts on disk.
 import contextlib
 import heapq
 import json
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Generic, TypeAlias, TypeVar
 
+from ragforge.deferred import tempfile
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole
 from ragforge.files.text import read_text
@@ -195,7 +195,7 @@ class ExternalSorter(contextlib.AbstractContextManager["ExternalSorter[R]"], Gen
 
     def _part(self, rows: Iterator[tuple[tuple[str, ...], str]]) -> IO[str]:
         # It has no name in the folder, so that nothing is left after a kill.
-        part: IO[str] = tempfile.TemporaryFile(  # noqa: SIM115  # closed in __exit__
+        part: IO[str] = tempfile.TemporaryFile(  # closed in __exit__
             "w+", encoding="utf-8", newline="\n", dir=self._folder
         )
         part.writelines(f"{json.dumps(key)}\t{line}\n" for key, line in rows)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol
-from zipfile import BadZipFile, ZipFile
 
+from ragforge.deferred import zipfile
 from ragforge.errors import ConfigError, DataError
 
 _MOST_BYTES: Final = 500_000_000
@@ -49,7 +49,7 @@ def table_lines(path: Path) -> Iterator[bytes]:
     _check_size(path)
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (ValueError, KeyError, OSError, BadZipFile, SyntaxError) as error:
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile, SyntaxError) as error:
         raise DataError(f"{path}: is no whole .xlsx file: {error}") from error
     try:
         if not book.worksheets:
@@ -89,9 +89,9 @@ def _text(path: Path, number: int, cell: _Cell) -> str:
 
 def _check_size(path: Path) -> None:
     try:
-        with ZipFile(path) as packed:
+        with zipfile.ZipFile(path) as packed:
             n_bytes = sum(entry.file_size for entry in packed.infolist())
-    except (BadZipFile, OSError) as error:
+    except (zipfile.BadZipFile, OSError) as error:
         raise DataError(f"{path}: is no whole .xlsx file: {error}") from error
     if n_bytes > _MOST_BYTES:
         raise DataError(f"{path}: unpacks to {n_bytes:,} bytes; at most {_MOST_BYTES:,} are read")

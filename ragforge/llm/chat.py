@@ -1,12 +1,11 @@
 """Chat requests and replies, the protocol of models, and the keys of calls."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Literal, Protocol
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, hashlib
 from ragforge.records.record import MOCK_FINGERPRINT
 
 KEY_VERSION = 2

@@ -6,7 +6,6 @@ headers of replies.
 """
 
 import base64
-import email.utils
 import json
 import math
 import re
@@ -364,7 +363,9 @@ def _until(value: str, date: str) -> float | None:
 
 
 def _timestamp(date: str) -> float | None:
+    from email.utils import parsedate_to_datetime
+
     try:
-        return email.utils.parsedate_to_datetime(date).timestamp()
+        return parsedate_to_datetime(date).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None

@@ -6,7 +6,6 @@ to the strata one after the other. So a sample of 50 lies within the sample of 1
 strata, and new queries move few of those drawn.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
@@ -15,7 +14,7 @@ from heapq import heapify, heapreplace
 from math import fsum
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, hashlib
 from ragforge.errors import UsageError
 
 LEAST_OF_STRATUM: Final = 2

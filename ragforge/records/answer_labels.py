@@ -1,8 +1,8 @@
 """What people say of answers."""
 
-import hashlib
 from typing import Annotated, Self
 
+from ragforge.deferred import hashlib
 from ragforge.records.judgments import FactVerdict, Verdict
 from ragforge.records.model import Field, model_validator
 from ragforge.records.record import NonEmpty, Record

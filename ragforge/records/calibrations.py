@@ -4,11 +4,11 @@ A sample is bound by digests to the runs, the judge and the scale that it was dr
 pairs drawn for one question do not answer another.
 """
 
-import hashlib
 import json
 import operator
 from typing import Annotated, Literal, Self
 
+from ragforge.deferred import hashlib
 from ragforge.records.model import Field, model_validator
 from ragforge.records.queries import Count
 from ragforge.records.record import Grade, NonEmpty, Provenance, Record

@@ -6,11 +6,10 @@ better. A quote that stands in a chunk is a fact, whichever rule cut the query o
 of a query that a mock made up is none.
 """
 
-import hashlib
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, hashlib
 from ragforge.records.model import Field, computed_field, model_validator
 from ragforge.records.record import FailureKind, Grade, NonEmpty, Provenance, Record
 

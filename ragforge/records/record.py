@@ -1,12 +1,12 @@
 """What all records are, and the values that several of them hold."""
 
 import base64
-import hashlib
 import operator
 import re
 from itertools import pairwise
 from typing import Annotated, Final, Literal, Self
 
+from ragforge.deferred import hashlib
 from ragforge.records.model import ConfigDict, Field, Model, model_validator
 
 Grade = Annotated[int, Field(strict=True, ge=0, le=3)]

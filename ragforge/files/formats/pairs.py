@@ -3,12 +3,11 @@
 A row has a query with one chunk, or with a list of chunks.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, hashlib
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_ID,

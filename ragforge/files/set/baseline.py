@@ -6,7 +6,6 @@ A digest over all of it refuses what was edited by hand or merged line by line.
 
 import contextlib
 import gzip
-import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any, Final
 
+from ragforge.deferred import hashlib
 from ragforge.errors import DataError
 from ragforge.files.atomic import remove_strays, write_whole, write_whole_bytes
 from ragforge.files.record_files import explain

@@ -4,12 +4,11 @@ Lines are only ever added. What is no canary, or was changed since it was writte
 with a note.
 """
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, hashlib
 from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import appending

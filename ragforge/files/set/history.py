@@ -6,7 +6,6 @@ what is no evaluation, or was changed since it was written, is passed over with 
 
 import codecs
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import IO, Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, hashlib
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import wait_for_lock
 from ragforge.files.record_files import explain

@@ -5,15 +5,19 @@ in the manifest, so that whoever measures them later neither counts the queries 
 asked, nor takes the mean of a sample for that of the set.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
-from ragforge.measures.strata import OTHERS, Design, draw, merged_strata
 from ragforge.records.queries import Query, Selection, Stratum
+
+if TYPE_CHECKING:
+    from ragforge.measures.strata import Design
 
 _FIELDS: Final = (
     "category",
@@ -87,6 +91,8 @@ def choose(queries: Sequence[Query], wanted: Wanted) -> Chosen | None:
         if wanted.split is None:
             return None
         return Chosen(Selection(split=wanted.split), whole, None)
+    from ragforge.measures.strata import OTHERS, Design, draw, merged_strata
+
     labels = _labels(members, by)
     sizes = Counter(labels.values())
     small = merged_strata(sizes, n)
@@ -107,6 +113,8 @@ def recall(queries: Sequence[Query], selection: Selection) -> Chosen:
     members = [item for item in queries if selection.split in (None, item.split)]
     if selection.sample is None:
         return Chosen(selection, frozenset(item.query_id for item in members), None)
+    from ragforge.measures.strata import OTHERS, Design
+
     recorded = {item.stratum: item.n_queries for item in selection.strata}
     rest = next((name for name in (OTHERS, _ALL) if name in recorded), None)
     labels = {

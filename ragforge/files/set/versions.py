@@ -6,12 +6,11 @@ has its lock at a time.
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import shutil, tempfile
 from ragforge.errors import ChangedMeanwhileError, DataError, LockedError, UsageError
 from ragforge.files.atomic import (
     MAKING,

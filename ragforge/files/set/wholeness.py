@@ -1,12 +1,12 @@
 """The files of a version: which they are, and whether they are those that its manifest lists."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from ragforge.deferred import shutil
 from ragforge.errors import DataError
 from ragforge.files.manifest import FileEntry, Manifest, digest_file
 from ragforge.files.record_files import read_object

@@ -3,7 +3,6 @@
 The reply in a row is text with a digest, so that damage is told from data.
 """
 
-import hashlib
 import json
 import math
 import sqlite3
@@ -15,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, hashlib
 from ragforge.errors import DataError
 from ragforge.files.atomic import OWN_FOLDER
 from ragforge.files.set.paths import require_own_place
