@@ -30,14 +30,9 @@ __all__ = [
     "zipfile",
 ]
 
-_WRITTEN: Final = (
-    "__dataclass_fields__",
-    "__dataclass_params__",
-    "__init__",
-    "__match_args__",
-    "__signature__",
-)
-"""What a dataclass has whatever it is asked for; a signature only until it is complete."""
+_FIRST: Final = ("__dataclass_fields__", "__init__", "__match_args__", "__signature__")
+"""What is there when an object has been made; a signature only until then."""
+_NO_MORE: Final = {"repr": False, "eq": False, "order": False}
 _FROZEN: Final = ("__setattr__", "__delattr__")
 _ORDERED: Final = ("__lt__", "__le__", "__gt__", "__ge__")
 _COMPLETING: Final = RLock()
@@ -102,24 +97,20 @@ def _slots(base: type) -> tuple[str, ...]:
 def _put_off(made: type, plain: type, options: dict[str, bool]) -> None:
     """Let a class be completed by the first use of what it lacks.
 
+    What comes with the first object and all else are written apart: most classes are never
+    compared nor shown in a command, and that is half of what there is to compile.
+
     Args:
         made: With slots.
-        plain: The same without; the dataclass that is made of it then has the methods.
+        plain: The same without; the dataclasses that are made of it then have the methods.
         options: Those of `dataclasses.dataclass`.
     """
     is_frozen, is_compared = options.get("frozen", False), options.get("eq", True)
-    names = _names(options, is_frozen=is_frozen, is_compared=is_compared)
-
-    def complete() -> None:
-        with _COMPLETING:
-            if isinstance(vars(made)[names[0]], _Later):
-                _complete(made, plain, options, names)
-
     own = vars(made)
-    for name in names:
-        # A class that defines how it is compared, and no hash, has None for it here.
-        if own.get(name) is None:
-            setattr(made, name, _Later(name, complete))
+    _put_off_some(made, plain, options | _NO_MORE, [*_FIRST, *(_FROZEN if is_frozen else ())])
+    _put_off_some(
+        made, plain, options, _others(options, is_frozen=is_frozen, is_compared=is_compared)
+    )
     if is_compared and not is_frozen:
         made.__hash__ = own.get("__hash__")  # type: ignore[assignment]  # None, as in any class
     if is_frozen:
@@ -127,22 +118,37 @@ def _put_off(made: type, plain: type, options: dict[str, bool]) -> None:
             setattr(made, name, own.get(name, method))
 
 
-def _names(options: dict[str, bool], *, is_frozen: bool, is_compared: bool) -> list[str]:
-    """Return the names of what `dataclasses.dataclass` gives a class, where it has none itself."""
+def _put_off_some(made: type, plain: type, options: dict[str, bool], names: list[str]) -> None:
+    def complete() -> None:
+        with _COMPLETING:
+            if isinstance(vars(made)[names[0]], _Later):
+                _complete(made, plain, options, names)
+
+    for name in names:
+        # A class that defines how it is compared, and no hash, has None for it here.
+        if vars(made).get(name) is None:
+            setattr(made, name, _Later(name, complete))
+
+
+def _others(options: dict[str, bool], *, is_frozen: bool, is_compared: bool) -> list[str]:
+    """Return the names of what else `dataclasses.dataclass` gives a class that has none itself."""
     return [
-        *_WRITTEN,
+        "__dataclass_params__",
         *(["__repr__"] if options.get("repr", True) else []),
         *(["__eq__"] if is_compared else []),
         *(["__hash__"] if is_compared and is_frozen else []),
-        *(_FROZEN if is_frozen else []),
         *(_ORDERED if options.get("order") else []),
     ]
 
 
 def _complete(made: type, plain: type, options: dict[str, bool], names: list[str]) -> None:
+    content = dict(vars(plain))
+    for name in ("__dict__", "__weakref__"):
+        content.pop(name, None)
     # The signature that would stand there otherwise is read out of the written method.
-    plain.__doc__ = plain.__doc__ or plain.__name__
-    found = vars(dataclasses.dataclass(**options)(plain))
+    content["__doc__"] = plain.__doc__ or plain.__name__
+    copy = type(plain)(plain.__name__, plain.__bases__, content)
+    found = vars(dataclasses.dataclass(**options)(copy))
     for name in reversed(names):  # The first one last: it tells that all others are there.
         if not isinstance(vars(made).get(name), _Later):
             continue

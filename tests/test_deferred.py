@@ -77,11 +77,12 @@ def looks(kind):
         (f.name, f.type, f.default, f.default_factory, f.init, f.repr, f.hash, f.compare, f.kw_only)
         for f in dataclasses.fields(kind)
     ]
-    hashed = kind.__hash__ is not None
+    hashed, asked = kind.__hash__ is not None, repr(kind.__dataclass_params__)
     own = {name: value for name, value in vars(kind).items() if name not in LEFT_OUT}
     codes = {name: getattr(getattr(value, "__code__", None), "co_code", None)
              for name, value in own.items()}
-    return fields, str(inspect.signature(kind)), getattr(kind, "__slots__", None), hashed, codes
+    slots = getattr(kind, "__slots__", None)
+    return fields, str(inspect.signature(kind)), slots, hashed, asked, codes
 
 differing = [
     str(one) for one, twin, options in made
@@ -115,6 +116,22 @@ def test_methods_are_written_when_an_object_is_made():
 
     assert (before, inspect.isfunction(vars(Fresh)["__init__"])) == (False, True)
     assert (made.n, repr(made).rpartition(".")[2]) == (3, "Fresh(n=3)")
+
+
+def test_methods_that_compare_and_show_are_written_when_one_of_them_is_used():
+    """Most classes have objects and are never compared: half of the time of the first object."""
+
+    @dataclass(frozen=True, slots=True)
+    class Fresh:
+        """Nobody compared it."""
+
+        n: int
+
+    made = Fresh(3)
+    before = inspect.isfunction(vars(Fresh)["__eq__"])
+
+    assert (before, made == Fresh(3), {made: 1}[Fresh(3)]) == (False, True, 1)
+    assert inspect.isfunction(vars(Fresh)["__eq__"])
 
 
 def test_a_subclass_has_the_fields_of_its_base_before_that_was_used():
