@@ -38,7 +38,6 @@ from ragforge.stages.generate.checks.questions import (
     read_evidence,
 )
 from ragforge.stages.generate.kinds import PROMPTS
-from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.ground.parts import Exchange
 from ragforge.stages.ground.parts import Passage as AnsweredPassage
@@ -384,6 +383,8 @@ async def _written(
     asker: Asker, picked: PickedInput, settings: Settings, query_type: QueryType
 ) -> object:
     """Ask for queries about a chunk as the first persona would put them, in the first language."""
+    from ragforge.stages.generate.llm import LLMQueryWriter  # With pydantic.
+
     chunk = picked.chunk()
     slot = Slot(
         slot_id="000000-0",

@@ -20,6 +20,7 @@ __all__ = [
     "Field",
     "FieldInfo",
     "JsonValue",
+    "WithJsonSchema",
     "computed_field",
     "model_validator",
     "pydantic",
@@ -62,6 +63,23 @@ class ValidatorMark(_Grouped):
     def made(self) -> object:
         """Return pydantic's own."""
         return getattr(pydantic, self.name)(self.function)
+
+
+class SchemaMark(_Grouped):
+    """The JSON schema, in an annotation, of what a value is given as.
+
+    Args:
+        schema: In the place of what pydantic would make of the type.
+    """
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+
+    def made(self) -> object:
+        """Return pydantic's own."""
+        return pydantic.WithJsonSchema(self.schema)
 
 
 class FieldMark(_Grouped):
@@ -133,7 +151,7 @@ def for_pydantic(hint: Any) -> Any:  # noqa: ANN401  # any form of annotation
 
 
 def _made(mark: object) -> object:
-    return mark.made() if isinstance(mark, ValidatorMark | FieldMark) else mark
+    return mark.made() if isinstance(mark, _Grouped) else mark
 
 
 class WrittenProperty(property):
@@ -171,6 +189,7 @@ if TYPE_CHECKING:
         ConfigDict,
         Field,
         JsonValue,
+        WithJsonSchema,
         computed_field,
         model_validator,
     )
@@ -180,6 +199,7 @@ else:
     ConfigDict = dict
     Field = FieldMark
     FieldInfo = ModelField
+    WithJsonSchema = SchemaMark
     computed_field = WrittenProperty
     model_validator = ModelCheck
 

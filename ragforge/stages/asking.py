@@ -17,7 +17,7 @@ from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
 from ragforge.llm.structured import Structured, ask_structured, reply_schema
 from ragforge.prompts import Prompt
 from ragforge.records import Provenance
-from ragforge.records.model import pydantic
+from ragforge.records.model import Field, FieldInfo, pydantic
 
 T = TypeVar("T", bound="pydantic.BaseModel")
 Part = TypeVar("Part")
@@ -166,12 +166,12 @@ def _texts(data: object) -> Iterator[str]:
             yield from _texts(item)
 
 
-def upto(characters: int) -> "pydantic.fields.FieldInfo":
+def upto(characters: int) -> FieldInfo:
     """Return a field whose length a grammar may bound; a longer reply is no broken rule.
 
     A small model that is decoded under a grammar would else ramble until its tokens run out.
     """
-    found: pydantic.fields.FieldInfo = pydantic.Field(json_schema_extra={"maxLength": characters})
+    found: FieldInfo = Field(json_schema_extra={"maxLength": characters})
     return found
 
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
 from ragforge.deferred import dataclass
 from ragforge.records import Behaviour, Provenance
+from ragforge.records.model import ConfigDict, Model
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
 from ragforge.stages.quotes import find_proof, has_content
@@ -151,7 +150,7 @@ def without(text: str, quotes: Sequence[str]) -> str:
     return text
 
 
-class RecheckReply(BaseModel):
+class RecheckReply(Model):
     """Reply schema: the quote first, so that the verdict follows from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)

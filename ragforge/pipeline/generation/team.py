@@ -31,7 +31,6 @@ from ragforge.stages.generate.checks.checking import Checks, askers, calls_for
 from ragforge.stages.generate.hops import common_terms, joined, partner
 from ragforge.stages.generate.kinds import PROMPTS
 from ragforge.stages.generate.kinds import PROMPTS as WRITER_PROMPTS
-from ragforge.stages.generate.llm import LLMQueryWriter
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import Cell, make_cells
 from ragforge.stages.generate.rules import RuleQueryWriter
@@ -154,6 +153,8 @@ def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWrite
     """
     if team.writer.asker is None:
         return RuleQueryWriter(settings.model.seed)
+    from ragforge.stages.generate.llm import LLMQueryWriter  # With pydantic.
+
     usual = spread(query_lengths(real))
     return LLMQueryWriter(
         askers={name: _asker(team.writer, name) for name in PROMPTS},

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from ragforge.corpus.quote_locations import fold
 from ragforge.errors import CallError
 from ragforge.records import Fact, Query
+from ragforge.records.model import ConfigDict, Field, Model
 from ragforge.stages.asking import Asker, quoted, upto, visible
 from ragforge.stages.values import small_numbers
 from ragforge.stages.words import all_entries, content_stems, numbers, words
@@ -26,7 +25,7 @@ _GROUPS: Final = re.compile(r"[0-9]{1,3}(?:[.,][0-9]{3})+")
 _MOST_FACTS = 8
 
 
-class StatedFact(BaseModel):
+class StatedFact(Model):
     """One fact as a model states it; its id is assigned by who asks."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -138,7 +137,7 @@ def _scripts(text: str) -> set[str]:
     return {unicodedata.name(letter, "?").split()[0] for letter in text if letter.isalpha()}
 
 
-class FactsReply(BaseModel):
+class FactsReply(Model):
     """What is asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)

@@ -9,8 +9,6 @@ from dataclasses import field
 from itertools import chain
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from ragforge.corpus.quote_locations import Location, fold
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
@@ -24,6 +22,7 @@ from ragforge.records import (
     Provenance,
     Verdict,
 )
+from ragforge.records.model import ConfigDict, Field, Model
 from ragforge.stages.answer.facts import lacks_facts
 from ragforge.stages.answer.stage import Case
 from ragforge.stages.asking import Asker, quoted, quoted_by_id, quoted_list, upto
@@ -44,7 +43,7 @@ _MOST_CLAIMS = 20
 _UNANSWERABLE = "This question cannot be answered from the documents."
 
 
-class AnswerReply(BaseModel):
+class AnswerReply(Model):
     """What the judge is asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -186,7 +185,7 @@ def _listed(word: str, texts: Sequence[str]) -> str:
     return f"{word}: {', '.join(map(repr, texts))}" if texts else ""
 
 
-class FactReply(BaseModel):
+class FactReply(Model):
     """What the answer says of one fact; the quote first, so that the status follows from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -196,7 +195,7 @@ class FactReply(BaseModel):
     status: FactStatus
 
 
-class ClaimReply(BaseModel):
+class ClaimReply(Model):
     """A part of the answer that none of the facts says."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -206,7 +205,7 @@ class ClaimReply(BaseModel):
     supported: bool
 
 
-class FactsGradeReply(BaseModel):
+class FactsGradeReply(Model):
     """What the judge is asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)

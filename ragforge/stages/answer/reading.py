@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict
-
 from ragforge.deferred import dataclass
+from ragforge.records.model import ConfigDict, Model
 from ragforge.stages.asking import Asker, quoted, quoted_list, upto
 
 PROMPT: Final = "read_contexts"
 
 
-class ReadingReply(BaseModel):
+class ReadingReply(Model):
     """What the model is asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

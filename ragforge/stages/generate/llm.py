@@ -15,6 +15,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    JsonValue,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -31,7 +32,6 @@ from ragforge.stages.asking import (
     quoted,
     quoted_list,
     repeats_data,
-    upto,
     visible,
 )
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
@@ -58,9 +58,9 @@ _TOKENS_EACH: Final = 256
 """Room in the reply for each candidate beyond the first."""
 
 
-def _most(items: int) -> FieldInfo:
-    """Return a list whose length a grammar may bound; a longer one is no broken rule."""
-    found: FieldInfo = Field(json_schema_extra={"maxItems": items})
+def _bounded(**bounds: JsonValue) -> FieldInfo:
+    """Return a field that a grammar may bound; what goes beyond is no broken rule (see `upto`)."""
+    found: FieldInfo = Field(json_schema_extra=bounds)
     return found
 
 
@@ -72,18 +72,18 @@ class SaidQuote(_StrictReply):
     """Words that are said to stand in a passage; passages are numbered from 1."""
 
     passage: int
-    quote: Annotated[str, upto(300)]
+    quote: Annotated[str, _bounded(maxLength=300)]
 
 
-SaidQuotes = Annotated[list[SaidQuote], _most(_MOST_QUOTES)]
+SaidQuotes = Annotated[list[SaidQuote], _bounded(maxItems=_MOST_QUOTES)]
 
 
 class Proposal(_StrictReply):
     """A query."""
 
     quotes: SaidQuotes
-    question: Annotated[str, upto(240)]
-    answer: Annotated[str, upto(500)]
+    question: Annotated[str, _bounded(maxLength=240)]
+    answer: Annotated[str, _bounded(maxLength=500)]
     difficulty: Difficulty
 
 
@@ -91,11 +91,11 @@ class FollowUp(_StrictReply):
     """A query that is put after another one."""
 
     quotes: SaidQuotes
-    first_question: Annotated[str, upto(240)]
-    first_answer: Annotated[str, upto(240)]
-    standalone: Annotated[str, upto(240)]
-    question: Annotated[str, upto(240)]
-    answer: Annotated[str, upto(500)]
+    first_question: Annotated[str, _bounded(maxLength=240)]
+    first_answer: Annotated[str, _bounded(maxLength=240)]
+    standalone: Annotated[str, _bounded(maxLength=240)]
+    question: Annotated[str, _bounded(maxLength=240)]
+    answer: Annotated[str, _bounded(maxLength=500)]
     difficulty: Difficulty
 
 
@@ -104,8 +104,8 @@ class NearMiss(_StrictReply):
 
     quotes: SaidQuotes
     missing: Missing
-    question: Annotated[str, upto(240)]
-    answer: Annotated[str, upto(500)]
+    question: Annotated[str, _bounded(maxLength=240)]
+    answer: Annotated[str, _bounded(maxLength=500)]
     difficulty: Difficulty
 
 
@@ -185,7 +185,7 @@ def reply_type(prompt: str, most: int) -> type[AnyReply]:
     """
     plain = _REPLIES[prompt]
     [(name, field)] = plain.model_fields.items()
-    bounded: Any = {name: (field.rebuild_annotation(), _most(most))}
+    bounded: Any = {name: (field.rebuild_annotation(), _bounded(maxItems=most))}
     return create_model(plain.__name__, __base__=plain, **bounded)
 
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from ragforge.corpus.quote_locations import Location, fold
 from ragforge.deferred import dataclass
 from ragforge.records import Grounding, Provenance
+from ragforge.records.model import ConfigDict, Field, Model
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, Way, quoted, quoted_by_id, upto
 from ragforge.stages.ground.citations import CitedText, read_marks
@@ -41,7 +40,7 @@ _TOKENS_A_SENTENCE = 120
 _MOST_MORE_TOKENS = 6000
 
 
-class EvidenceReply(BaseModel):
+class EvidenceReply(Model):
     """Words of a passage that say the same as a claim."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -50,7 +49,7 @@ class EvidenceReply(BaseModel):
     quote: Annotated[str, upto(300)]
 
 
-class CheckedClaim(BaseModel):
+class CheckedClaim(Model):
     """A claim of the answer; the evidence first, so that the finding follows from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -60,7 +59,7 @@ class CheckedClaim(BaseModel):
     supported: bool
 
 
-class ClaimsReply(BaseModel):
+class ClaimsReply(Model):
     """Reply schema of the judge: claims with their evidence, and parts that claim nothing."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)

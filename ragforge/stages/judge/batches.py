@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
 
-from pydantic import BaseModel, ConfigDict
-
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store.models import DryRunError
 from ragforge.records import Failure, Judgment, Provenance, Vote
+from ragforge.records.model import ConfigDict, Model
 from ragforge.stages.asking import Asker, Way, locate_shown, quoted, quoted_by_id, together, visible
 from ragforge.stages.judge.llm import (
     RelevanceReply,
@@ -249,7 +248,7 @@ class BatchVerdict(RelevanceReply):
     id: str
 
 
-class BatchReply(BaseModel):
+class BatchReply(Model):
     """What the judge is asked for: one verdict a passage."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)

@@ -11,8 +11,6 @@ from dataclasses import asdict
 from math import exp
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
-
 from ragforge.corpus.quote_locations import Location, fold
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError, ConfigError, UsageError
@@ -22,6 +20,7 @@ from ragforge.llm.chat import ChatReply, Message, Numeral
 from ragforge.llm.structured import Structured
 from ragforge.prompts import Prompt
 from ragforge.records import Grade, Judgment, Provenance, Vote
+from ragforge.records.model import BeforeValidator, ConfigDict, Model, WithJsonSchema
 from ragforge.stages.asking import (
     Asker,
     Way,
@@ -74,7 +73,7 @@ _GivenGrade = Annotated[
 """Not a Literal: that takes true for 1 even when strict."""
 
 
-class RelevanceReply(BaseModel):
+class RelevanceReply(Model):
     """What the judge is asked for, reasoning first so that the grade can follow from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -85,7 +84,7 @@ class RelevanceReply(BaseModel):
     grade: _GivenGrade
 
 
-class GradeReply(BaseModel):
+class GradeReply(Model):
     """What a judge too small for reasons is asked for: nothing shows that it read the passage."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)

@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import Provenance
+from ragforge.records.model import ConfigDict, Model
 from ragforge.retrieval import Retriever
 from ragforge.stages.asking import Asker, quoted, upto, visible
 from ragforge.stages.generate.checks.batches import Item
@@ -24,7 +23,7 @@ LONGEST = 2000
 _STEP = LONGEST // 2
 
 
-class SearchReply(BaseModel):
+class SearchReply(Model):
     """Reply schema: the place of the answer first, so that the finding follows from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)

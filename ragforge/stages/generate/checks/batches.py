@@ -10,12 +10,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, Field
-from pydantic.fields import FieldInfo
-
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import Chunk, Evidence, Gate, Provenance, Query, QueryType, Turn
+from ragforge.records.model import Field, FieldInfo, Model
 from ragforge.stages.asking import Asker, Way, together
 from ragforge.stages.generate.candidates import Anchored
 from ragforge.stages.quotes import has_content
@@ -33,7 +31,7 @@ _GATES: Mapping[QueryType, tuple[Gate, ...]] = {
 MOST = 8
 """Entries of a batch."""
 _NOTHING = frozenset({"none", "nothing", "null", "na", "n a"})
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,10 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import Difficulty, Provenance, QueryType
+from ragforge.records.model import ConfigDict, Model
 from ragforge.stages.answer.refusals import abstains
 from ragforge.stages.asking import Asker, quoted, upto, visible
 from ragforge.stages.generate.checks.batches import (
@@ -64,7 +63,7 @@ _TOKENS_EACH = 220
 _QUOTES = re.compile(r"\b(?:quotes?|quotations?|evidence)\b", re.IGNORECASE)
 
 
-class QuestionVerdict(BaseModel):
+class QuestionVerdict(Model):
     """Verdict on one question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -77,7 +76,7 @@ class QuestionVerdict(BaseModel):
     answer: Annotated[str, upto(400)]
 
 
-class QuestionsReply(BaseModel):
+class QuestionsReply(Model):
     """Reply schema: one verdict a question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -140,7 +139,7 @@ def known_answer(verdict: QuestionVerdict, question: str) -> str:
     return "" if is_none else verdict.answer
 
 
-class EvidenceReply(BaseModel):
+class EvidenceReply(Model):
     """Reply schema: the quote first, so that the answer follows from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -232,7 +231,7 @@ def broken_reading(reply: EvidenceReply, question: str, proofs: Sequence[Proof])
     return None
 
 
-class PairVerdict(BaseModel):
+class PairVerdict(Model):
     """Verdict on one pair of answers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
@@ -243,7 +242,7 @@ class PairVerdict(BaseModel):
     verdict: Agreement
 
 
-class PairsReply(BaseModel):
+class PairsReply(Model):
     """Reply schema: one verdict a pair."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
