@@ -13,14 +13,16 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
-from typing import Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from ragforge.deferred import hashlib
 from ragforge.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -62,6 +64,8 @@ def find(group: str, name: str, built_in: Collection[str] = ()) -> object:
         return name.held
     if ":" in name:
         return _load(name, group)
+    from importlib.metadata import entry_points
+
     plugins = {point.name: point for point in entry_points(group=f"ragforge.{group}")}
     if name in plugins:
         return _loaded(plugins[name], group)
@@ -72,6 +76,8 @@ def find(group: str, name: str, built_in: Collection[str] = ()) -> object:
 
 
 def _load(spec: str, group: str) -> object:
+    from importlib.metadata import EntryPoint
+
     module, _, attribute = spec.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
         raise UsageError(f"{group}: {spec!r}: expected package.module:attribute")
@@ -90,7 +96,7 @@ def _is_installed(package: str) -> bool:
     return False
 
 
-def _loaded(point: EntryPoint, group: str) -> object:
+def _loaded(point: "EntryPoint", group: str) -> object:
     try:
         module = importlib.import_module(point.module)
     except (Exception, SystemExit) as error:  # a user's module may raise anything

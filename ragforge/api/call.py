@@ -230,7 +230,7 @@ def _refuse_other_kind(takes: Takes, name: str, value: object) -> None:
 
 def _asks_nobody(settings: Settings) -> bool:
     """Whether neither a model nor an embedding model is named, so that the baseline works."""
-    from ragforge.llm.connect import is_offline  # Few calls name an endpoint.
+    from ragforge.config.sections import is_offline  # Few calls name an endpoint.
 
     named = settings.model.embedding_model or settings.judge.panel
     return is_offline(settings.model.name) and not named

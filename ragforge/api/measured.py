@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from os import PathLike
 from pathlib import Path
-from statistics import median
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -364,6 +363,8 @@ def _median_rank(scores: Scores) -> str:
     if not ranks:
         return MISSING
     if scores.design is None:
+        from statistics import median
+
         return f"{median(ranks.values()):g}"
     weights = scores.design.stratified(ranks).weights
     return f"{weighted_median(list(ranks.values()), weights):g}"

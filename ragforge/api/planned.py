@@ -8,10 +8,10 @@ from ragforge.api.call import Handle, Takes, begin, part_of
 from ragforge.api.gating import given_rules, rules_of
 from ragforge.api.keywords import ComparingKeywords, EvaluateKeywords
 from ragforge.api.results import Result, plain_values
+from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.evaluating.decision_plan import DecisionPlan, RulePlan
 from ragforge.evaluating.formatting import render_table
-from ragforge.llm.connect import is_offline
 from ragforge.pipeline.planning import PlanOptions, plan_decision
 from ragforge.pipeline.planning import plan_gate as plan_gate_of
 from ragforge.report.plan import (

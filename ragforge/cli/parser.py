@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -20,6 +21,7 @@ SCREEN_LINES: Final = 40
 """Lines of a short help where nobody says how many a screen has."""
 _FEWEST_OPTIONS: Final = 4
 _WIDEST: Final = 100
+_WIDTH_TRIED: Final = 78
 _NUMBER: Final = re.compile(r"-\d+|-\d*\.\d+")
 _EXAMPLES: Final = "\n\nExamples:\n"
 _SHORT_EXAMPLES: Final = 4
@@ -50,7 +52,14 @@ class Parser(argparse.ArgumentParser):
         add_help: bool = True,
         color: bool = False,
     ) -> None:
-        super().__init__(prog=prog, description=description, add_help=False, allow_abbrev=False)
+        super().__init__(
+            prog=prog,
+            description=description,
+            add_help=False,
+            allow_abbrev=False,
+            # What is added is tried on one; without a width it loads shutil for the terminal's.
+            formatter_class=partial(argparse.HelpFormatter, width=_WIDTH_TRIED),
+        )
         self.common = common
         self._words: list[str] = []
         if add_help:

@@ -68,8 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--queries: expected a whole number from 0, got {arguments.queries}")
     settings = settings_of(arguments)
     from ragforge.api.planned import PlannedDecision
+    from ragforge.config.sections import is_offline
     from ragforge.files.set.opening import open_dataset
-    from ragforge.llm.connect import is_offline
     from ragforge.pipeline.job import Job, Mode
     from ragforge.pipeline.planning import PlanOptions, plan_decision
 

@@ -18,6 +18,9 @@ from ragforge.records.model import AfterValidator, BeforeValidator, Field, model
 
 T = TypeVar("T")
 
+OFFLINE = "offline"
+OFFLINE_MINILM = "offline-minilm"
+"""The offline baseline, whose judge of relevance is a local model."""
 _OWN_FIELDS = {"model", "messages", "response_format", "stream", "n"}
 """Of a request's body: those that ragforge fills itself."""
 
@@ -34,6 +37,11 @@ class AnyFileMaySet:
 
 
 Harmless: TypeAlias = Annotated[T, AnyFileMaySet()]
+
+
+def is_offline(model: str) -> bool:
+    """Whether a name stands for the offline baseline, which asks nobody."""
+    return model in (OFFLINE, OFFLINE_MINILM)
 
 
 def check_address(value: str) -> str:
@@ -134,7 +142,7 @@ def switch(value: str) -> dict[str, str]:
 class ModelSettings(Section):
     """Which model is asked, and how."""
 
-    name: Annotated[str, Field(json_schema_extra=flag("model"), min_length=1)] = "offline"
+    name: Annotated[str, Field(json_schema_extra=flag("model"), min_length=1)] = OFFLINE
     """Model name at the endpoint; `local:FILE.gguf` for a local file; `offline` for no model, and
     `offline-minilm` where a local embedding model judges relevance."""
     base_url: Annotated[str, AfterValidator(check_address)] = ""

@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 
 MISSING: Final = "\u2013"
 """Stands where there is no value; a missing value is never shown as 0."""
-_HIDDEN: Final = re.compile(
+_HIDDEN: Final = pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]"
 )
@@ -23,7 +23,7 @@ _COMMANDS: Final = re.compile(r"^[^\S\n]*:(?=:)|#(?=#\w*\[)", re.MULTILINE)
 _COMMANDS_OF_WORDS: Final = re.compile(r"(?<!\S)::|##(?=\w*\[)")
 """Likewise, of a text that may be broken into lines at any space."""
 _GAP: Final = "  "
-_NUMERIC: Final = re.compile(r"[-+±$]?\d[\d,.]*(?:e-?\d+)?(?: ?[%\w]{1,2})?(?: ?[\[(].*[\])])?")
+_NUMERIC: Final = pattern(r"[-+±$]?\d[\d,.]*(?:e-?\d+)?(?: ?[%\w]{1,2})?(?: ?[\[(].*[\])])?")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 """Longer than the units that may follow a number."""
 

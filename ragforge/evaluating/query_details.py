@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, Final, Literal, NamedTuple, TypeAlias
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, tempfile
 from ragforge.errors import DataError
 from ragforge.evaluating.answers.records import SystemRecords
 from ragforge.evaluating.evaluation_data import EvaluationData
@@ -114,7 +113,7 @@ class SpooledStarts(Mapping[str, ChunkStart]):
             self._at[key] = start
             return
         if self._file is None:
-            self._file = TemporaryFile()  # noqa: SIM115  # closed when this is dropped
+            self._file = tempfile.TemporaryFile()  # closed when this is dropped
             weakref.finalize(self, self._file.close)
         text = start.text
         row = [start.doc_id, start.heading, text.text, text.length, start.offset]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from math import ceil
-from statistics import fmean, median
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
@@ -510,6 +509,8 @@ def latency_of(seconds: Sequence[float]) -> Latency | None:
     """Return median, 95th and 99th percentile and mean; None where nothing was timed."""
     if not seconds:
         return None
+    from statistics import fmean, median
+
     ordered = sorted(seconds)
     p95_s, p99_s = (ordered[ceil(share * len(ordered)) - 1] for share in (0.95, 0.99))
     return Latency(median(ordered), p95_s, p99_s, len(ordered), fmean(ordered))

@@ -6,6 +6,7 @@ from dataclasses import field, fields
 from typing import Literal, Protocol
 
 from ragforge.deferred import dataclass, hashlib
+from ragforge.errors import CallError
 from ragforge.records.record import MOCK_FINGERPRINT
 
 KEY_VERSION = 2
@@ -111,6 +112,13 @@ class ChatReply:
     def is_mock(self) -> bool:
         """Whether `ragforge mock` made it up, in the place of a model."""
         return self.fingerprint == MOCK_FINGERPRINT
+
+
+class DryRunError(CallError):
+    """A call that a dry run did not make."""
+
+    def __init__(self) -> None:
+        super().__init__("error", "not asked: dry run")
 
 
 class ChatModel(Protocol):

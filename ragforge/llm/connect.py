@@ -25,10 +25,6 @@ from ragforge.observe import Event, Observer
 if TYPE_CHECKING:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
-
-OFFLINE = "offline"
-OFFLINE_MINILM = "offline-minilm"
-"""The offline baseline, whose judge of relevance is a local model."""
 _LOCAL = "local:"
 _LOCAL_CONTEXT_TOKENS = 8192
 """Context of one slot of a model served from a file; its own limit where that is lower."""
@@ -42,11 +38,6 @@ _KEPT_FREE = 48
 """For files, the store, the terminal and whatever else a run opens."""
 _Innermost = Callable[["OpenAIEndpoint"], ChatModel]
 """Makes the innermost model of an endpoint: its chat, or its embeddings."""
-
-
-def is_offline(model: str) -> bool:
-    """Whether a name stands for the offline baseline, which asks nobody."""
-    return model in (OFFLINE, OFFLINE_MINILM)
 
 
 def _nothing() -> None:

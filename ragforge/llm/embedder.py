@@ -12,9 +12,8 @@ from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.manifest import Spent
 from ragforge.llm.budget import BudgetAccount
-from ragforge.llm.chat import Usage
+from ragforge.llm.chat import DryRunError, Usage
 from ragforge.llm.connect import Connection, connect_embeddings
-from ragforge.llm.store.models import DryRunError
 from ragforge.llm.wire import embeddings_request, unpack
 from ragforge.observe import Observer
 

@@ -3,24 +3,29 @@
 Where no model is configured, the offline baseline does the work.
 """
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ragforge.config import ModelSettings
+from ragforge.config.sections import OFFLINE, OFFLINE_MINILM, is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.set.dataset import Dataset
-from ragforge.llm.connect import OFFLINE, OFFLINE_MINILM, Connection, connect, is_offline
-from ragforge.llm.embedder import EndpointEmbedder, open_embedder
-from ragforge.llm.store.models import CountingModel
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import CallPlace, Job
 from ragforge.prompts import Prompt, load_prompt
 from ragforge.records import Chunk, Stage
 from ragforge.stages.asking import Asker
 from ragforge.stages.runner import Workers
+
+if TYPE_CHECKING:
+    from ragforge.llm.connect import Connection
+    from ragforge.llm.embedder import EndpointEmbedder
+    from ragforge.llm.store.models import CountingModel
 
 OFFLINE_NOTE = (
     "no model is asked: the offline baseline (rules and shared words) does the work; "
@@ -134,6 +139,8 @@ async def open_backend(
         job.observer(Event("note", message=_offline_note(settings.model)))
         yield Backend(baseline=settings.model.name)
         return
+    from ragforge.llm.connect import connect
+
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
     async with connect(
         settings,
@@ -177,6 +184,8 @@ def embedder_of(job: Job, place: CallPlace) -> AbstractAsyncContextManager[Endpo
         job: It draws on the same budget as the other models of the job.
         place: Has the call store.
     """
+    from ragforge.llm.embedder import open_embedder
+
     return open_embedder(
         job.settings,
         place.store_path,

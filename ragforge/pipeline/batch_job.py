@@ -5,18 +5,23 @@ again, and what follows from them becomes the next one. When nothing is left to 
 earnest over the call store. So each start of the same command goes on where the last one stopped.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
-from ragforge.llm.batches.session import LARGEST, BatchSession, BatchSize, open_session
+from ragforge.llm.batches.records import LARGEST, BatchSize
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import Job
+
+if TYPE_CHECKING:
+    from ragforge.llm.batches.session import BatchSession
 
 R = TypeVar("R")
 POLL_EVERY_S: Final = 60.0
@@ -142,6 +147,8 @@ class BatchJob(Generic[R]):
     async def _session(
         self, *, share: float | None = None, probes: bool = True
     ) -> AsyncIterator[BatchSession]:
+        from ragforge.llm.batches.session import open_session
+
         costs = {} if share is None else {"share": share}
         settings, observer = self.job.settings, self.job.observer
         async with open_session(

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.config import Settings
+from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, UsageError
 from ragforge.files.formats.pairs import load_examples, read_pairs
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import shown
 from ragforge.llm.chat import ChatReply, ChatRequest
-from ragforge.llm.connect import call_key_for, is_offline
+from ragforge.llm.connect import call_key_for
 from ragforge.observe import silent
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.job import Job

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ragforge.config import RefreshSettings, Settings
+from ragforge.config.sections import is_offline
 from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.deferred import dataclass
 from ragforge.errors import (
@@ -33,7 +34,6 @@ from ragforge.files.set.versions import (
     stage_version,
 )
 from ragforge.files.set.wholeness import require_whole
-from ragforge.llm.connect import is_offline
 from ragforge.llm.store.calls import CallStore
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.generation.team import open_team

@@ -19,7 +19,6 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypedDict
@@ -87,6 +86,8 @@ def is_installed(name: LocalModel) -> bool:
 
 def version_of(name: LocalModel) -> str:
     """Return the version of a model's package, "" where it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     with suppress(PackageNotFoundError):
         return version(PACKAGES[name][0])
     return ""

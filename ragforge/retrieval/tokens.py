@@ -3,13 +3,13 @@
 Terms are made for any language, without a model or a word list.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
+from ragforge.deferred import pattern
 from ragforge.errors import DataError
 from ragforge.files.text import normalize
 from ragforge.records import Chunk, Hit
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Scores: TypeAlias = "npt.NDArray[np.floating]"
 
-_UNSPACED = re.compile(
+_SCRIPTS = (
     "["
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
@@ -29,7 +29,8 @@ _UNSPACED = re.compile(
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "]+"
 )
-_PARTS = re.compile(f"({_UNSPACED.pattern})")
+_UNSPACED = pattern(_SCRIPTS)
+_PARTS = pattern(f"({_SCRIPTS})")
 
 
 def in_tie_order(chunks: Iterable[Chunk]) -> list[Chunk]:

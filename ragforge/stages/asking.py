@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ragforge.config import ModelSettings
 from ragforge.corpus.quote_locations import Location, locate
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import CallError
 from ragforge.files.text import normalize
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
@@ -40,7 +40,7 @@ _JOINED = (
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
 _LINE_ENDS = "\x0b\x0c\x1c-\x1f\x85\u2028\u2029"
 _SEPARATORS = re.compile(f"[\r{_LINE_ENDS}](?!(?<=\r)\n)")
-_HIDDEN = re.compile(
+_HIDDEN = pattern(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"

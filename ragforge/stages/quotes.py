@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
+from ragforge.deferred import pattern
 from ragforge.files.text import normalize
 from ragforge.stages.asking import visible_text
 from ragforge.stages.values import CURRENCIES, is_unit
@@ -25,17 +26,17 @@ _HYPHENS: Final = "-\u2010\u2011"
 _JOINERS: Final = frozenset(f"{_APOSTROPHES}{_HYPHENS}.&+#@/")
 _ENDINGS: Final = frozenset("s t d m ll re ve".split())
 """What follows the apostrophe of "it's"; in "l'eau" a word of its own does."""
-_TOKEN: Final = re.compile(rf"[^\W_]+(?:[_{re.escape(''.join(sorted(_JOINERS)))}][^\W_]+)*[+#]*")
+_TOKEN: Final = pattern(rf"[^\W_]+(?:[_{re.escape(''.join(sorted(_JOINERS)))}][^\W_]+)*[+#]*")
 _PART: Final = re.compile(r"[^\W_]+")
 _TELLING_NUMBER: Final = re.compile(r"\d+(?:[.,:/]\d+)*")
-_MEASURED: Final = re.compile(r"\d[ \u00a0\u202f]?([^\W\d_]+|[%\u00b0][^\W\d_]*|[$\u20ac\u00a3])")
+_MEASURED: Final = pattern(r"\d[ \u00a0\u202f]?([^\W\d_]+|[%\u00b0][^\W\d_]*|[$\u20ac\u00a3])")
 _PRICED: Final = re.compile(r"[$\u20ac\u00a3][ \u00a0\u202f]?\d")
 _OF_ADDRESSES: Final = frozenset(("http", "https", "ftp", "www", "WWW"))
 """HTTP in capitals is a protocol, and may be an answer."""
 _LEAST_LISTED: Final = 3
 """So many function words of a language tell that a passage is written in it."""
 
-_UNSPACED: Final = re.compile(
+_UNSPACED: Final = pattern(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -43,7 +44,7 @@ _UNSPACED: Final = re.compile(
 characters of them may be parted, and one says too little."""
 _LEAST_UNSPACED: Final = 2
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
-_NEXT_WORD: Final = re.compile(r"[ \u00a0\u202f]?([^\W\d_]+|[%°][^\W\d_]*|[$€£])")
+_NEXT_WORD: Final = pattern(r"[ \u00a0\u202f]?([^\W\d_]+|[%°][^\W\d_]*|[$€£])")
 _IN_NUMBERS: Final = ".,:/"
 _OPENS: Final = " \t\"'*_(\u201c\u2018\u00ab"
 _CLOSES: Final = " \t\"'*_)\u201d\u2019\u00bb"

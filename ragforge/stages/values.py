@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.files.text import normalize
 from ragforge.stages.words import entries, languages
 
@@ -26,7 +26,7 @@ _AS_WRITTEN = ("<super>", "<sub>", "<fraction>")
 """Compatibility forms that change what is said when they are folded: 10⁶ is not 106."""
 _QUOTES = str.maketrans("\u201c\u201d\u201e\u00ab\u00bb\u2018\u2019", '"' * 5 + "''")
 _DASHES = str.maketrans({"\u2212": "-", "\u2010": "-", "\u2011": "-", "\u2013": "-"})
-_ENDS = re.compile(r"(?<![\s.,;:\u3002])[\s.,;:\u3002]+$|(?<=[^\W\d_]{2})[\s.,;:!\u3002]+$")
+_ENDS = pattern(r"(?<![\s.,;:\u3002])[\s.,;:\u3002]+$|(?<=[^\W\d_]{2})[\s.,;:!\u3002]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ _DIGITS = r"(?:[0-9]{1,3}(?:[ '\u2019][0-9]{3})+|[0-9][0-9.,]*[0-9]|[0-9])"
 CURRENCIES = ("US$", "USD", "EUR", "GBP", "CHF", "JPY", "$", "€", "£")
 """What may stand before an amount."""
 _CURRENCY = "|".join(map(re.escape, CURRENCIES))
-_AMOUNT = re.compile(
+_AMOUNT = pattern(
     rf"(?P<before>{_CURRENCY})? ?(?P<sign>-)?(?P<digits>{_DIGITS})"
     r"(?P<after>.*)",
     re.DOTALL,
@@ -245,8 +245,8 @@ def _read_number(digits: str, language: str) -> Decimal | None:
             lambda text: text.replace(".", "").replace(",", "."),
         ),
     )
-    for pattern, spelled in readings:
-        if re.fullmatch(pattern, plain):
+    for form, spelled in readings:
+        if re.fullmatch(form, plain):
             return Decimal(spelled(plain))
     with_commas = language.partition("-")[0] in _COMMA_GROUPS_IN
     if with_commas and re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", plain):

@@ -18,6 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import pattern
 from ragforge.errors import DataError
 from ragforge.files.text import normalize, read_text
 
@@ -45,7 +46,7 @@ _GROUP: Final = re.compile(r"\\.|\((?!\?)", re.DOTALL)
 _NAMED: Final = re.compile(r"\{([a-z_]+)\}")
 
 _IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
-_WORD = re.compile(
+_WORD = pattern(
     rf"{_IDEOGRAPH}|(?:(?!{_IDEOGRAPH})[^\W_])+(?:['\u2019.](?:(?!{_IDEOGRAPH})[^\W_])+)*"
 )
 """Scripts without blanks between words are compared character by character."""

@@ -138,6 +138,9 @@ def test_measures_of_files_load_no_numpy(tmp_path):
         "gate --dataset set --run good --min RR=0",
         "worst --dataset set",
         "history --dataset set",
+        "judge --dataset set --offline-model none -q",
+        "judge --dataset set --dry-run",
+        "plan --dataset set",
         "diff set set",
         "schedule",
         "config",
@@ -156,6 +159,24 @@ def test_a_command_that_reads_plain_files_loads_no_pydantic(line, tmp_path):
     modules = loaded(*line.split(), cwd=tmp_path)
 
     assert [name for name in ("pydantic", "pydantic_core") if name in modules] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "validate --dataset set",
+        "runs list --dataset set",
+        "diff set set",
+    ],
+)
+def test_a_command_loads_no_module_for_what_it_does_not_do(line, tmp_path):
+    """Each takes two to ten milliseconds, in a command that has a tenth of a second."""
+    make_measured_set(tmp_path / "set", 3)
+
+    modules = loaded(*line.split(), cwd=tmp_path)
+
+    unused = ("difflib", "tempfile", "traceback", "zipfile", "tomllib", "socket", "logging")
+    assert [name for name in unused if name in modules] == []
 
 
 def test_a_file_with_a_fault_is_told_as_pydantic_tells_it(tmp_path):

@@ -7,10 +7,10 @@ from fakes import Recorder
 
 from ragforge.errors import BudgetError, CallError, ConfigError, EndpointError
 from ragforge.llm.budget import BudgetAccount
+from ragforge.llm.chat import DryRunError
 from ragforge.llm.embedder import open_embedder
 from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.ledger import read_ledger
-from ragforge.llm.store.models import DryRunError
 from ragforge.llm.store.transfer import ExportCounts, export_lines, import_file
 from ragforge.llm.wire import EMBEDDINGS
 from ragforge.observe import silent

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isnan, log
-from statistics import fmean
 from typing import Final
 
 from ragforge.deferred import dataclass
@@ -298,6 +297,8 @@ def _given(records: SystemRecords) -> GivenBeside | None:
         for key, grade in judged.items()
         if (grade_given := given[key].score) is not None and (other := grade.score) is not None
     ]
+    from statistics import fmean
+
     return GivenBeside(
         sources=tuple(sorted({grade_given.provenance.model for grade_given in given.values()})),
         n_given=len(given),

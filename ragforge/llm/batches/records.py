@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.record_files import read_object, write_object
 from ragforge.records.record import Record
@@ -16,6 +17,17 @@ from ragforge.records.record import Record
 State = Literal["intended", "sent", "downloaded", "collected", "failed"]
 OPEN: Final = ("intended", "sent")
 """States of batches that are still to be heard of."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSize:
+    """The most that a provider takes in one batch; OpenAI's limits are a little higher."""
+
+    requests: int = 50_000
+    bytes: int = 190_000_000
+
+
+LARGEST: Final = BatchSize()
 
 
 class BatchRecord(Record):

@@ -7,7 +7,7 @@ with, so that the same pass meets what follows from them, such as a turn that re
 import asyncio
 import json
 import math
-import secrets
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
@@ -16,14 +16,23 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from ragforge.config import ModelSettings, Settings
+from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError, UsageError
 from ragforge.files.atomic import alone_in, make_folder, write_whole_bytes
-from ragforge.llm.batches.records import OPEN, BatchFolder, BatchRecord, read_line, read_lines
+from ragforge.llm.batches.records import (
+    LARGEST,
+    OPEN,
+    BatchFolder,
+    BatchRecord,
+    BatchSize,
+    read_line,
+    read_lines,
+)
 from ragforge.llm.batches.remote import Provider, RemoteBatch
 from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
-from ragforge.llm.connect import EndpointModel, connect, endpoint_model, is_offline
+from ragforge.llm.connect import EndpointModel, connect, endpoint_model
 from ragforge.llm.retries import AttemptError
 from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.models import CountingModel
@@ -43,17 +52,6 @@ _NOTHING: Final[Took] = (0, 0, 0.0)
 _FEW: Final = 20
 _LIVE_SHARE: Final = 0.01
 """So many requests, or so many of all, may be asked live in the end; more are no accident."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchSize:
-    """The most that a provider takes in one batch; OpenAI's limits are a little higher."""
-
-    requests: int = 50_000
-    bytes: int = 190_000_000
-
-
-LARGEST: Final = BatchSize()
 
 
 @dataclass(slots=True)
@@ -300,7 +298,7 @@ class BatchSession:
                 before, self._used = self._used, account.used
                 self.folder.write(
                     BatchRecord(
-                        name=self.folder.next_name(f"live-{secrets.token_hex(4)}"),
+                        name=self.folder.next_name(f"live-{os.urandom(4).hex()}"),
                         endpoint=model.endpoint,
                         model=model.model,
                         state="collected",
@@ -343,7 +341,7 @@ class BatchSession:
             or last.most[0] >= self.size.requests
             or last.n_bytes + n_bytes > self.size.bytes
         ):
-            name = f"{self.folder.next_name(secrets.token_hex(8))}-{len(waves)}"
+            name = f"{self.folder.next_name(os.urandom(8).hex())}-{len(waves)}"
             try:
                 stream = self.folder.requests_path(name).open("wb")
             except OSError as error:

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import secrets
 import socket
 import time
 from pathlib import Path
@@ -49,7 +48,7 @@ class Owner:
 def this_owner() -> Owner:
     """Return a new owner in this process."""
     pid = os.getpid()
-    return Owner(_machine(), boot_id(), pid, _started(pid), secrets.token_hex(8))
+    return Owner(_machine(), boot_id(), pid, _started(pid), os.urandom(8).hex())
 
 
 def read_owner(text: str) -> Owner | None:

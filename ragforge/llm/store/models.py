@@ -12,9 +12,17 @@ from typing import Protocol
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
-from ragforge.errors import CallError, DataError, EndpointError
+from ragforge.errors import DataError, EndpointError
 from ragforge.llm.budget import Price
-from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage, call_key, estimate_tokens
+from ragforge.llm.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    DryRunError,
+    Usage,
+    call_key,
+    estimate_tokens,
+)
 from ragforge.llm.store.calls import CallStore, HeldLease, ReplyAverages
 from ragforge.llm.store.leases import RENEWED_EVERY_S
 
@@ -168,13 +176,6 @@ async def leases_renewed(store: Renewable, every_s: float = RENEWED_EVERY_S) -> 
         yield
     finally:
         task.cancel()
-
-
-class DryRunError(CallError):
-    """A call that a dry run did not make."""
-
-    def __init__(self) -> None:
-        super().__init__("error", "not asked: dry run")
 
 
 class Collector(Protocol):

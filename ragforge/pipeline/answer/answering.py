@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
 from ragforge.files.text import checked_name
-from ragforge.llm.connect import is_offline
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.answer.answer_files import (
     AnswerFile,

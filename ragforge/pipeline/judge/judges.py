@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ragforge.config import JudgeSettings, ModelSettings, Settings
-from ragforge.config.sections import check_address
+from ragforge.config.sections import check_address, is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.formats.pairs import Example, load_examples
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.chat import Message
-from ragforge.llm.connect import is_offline
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import Backend, offline_model, open_backend
 from ragforge.pipeline.job import CallPlace, Job

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from ragforge.config.sections import is_offline
 from ragforge.files.atomic import make_folder
-from ragforge.llm.connect import is_offline
 from ragforge.observe import Event
 from ragforge.pipeline.job import Job, OutputFile
 from ragforge.pipeline.judge.judge_run import (

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.config import Settings
+from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError, UsageError
 from ragforge.evaluating.configurations import Configuration
@@ -23,7 +24,6 @@ from ragforge.evaluating.sweep_answers import (
 )
 from ragforge.files.record_files import read_records, write_records
 from ragforge.files.set.dataset import Dataset
-from ragforge.llm.connect import is_offline
 from ragforge.observe import silent
 from ragforge.pipeline.answer.answering import grading_prompt, prepare_grading
 from ragforge.pipeline.backend import Backend, open_backend

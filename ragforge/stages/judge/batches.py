@@ -14,8 +14,7 @@ from itertools import groupby, islice
 
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
-from ragforge.llm.chat import ChatReply
-from ragforge.llm.store.models import DryRunError
+from ragforge.llm.chat import ChatReply, DryRunError
 from ragforge.records import Failure, Judgment, Provenance, Vote
 from ragforge.records.model import ConfigDict, Model
 from ragforge.stages.asking import Asker, Way, locate_shown, quoted, quoted_by_id, together, visible

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.retrieval.tokens import tokenize
 from ragforge.stages.words import all_entries, function_words, stem, words
 
@@ -23,7 +23,7 @@ _NEARLY: Final = 0.8
 """Jaccard similarity of the words of two questions from which on they may be one."""
 _SHARP: Final = re.compile(r"(?<=\w)[#\u266f](?!\w)")
 _PLUSES: Final = re.compile(r"(?<=\w)\+\+")
-_UNSPACED: Final = re.compile(
+_UNSPACED: Final = pattern(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
 )
 _BLANKS: Final = re.compile(r"\s+")
