@@ -31,6 +31,8 @@ from ragforge.stages.runner import Collected, Judge, Work, Workers, collect
 from ragforge.stages.words import sentences
 
 PLAIN: Final = "plain"
+_OF_DRAWN: Final = ("", "search")
+"""What attacks on drawn pairs need; the others are made of texts that somebody supplies."""
 """In the place of an attack's name: the text as it is."""
 
 _LOWEST, _HIGHEST = 0, 3
@@ -356,6 +358,7 @@ async def audit(samples: Sequence[Sample], auditing: Auditing) -> Audited:
         EndpointError, BudgetError: As the judge raises them. Nothing is left then but what its
             call store holds; with that, the next audit goes on where this one stopped.
     """
+    samples = _used(samples, auditing)
     plain = await _ask(_plain(samples, auditing), auditing)
     tried = await _ask(_attacks(samples, _by_pair(plain.results), auditing), auditing)
     trials: dict[str, list[Trial]] = {name: [] for name in auditing.attacks}
@@ -364,6 +367,17 @@ async def audit(samples: Sequence[Sample], auditing: Auditing) -> Audited:
     found = tuple(findings(name, ATTACKS[name].expects, trials[name]) for name in auditing.attacks)
     record = _record(samples, plain, found, auditing)
     return Audited(record, sorted([*plain.failures, *tried.failures], key=lambda each: each.key))
+
+
+def _used(samples: Sequence[Sample], auditing: Auditing) -> Sequence[Sample]:
+    """Return the pairs that the attacks start from.
+
+    Where all attacks are made of what somebody supplies, the drawn ones would be asked for nothing.
+    """
+    if any(ATTACKS[name].needs in _OF_DRAWN for name in auditing.attacks):
+        return samples
+    supplied = (each for name in auditing.attacks for each in auditing.counterparts.get(name, ()))
+    return [Sample(pair) for pair in {each.plain.key: each.plain for each in supplied}.values()]
 
 
 def _plain(samples: Iterable[Sample], auditing: Auditing) -> Iterator[_Unit]:
@@ -383,7 +397,7 @@ def _attacks(
 ) -> Iterator[_Unit]:
     for drawn in samples:
         for name in auditing.attacks:
-            if ATTACKS[name].needs in ("", "search"):
+            if ATTACKS[name].needs in _OF_DRAWN:
                 unit = _unit(name, drawn, plain, auditing)
                 if unit is not None:
                     yield unit

@@ -281,6 +281,16 @@ def numbered(each, n):
     return Counterpart(plain, shown)
 
 
+def test_pairs_that_no_attack_starts_from_are_not_asked_about(audited):
+    """Each is a paid call, and what the judge says of them would stand for those it is tried on."""
+    sound = Bilingual()
+    _, whole = audited(sound, ["self-preference"], counterparts=SUPPLIED)
+
+    assert len(sound.asked) == 8 + 8
+    assert (whole.audit.n_pairs, whole.audit.n_queries, whole.audit.n_plain) == (8, 8, 8)
+    assert sum(whole.audit.grades) == 8
+
+
 def test_a_search_keeps_to_its_calls_and_ends_where_it_found_something(audited):
     """Each step is paid."""
     sound, weak = Bilingual(), WeakJudge("words")
