@@ -1,10 +1,12 @@
 """What systems answered: graded, or held against the chunks it was made from; text, JSON, rows."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragforge.api.results import Estimate, Result
 from ragforge.deferred import dataclass
@@ -12,11 +14,13 @@ from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.formatting import share
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.rates import Rate
-from ragforge.pipeline.answer.answering import AnsweringResult, grade_system
-from ragforge.pipeline.answer.asking_systems import AskingResult, ask_queries
 from ragforge.pipeline.job import Job
 from ragforge.records import Failure, Grounding
 from ragforge.stages.ground.summary import GroundingSummary
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.answer.answering import AnsweringResult
+    from ragforge.pipeline.answer.asking_systems import AskingResult
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -161,6 +165,8 @@ async def ask_and_grade(
     Raises:
         UsageError, DataError, EndpointError, BudgetError: As for `ask_queries` and `grade`.
     """
+    from ragforge.pipeline.answer.asking_systems import ask_queries
+
     asked = await ask_queries(dataset, system, name, job, again=again)
     if answers_only or not asked.path.exists():
         counted = {"system_calls": asked.n_asked} if job.mode.dry_run else None
@@ -183,6 +189,8 @@ async def grade(
     Raises:
         DataError, EndpointError, BudgetError: As for `grade_system`.
     """
+    from ragforge.pipeline.answer.answering import grade_system
+
     result = await grade_system(dataset, answers, name, job)
     if result.estimate is not None:
         system = {} if asked is None else {"system_calls": asked.n_asked}

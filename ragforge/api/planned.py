@@ -5,7 +5,6 @@ from dataclasses import field
 from typing import Any, Final, Literal, Unpack
 
 from ragforge.api.call import Handle, Takes, begin, part_of
-from ragforge.api.gating import given_rules, rules_of
 from ragforge.api.keywords import ComparingKeywords, EvaluateKeywords
 from ragforge.api.results import Result, plain_values
 from ragforge.config.sections import is_offline
@@ -146,6 +145,8 @@ def plan_gate(
         DataError: There is no such run, or it cannot be measured.
         UsageError: There is no rule, or one cannot be taken.
     """
+    from ragforge.api.gating import given_rules, rules_of
+
     rules = rules_of(given_rules({"min": min, "max_drop": max_drop}))
     with begin(_GATE, settings, handle.keywords) as call:
         found = plan_gate_of(part_of(handle), runs, call.settings.evaluate, rules)

@@ -23,7 +23,6 @@ from ragforge.evaluating.sweep import (
 from ragforge.evaluating.sweep_answers import SweepAnswers
 from ragforge.files.atomic import write_whole
 from ragforge.pipeline.job import Mode
-from ragforge.pipeline.plotting import write_picture
 from ragforge.pipeline.sweep.finals import Answering
 from ragforge.pipeline.sweep.judged import Judging
 from ragforge.pipeline.sweep.plan import OVERLAPS, RETRIEVERS, SIZES, SPLITTERS, TOKENS, sweep_plan
@@ -97,6 +96,7 @@ class Swept(Result):
             UsageError: The name ends in none of these, this was a dry run, or PNG cannot be drawn.
             DataError: The file cannot be written.
         """
+        from ragforge.pipeline.plotting import write_picture
         from ragforge.report.page.sweep import sweep_page, sweep_picture
 
         out = Path(path)

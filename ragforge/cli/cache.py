@@ -75,11 +75,11 @@ def _add(
 
 
 def _store_path(arguments: argparse.Namespace) -> Path:
-    from ragforge.files.set.opening import open_dataset
-
     if arguments.dataset is None:
         store: Path = arguments.store
         return store
+    from ragforge.files.set.opening import open_dataset
+
     return open_dataset(arguments.dataset).store_path
 
 

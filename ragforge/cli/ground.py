@@ -63,7 +63,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.api.answered import Grounded, grounding_lines
-    from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.batch_job import BatchJob
     from ragforge.pipeline.grounding import ground_system, ground_traffic
     from ragforge.pipeline.job import OutputFile
@@ -75,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
         ground = partial(ground_traffic, arguments.answers, arguments.out)
         store = OutputFile.beside(arguments.out).store_path
     else:
+        from ragforge.files.set.opening import open_dataset
+
         answers, dataset = (
             arguments.answers or arguments.system_name,
             open_dataset(arguments.dataset),

@@ -73,9 +73,11 @@ def _numbered(path: Path, record: type[R]) -> Iterator[tuple[int, R]]:
     """Yield the records of a file with their lines."""
     for number, line in _lines(path):
         try:
-            yield number, record.model_validate_json(line)
+            item = record.model_validate_json(line)
         except pydantic.ValidationError as error:
             raise DataError(f"{path}:{number}: {explain(error)}") from error
+        # Not within: whoever stops reading here would load pydantic for the name of its error.
+        yield number, item
 
 
 def write_records(path: Path, records: Iterable[R], key: Callable[[R], Key]) -> int:

@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
-from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.rereading import reader_of
 from ragforge.corpus.text_locations import MOST_PLACES
@@ -206,6 +205,8 @@ class _Placed:
 
 def _placed(sought: Mapping[str, _Sought], change: ChunkChange) -> _Placed:
     """Return under which ids texts go now: of chunks where they are such, else their own."""
+    from ragforge.corpus.file_text_locator import FileTextLocator
+
     if not sought:
         return _Placed({}, ())
     same = _chunks_by_text({text_id(each.text) for each in sought.values()}, change)

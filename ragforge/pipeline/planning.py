@@ -4,12 +4,14 @@ How many queries show a difference follows from how much two retrievers differ f
 in this set, where two of its runs are judged, else in what is typical.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import ceil, inf
 from statistics import median_low
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
@@ -43,10 +45,12 @@ from ragforge.measures.power import (
     shown_difference,
 )
 from ragforge.observe import silent
-from ragforge.pipeline.comparing.price import PairPrice, price_of_pairs
 from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.pooling import pool_of
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.comparing.price import PairPrice
 
 DIFFERENCES: Final = (0.02, 0.05, 0.10)
 """Of measures between 0 and 1."""
@@ -109,6 +113,8 @@ async def plan_decision(
         DataError: There is no such run, or a file of the set does not hold to its format.
         UsageError: The measure or a difference cannot be taken, or other than two runs are named.
     """
+    from ragforge.pipeline.comparing.price import price_of_pairs
+
     if names and len(names) != 2:
         raise UsageError(f"plan: expected two runs, or none, got {len(names)}")
     if names and dataset is None:

@@ -1,5 +1,7 @@
 """Making runs: retrievers over the queries of a dataset, several at the same time."""
 
+from __future__ import annotations
+
 import asyncio
 import re
 from collections import Counter
@@ -7,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.config import Settings
 from ragforge.config.services import BUILT_IN
-from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
@@ -21,7 +22,6 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import chunks_of_runs
 from ragforge.files.set.wholeness import corpus_digest, require_own_chunks
 from ragforge.files.text import checked_name
-from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import embedder_of, offline_model
 from ragforge.pipeline.job import Job
@@ -33,6 +33,9 @@ from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
 from ragforge.retrieval.retrievers import RERANKED, make_retriever, without_reranking
 from ragforge.stages.runner import Collected, Workers, failure_of
 from ragforge.stages.systems import retrieve
+
+if TYPE_CHECKING:
+    from ragforge.llm.embedder import EndpointEmbedder
 
 _LONGEST = 1000
 """Characters of what a retriever says of its failure."""
@@ -322,8 +325,10 @@ class HitCorpus:
     documents: CorpusDocuments
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "HitCorpus":
+    def of(cls, dataset: Dataset) -> HitCorpus:
         """Return the corpus of a set, whose chunks are read once."""
+        from ragforge.corpus.file_text_locator import FileTextLocator
+
         chunks = list(dataset.chunks())
         names_documents = dataset.manifest.level is not None
         known = frozenset(chunk.chunk_id for chunk in chunks)

@@ -36,12 +36,10 @@ from ragforge.files.set.versions import (
 from ragforge.files.set.wholeness import require_whole
 from ragforge.llm.store.calls import CallStore
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.generation.team import open_team
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import EventKind, check_hooks, notify
 from ragforge.records import Failure, VersionDiff
 from ragforge.refresh.corpus.diff import CorpusDiff, diff_chunks, diff_corpus
-from ragforge.refresh.plan import plan_version
 from ragforge.refresh.queries.rechecking import recheckers_of
 from ragforge.refresh.version import BoughtCalls, Version
 from ragforge.refresh.version_checks import CHURN, check_churn
@@ -173,6 +171,9 @@ class _Refresh:
 
     async def _make(self, parent: Dataset, staged: Dataset, diff: CorpusDiff) -> RefreshSummary:
         """Make a version of what changed, and publish it if it may be."""
+        from ragforge.pipeline.generation.team import open_team
+        from ragforge.refresh.plan import plan_version
+
         diff = _with_corpus(staged, diff)
         job = Job(self.settings, self.bought, self.mode)
         async with AsyncExitStack() as stack:

@@ -14,7 +14,6 @@ from ragforge.files.manifest import Spent
 from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
-from ragforge.pipeline.complete.completing import judging_settings, probing_retrievers
 from ragforge.pipeline.evaluated import grades_digest, item_digests
 from ragforge.pipeline.generation.team import Team
 from ragforge.pipeline.job import Job
@@ -240,6 +239,8 @@ class Version:
 
     def retrievers(self) -> dict[str, Retriever]:
         """Return who looks for chunks."""
+        from ragforge.pipeline.complete.completing import probing_retrievers
+
         if not self._retrievers:
             self._retrievers = probing_retrievers(
                 self.survey(), self.team.embedder, self.settings.pool, self.staged.own_place
@@ -247,6 +248,8 @@ class Version:
         return self._retrievers
 
     async def _judges(self) -> tuple[Provenance, ...]:
+        from ragforge.pipeline.complete.completing import judging_settings
+
         judging = self.job.with_settings(judging_settings(self.settings))
         async with open_judges(judging, self.parent) as judges:
             return tuple(judges.provenances())

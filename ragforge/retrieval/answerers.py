@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ragforge.http_service import parse_address
 from ragforge.plugins import HandedOver, find
 from ragforge.records import Chunk
 from ragforge.retrieval import Answerer
@@ -40,6 +39,8 @@ def make_answerer(
     Raises:
         UsageError: There is no such system, or it cannot be loaded.
     """
+    from ragforge.http_service import parse_address
+
     if spec.startswith(("http:", "https:")):
         return HttpSystem(parse_address(spec, "system"), timeout_s=timeout_s)
 

@@ -98,6 +98,8 @@ def valid_form(origin, parts):
         return st.one_of(*map(valid, parts))
     if origin is dict:
         return st.dictionaries(valid(parts[0]), valid(parts[1]), max_size=2)
+    if origin is list:
+        return st.lists(valid(parts[0]), max_size=2)
     assert origin is tuple
     if parts[-1] is not Ellipsis:
         return st.tuples(*map(valid, parts))

@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from ragforge.corpus.quote_locations import fold
 from ragforge.deferred import dataclass
 from ragforge.evaluating.causes.catalogue import CauseCode, Causes
 from ragforge.evaluating.formatting import plural
@@ -62,6 +61,8 @@ class ChunkMarks:
 
     def look_for(self, quote: str, chunk_ids: Iterable[str]) -> None:
         """Ask for a quote to be looked for in chunks."""
+        from ragforge.corpus.quote_locations import fold
+
         if quote not in self._halves:
             whole = fold(quote)
             middle = len(whole) // 2
@@ -75,6 +76,8 @@ class ChunkMarks:
 
     def take(self, chunk: Chunk) -> None:
         """Take a chunk; one that nobody asked for is of no account."""
+        from ragforge.corpus.quote_locations import fold
+
         chunk_id = chunk.chunk_id
         if chunk_id in self._compared:
             self._rows.append(chunk_id)

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.quote_locations import ChunkIndex, fold
 from ragforge.deferred import dataclass
@@ -73,6 +72,8 @@ class PassageFinder:
     """
 
     def __init__(self, chunks: Sequence[Chunk], known: Iterable[str] = ()) -> None:
+        from ragforge.corpus.file_text_locator import FileTextLocator
+
         self._ids = {chunk.chunk_id for chunk in chunks} | {*known}
         self._doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in chunks))
         self._index = ChunkIndex(chunks)

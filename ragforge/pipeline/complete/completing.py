@@ -1,11 +1,14 @@
 """Completing pools: what else in the corpus is relevant to a query, found by probes and judged."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ragforge.config import JudgeSettings, PoolSettings, Settings
 from ragforge.corpus.survey import Survey
@@ -14,7 +17,6 @@ from ragforge.evaluating.completion import CompletionSummary, PooledItem, summar
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.wholeness import require_own_chunks
-from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import count_embeddings, embedder_of, with_embeddings
 from ragforge.pipeline.complete.pool_waves import (
@@ -43,6 +45,9 @@ from ragforge.stages.complete import (
 )
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.runner import Collected, Workers
+
+if TYPE_CHECKING:
+    from ragforge.llm.embedder import EndpointEmbedder
 
 
 @dataclass(frozen=True, slots=True)

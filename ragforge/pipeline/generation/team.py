@@ -1,15 +1,17 @@
 """Who generates: a writer, and a checker that should not be the same; and what both will take."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from math import ceil
+from typing import TYPE_CHECKING
 
 from ragforge.config import Settings
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.chat import Usage
-from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event
 from ragforge.pipeline.backend import (
     NO_CALLS,
@@ -36,6 +38,9 @@ from ragforge.stages.generate.quotas import Cell, make_cells
 from ragforge.stages.generate.rules import RuleQueryWriter
 from ragforge.stages.generate.statistics import query_lengths, spread
 from ragforge.stages.runner import Workers
+
+if TYPE_CHECKING:
+    from ragforge.llm.embedder import EndpointEmbedder
 
 _HOPS = ("multi_hop", "multi_hop_across")
 

@@ -30,7 +30,6 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import alone_with
 from ragforge.files.text import shown
 from ragforge.pipeline.cards import renew_card
-from ragforge.pipeline.intake.review_passages import passages
 from ragforge.records import Judgment, Pin, Query, Review
 from ragforge.report.page.review import render_review
 from ragforge.stages.asking import visible
@@ -296,6 +295,8 @@ def export_sheet(
             is out of its range.
         DataError: There is nothing to decide about, or the file cannot be written.
     """
+    from ragforge.pipeline.intake.review_passages import passages
+
     kind = out.suffix.lower()
     if kind not in (".csv", ".html"):
         raise UsageError(f"--out {out}: expected a name that ends in .csv or .html")

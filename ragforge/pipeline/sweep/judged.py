@@ -7,8 +7,11 @@ size holds an answer. So a prompt counts 1 from the first of its texts that a ju
 and each is read only as far as that. Same texts of several configurations are asked for once.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ragforge.corpus.file_texts import seen_between
 from ragforge.deferred import dataclass
@@ -25,18 +28,14 @@ from ragforge.evaluating.sweep import (
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.evidence_coverage import RetrievedText, within
 from ragforge.measures.measure_names import Measure
-from ragforge.pipeline.comparing.needed_pairs import (
-    NeededJudging,
-    NeededPool,
-    TextKey,
-    Unit,
-    until_decided,
-)
 from ragforge.pipeline.comparing.price import price_of_pairs
 from ragforge.pipeline.comparing.several_as_needed import TYPICAL_READ
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import open_judges
 from ragforge.stages.judge.llm import refuse_shared_queries
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.comparing.needed_pairs import NeededPool, TextKey, Unit
 
 _FAR, _CLOSE = TYPICAL_READ
 
@@ -100,6 +99,8 @@ def prompts_of(
         top: How much of each ranking a prompt takes.
         judging: Which texts answer.
     """
+    from ragforge.pipeline.comparing.needed_pairs import NeededPool, TextKey, Unit
+
     failed = {query_id for each in ranked for query_id in each.failed}
     query_ids = sorted(set(swept.measured) - failed)
     units: dict[TextKey, Unit] = {}
@@ -165,6 +166,8 @@ async def judge_prompts(
         DataError: Fewer than ten queries can be decided on.
         EndpointError, BudgetError: Judging was stopped, replies are kept; or every text failed.
     """
+    from ragforge.pipeline.comparing.needed_pairs import NeededJudging, until_decided
+
     pool = prompts.pool
     _require_queries(pool)
     names = [each.configuration.name for each in ranked]

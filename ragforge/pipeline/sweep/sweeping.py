@@ -6,6 +6,8 @@ a sweep that was stopped or killed goes on where it was, and a new size adds to 
 best may be asked for answers then.
 """
 
+from __future__ import annotations
+
 import asyncio
 import multiprocessing
 import os
@@ -19,7 +21,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.config import Settings
 from ragforge.corpus.chunk_files import corpus_documents
@@ -44,11 +46,9 @@ from ragforge.evaluating.sweep import (
 from ragforge.files.atomic import MIRRORS, make_own_place, write_whole
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.paths import require_own_place
-from ragforge.llm.embedder import EndpointEmbedder
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import count_embeddings, embedder_of
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.retrieving import embed_chunks
 from ragforge.pipeline.sweep.answers import (
     AnswerPlace,
     answer_finals,
@@ -80,6 +80,9 @@ from ragforge.report.sweep import sweep_json
 from ragforge.retrieval import Buildable, Retriever
 from ragforge.retrieval.local_models import LOCAL_MODELS, version_of
 from ragforge.retrieval.retrievers import FUSED, GROUP, RERANKED, make_retriever
+
+if TYPE_CHECKING:
+    from ragforge.llm.embedder import EndpointEmbedder
 
 FOLDER: Final = "sweep"
 """In the own place of a set: rankings by configuration, and `sweep.json`, the last result."""
@@ -582,6 +585,8 @@ async def _rank_one(
     embedder: EndpointEmbedder | None,
     job: Job,
 ) -> None:
+    from ragforge.pipeline.retrieving import embed_chunks
+
     begun = time.perf_counter()
     model = job.settings.model
     retriever = make_retriever(
