@@ -19,6 +19,7 @@ from ragforge.report.page.markup import (
     scroll_table,
     site_link,
     table_row,
+    with_code,
 )
 from ragforge.report.versions import (
     change_text,
@@ -91,7 +92,7 @@ def nights_page(served: ServedDataset, nights: Sequence[NightOf]) -> str:
         f"Nights of {title}",
         scroll_table("Nights", headers, rows, numeric)
         if nights
-        else element("p", none, class_="empty"),
+        else element("p", *with_code(none), class_="empty"),
         *(_details(night) for night in nights if night.diff is not None),
         top=[
             element("p", *up, class_="eyebrow"),

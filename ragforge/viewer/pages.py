@@ -22,6 +22,7 @@ from ragforge.report.page.markup import (
     site_link,
     site_page,
     table_row,
+    with_code,
 )
 from ragforge.viewer.access import READER, Writer
 from ragforge.viewer.served import ServedDataset
@@ -50,7 +51,9 @@ def dataset_page(served: ServedDataset, writer: Writer = READER) -> str:
         _label_link(served, writer.name) if writer.name and not served.problem else None,
         element("section", element("h2", "Latest"), _latest(served)),
         element("section", element("h2", "Trend"), _trend_chart(history)),
-        element("section", element("h2", "History"), _history(history)),
+        element("section", element("h2", "History"), _history(history))
+        if history.evaluations
+        else None,
         depth=1,
     )
 
@@ -148,9 +151,8 @@ def notice(title: str, text: str) -> Html:
 def _latest(served: ServedDataset) -> Html:
     runs = [served.recent.of_run(run) for run in served.recent.runs]
     if not runs:
-        return element(
-            "p", "Not evaluated yet: `ragforge evaluate` adds to the history.", class_="empty"
-        )
+        none = "Not evaluated yet: `ragforge evaluate` adds to the history."
+        return element("p", *with_code(none), class_="empty")
     measures = _measures([of_run[-1] for of_run in runs])
     rows = [_run_row(of_run, measures) for of_run in runs]
     headers = ["run", *measures, "queries", "failed", "holes", "evaluated"]

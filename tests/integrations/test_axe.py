@@ -1,5 +1,6 @@
 """Pages are read by axe, the checker of accessible pages, at three widths, light and dark."""
 
+import random
 import subprocess
 import sys
 from zipfile import ZipFile
@@ -12,6 +13,7 @@ import ragforge as rf
 from ragforge.evaluating.summary import summarise
 from ragforge.files.formats.review_sheet import SheetRow
 from ragforge.files.set.calibrations import calibration_files
+from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.answer_labelling import (
     AnswerDraw,
     answer_labelling,
@@ -19,9 +21,10 @@ from ragforge.pipeline.answer_labelling import (
     write_answer_page,
 )
 from ragforge.pipeline.labelling import Wanted, labelling, write_label_page
-from ragforge.records import Chunk, Query
+from ragforge.records import Chunk, Evidence, Judgment, Query
 from ragforge.report.page.page import render_html
 from ragforge.report.page.review import render_review
+from ragforge.viewer.server import serving
 
 pytestmark = NEEDS_BROWSER
 
@@ -33,6 +36,10 @@ LABEL_READY = (
 TABLE_READY = (
     "new Promise((done) => { const look = () => document.getElementById('queries-table')"
     ".dataset.ready ? done(1) : setTimeout(look, 10); look(); })"
+)
+SERVED = (
+    "new Promise((done) => document.readyState === 'complete' && location.protocol === 'http:'"
+    " ? done(1) : addEventListener('load', () => done(1)))"
 )
 OPENED = (
     "new Promise((done) => { const look = () => document.querySelector('dialog[open] h3')"
@@ -207,3 +214,42 @@ def test_a_sweep_has_nothing_that_axe_finds(browser, findings, tmp_path):
     navigate(browser, tmp_path / "sweep.html")
 
     assert findings() == []
+
+
+@pytest.fixture
+def wordy(tmp_path, make_ranking):
+    """A set whose texts fill many lines at any width, with two runs."""
+    chance = random.Random(1)
+    words = [name for text in DOCUMENTS.values() for name in text.split() if name.isalpha()]
+
+    def text(length):
+        return " ".join(chance.choices(words, k=length))
+
+    made = create_dataset(tmp_path / "wordy", {})
+    chunks = [Chunk(chunk_id=f"c{n}", doc_id="d", text=text(70)) for n in range(12)]
+    made.write_chunks(chunks)
+    made.write_queries(
+        Query(
+            query_id=f"q{n}",
+            query=f"{text(18)}?",
+            expected_answer=text(40),
+            evidence=(Evidence(doc_id="d", chunk_id=f"c{n}", quote=chunks[n].text[20:120]),),
+        )
+        for n in range(6)
+    )
+    made.write_judgments(Judgment(query_id=f"q{n}", chunk_id=f"c{n}", grade=3) for n in range(6))
+    for name in ("one", "two"):
+        ids = [chunk.chunk_id for chunk in chunks]
+        rankings = [make_ranking(f"q{n}", *chance.sample(ids, 10)) for n in range(6)]
+        made.write_run(name, rankings)
+    return made
+
+
+def test_pages_of_view_have_nothing_that_axe_finds(browser, findings, wordy):
+    """Lists, two runs side by side, a query with its texts, and a document."""
+    pages = ("", "/queries", "/query?q=q1", "/document?doc=d&q=q1", "/nights")
+    with serving([wordy.path], lambda dataset: "report") as access:
+        for place in ("", *(f"datasets/wordy{page}" for page in pages)):
+            browser.call("Page.navigate", url=access.address.partition("?")[0] + place)
+            browser.value(SERVED)
+            assert (place, findings()) == (place, [])
