@@ -272,10 +272,16 @@ def _runs(people: Mapping[str, float], judge: Mapping[str, float]) -> dict[str, 
 
 def answer_table_text(report: AnswerReport) -> str:
     """Return judges of answers as a table, people's agreement among themselves last."""
-    judges = list(report.judges) + ([report.people] if report.people else [])
-    rows = [_answer_row(judge, judge is report.people) for judge in judges]
-    headers = ("judge", "answers", "kappa", "same verdict", "Pearson", "Spearman", "bias")
-    parts = [render_table(headers, [row[: len(headers)] for row in rows])]
+    judges = [(one_line(judge.name, 60), judge) for judge in report.judges]
+    if report.people is not None:
+        judges.append(
+            (f"(people: {one_line(report.people.name, 60)} beside the other)", report.people)
+        )
+    parts = []
+    if any(judge.verdicts or judge.scores for _, judge in judges):
+        headers = ("judge", "answers", "kappa", "same verdict", "Pearson", "Spearman", "bias")
+        rows = [(name, *_answer_figures(judge)) for name, judge in judges]
+        parts.append(render_table(headers, rows))
     verdicts = [(judge, judge.verdicts) for judge in report.judges if judge.verdicts is not None]
     if verdicts:
         cells = [
@@ -284,11 +290,11 @@ def answer_table_text(report: AnswerReport) -> str:
             for i, (verdict, recall) in enumerate(zip(VERDICTS, found.recall, strict=True))
         ]
         parts.append(render_table(("judge", "people say", "answers", "it says so too"), cells))
-    compared = [(judge, judge.preferences) for judge in judges if judge.preferences is not None]
+    compared = [(name, judge.preferences) for name, judge in judges if judge.preferences]
     if compared:
         sides = [
             (
-                one_line(judge.name, 60),
+                name,
                 f"{found.scores.n:,}",
                 _ends_of(found.same_sign),
                 _ends_of(found.scores.pearson),
@@ -296,10 +302,10 @@ def answer_table_text(report: AnswerReport) -> str:
                 f"{found.n_ties:,}",
                 f"{found.n_judge_ties:,}",
             )
-            for judge, found in compared
+            for name, found in compared
         ]
-        names = ("judge", "comparisons", "same side", "Pearson", "Spearman", "ties", "its ties")
-        parts.append(render_table(names, sides))
+        headers = ("judge", "comparisons", "same side", "Pearson", "Spearman", "ties", "its ties")
+        parts.append(render_table(headers, sides))
     return "\n\n".join(parts)
 
 
@@ -313,11 +319,9 @@ def answer_table_json(report: AnswerReport) -> dict[str, object]:
     }
 
 
-def _answer_row(judge: AnswerJudgeReport, is_people: bool) -> tuple[str, ...]:
+def _answer_figures(judge: AnswerJudgeReport) -> tuple[str, ...]:
     verdicts, scores = judge.verdicts, judge.scores
-    name = f"(people: {judge.name} beside the other)" if is_people else judge.name
     return (
-        one_line(name, 60),
         f"{scores.n:,}" if scores else MISSING,
         _ends_of(verdicts.kappa) if verdicts else MISSING,
         _ends_of(verdicts.same) if verdicts else MISSING,

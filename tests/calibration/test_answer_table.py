@@ -91,6 +91,17 @@ def test_the_json_has_values_with_their_ends(files, capsys):
     assert found["preferences"]["same_side"]["low"] <= 5.5 / 6
 
 
+def test_preferences_alone_have_their_table_alone(files, capsys):
+    """A table of dashes looks like figures that got lost."""
+    human, judge = str(files / "preferred.jsonl"), str(files / "judge.jsonl")
+    code = main(["calibrate", "report", "--answers", "--human", human, "--graded", judge])
+
+    shown = capsys.readouterr().out
+    assert code == 0
+    assert shown.startswith("judge  comparisons")
+    assert "answers" not in shown
+
+
 def test_a_preference_has_no_bias(files, capsys):
     """A score less another, minus which of two is better, is a number that means nothing."""
     main(
