@@ -8,6 +8,7 @@ from ragforge.calibration.population import Question
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.records import Judgment, Provenance
+from ragforge.report.calibration import calibration_text
 
 PRECISION = Question(("a", "b"), ("P@10",))
 
@@ -414,6 +415,16 @@ def test_levels_of_ndcg_are_given_where_asked_for_alone(tmp_path):
 
     assert names == [("b", "a")]
     assert assisted == [("a", ""), ("b", ""), ("b", "a")]
+
+
+def test_levels_of_ndcg_are_told_to_come_out_low(tmp_path):
+    """Their intervals allow for what the model gets wrong, and their values do not."""
+    made = graded_set(tmp_path)
+    drawn(made, 250, Question(("a", "b"), ("nDCG@10",)))
+    label_all(made)
+
+    assert "a level of nDCG comes out low" in calibration_text(applied(made, model_assisted=True))
+    assert "a level of nDCG comes out low" not in calibration_text(applied(made))
 
 
 def test_a_difference_of_ndcg_needs_a_hundred_labels(tmp_path):
