@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
@@ -21,6 +22,9 @@ from ragforge.files.row import Row, examples, load_json, make_row
 from ragforge.files.source_files import Line, Source, delimiter_of, is_separator_line
 from ragforge.files.text import decode, shown
 
+if TYPE_CHECKING:
+    import jsonlines
+
 _CELL_CHARS = 2**31 - 1
 """The csv module refuses cells above 128 KiB unless told otherwise, for the whole process."""
 _JSON_SIGN = re.compile(r'"(?>(?:[^"\\]|\\.)*)"?|[\[\]{}\n]')
@@ -31,8 +35,6 @@ _TABLE_FAULTS = {
     "'\t' expected after '\"'": "; within quotes, a quote is written twice",
 }
 """What the csv module says, and what it means to who wrote the file."""
-_BEFORE_A_LINE = ("\ufeff", "\x1e")
-"""One of these may begin a line: the mark of byte order, and the sign of RFC 7464."""
 _TOO_DEEP = "is nested too deeply; expected a few levels of lists and objects, got hundreds"
 
 
@@ -108,24 +110,38 @@ def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
     Raises:
         DataError: A line is not one whole JSON object.
     """
-    for number, line in lines:
-        where = f"{path}:{number}"
-        text = decode(line, where)
-        if not text.strip():
-            continue
-        text = text[1:] if text.startswith(_BEFORE_A_LINE) else text
+    import jsonlines  # Half of what reading a TREC file would import.
+
+    at = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal at
+        for number, line in lines:
+            at = number
+            text = decode(line, f"{path}:{number}")
+            if text.strip():
+                yield text
+
+    reader = jsonlines.Reader(texts(), loads=load_json)
+    while True:
         try:
-            fields = load_json(text)
-        except json.JSONDecodeError as error:
-            told = f"{where}: is not one complete JSON object: {shown(text.rstrip())}"
-            raise DataError(told) from error
-        except ValueError as error:
-            raise DataError(f"{where}: {error}") from error
-        except RecursionError as error:
-            raise DataError(f"{where}: {_TOO_DEEP}") from error
-        if not isinstance(fields, dict):
-            raise DataError(f"{where}: expected a JSON object, got {shown(fields)}")
-        yield make_row(where, fields)
+            fields = reader.read(type=dict)
+        except EOFError:
+            return
+        except (jsonlines.InvalidLineError, RecursionError) as error:
+            raise DataError(f"{path}:{at}: {_broken_line(error)}") from error
+        yield make_row(f"{path}:{at}", fields)
+
+
+def _broken_line(error: "jsonlines.InvalidLineError | RecursionError") -> str:
+    """Say what is wrong with a line."""
+    if isinstance(error, RecursionError):
+        return _TOO_DEEP
+    if isinstance(error.__cause__, json.JSONDecodeError):
+        return f"is not one complete JSON object: {shown(error.line)}"
+    if error.__cause__ is not None:
+        return str(error.__cause__)
+    return f"expected a JSON object, got {shown(load_json(error.line))}"
 
 
 def read_document(source: Source) -> object:
