@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import gc
 import importlib.util
 import os
 import sys
@@ -66,6 +67,14 @@ def pytest_collection_modifyitems(items):
             map(item.get_closest_marker, SLOW_MARKERS)
         ):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def collector():
+    """Look for garbage as before a command, which has its process look less often, to its end."""
+    yield
+    gc.unfreeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 @pytest.fixture(scope="session")

@@ -67,6 +67,8 @@ class StoredSurvey(AbstractContextManager["StoredSurvey"]):
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+        # What is mapped holds a file open each; whoever still has the survey must not keep them.
+        del self._cards, self._bm25
 
     @property
     def bm25(self) -> Retriever:

@@ -5,16 +5,25 @@ Table: down from 2 s to 12 s, suspended for 60 s. Here: down from 2.5 s to 6.5 s
 
 import asyncio
 import bisect
+import os
 import signal
 import time
 from contextlib import AsyncExitStack
 
+import pytest
+from command_processes import CommandProcess
 from fakes import request
 from faults.harness import LATENCY, Told, finish, until
 
 from ragforge.errors import RagforgeError
 from ragforge.llm.connect import connect
 from ragforge.observe import silent
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imported(tmp_path_factory):
+    """Import what commands import: outages begin some seconds after an endpoint was started."""
+    CommandProcess(["-V"], tmp_path_factory.mktemp("first"), os.environ).communicate()
 
 
 def test_an_outage_costs_no_pair_and_few_probes(start, product):

@@ -67,10 +67,11 @@ def test_a_survey_knows_every_chunk(sample, tmp_path):
     with open_survey(sample, tmp_path / "own", silent) as survey:
         cards = list(survey.cards())
         texts = [survey.chunk(card.chunk_id).model_dump_json() for card in cards]
+        n_chunks, n_documents = survey.n_chunks, survey.n_documents
 
     assert [f"{text}\n" for text in texts] == sample.read_text().splitlines(keepends=True)
-    assert len(cards) == survey.n_chunks == 219
-    assert len({card.doc_id for card in cards}) == survey.n_documents == 28
+    assert len(cards) == n_chunks == 219
+    assert len({card.doc_id for card in cards}) == n_documents == 28
     assert len({card.topic for card in cards}) == 6
 
 
