@@ -27,7 +27,7 @@ FRAMEWORKS = {
     "fastapi": ["fastapi", "uvicorn"],
     "labels": ["label-studio-sdk", "argilla"],
     "ray": ["ray"],
-    "ragas": ["ragas==0.4.3", "langchain-community<0.4"],
+    "ragas": ["ragas==0.4.3", "langchain-community<0.4", "rapidfuzz"],
     "deepeval": ["deepeval==4.3.1"],
     "measures": ["pytrec_eval-terrier==0.5.11", "ir_measures==0.4.3", "ranx==0.3.21"],
     "splitters": [
@@ -35,6 +35,8 @@ FRAMEWORKS = {
     ],
 }
 """What is installed beside ragforge, newest versions first, in the environment of each name."""
+ALONE = ("ragas", "deepeval", "measures")
+"""Other tools, which need none of ours: ragas has no version that goes with openai 3."""
 QUIET = {"HAYSTACK_TELEMETRY_ENABLED": "False", "ANONYMIZED_TELEMETRY": "False"}
 
 
@@ -85,10 +87,13 @@ def _fill(place, frameworks, wheel):
     if not installed.exists():
         shutil.rmtree(place, ignore_errors=True)
         _run(sys.executable, "-m", "venv", str(place))
-        _run(*pip, f"{wheel}[rank]", *frameworks)
-        _run(*pip, "--no-deps", "wordllama")
+        if place.name.startswith(ALONE):
+            _run(*pip, *frameworks)
+        else:
+            _run(*pip, f"{wheel}[rank]", *frameworks)
+            _run(*pip, "--no-deps", "wordllama")
         installed.write_text(digest, encoding="utf-8")
-    elif installed.read_text("utf-8") != digest:
+    elif installed.read_text("utf-8") != digest and not place.name.startswith(ALONE):
         _run(*pip, "--no-deps", "--force-reinstall", str(wheel))
         installed.write_text(digest, encoding="utf-8")
 
