@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,14 +15,24 @@ from ragforge.cli import main
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 
 SIZES = ",".join(str(size) for size in range(100, 1700, 80))
+CUT = ("--splitter", "recursive", "--overlap", "0")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """Make the set of the demonstration."""
+    made = tmp_path_factory.mktemp("demo") / "set"
+    main(["demo", "--out", str(made), "-q"])
+    return made
 
 
 @pytest.fixture
-def words(tmp_path, capsys):
-    """Return a sweep of many sizes on the set of the demonstration."""
-    main(["demo", "--out", str(tmp_path / "set"), "-q"])
+def words(demo, tmp_path, capsys):
+    """Return a sweep of many sizes on a copy of it."""
+    shutil.copytree(demo, tmp_path / "set")
     capsys.readouterr()
-    return ["sweep", "--dataset", str(tmp_path / "set"), "--size", SIZES, "-q", "--json"]
+    sweep = ["sweep", "--dataset", str(tmp_path / "set"), "--size", SIZES, "-q", "--json"]
+    return [*sweep, *CUT, "--retriever", "bm25"]
 
 
 def started(words):
@@ -86,14 +97,15 @@ def read(query, contexts):
 
 @pytest.mark.parametrize("blow", ["SIGKILL", "SIGINT"])
 def test_what_a_system_answered_before_a_kill_is_not_asked_again(
-    tmp_path, capsys, monkeypatch, blow
+    demo, tmp_path, capsys, monkeypatch, blow
 ):
     """Answers may be dear; only those in flight are lost."""
     monkeypatch.chdir(tmp_path)
-    main(["demo", "--out", "set", "-q"])
+    shutil.copytree(demo, "set")
     (tmp_path / "kill_reader.py").write_text(READER, encoding="utf-8")
     capsys.readouterr()
     words = ["sweep", "--dataset", "set", "--size", "200,300,400,600", "-q", "--json"]
+    words += [*CUT, "--retriever", "bm25"]
     words += ["--system", "kill_reader:read", "--answer-top", "6", "--concurrency", "2"]
     asked = tmp_path / "asked.txt"
     sweep = started(words)
