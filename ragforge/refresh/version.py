@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import field
+from functools import partial
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -12,29 +13,32 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.same_judge import JudgeKey, canonical_judge_keys, judge_key
 from ragforge.files.manifest import Spent
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.wholeness import corpus_digest
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
+from ragforge.pipeline.carried_runs import CarriedRun, ChunkChange, carry_runs
 from ragforge.pipeline.evaluated import grades_digest, item_digests
 from ragforge.pipeline.generation.team import Team
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import open_judges
 from ragforge.pipeline.surveying import StoredSurvey, open_survey
+from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.records import (
     Action,
     CallCounts,
+    Judgment,
     JudgmentsDiff,
     Provenance,
     VersionDiff,
     is_text_id,
 )
-from ragforge.refresh.carried_runs import carry_runs_along
 from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.coverage import fill_coverage, plan_coverage
 from ragforge.refresh.delta_pools import DeltaPools, judge_new_chunks, without_judge
 from ragforge.refresh.grades.carrying import carry_judgments, count_grades
 from ragforge.refresh.grades.labelled_documents import update_labelled
-from ragforge.refresh.grades.moved_chunks import new_to_readers, with_sources
+from ragforge.refresh.grades.moved_chunks import doc_id_now, new_to_readers, with_sources
 from ragforge.refresh.queries.decisions import QueryHistory, query_history
 from ragforge.refresh.queries.passages import CorpusNow
 from ragforge.refresh.queries.rechecking import Recheckers
@@ -345,7 +349,7 @@ class Version:
             shortfall=self.shortfall,
             checks=tuple(check_version(self.parent, staged, updated, self.diff, self.settings)),
         )
-        for carried in carry_runs_along(staged, self.parent, self.diff):
+        for carried in _carry_runs_along(staged, self.parent, self.diff):
             self.job.observer(Event("note", message=carried.sentence))
         staged.past.write_diff(diff)
         staged.past.write_changelog(with_entry(self.parent.past.changelog(), diff))
@@ -432,3 +436,47 @@ def _grades(
                 key for judgment in judged if (key := judge_key(judgment)) is not None
             )
             yield query_id, _Graded(grades_digest(grades, listed if has_list else None), judges)
+
+
+def _carry_runs_along(staged: Dataset, parent: Dataset, diff: CorpusDiff) -> tuple[CarriedRun, ...]:
+    """Write the runs of the version before into the next, and return what became of each.
+
+    Runs that were stale stay behind. Grades of chunks that are gone go along with their texts, and
+    so do those of texts, whatever their documents are called now.
+
+    Args:
+        staged: Has the chunks, queries and judgments of now.
+        parent: The version before.
+        diff: What changed in the corpus.
+
+    Raises:
+        DataError: A file cannot be read or written.
+    """
+    change = ChunkChange(
+        before=diff.removed,
+        added=diff.added,
+        now=staged.chunks,
+        digest=corpus_digest(staged),
+        doc_id_now=partial(doc_id_now, diff),
+        cutting=diff.cutting,
+    )
+    carried = carry_runs(staged, parent, change)
+    _carry_grades(staged, parent, carried.texts)
+    grade_retrieved(staged)
+    return carried.runs
+
+
+def _carry_grades(staged: Dataset, parent: Dataset, gone: Mapping[str, str]) -> None:
+    """Give the texts of chunks that are gone the grades that these had."""
+    if not gone:
+        return
+    there = {(item.query_id, item.chunk_id) for item in staged.each_judgment()}
+    carried: dict[tuple[str, str], Judgment] = {}
+    for item in parent.each_judgment():
+        pair = item.query_id, gone.get(item.chunk_id, "")
+        is_grade = item.source != "evidence" and not item.is_failed
+        if pair[1] and is_grade and pair not in there:
+            update = {"chunk_id": pair[1], "copied_from": ""}
+            carried[pair] = item.model_copy(update=update)
+    if carried:
+        staged.add_judgments(iter([carried[pair] for pair in sorted(carried)]))
