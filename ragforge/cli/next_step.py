@@ -208,8 +208,10 @@ def after_history(arguments: argparse.Namespace) -> None:
 
 
 def after_diff(arguments: argparse.Namespace, after: "Dataset") -> None:
-    """Say what comes after two versions were compared."""
-    if after.run_names():
+    """Say what comes after two versions were compared; nothing of one that is no more in use."""
+    from ragforge.files.set.paths import REJECTED, VERSIONS
+
+    if after.path.parent.name not in (VERSIONS, REJECTED) and after.run_names():
         say_next(arguments, ["evaluate", *_set(after)], "how do the runs do now?")
 
 

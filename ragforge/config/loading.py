@@ -234,13 +234,15 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, _Given]:
 
 def _refuse_misspelt(variables: Mapping[str, str], given: Mapping[str, _Given]) -> None:
     """Refuse a variable named after a section that sets nothing, and that no setting refers to."""
-    known = [setting.environment for setting in each_setting()]
-    named = [section for section in Settings.model_fields if section not in SERVICE_SECTIONS]
-    sections = tuple(f"RAGFORGE_{section}_".upper() for section in named)
-    for name in variables:
-        if name.startswith(sections) and name not in known:
-            if any(name in str(item.value) for item in given.values()):
-                continue
+    sections = tuple(
+        f"RAGFORGE_{section}_".upper()
+        for section in Settings.model_fields
+        if section not in SERVICE_SECTIONS
+    )
+    named = [name for name in variables if name.startswith(sections)]
+    known = [setting.environment for setting in each_setting()] if named else []
+    for name in named:
+        if name not in known and not any(name in str(item.value) for item in given.values()):
             near = difflib.get_close_matches(name, known, n=1, cutoff=0)
             raise ConfigError(f"{name}: no setting has this variable; did you mean {near[0]}?")
 

@@ -262,9 +262,9 @@ def _refuse_baseline(parent: Dataset, settings: Settings) -> None:
     models = [name for name in parent.manifest.models if not is_offline(name)]
     if is_offline(settings.model.name) and models:
         raise UsageError(
-            f"{parent.path}: was made with {', '.join(models)}, and no model is named now; name "
-            "one (--model, or name under [model]), or let the offline baseline do it with "
-            "--allow-baseline"
+            f"{parent.path}: has queries or grades by {', '.join(models)}, and no model is "
+            "named now; name one (--model, or name under [model]), or let the offline baseline do "
+            "it with --allow-baseline"
         )
 
 

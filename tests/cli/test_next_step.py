@@ -160,6 +160,19 @@ def test_what_only_reads_leads_on_as_well(dataset, tmp_path, capsys):
         assert main([str(page) if word == page.name else word for word in proposed]) == 0
 
 
+def test_a_version_that_is_no_more_in_use_leads_nowhere(documents, dataset, tmp_path, capsys):
+    """Its history is closed."""
+    run(capsys, "retrieve", "--dataset", dataset, "--retriever", "bm25")
+    (documents / "more.md").write_text("# More\n\nLinseed oil dries in three days.\n")
+    run(capsys, "refresh", "--dataset", dataset, "--documents", documents)
+
+    code, _, of_versions = run(capsys, "diff", dataset / "versions/1", dataset / "versions/2")
+    _, _, since = run(capsys, "diff", "--dataset", dataset, "--since", "1")
+
+    assert (code, "next:" in of_versions) == (0, False)
+    assert next_of(since) == ["evaluate", "--dataset", str(dataset)]
+
+
 def test_a_sweep_leads_to_chunks_cut_as_the_best_does(dataset, documents, tmp_path, capsys):
     """It was run to cut the documents that way."""
     cut = ("--size", "300", "--splitter", "headings", "--overlap", "0", "--retriever", "bm25")

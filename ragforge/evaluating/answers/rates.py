@@ -284,6 +284,8 @@ def summarise_answers(records: SystemRecords, relevance: Relevance) -> AnswerSum
 
 
 def _given(records: SystemRecords) -> GivenBeside | None:
+    from statistics import fmean
+
     given = {key: of.given for key, of in records.answers.items() if of.given is not None}
     judged = {
         key: grade
@@ -297,8 +299,6 @@ def _given(records: SystemRecords) -> GivenBeside | None:
         for key, grade in judged.items()
         if (grade_given := given[key].score) is not None and (other := grade.score) is not None
     ]
-    from statistics import fmean
-
     return GivenBeside(
         sources=tuple(sorted({grade_given.provenance.model for grade_given in given.values()})),
         n_given=len(given),
