@@ -294,7 +294,11 @@ def plan_gate(
 
 
 def _planned_bound(kind: str, rule: Threshold, runs: Sequence[Scores], n: int) -> RulePlan:
-    columns = [values for run in runs if len(values := run.values(rule.measure)) > 1]
+    columns = [
+        values
+        for run in runs
+        if len(values := run.values(rule.measure)) > 1 and not is_constant(sample(values))
+    ]
     spreads = [standard_deviation(sample(values)) for values in columns]
     sd = median_low(spreads) if spreads else typical_spread(rule.measure)
     n = len(columns[spreads.index(sd)]) if spreads else n

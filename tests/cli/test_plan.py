@@ -112,6 +112,19 @@ def test_a_gate_says_what_its_rules_can_show(tmp_path, capsys):
     assert 0 < found["rules"][1]["passes_unchanged"] < 0.8
 
 
+def test_queries_that_are_all_alike_promise_nothing(dataset, capsys):
+    """A plan that shows differences of 0.000 is held by no gate."""
+    ragforge.open(dataset).retrieve("bm25", quiet=True)
+    words = ["gate", "--dataset", str(dataset), "--min", "EvidenceR@10=0.5", "--plan", "--json"]
+    capsys.readouterr()
+
+    assert main(words) == 0
+    [rule] = json.loads(capsys.readouterr().out)["rules"]
+
+    assert rule["is_typical"]
+    assert rule["shows"] > 0.1
+
+
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
