@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=4)
     parser.add_argument("--latency", default="fixed:20")
     parser.add_argument("--max-calls", type=int, help="of all workers: the run ends there")
+    parser.add_argument("--batch", type=int, default=1, help="pairs a call")
     parser.add_argument("--merge", type=int, metavar="N", help="merge so many judgments instead")
     options = parser.parse_args()
     with TemporaryDirectory() as name:
@@ -104,14 +105,16 @@ def measure_judging(folder: Path, options: argparse.Namespace) -> None:
     pairs = folder / "pairs.jsonl"
     n_pairs = write_pairs(pairs, options.queries, options.chunks)
     with mock(options.latency) as url:
-        how = ("--model", "mock", "--base-url", url, "--endpoint-id", "bench", "-q")
+        batch = ("--batch", str(options.batch)) if options.batch > 1 else ()
+        how = ("--model", "mock", "--base-url", url, "--endpoint-id", "bench", "-q", *batch)
         alone, out = Usage(), folder / "alone" / "judged.jsonl"
         began_s = time.perf_counter()
         alone.run("judge", "--pairs", pairs, "--out", out, "--concurrency", IN_FLIGHT, *how)
         rows = [("one process", ledger(url), alone, time.perf_counter() - began_s, digest(out))]
         urlopen(Request(f"{url}/__reset", method="POST")).close()
         rows.append(in_shards(folder, pairs, n_pairs, url, how, options))
-    print(f"{n_pairs:,} pairs, {options.shards} shards, {WORKERS} workers, {options.kills} kills\n")
+    print(f"{n_pairs:,} pairs, {options.batch} a call, {options.shards} shards, ", end="")
+    print(f"{WORKERS} workers, {options.kills} kills\n")
     print("| | calls billed | twice | CPU s | ms a pair | wall s | peak MB | sha256 |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for title, counts, usage, wall_s, sha256 in rows:
@@ -142,7 +145,8 @@ def in_shards(
     draws = random.Random(0)
     workers = [begin("shard", "run", work, "-q") for _ in range(WORKERS)]
     for number in range(options.kills):
-        goal = (number + 1) * (options.max_calls or n_pairs) // (options.kills + 2)
+        n_calls = options.max_calls or n_pairs // options.batch
+        goal = (number + 1) * n_calls // (options.kills + 2)
         while ledger(url)["billed"] < goal:
             time.sleep(0.02)
         victim = workers.pop(draws.randrange(WORKERS))
