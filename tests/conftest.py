@@ -55,18 +55,27 @@ if "httpcore2" not in Mocker.registry:
 respx.mocks.DEFAULT_MOCKER = "httpcore2"
 
 
+REAL_FOLDERS = ("faults", "hostile", "integrations", "llm", "mock", "viewer")
+REAL_MARKERS = ("browser", "local_model", "wheel")
 SLOW_FOLDERS = ("benchmarks", "faults", "hostile", "pipeline/generation", "recorded", "schedules")
-SLOW_MARKERS = ("browser", "local_model", "wheel")
+SLOW_MARKERS = REAL_MARKERS
 
 
 def pytest_collection_modifyitems(items):
-    """What starts processes, browsers or models throughout is slow without saying so."""
-    folders = {Path(__file__).parent / folder for folder in SLOW_FOLDERS}
+    """What starts processes, browsers or models throughout is slow without saying so.
+
+    What meets clocks, sockets and browsers may fail because the machine stood still: it is tried
+    again, which the summary tells. A fault of the product fails all three times, or shows there.
+    """
     for item in items:
-        if folders.intersection(item.path.parents) or any(
-            map(item.get_closest_marker, SLOW_MARKERS)
-        ):
+        if _is_in(item, SLOW_FOLDERS) or any(map(item.get_closest_marker, SLOW_MARKERS)):
             item.add_marker(pytest.mark.slow)
+        if _is_in(item, REAL_FOLDERS) or any(map(item.get_closest_marker, REAL_MARKERS)):
+            item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+def _is_in(item, folders):
+    return any(Path(__file__).parent / folder in item.path.parents for folder in folders)
 
 
 @pytest.fixture(autouse=True)
