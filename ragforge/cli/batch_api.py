@@ -2,6 +2,7 @@
 
 import argparse
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _REQUESTS: Final = 2000
+_REQUESTS_PER_BATCH: Final = 50_000
 _GO: Final = "go"
 _ACTIONS: Final = ("submit", "poll", "collect", "cancel")
 
@@ -38,6 +40,13 @@ def add_batch_api(parser: argparse.ArgumentParser) -> None:
         default=60.0,
         metavar="S",
         help="seconds between two looks with --wait (default 60)",
+    )
+    group.add_argument(
+        "--requests-per-batch",
+        type=_count,
+        default=_REQUESTS_PER_BATCH,
+        metavar="N",
+        help=f"most in one batch, where a provider takes less (default {_REQUESTS_PER_BATCH:,})",
     )
     group.add_argument(
         "--batch-out",
@@ -128,7 +137,8 @@ def done(arguments: argparse.Namespace, job: "BatchJob[R]") -> R | None:
     if arguments.batch_api is None:
         _by_files(arguments, job)
         return None
-    return _by_batches(arguments, job)
+    size = replace(job.size, requests=arguments.requests_per_batch)
+    return _by_batches(arguments, replace(job, size=size))
 
 
 def _by_files(arguments: argparse.Namespace, job: "BatchJob[R]") -> None:

@@ -369,7 +369,7 @@ class App:
         return self._refuse(found) if isinstance(found, Problem) else self._send(200, found, {})
 
     def _batch_line(self, content: bytes) -> LineReply:
-        """Work on a request of a batch: its content may be spoilt, but no connection is."""
+        """Work on a request of a batch: its reply may be spoilt, but no connection is."""
         job = read_job(content, is_chat=True)
         problem = job if isinstance(job, Problem) else refused(self.script, job)
         if isinstance(job, Problem) or problem is not None:
@@ -387,8 +387,9 @@ class App:
         choice = spoil(fault if fault in CONTENT_FAULTS else "", good, draws)
         written = len(choice.content or choice.refusal or "") // 4
         self.ledger.bill(job.digest, job.prompt_tokens, written)
-        tokens = Tokens(job.prompt_tokens, written)
-        return LineReply(200, completion(job.body, job.digest, choice, tokens))
+        tokens = None if fault == "no_usage" else Tokens(job.prompt_tokens, written)
+        shown = None if fault == "empty" else choice
+        return LineReply(200, completion(job.body, job.digest, shown, tokens))
 
     def _control(self, request: Request, path: str) -> bytes | Problem:
         full = "full=1" in request.query.split("&")

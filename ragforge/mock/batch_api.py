@@ -34,6 +34,8 @@ class _File:
     name: str
     purpose: str
     content: bytes
+    is_cut: bool = False
+    """Whether the next download of it is."""
 
 
 @dataclass(slots=True)
@@ -98,7 +100,8 @@ class BatchApi:
             del self._files[rest[0]]
             return _json({"id": rest[0], "object": "file", "deleted": True})
         if rest[1:] == ["content"]:
-            return file.content
+            is_cut, file.is_cut = file.is_cut, False
+            return _cut(file.content) if is_cut else file.content
         return _json(self._file_fields(rest[0], file))
 
     def _upload(self, request: Request) -> bytes | Problem:
@@ -216,8 +219,10 @@ class BatchApi:
             if batch.output:
                 content = b"".join(_lines(batch.output))
                 if batch.fault == "torn":
-                    content = content[: -len(content) // 3]
-                batch.fields["output_file_id"] = self._add("out.jsonl", "batch_output", content)
+                    content = _cut(content)
+                file_id = self._add("out.jsonl", "batch_output", content)
+                self._files[file_id].is_cut = batch.fault == "cut"
+                batch.fields["output_file_id"] = file_id
             if batch.errors:
                 content = b"".join(_lines(batch.errors))
                 batch.fields["error_file_id"] = self._add("err.jsonl", "batch_output", content)
@@ -251,6 +256,10 @@ def _object(problem: Problem) -> Line:
 
 def _lines(lines: list[Line]) -> Iterator[bytes]:
     return (json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def _cut(content: bytes) -> bytes:
+    return content[: -len(content) // 3]
 
 
 def _json(value: Line) -> bytes:

@@ -6,6 +6,7 @@ import math
 import socket
 import struct
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from typing import TypeVar
@@ -57,7 +58,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def serving(script: Script = _ALL_WELL, embed: Embed | None = None) -> Iterator[Running]:
+def serving(
+    script: Script = _ALL_WELL,
+    embed: Embed | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Running]:
     """Run an endpoint in a thread, on a free port of 127.0.0.1, until the context ends.
 
     It ends at once, also with requests that hang.
@@ -65,11 +70,12 @@ def serving(script: Script = _ALL_WELL, embed: Embed | None = None) -> Iterator[
     Args:
         script: What the endpoint does; all goes well by default.
         embed: The local model that the script names for embeddings.
+        clock: Seconds from any start, by which limits refill and batches end.
 
     Raises:
         UsageError: The script names one, and there is none.
     """
-    app = App(script, embed=embed)
+    app = App(script, clock, embed=embed)
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
 
     async def serve() -> None:

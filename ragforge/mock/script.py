@@ -23,7 +23,9 @@ _TAIL = 1e-6
 RetryAfter = Literal["none", "seconds", "ms", "date", "lie", "huge"]
 Embeddings = Literal["random", "minilm", "static"]
 Refusable = Literal["json_schema", "json_object", "seed", "temperature", "max_tokens"]
-BatchFault = Literal["none", "failed", "expired", "torn", "half", "duplicated", "errors", "untold"]
+BatchFault = Literal[
+    "none", "failed", "expired", "torn", "cut", "half", "duplicated", "errors", "untold"
+]
 _MASK_64 = (1 << 64) - 1
 
 
@@ -162,8 +164,9 @@ class Script:
     """Seconds until a batch is over, whatever its size."""
     batch_fault: tuple[BatchFault, ...] = ()
     """What becomes of the first batch, the second, …: none, failed (before any work), expired (half
-    is done), torn (the output file is cut), half (the rest is in no file), duplicated (lines twice,
-    and one of nobody), errors (only an error file), untold (made, but the connection breaks)."""
+    is done), torn (the output file is cut), cut (only its first download is), half (the rest is in
+    no file), duplicated (lines twice, and one of nobody), errors (only an error file), untold
+    (made, but the connection breaks)."""
 
     def __post_init__(self) -> None:
         """Check the values."""

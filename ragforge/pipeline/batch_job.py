@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
-from ragforge.llm.batches.records import LARGEST, BatchSize
+from ragforge.llm.batches.records import LARGEST, OPEN, BatchFolder, BatchSize
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import Job
 
@@ -35,13 +35,11 @@ class Advance(Generic[R]):
         result: What it came to; None while there is anything to wait for.
         open_batches: With the provider's word of each.
         noted: Requests that are to be sent, and were not.
-        stored: Replies that came into the store now.
     """
 
     result: R | None = None
     open_batches: tuple[str, ...] = ()
     noted: int = 0
-    stored: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,18 @@ class BatchJob(Generic[R]):
     size: BatchSize = LARGEST
 
     async def live(self) -> R:
-        """Return what the job comes to without batches."""
+        """Return what the job comes to without batches.
+
+        Batches that are under way are told of: what they bring is not waited for.
+        """
+        records = BatchFolder.beside(self.store_path).records()
+        under_way = sum(record.calls for record in records if record.state in OPEN)
+        if under_way and not self.job.mode.offline_replay:
+            message = (
+                f"{under_way:,} requests are under way in batches; asked live, they are paid "
+                "again. --batch-api brings them in, --batch-api cancel ends them"
+            )
+            self.job.observer(Event("note", message=message))
         return await self.run(self.job)
 
     async def advance(self, *, submits: bool = True, ends: bool = True) -> Advance[R]:
@@ -83,12 +92,12 @@ class BatchJob(Generic[R]):
                 return Advance(open_batches=found)
             session.begin()
             await self._pass(session)
-            session.settle()
+            session.check_given_up()
             if submits and await session.submit():
                 found = await self._open(session)
-                return Advance(open_batches=found, stored=session.stored)
+                return Advance(open_batches=found)
             if session.noted or not ends:
-                return Advance(noted=session.noted, stored=session.stored)
+                return Advance(noted=session.noted)
             account = session.spent_account()
         return Advance(await self.run(replace(self.job, account=account)))
 

@@ -6,6 +6,7 @@ import pytest
 from shards import digests, write_pairs
 
 from ragforge.llm.batches import session
+from ragforge.llm.batches.records import BatchFolder, BatchRecord
 from ragforge.llm.store.ledger import read_ledger
 from ragforge.mock import Script, serving
 
@@ -17,8 +18,8 @@ def judge(run, tmp_path):
     """Judge 108 pairs with 96 distinct texts, into a folder by name."""
     pairs = write_pairs(tmp_path / "pairs.jsonl")
 
-    def go(endpoint, folder, *how):
-        out = tmp_path / folder / "judged.jsonl"
+    def go(endpoint, folder, *how, out="judged.jsonl", pairs=pairs):
+        out = tmp_path / folder / out
         words = ["--model", "m", "--base-url", endpoint.url, "--endpoint-id", "prod", "-q"]
         return run("judge", "--pairs", pairs, "--out", out, *words, *PRICES, *how)
 
@@ -30,8 +31,32 @@ def files(tmp_path):
     return lambda folder: digests(tmp_path / folder / "judged.jsonl")
 
 
+def bought(tmp_path, folder):
+    return read_ledger(tmp_path / folder / ".ragforge" / "calls.sqlite")
+
+
 def spent(tmp_path, folder):
-    return read_ledger(tmp_path / folder / ".ragforge" / "calls.sqlite").spent
+    return bought(tmp_path, folder).spent
+
+
+def counted(tmp_path, folder):
+    """Return calls and tokens that batches, and live calls before them, are said to have taken."""
+    records = BatchFolder(tmp_path / folder / ".ragforge" / "batches").records()
+    return sum(item.calls for item in records), sum(item.tokens for item in records)
+
+
+class Clock:
+    """Moves when a test says so: what a batch takes is no matter of the machine."""
+
+    def __init__(self):
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+WAIT = ("--batch-api", "--wait", "--poll-every", 0)
+SMALL = ("--requests-per-batch", 40)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +74,7 @@ def test_the_file_is_that_of_live_calls(judge, files, how):
     with serving(Script(p_schema=0.1, p_refusal=0.1, p_length=0.05)) as endpoint:
         assert judge(endpoint, "live", *how)[0] == 0
         endpoint.reset()
-        code, *_ = judge(endpoint, "batches", "--batch-api", "--wait", "--poll-every", 0, *how)
+        code, *_ = judge(endpoint, "batches", *WAIT, *how)
         assert endpoint.ledger()["dup"] == 0
 
     assert code == 0
@@ -59,6 +84,7 @@ def test_the_file_is_that_of_live_calls(judge, files, how):
 FAULTS = {
     "expired": (["expired"] * 3, 96),
     "torn": (["torn"], 128),
+    "cut on its way": (["cut"], 96),
     "half": (["half"], 96),
     "duplicated": (["duplicated"], 96),
     "only errors": (["errors"], 96),
@@ -73,7 +99,7 @@ def test_a_batch_that_goes_wrong_changes_nothing_but_the_time(judge, files, faul
     with serving(Script(batch_fault=tuple(faults))) as endpoint:
         live = judge(endpoint, "live")
         endpoint.reset()
-        code, *_ = judge(endpoint, "batches", "--batch-api", "--wait", "--poll-every", 0)
+        code, *_ = judge(endpoint, "batches", *WAIT)
         billed = endpoint.ledger()["billed"]
 
     assert (code, live[0]) == (0, 0)
@@ -84,7 +110,7 @@ def test_a_batch_that_goes_wrong_changes_nothing_but_the_time(judge, files, faul
 def test_replies_that_were_torn_off_are_the_only_ones_paid_again(judge):
     """What came is in the store, whatever became of its batch."""
     with serving(Script(batch_fault=("torn",))) as endpoint:
-        judge(endpoint, "batches", "--batch-api", "--wait", "--poll-every", 0)
+        judge(endpoint, "batches", *WAIT)
         ledger = endpoint.ledger()
 
     assert 0 < ledger["dup"] <= 96 // 3 + 1
@@ -95,11 +121,11 @@ def test_a_batch_that_was_not_worked_on_is_sent_again_by_the_same_command(judge,
     with serving(Script(batch_fault=("failed",))) as endpoint:
         judge(endpoint, "live")
         endpoint.reset()
-        code, _, err = judge(endpoint, "batches", "--batch-api", "--wait", "--poll-every", 0)
+        code, _, err = judge(endpoint, "batches", *WAIT)
         assert code == 4
         assert "Enqueued token limit reached" in err
         assert endpoint.ledger()["billed"] == 1
-        assert judge(endpoint, "batches", "--batch-api", "--wait", "--poll-every", 0)[0] == 0
+        assert judge(endpoint, "batches", *WAIT)[0] == 0
         assert endpoint.ledger()["dup"] == 0
 
     assert files("batches") == files("live")
@@ -109,7 +135,7 @@ def test_the_price_is_half(judge, tmp_path):
     """The sums of a set are what was paid."""
     with serving(Script()) as endpoint:
         judge(endpoint, "live")
-        judge(endpoint, "batches", "--batch-api", "--wait", "--poll-every", 0)
+        judge(endpoint, "batches", *WAIT)
 
     live, batched = spent(tmp_path, "live"), spent(tmp_path, "batches")
     assert (live.calls, batched.calls) == (96, 96)
@@ -119,24 +145,28 @@ def test_the_price_is_half(judge, tmp_path):
 
 def test_each_start_goes_on_where_the_last_one_stopped(judge, files):
     """Nobody leaves a terminal open for a day."""
-    with serving(Script(batch_s=0.4)) as endpoint:
+    clock = Clock()
+    with serving(Script(batch_s=3600), clock=clock) as endpoint:
         first = judge(endpoint, "batches", "--batch-api")
-        while not files("batches"):
-            judge(endpoint, "batches", "--batch-api")
+        assert "in_progress" in judge(endpoint, "batches", "--batch-api")[2]
+        assert files("batches") == {}
+        clock.now_s = 3600
+        judge(endpoint, "batches", "--batch-api")
         assert (endpoint.ledger()["dup"], endpoint.stats()["batches"]) == (0, 1)
 
     assert first[0] == 0
     assert "95 requests sent" in first[2]
+    assert files("batches")
 
 
 def test_each_step_can_be_taken_alone(judge, files):
     """A scheduler submits in the evening and collects in the morning."""
-    with serving(Script(batch_s=0.3)) as endpoint:
-        assert "in_progress" in judge(endpoint, "batches", "--batch-api", "submit")[2]
-        assert "in_progress" in judge(endpoint, "batches", "--batch-api", "poll")[2]
-        assert endpoint.stats()["batches"] == 1
-        while "in_progress" in judge(endpoint, "batches", "--batch-api", "collect")[2]:
-            pass
+    clock = Clock()
+    with serving(Script(batch_s=3600), clock=clock) as endpoint:
+        for step in ("submit", "poll", "collect"):
+            assert "in_progress" in judge(endpoint, "batches", "--batch-api", step)[2]
+        clock.now_s = 3600
+        assert "no batch is open" in judge(endpoint, "batches", "--batch-api", "collect")[2]
         assert files("batches") == {}
         judge(endpoint, "batches", "--batch-api")
         assert endpoint.stats()["batches"] == 1
@@ -154,26 +184,136 @@ def test_what_a_cancelled_batch_did_is_kept(judge, tmp_path):
     assert spent(tmp_path, "batches").calls == 1 + 95 // 2
 
 
-def test_large_jobs_become_several_batches(judge, files, monkeypatch):
+def test_a_batch_that_was_never_sent_takes_nothing_once_it_is_cancelled(judge, tmp_path):
+    """What was reserved for it would else be missing for good."""
+    folder = BatchFolder(tmp_path / "batches" / ".ragforge" / "batches")
+    folder.path.mkdir(parents=True)
+    folder.write(BatchRecord(name="00000-x", endpoint="prod", model="m", calls=90, tokens=90_000))
+    folder.requests_path("00000-x").write_bytes(b"")
+    with serving(Script()) as endpoint:
+        judge(endpoint, "batches", "--batch-api", "cancel")
+        code, *_ = judge(endpoint, "batches", *WAIT, "--max-calls", "96")
+
+    assert code == 0
+
+
+def test_large_jobs_become_several_batches(judge, files):
     """Providers take so many requests at a time."""
-    monkeypatch.setattr(session, "LARGEST", session.BatchSize(requests=40))
-    monkeypatch.setattr("ragforge.pipeline.batch_job.LARGEST", session.BatchSize(requests=40))
     with serving(Script()) as endpoint:
         judge(endpoint, "live")
         endpoint.reset()
-        judge(endpoint, "batches", "--batch-api", "--wait", "--poll-every", 0)
-        assert endpoint.ledger()["dup"] == 0
+        judge(endpoint, "batches", *WAIT, *SMALL)
+        assert (endpoint.ledger()["dup"], endpoint.stats()["batches"]) == (0, 3)
 
     assert files("batches") == files("live")
+
+
+@pytest.mark.parametrize("fault", ["failed", "expired", "torn", "errors"])
+def test_what_other_batches_brought_is_kept_before_a_failure_ends_the_job(
+    judge, files, tmp_path, fault
+):
+    """Who comes back a month later finds nothing at the provider any more."""
+    with serving(Script(batch_fault=(fault,))) as endpoint:
+        judge(endpoint, "live")
+        endpoint.reset()
+        judge(endpoint, "batches", "--batch-api", "submit", *SMALL)
+        judge(endpoint, "batches", "--batch-api", "collect")
+        stored = spent(tmp_path, "batches").calls
+        judge(endpoint, "batches", *WAIT)
+        judge(endpoint, "batches", *WAIT)
+
+    assert stored >= 1 + 40 + 15
+    assert files("batches") == files("live")
+
+
+def test_a_batch_that_the_provider_lost_does_not_hold_up_the_others(judge, tmp_path):
+    """One broken record must not cost the replies of all."""
+    with serving(Script()) as endpoint:
+        judge(endpoint, "batches", "--batch-api", "submit", *SMALL)
+        folder = BatchFolder(tmp_path / "batches" / ".ragforge" / "batches")
+        first = next(record for record in folder.records() if record.state == "sent")
+        folder.write(first.model_copy(update={"remote_id": "batch_lost"}))
+        code, _, err = judge(endpoint, "batches", "--batch-api")
+
+    assert code == 4
+    assert "No such batch: batch_lost" in err
+    assert spent(tmp_path, "batches").calls == 96 - first.calls
+
+
+def test_a_reply_that_cannot_be_read_counts_as_paid(judge, files, tmp_path):
+    """The provider bills it, and the limits are on what is billed."""
+    with serving(Script(p_empty=0.05)) as endpoint:
+        judge(endpoint, "live")
+        endpoint.reset()
+        code, *_ = judge(endpoint, "batches", *WAIT)
+        ledger = endpoint.ledger()
+
+    tokens = ledger["prompt_tokens"] + ledger["completion_tokens"]
+    assert code == 0
+    assert files("batches") == files("live")
+    assert counted(tmp_path, "batches") == (ledger["billed"], tokens)
+    assert bought(tmp_path, "batches").unanswered == ledger["billed"] - 96 > 0
+
+
+def test_a_reply_that_was_cut_off_counts_as_perhaps_paid(judge, tmp_path):
+    """Its tokens are not known: it counts as the most that it can have taken."""
+    with serving(Script(batch_fault=("torn",))) as endpoint:
+        judge(endpoint, "batches", *WAIT)
+        ledger = endpoint.ledger()
+
+    calls, tokens = counted(tmp_path, "batches")
+    assert calls == ledger["billed"] == 96 + ledger["dup"]
+    assert tokens > ledger["prompt_tokens"] + ledger["completion_tokens"]
+    assert bought(tmp_path, "batches").unanswered == ledger["dup"] > 0
+
+
+def test_a_limit_holds_over_replies_that_cannot_be_read(judge):
+    """A model that garbles all it says must not be asked for ever."""
+    with serving(Script(p_empty=0.3)) as endpoint:
+        judge(endpoint, "batches", *WAIT, "--max-calls", "100")
+        judge(endpoint, "batches", *WAIT, "--max-calls", "100")
+
+        assert endpoint.ledger()["billed"] == 100
+
+
+def test_another_job_of_the_same_folder_keeps_what_it_meets(judge, tmp_path):
+    """Batches belong to a call store, not to the command that sent them."""
+    other = write_pairs(tmp_path / "other.jsonl", queries=20)
+    other.write_text("".join(other.read_text().splitlines(keepends=True)[12 * 9 :]))
+    with serving(Script()) as endpoint:
+        judge(endpoint, "both", "--batch-api", "submit")
+        judge(endpoint, "both", *WAIT, out="other.jsonl", pairs=other)
+        judge(endpoint, "both", *WAIT)
+        billed, batches = endpoint.ledger()["billed"], endpoint.stats()["batches"]
+
+    assert (billed, batches) == (160, 2)
+    assert counted(tmp_path, "both")[0] == spent(tmp_path, "both").calls == 160
+    assert sorted(path.suffix for path in (tmp_path / "both/.ragforge/batches").iterdir()) == [
+        ".json",
+        ".json",
+        ".json",
+    ]
+
+
+def test_live_calls_say_that_batches_are_under_way(run, judge, tmp_path):
+    """The same would be paid twice."""
+    with serving(Script(batch_s=3600)) as endpoint:
+        judge(endpoint, "batches", "--batch-api", "submit")
+        err = run(
+            *("judge", "--pairs", tmp_path / "pairs.jsonl"),
+            *("--out", tmp_path / "batches" / "judged.jsonl", "--dry-run"),
+            *("--model", "m", "--base-url", endpoint.url, "--endpoint-id", "prod"),
+        )[2]
+
+    assert "95 requests are under way in batches" in err
 
 
 def test_a_limit_is_kept_over_all_batches(judge):
     """What was reserved for a batch and not used goes into the next one."""
     with serving(Script()) as endpoint:
-        how = ["--batch-api", "--wait", "--poll-every", 0]
-        code, _, err = judge(endpoint, "batches", *how, "--max-calls", "60")
+        code, _, err = judge(endpoint, "batches", *WAIT, "--max-calls", "60")
         assert (code, endpoint.ledger()["billed"]) == (5, 60)
-        assert judge(endpoint, "batches", *how, "--max-calls", "96")[0] == 0
+        assert judge(endpoint, "batches", *WAIT, "--max-calls", "96")[0] == 0
         assert (endpoint.ledger()["billed"], endpoint.ledger()["dup"]) == (96, 0)
 
     assert "have no room" in err
@@ -217,17 +357,29 @@ def test_a_request_that_is_refused_becomes_the_failure_of_a_live_call(judge, fil
     """Two batches refuse it, then it is asked live, and fails as it would have."""
     with serving(Script(bad_text="Note 3 of 7")) as endpoint:
         judge(endpoint, "live")
-        code, *_ = judge(endpoint, "batches", "--batch-api", "--wait", "--poll-every", 0)
+        code, *_ = judge(endpoint, "batches", *WAIT)
 
     assert code == 0
     assert files("batches") == files("live")
     assert ".failures.jsonl" in files("live")
 
 
+def test_few_refusals_of_many_are_asked_live(judge, files, monkeypatch):
+    """One in a hundred is counted over all batches, not over the last one."""
+    monkeypatch.setattr(session, "_FEW", 0)
+    monkeypatch.setattr(session, "_LIVE_SHARE", 0.05)
+    with serving(Script(bad_text="Note 3 of 7")) as endpoint:
+        judge(endpoint, "live")
+        code, *_ = judge(endpoint, "batches", *WAIT)
+
+    assert code == 0
+    assert files("batches") == files("live")
+
+
 def test_an_endpoint_that_refuses_everything_ends_the_job(judge):
     """Asked live instead, all of it would cost twice as much."""
     with serving(Script(batch_fault=("errors",) * 9)) as endpoint:
-        code, _, err = judge(endpoint, "batches", "--batch-api", "--wait", "--poll-every", 0)
+        code, _, err = judge(endpoint, "batches", *WAIT)
 
         assert endpoint.stats()["batches"] == 2
     assert code == 4

@@ -1,5 +1,7 @@
 """A process that is killed while it sends a batch, or brings one in."""
 
+import json
+
 import pytest
 
 STEPS = {
@@ -9,14 +11,17 @@ STEPS = {
     "after the record": ("BatchSession", "_adopted", "after"),
     "before the download is noted": ("BatchSession", "_download", "before"),
     "after the download": ("BatchSession", "_download", "after"),
-    "after some replies were stored": ("BatchSession", "_keep", "twentieth"),
-    "before what came is noted": ("BatchSession", "settle", "before"),
+    "after some replies were stored": ("Buyer", "keep", "twentieth"),
+    "before what came is noted": ("BatchFolder", "end", "before"),
+    "after what came is noted": ("BatchFolder", "end", "after"),
 }
 DIE = """
 import inspect, os, signal, sys
 from unittest.mock import patch
 from openai.resources.batches import AsyncBatches
 from ragforge.cli import main
+from ragforge.llm.batches.collecting import Buyer
+from ragforge.llm.batches.records import BatchFolder
 from ragforge.llm.batches.remote import Provider
 from ragforge.llm.batches.session import BatchSession
 
@@ -64,3 +69,5 @@ def test_a_kill_at_any_step_sends_no_batch_twice(start, product, step):
     assert (dead.code, ended.code) == (-9, 0)
     assert killed.out.read_bytes() == live.out.read_bytes()
     assert (endpoint.count("dup"), endpoint.count("batches")) == (0, 1)
+    records = (killed.out.parent / ".ragforge" / "batches").glob("*.json")
+    assert sum(json.loads(path.read_text())["calls"] for path in records) == 60

@@ -125,6 +125,25 @@ def test_a_torn_file_ends_in_the_middle_of_a_line(client_for, submit):
         json.loads(text.split("\n")[-1])
 
 
+def test_a_file_that_is_cut_on_its_way_is_whole_the_second_time(client_for, submit):
+    """A proxy cut it, and the provider has it all."""
+    client, _ = client_for(batch_fault=("cut",))
+    file_id = submit(client).output_file_id
+    first, second = (client.files.content(file_id).text for _ in range(2))
+
+    assert (second.startswith(first), len(second.splitlines())) == (True, 6)
+    assert len(first) < len(second)
+
+
+def test_bodies_of_a_batch_can_be_of_no_use(client_for, submit):
+    """They are billed all the same."""
+    client, running = client_for(p_empty=1.0)
+    bodies = [line["response"]["body"] for line in replies(client, submit(client))]
+
+    assert [body["choices"] for body in bodies] == [[]] * 6
+    assert running.ledger()["billed"] == 6
+
+
 def test_an_untold_batch_is_there_all_the_same(client_for, submit):
     """The connection broke, and the provider works."""
     client, running = client_for(batch_fault=("untold",))

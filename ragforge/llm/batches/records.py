@@ -17,6 +17,8 @@ from ragforge.records.record import Record
 State = Literal["intended", "sent", "downloaded", "collected", "failed"]
 OPEN: Final = ("intended", "sent")
 """States of batches that are still to be heard of."""
+OVER: Final = ("collected", "failed")
+"""States of batches of which nothing is kept but the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class BatchRecord(Record):
         remote_id: The provider's; "" until it is known.
         message: Why it failed.
         calls, tokens, cost_usd: What it can take at most, then what it took.
-        missing: Keys of requests that it gave no reply to.
+        answered: Requests that it gave a reply to, as the provider says.
+        missing: Keys of requests that no reply can be read to.
         was_cut: Whether it was cancelled, or its time was over: what it left is no refusal.
     """
 
@@ -53,6 +56,7 @@ class BatchRecord(Record):
     calls: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
+    answered: int | None = None
     missing: tuple[str, ...] = ()
     was_cut: bool = False
 
@@ -71,6 +75,11 @@ class BatchFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @classmethod
+    def beside(cls, store_path: Path) -> "BatchFolder":
+        """Return the folder of the batches of a call store; it need not be there."""
+        return cls(store_path.parent / "batches")
 
     def requests_path(self, name: str) -> Path:
         """Return the requests of a batch."""
@@ -102,14 +111,17 @@ class BatchFolder:
         for _, line in read_lines(self.requests_path(name)):
             yield str(line["custom_id"])
 
-    def name_of(self, path: Path) -> str:
-        """Return the name of the batch that a file belongs to."""
-        return path.name.partition(".")[0]
+    def end(self, record: BatchRecord) -> None:
+        """Write the record of a batch that is over, and remove its files."""
+        self.write(record)
+        self.requests_path(record.name).unlink(missing_ok=True)
+        self.replies_path(record.name).unlink(missing_ok=True)
 
     def remove_strays(self) -> None:
-        """Remove requests that were noted by a process that was killed before it sent them."""
-        for path in self.path.glob("*.requests.jsonl"):
-            if not (self.path / f"{self.name_of(path)}.json").exists():
+        """Remove what processes that were killed left: unsent requests, files of what is over."""
+        kept = {record.name for record in self.records() if record.state not in OVER}
+        for path in self.path.glob("*.*.jsonl"):
+            if path.name.partition(".")[0] not in kept:
                 path.unlink()
 
 

@@ -29,7 +29,8 @@ class RemoteBatch:
         status: In its words.
         files: Of its replies and errors.
         message: Why it failed.
-        has_replies: Whether there is more than errors.
+        has_replies: Whether there is more than errors; the first file has them.
+        answered: Requests that it gave a reply to; None where the provider does not say.
     """
 
     batch_id: str
@@ -37,6 +38,7 @@ class RemoteBatch:
     files: tuple[str, ...]
     message: str
     has_replies: bool = False
+    answered: int | None = None
 
     @property
     def is_over(self) -> bool:
@@ -110,9 +112,19 @@ class Provider:
         """End a batch; what is done of it is paid for, and can be fetched."""
         return _told(await self._call(lambda client: client.batches.cancel(batch_id)))
 
-    async def content(self, file_id: str) -> bytes:
-        """Return the content of a file."""
+    async def content(self, batch: RemoteBatch) -> list[bytes]:
+        """Return the content of the files of a batch.
 
+        One that holds fewer replies than the provider counts is fetched once more: it may have been
+        cut on its way.
+        """
+        parts = [await self._content(file_id) for file_id in batch.files]
+        if batch.has_replies and parts[0].count(b"\n") < (batch.answered or 0):
+            again = await self._content(batch.files[0])
+            parts[0] = max(parts[0], again, key=len)
+        return parts
+
+    async def _content(self, file_id: str) -> bytes:
         async def fetch(client: "Client") -> bytes:
             return (await client.files.content(file_id)).content
 
@@ -138,4 +150,6 @@ def _told(batch: "Batch") -> RemoteBatch:
     files = tuple(file for file in (batch.output_file_id, batch.error_file_id) if file)
     errors = (batch.errors.data if batch.errors else None) or []
     message = "; ".join(f"{error.code}: {error.message}" for error in errors[:3])
-    return RemoteBatch(batch.id, batch.status, files, message, bool(batch.output_file_id))
+    answered = batch.request_counts.completed if batch.request_counts else None
+    has_replies = bool(batch.output_file_id)
+    return RemoteBatch(batch.id, batch.status, files, message, has_replies, answered)

@@ -5,24 +5,33 @@ with, so that the same pass meets what follows from them, such as a turn that re
 """
 
 import asyncio
-import json
 import math
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Final
 
 from ragforge.config import ModelSettings, Settings
 from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError, UsageError
 from ragforge.files.atomic import alone_in, make_folder, write_whole_bytes
+from ragforge.llm.batches.collecting import (
+    NOTHING,
+    Buyer,
+    Took,
+    collect,
+    reply_body,
+    request_line,
+    total,
+)
 from ragforge.llm.batches.records import (
     LARGEST,
     OPEN,
+    OVER,
     BatchFolder,
     BatchRecord,
     BatchSize,
@@ -30,7 +39,7 @@ from ragforge.llm.batches.records import (
     read_lines,
 )
 from ragforge.llm.batches.remote import Provider, RemoteBatch
-from ragforge.llm.budget import BudgetAccount
+from ragforge.llm.budget import BudgetAccount, Price, find_price
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.connect import EndpointModel, connect, endpoint_model
 from ragforge.llm.retries import AttemptError
@@ -46,9 +55,6 @@ DISCOUNT: Final = 0.5
 """What a reply of a batch costs, as a share of the price of a live one."""
 _MOST_TRIES: Final = 2
 """Batches that may leave a request unanswered before it is asked live."""
-Took: TypeAlias = tuple[float, float, float]
-"""Calls, tokens and dollars."""
-_NOTHING: Final[Took] = (0, 0, 0.0)
 _FEW: Final = 20
 _LIVE_SHARE: Final = 0.01
 """So many requests, or so many of all, may be asked live in the end; more are no accident."""
@@ -61,7 +67,7 @@ class _Wave:
     record: BatchRecord
     stream: IO[bytes]
     n_bytes: int = 0
-    most: Took = _NOTHING
+    most: Took = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class BatchSession:
     share: float = DISCOUNT
     probes: bool = True
     stored: int = 0
-    """Replies that came into the store."""
+    """Replies of an offline server that came into the store."""
     noted: int = 0
     """Requests that are to go out."""
     beyond: int = 0
@@ -105,8 +111,9 @@ class BatchSession:
     _tries: Counter[str] = field(default_factory=Counter)
     _waves: dict[EndpointModel, list[_Wave]] = field(default_factory=dict)
     _probing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _used: Took = _NOTHING
-    _spent: dict[str, Took] = field(default_factory=dict)
+    _used: Took = NOTHING
+    _under_way: set[str] = field(default_factory=set)
+    _prices: dict[EndpointModel, Price | None] = field(default_factory=dict)
     _endpoints: dict[tuple[EndpointModel, Dialect | None], "OpenAIEndpoint"] = field(
         default_factory=dict
     )
@@ -114,7 +121,7 @@ class BatchSession:
     @property
     def folder(self) -> BatchFolder:
         """Where batches are noted."""
-        return BatchFolder(self.store.path.parent / "batches")
+        return BatchFolder.beside(self.store.path)
 
     def records(self) -> list[BatchRecord]:
         """Return the batches of these models."""
@@ -123,10 +130,6 @@ class BatchSession:
             for record in self.folder.records()
             if EndpointModel(record.endpoint, record.model) in self.models
         ]
-
-    def is_open(self) -> bool:
-        """Whether there are batches still to be heard of."""
-        return any(record.state in OPEN for record in self.records())
 
     async def close(self) -> None:
         """Close connections and files; requests that were not sent are noted again next time."""
@@ -146,32 +149,65 @@ class BatchSession:
         return found
 
     async def fetch(self) -> None:
-        """Send what was to be sent, and bring in what is over.
+        """Bring in what is over, all of it, then send what was to be sent.
 
         Raises:
-            EndpointError: The provider cannot be asked, or did not work on a batch.
+            EndpointError: A batch was not worked on, or the provider cannot be asked about it; the
+                replies of all others are in the store.
         """
+        self.folder.remove_strays()
+        troubles, unsent = [], []
         for record in self.records():
-            if record.state not in OPEN:
+            if record.state in OVER:
                 continue
+            try:
+                if not await self._bring_in(record):
+                    unsent.append(record)
+            except EndpointError as error:
+                troubles.append(str(error))
+        if troubles:
+            more = f" (and {len(troubles) - 1:,} more)" if len(troubles) > 1 else ""
+            raise EndpointError(f"{troubles[0]}{more}")
+        for record in unsent:
+            await self._send(record)
+
+    async def _bring_in(self, record: BatchRecord) -> bool:
+        """Store what came of a batch that is over; return False for one that was never sent."""
+        if record.state != "downloaded":
             record, remote = await self._known(record)
             if remote is None:
-                await self._send(record)
-            elif remote.is_over:
-                await self._download(record, remote)
+                return False
+            if not remote.is_over:
+                return True
+            record = await self._download(record, remote)
+        self._collect(record)
+        return True
 
     async def cancel(self) -> int:
-        """End all open batches, and return how many."""
-        count = 0
+        """End all open batches, and return how many.
+
+        Raises:
+            EndpointError: One could not be ended; all others are.
+        """
+        count, trouble = 0, None
         for record in self.records():
             if record.state in OPEN:
-                record, remote = await self._known(record)
-                if remote is None:
-                    self.folder.write(record.model_copy(update={"state": "failed"}))
-                elif not remote.is_over:
-                    await self._provider(record).cancel(remote.batch_id)
-                count += 1
+                try:
+                    await self._cancel(record)
+                except EndpointError as error:
+                    trouble = error
+                else:
+                    count += 1
+        if trouble is not None:
+            raise trouble
         return count
+
+    async def _cancel(self, record: BatchRecord) -> None:
+        record, remote = await self._known(record)
+        if remote is None:
+            self.folder.end(_unpaid(record, "cancelled"))
+        elif not remote.is_over:
+            await self._provider(record).cancel(remote.batch_id)
 
     async def _known(self, record: BatchRecord) -> tuple[BatchRecord, RemoteBatch | None]:
         """Return a batch as the provider tells it; one that was perhaps made is looked for."""
@@ -200,50 +236,53 @@ class BatchSession:
         self._adopted(record, remote)
         self._note(f"batch {remote.batch_id}: {record.calls:,} requests sent")
 
-    async def _download(self, record: BatchRecord, remote: RemoteBatch) -> None:
-        provider = self._provider(record)
-        parts = [await provider.content(file_id) for file_id in remote.files]
+    async def _download(self, record: BatchRecord, remote: RemoteBatch) -> BatchRecord:
+        parts = await self._provider(record).content(remote)
         if not parts and remote.status == "failed":
-            changes = {"state": "failed", "message": remote.message, "calls": 0, "tokens": 0}
-            self.folder.write(record.model_copy(update={**changes, "cost_usd": 0.0}))
+            self.folder.end(_unpaid(record, remote.message))
             raise EndpointError(
                 f"batch {remote.batch_id} was not worked on: {remote.message or remote.status}; "
                 "the same command sends it again"
             )
         write_whole_bytes(self.folder.replies_path(record.name), (part + b"\n" for part in parts))
-        changes = {"state": "downloaded", "was_cut": remote.was_cut}
-        self.folder.write(record.model_copy(update=changes))
+        changes = {
+            "state": "downloaded",
+            "was_cut": remote.was_cut,
+            "answered": remote.answered,
+        }
         self._note(f"batch {remote.batch_id}: {remote.status}")
+        return self.folder.write(record.model_copy(update=changes))
+
+    def _collect(self, record: BatchRecord) -> None:
+        """Put what came of a batch into the store, and note what it took."""
+        who = EndpointModel(record.endpoint, record.model)
+        buyer = Buyer(self.store, self._endpoint(who), self._price(who), self.share)
+        collected = collect(record, self.folder, buyer)
+        self.folder.end(collected)
+
+    def _price(self, who: EndpointModel) -> Price | None:
+        if who not in self._prices:
+            model, budget = self.models[who], self.settings.budget
+            self._prices[who] = find_price(model.name, model.base_url, budget)
+        return self._prices[who]
 
     def begin(self) -> None:
-        """Make ready for a pass of the job: know what has come, and what was asked in vain."""
+        """Make ready for a pass of the job: know what was spent, and what was asked in vain."""
         self.folder.remove_strays()
         for record in self.records():
             self._tries.update(() if record.was_cut else record.missing)
-            path = self.folder.replies_path(record.name)
-            if path.exists():
-                self.read(path)
-            # What came of it is counted as it is stored.
-            used = (0, 0, 0.0) if record.state == "downloaded" else record.used
-            self._used = _sum(self._used, used)
-        for record in self.records():
-            if record.state == "downloaded" and not record.was_cut:
-                self._tries.update(self._unanswered(record.name))
-
-    def _unanswered(self, name: str) -> Iterator[str]:
-        """Yield the keys of a batch that have no reply."""
-        for key in self.folder.keys(name):
-            if key not in self._replies and self.store.get(key) is None:
-                yield key
+            self._used = total(self._used, record.used)
+            if record.state in OPEN:
+                self._under_way.update(self.folder.keys(record.name))
 
     def read(self, path: Path) -> None:
-        """Know the replies in a file.
+        """Know the replies in a file of an offline server.
 
         Raises:
             DataError: It cannot be read.
         """
         for offset, line in read_lines(path):
-            if _body(line) is not None:
+            if reply_body(line) is not None:
                 self._replies.setdefault(str(line["custom_id"]), _Place(path, offset))
 
     async def take(self, model: CountingModel, key: str, request: ChatRequest) -> ChatReply | None:
@@ -253,12 +292,14 @@ class BatchSession:
             EndpointError, BudgetError: As for `fetch`.
         """
         who = EndpointModel(model.endpoint, model.model)
-        place = self._replies.pop(key, None)
-        body = _body(read_line(place.path, place.offset)) if place else None
-        if place is not None and body is not None:
-            reply = self._endpoint(who).read(body, request)
-            if reply is not None:
-                return self._keep(model, key, reply, place)
+        reply = self._read(who, key, request)
+        if reply is not None:
+            cost_usd = model.price.cost_usd(reply.usage) * self.share if model.price else None
+            self.store.put(key, model.endpoint, model.model, reply, cost_usd)
+            self.stored += 1
+            return replace(reply, key=key, cached=True)
+        if key in self._under_way:
+            return None
         if self._tries[key] >= _MOST_TRIES:
             self.given_up += 1
         elif self.probes and self.store.dialect(who.known_as) is None:
@@ -267,15 +308,11 @@ class BatchSession:
             self._add(who, model, key, request)
         return None
 
-    def _keep(self, model: CountingModel, key: str, reply: ChatReply, place: _Place) -> ChatReply:
-        cost = model.price.cost_usd(reply.usage) * self.share if model.price else None
-        self.store.put(key, model.endpoint, model.model, reply, cost)
-        self.stored += 1
-        took = (1, reply.usage.prompt_tokens + reply.usage.completion_tokens, cost or 0.0)
-        name = self.folder.name_of(place.path)
-        self._spent[name] = _sum(self._spent.get(name, _NOTHING), took)
-        self._used = _sum(self._used, took)
-        return replace(reply, key=key, cached=True)
+    def _read(self, who: EndpointModel, key: str, request: ChatRequest) -> ChatReply | None:
+        """Return the reply of an offline server; None where there is none that can be read."""
+        place = self._replies.pop(key, None)
+        body = reply_body(read_line(place.path, place.offset)) if place else None
+        return None if body is None else self._endpoint(who).read(body, request)
 
     async def _ask_live(self, model: CountingModel, request: ChatRequest) -> ChatReply | None:
         """Ask one request live, by which the endpoint shows how it wants to be asked for JSON."""
@@ -317,12 +354,12 @@ class BatchSession:
         if not self._fits(most):
             self.beyond += 1
             return
-        line = _request_line(key, self._endpoint(who).body(request))
+        line = request_line(key, self._endpoint(who).body(request))
         wave = self._wave(who, len(line))
         wave.stream.write(line)
         wave.n_bytes += len(line)
-        wave.most = _sum(wave.most, most)
-        self._used = _sum(self._used, most)
+        wave.most = total(wave.most, most)
+        self._used = total(self._used, most)
         self.noted += 1
 
     def _fits(self, most: Took) -> bool:
@@ -350,27 +387,14 @@ class BatchSession:
             waves.append(_Wave(record, stream))
         return waves[-1]
 
-    def settle(self) -> None:
-        """Note what came of the batches that were brought in; called when the pass is over.
+    def check_given_up(self) -> None:
+        """Refuse to ask live what batches left unanswered where that is much; after a pass.
 
         Raises:
-            EndpointError: Too much was left unanswered to be an accident.
+            EndpointError: It is too much to be an accident.
         """
-        for record in self.records():
-            if record.state != "downloaded":
-                continue
-            keys = self.folder.keys(record.name)
-            missing = tuple(key for key in keys if self.store.get(key) is None)
-            calls, tokens, cost_usd = self._spent.get(record.name, _NOTHING)
-            took = {"calls": int(calls), "tokens": int(tokens), "cost_usd": cost_usd}
-            changes = {"state": "collected", "missing": missing, **took}
-            self.folder.write(record.model_copy(update=changes))
-            self.folder.requests_path(record.name).unlink(missing_ok=True)
-            replies = self.folder.replies_path(record.name)
-            # Replies that this job has not asked for another may.
-            if not any(place.path == replies for place in self._replies.values()):
-                replies.unlink(missing_ok=True)
-        if self.given_up > max(_FEW, _LIVE_SHARE * self.stored):
+        answered = sum(record.calls for record in self.records() if record.state == "collected")
+        if self.given_up > max(_FEW, _LIVE_SHARE * answered):
             raise EndpointError(
                 f"{self.given_up:,} requests were left unanswered by {_MOST_TRIES} batches; "
                 "without --batch-api they are asked live, at the full price"
@@ -393,7 +417,7 @@ class BatchSession:
         waves = [wave for each in self._waves.values() for wave in each]
         records = []
         for wave in waves:
-            wave.stream.close()
+            _close_whole(wave.stream)
             calls, tokens, cost_usd = wave.most
             took = {"calls": int(calls), "tokens": int(tokens), "cost_usd": cost_usd}
             records.append(self.folder.write(wave.record.model_copy(update=took)))
@@ -418,9 +442,9 @@ class BatchSession:
 
     def spent_account(self) -> BudgetAccount:
         """Return an account in which everything counts that batches took."""
-        used = _NOTHING
+        used = NOTHING
         for record in self.records():
-            used = _sum(used, record.used)
+            used = total(used, record.used)
         return BudgetAccount.after(used)
 
     def _provider(self, record: BatchRecord) -> Provider:
@@ -482,22 +506,17 @@ async def open_session(
                 await session.close()
 
 
-def _sum(one: Took, other: Took) -> Took:
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+def _unpaid(record: BatchRecord, message: str) -> BatchRecord:
+    """Return the record of a batch that took nothing."""
+    changes = {"state": "failed", "message": message, "calls": 0, "tokens": 0, "cost_usd": 0.0}
+    return record.model_copy(update=changes)
 
 
-def _request_line(key: str, body: bytes) -> bytes:
-    head = json.dumps({"custom_id": key, "method": "POST", "url": "/v1/chat/completions"})
-    return b'%s,"body":%s}\n' % (head[:-1].encode(), body)
-
-
-def _body(line: Mapping[str, object]) -> dict[str, Any] | None:
-    """Return the chat completion in a line of replies; None where it is an error."""
-    response = line.get("response")
-    if not isinstance(response, dict) or response.get("status_code") != 200:
-        return None
-    body = response.get("body")
-    return body if isinstance(body, dict) else None
+def _close_whole(stream: IO[bytes]) -> None:
+    """Close a file once the disk has it."""
+    stream.flush()
+    os.fsync(stream.fileno())
+    stream.close()
 
 
 def _lines(path: Path) -> Iterator[bytes]:

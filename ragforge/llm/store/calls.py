@@ -46,10 +46,15 @@ class HeldLease:
 
 @dataclass(frozen=True, slots=True)
 class ReplyAverages:
-    """Means over the recent replies of a model."""
+    """Means over the recent replies of a model.
+
+    Args:
+        completion_tokens: Of a reply.
+        latency_s: Of a live call; None where all of them came in batches.
+    """
 
     completion_tokens: float
-    latency_s: float
+    latency_s: float | None
 
 
 class CallStore:
@@ -208,12 +213,13 @@ class CallStore:
         """Return means over the recent replies of a model, None where there are none."""
         with self.connected() as connection:
             tokens, latency_s = connection.execute(
-                "SELECT AVG(completion_tokens), AVG(json_extract(reply, '$.latency_s')) FROM ("
+                "SELECT AVG(completion_tokens), "
+                "AVG(NULLIF(json_extract(reply, '$.latency_s'), 0)) FROM ("
                 "SELECT completion_tokens, reply FROM calls WHERE endpoint = ? AND model = ? "
                 "AND completion_tokens > 0 AND json_valid(reply) ORDER BY bought_at DESC LIMIT ?)",
                 (endpoint, model, _RECENT),
             ).fetchone()
-        return None if tokens is None else ReplyAverages(tokens, latency_s or 0.0)
+        return None if tokens is None else ReplyAverages(tokens, latency_s)
 
     def close(self) -> None:
         """Give all leases back and close the file."""

@@ -277,7 +277,7 @@ class CountingModel:
         """Return how long the calls should take; None where neither replies nor limits tell."""
         settings = self.settings
         bounds = []
-        if averages is not None:
+        if averages is not None and averages.latency_s is not None:
             bounds.append(self.calls * averages.latency_s / settings.concurrency)
         if settings.requests_per_minute is not None:
             bounds.append(60 * self.calls / settings.requests_per_minute)

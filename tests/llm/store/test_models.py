@@ -1,14 +1,16 @@
 import asyncio
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from fakes import ScriptedModel, request
 
+from ragforge.config import ModelSettings
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError
 from ragforge.llm.budget import Price
-from ragforge.llm.chat import ChatReply, Usage
-from ragforge.llm.store.models import Replay, StoredModel, leases_renewed
+from ragforge.llm.chat import ChatReply, DryRunError, Usage
+from ragforge.llm.store.models import CountingModel, Replay, StoredModel, leases_renewed
 from ragforge.mock import Script, serving
 
 REPLY = ChatReply("fine", usage=Usage(100, 20), model="m-1", fingerprint="fp", latency_s=0.5)
@@ -45,6 +47,22 @@ def test_an_equal_question_is_not_bought_again(store):
     assert len(inner.asked) == 1
     assert (first.cached, second.cached) == (False, True)
     assert (first.text, first.key) == (second.text, second.key)
+
+
+@pytest.mark.parametrize(
+    ("latencies_s", "seconds"),
+    [((0.0, 0.0), None), ((0.0, 8.0, 4.0), 6.0)],
+    ids=["batches", "both"],
+)
+def test_replies_of_batches_say_nothing_of_the_time_of_live_calls(store, latencies_s, seconds):
+    """A dry run that promises 0 s for 10,000 calls is no plan."""
+    for number, latency_s in enumerate(latencies_s):
+        store.put(f"{number}", "e", "m", replace(REPLY, latency_s=latency_s), None)
+    counting = CountingModel(store, "e", "m", None, ModelSettings(concurrency=1))
+    with pytest.raises(DryRunError):
+        ask(counting)
+
+    assert counting.estimate()["seconds"] == seconds
 
 
 @pytest.mark.parametrize(
