@@ -13,7 +13,7 @@ from ragforge.plugins import HandedOver, call, construct, find, method_of, param
 from ragforge.retrieval import ContextPassage, SystemAnswer
 from ragforge.retrieval.answerers import BUILT_IN, GROUP, NO_SERVICES
 from ragforge.retrieval.frameworks import ask_of
-from ragforge.retrieval.object_fields import fold_blanks
+from ragforge.retrieval.object_fields import fold_blanks, refuse_query_of_another
 from ragforge.retrieval.rag_systems import deadline, read_answer
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class _HttpReader:
         """Return the answer of the service; see `ContextReader`."""
         reply = await self._service.post({"query": query, "contexts": list(contexts)})
         where = self._service.shown
+        refuse_query_of_another(reply.value, query, where, reply.start)
         answer = read_answer(reply.value, where, reply.start)
         _refuse_own_contexts(answer, contexts, f"system {where}")
         return answer.text

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral
 
+from ragforge.errors import CallError
+
 Note = Callable[[str], None]
 """Takes a sentence for the user; called in the event loop's thread."""
 
@@ -37,6 +39,46 @@ def outcome_error(value: object) -> str:
         told = f"status is {status}"
     reason = next((value[name] for name in _REASONS if isinstance(value.get(name), str)), "")
     return f"{told}: {reason}" if told and reason else told
+
+
+def is_same_query(one: str, other: str) -> bool:
+    """Whether a query is repeated, be it with other blanks or letters of another case."""
+    return fold_blanks(one).casefold() == fold_blanks(other).casefold()
+
+
+def other_query_error(where: str, told: str, query: str, let: str, raw: str = "") -> CallError:
+    """Return the failure of a reply that repeats another query than was asked.
+
+    Args:
+        where: What messages call the service.
+        told: The query as the reply repeats it.
+        query: What was asked.
+        let: What lets a service that repeats queries in other words.
+        raw: The start of the reply.
+    """
+    return CallError(
+        "invalid",
+        f"{where}: the reply is for another query: {told[:_SHOWN]!r} where {query[:_SHOWN]!r} was "
+        f"asked; where it repeats queries in other words, {let} lets it",
+        raw,
+    )
+
+
+def refuse_query_of_another(value: object, query: str, where: str, raw: str) -> None:
+    """Refuse the reply of an address that repeats another query than was asked.
+
+    Args:
+        value: Its JSON.
+        query: What was asked.
+        where: What messages call the address.
+        raw: The start of the reply, for the failure record.
+
+    Raises:
+        CallError: It does.
+    """
+    told = value.get("query") if isinstance(value, Mapping) else None
+    if isinstance(told, str) and not is_same_query(told, query):
+        raise other_query_error(where, told, query, "echo = 'none' in settings of its own", raw)
 
 
 def values_of(item: object, names: Iterable[str]) -> Iterator[object]:

@@ -24,6 +24,7 @@ from ragforge.retrieval.object_fields import (
     TEXTS,
     ids_of,
     nested_mappings,
+    refuse_query_of_another,
     shown,
     type_name,
     values_of,
@@ -69,9 +70,10 @@ class HttpSystem:
 
         Raises:
             CallError: `error` where no good reply came (refused, timed out, a status but 2xx),
-                `invalid` where it cannot be read; `raw` is the start of its body.
+                `invalid` where it cannot be read or repeats another query.
         """
         reply = await self._service.post({"query": query})
+        refuse_query_of_another(reply.value, query, self._service.shown, reply.start)
         return read_answer(reply.value, self._service.shown, reply.start)
 
 

@@ -28,6 +28,7 @@ from ragforge.retrieval.object_fields import (
     nested_mappings,
     offset_of,
     outcome_error,
+    refuse_query_of_another,
     shown,
     texts_of,
     type_name,
@@ -505,9 +506,10 @@ class HttpRetriever:
 
         Raises:
             CallError: `error` where no good reply came (refused, timed out, a status but 2xx),
-                `invalid` where it cannot be read; `raw` is the start of its body.
+                `invalid` where it cannot be read or repeats another query.
         """
         reply = await self._service.post({"query": query, "k": k})
+        refuse_query_of_another(reply.value, query, self._service.shown, reply.start)
         try:
             return self._reader.read(reply.value, query, k)
         except DataError as error:

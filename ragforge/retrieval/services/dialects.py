@@ -89,7 +89,8 @@ def _elasticsearch(service: ServiceSettings) -> ServicePlan:
             "from": "{offset}",
         },
         # A part of the index that failed or was cut off leaves a status of 200.
-        error="error || (timed_out && 'the search timed out') || _shards.failures",
+        error="error || (timed_out && 'the search timed out') || _shards.failures || "
+        "(_shards.failed > `0` && join(' ', [to_string(_shards.failed), 'shards failed']))",
         results="hits.hits",
         id=_within("_source", service.id_field) or "_id",
         text=_within("_source", service.text_field) or _any_of("_source", _TEXTS),

@@ -16,6 +16,8 @@ from ragforge.retrieval.object_fields import (
     fold_blanks,
     ids_of,
     ignore_note,
+    is_same_query,
+    other_query_error,
     texts_of,
     values_of,
 )
@@ -52,11 +54,6 @@ class Result:
         return (self.id, self.text, self.document) if self.id or self.text else repr(self.item)
 
 
-def is_same_query(one: str, other: str) -> bool:
-    """Whether a query is repeated, be it with other blanks or letters of another case."""
-    return fold_blanks(one).casefold() == fold_blanks(other).casefold()
-
-
 def refuse_other_query(
     client: ServiceClient, echo: ReplyPath, value: object, query: str, answer: str = ""
 ) -> None:
@@ -78,12 +75,7 @@ def refuse_other_query(
         told = next((text for text in of_request if text and not _has_query(text, query)), None)
         if told is None or told == answer:
             return
-    raise CallError(
-        "invalid",
-        f"{client.where}: the reply is for another query: {told[:80]!r} where "
-        f"{query[:80]!r} was asked; where it repeats queries in other words, echo = 'none' "
-        "lets it",
-    )
+    raise other_query_error(client.where, told, query, "echo = 'none'")
 
 
 def _at(value: object, keys: Sequence[str]) -> str | None:

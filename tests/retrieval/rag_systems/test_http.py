@@ -34,6 +34,16 @@ def test_the_reply_holds_the_answer_and_its_context(server, ask, name):
     assert (found.text, found.context[0].ids) == ("Krill.", ("a",))
 
 
+def test_the_answer_to_another_query_is_a_failure_of_the_query(server, ask):
+    """A mix-up of replies would be graded as this query's answer."""
+    server.body = b'{"query": "something else", "answer": "Krill."}'
+
+    error = failure(ask, HttpSystem(server.url))
+
+    assert error.kind == "invalid"
+    assert "is for another query: 'something else'" in str(error)
+
+
 @pytest.mark.parametrize("reply", [b'""', b'{"answer": ""}'])
 def test_an_empty_answer_stays_an_answer(server, ask, reply):
     """The system said nothing, and said it in a good reply."""

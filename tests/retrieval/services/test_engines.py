@@ -92,6 +92,7 @@ def test_fields_of_an_index_can_be_named(scripted, found):
             {"_shards": {"failed": 1, "failures": [{"shard": 0, "reason": {"type": "x"}}]}},
             '"shard": 0',
         ),
+        ({"_shards": {"total": 5, "successful": 2, "failed": 3}}, "3 shards failed"),
         ({"error": {"type": "index_not_found_exception"}}, "index_not_found"),
     ],
 )

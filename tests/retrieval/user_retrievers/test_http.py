@@ -131,6 +131,24 @@ def test_an_error_that_says_nothing_is_none(server, ask, error):
     assert ask(HttpRetriever(server.url), "q") == [Hit(chunk_id="a", score=1)]
 
 
+def test_the_results_of_another_query_are_a_failure_of_the_query(server, ask):
+    """A mix-up of replies would be scored as this query's ranking, as it is not by settings."""
+    server.body = b'{"query": "something else", "results": ["a"]}'
+
+    error = failure(ask, HttpRetriever(server.url))
+
+    assert error.kind == "invalid"
+    assert "is for another query: 'something else' where 'q' was asked" in str(error)
+    assert error.raw.startswith('{"query"')
+
+
+def test_a_query_may_be_repeated_with_other_blanks(server, ask):
+    """It is the same one."""
+    server.body = b'{"query": " Q ", "results": ["a"]}'
+
+    assert ask(HttpRetriever(server.url), "q") == [Hit(chunk_id="a", score=1)]
+
+
 def test_a_service_that_is_asked_too_much_is_not_asked_again(server, ask):
     """A second try would hide the failure and make the latency one of two."""
     server.status = 429
