@@ -117,8 +117,17 @@ class ResultReader:
         """
         scored: dict[str, _ScoredId] = {}
         again = Counter[str]()
+        above = _HitsAbove()
         for item in self._items(result):
-            chunk = self._scored_id(item, scored.keys())
+            inner, score = _parts(item)
+            ids, texts = tuple(ids_of(inner)), tuple(texts_of(inner))
+            if above.repeats(inner, ids, texts):
+                self._note_twice(ids[0], query)
+                continue
+            chunk = _ScoredId(
+                self._id(inner, ids, texts, scored.keys()),
+                None if score is None else self._number(score),
+            )
             if not chunk.chunk_id:
                 self._note_once(
                     "blank",
@@ -130,11 +139,7 @@ class ResultReader:
                 again[chunk.chunk_id] += 1
                 chunk = self._again(chunk, again[chunk.chunk_id] + 1)
             elif chunk.chunk_id in scored:
-                self._note_once(
-                    "twice",
-                    f"chunk {chunk.chunk_id!r} comes twice for the query {query[:_SHOWN]!r}; its "
-                    "first place counts",
-                )
+                self._note_twice(chunk.chunk_id, query)
             scored.setdefault(chunk.chunk_id, chunk)
             if len(scored) == k:
                 break
@@ -174,27 +179,11 @@ class ResultReader:
         if failed := outcome_error(result):
             raise DataError(f"{self._where}: the result tells of an error: {failed}")
 
-    def _scored_id(self, item: object, above: Set[str]) -> _ScoredId:
-        """Return the id and the score of a hit, below those of some ids."""
-        match item:
-            case Hit():
-                return _ScoredId(item.chunk_id, item.score)
-            case (inner, score):
-                return _ScoredId(self._id(inner, above), self._number(score))
-        score = next(values_of(item, ("score", "_score")), None)
-        node = next(values_of(item, ("node",)), None)
-        return _ScoredId(
-            self._id(item if node is None else node, above),
-            None if score is None else self._number(score),
-        )
-
-    def _id(self, item: object, above: Set[str]) -> str:
-        """Return the id of a hit; "" where it has none, and no text either."""
-        ids = list(ids_of(item))
-        for chunk_id in ids:
-            if chunk_id in self._known:
-                return chunk_id
-        texts = list(texts_of(item))
+    def _id(self, item: object, ids: Sequence[str], texts: Sequence[str], above: Set[str]) -> str:
+        """Return the id of a hit below some others; "" where it has none, and no text either."""
+        named = self._named(item, ids)
+        if named:
+            return named
         n_chunks = 0
         for text in texts:
             chunk_ids = self._chunks_of_text(text, item)
@@ -214,6 +203,12 @@ class ResultReader:
             f"{self._where}: cannot tell which chunk {shown(item)} (type {type_name(item)}) is; "
             f"{_ACCEPTED}"
         )
+
+    def _named(self, item: object, ids: Iterable[str]) -> str:
+        """Return the first id of a hit that the corpus has; "" for none."""
+        if isinstance(item, Hit):
+            return item.chunk_id
+        return next((chunk_id for chunk_id in ids if chunk_id in self._known), "")
 
     def _chunks_of_text(self, text: str, item: object) -> list[str]:
         """Return the ids of the chunks that a text may be, of the document named; [] for none.
@@ -328,10 +323,53 @@ class ResultReader:
             for chunk, score in zip(scored, scores, strict=True)
         ]
 
+    def _note_twice(self, chunk_id: str, query: str) -> None:
+        self._note_once(
+            "twice",
+            f"chunk {chunk_id!r} comes twice for the query {query[:_SHOWN]!r}; its first place "
+            "counts",
+        )
+
     def _note_once(self, kind: str, sentence: str) -> None:
         if kind not in self._noted:
             self._noted.add(kind)
             self._note(f"{self._where}: {sentence} (said once)")
+
+
+class _HitsAbove:
+    """Knows the hits of a result so far that have an id."""
+
+    def __init__(self) -> None:
+        self._items: dict[tuple[tuple[str, ...], tuple[str, ...]], list[object]] = {}
+
+    def repeats(self, item: object, ids: tuple[str, ...], texts: tuple[str, ...]) -> bool:
+        """Whether a hit is one of these again: of the same ids, texts and place; it is then added.
+
+        What has no id, as bare texts, may be of another place each time.
+        """
+        if not ids or isinstance(item, str):
+            return False
+        alike = self._items.setdefault((ids, texts), [])
+        if any(_place(item) == _place(other) for other in alike):
+            return True
+        alike.append(item)
+        return False
+
+
+def _place(item: object) -> tuple[tuple[str, ...], object, object]:
+    """Return where a hit says that it is from."""
+    return tuple(document_names_of(item)), _given(item, STARTS), _given(item, ENDS)
+
+
+def _parts(item: object) -> tuple[object, object]:
+    """Return what a hit is, and its score; None where it has none."""
+    match item:
+        case Hit():
+            return item, item.score
+        case (inner, score):
+            return inner, score
+    node = next(values_of(item, ("node",)), item)
+    return node, next(values_of(item, ("score", "_score")), None)
 
 
 def _is_blank(texts: Sequence[str], ids: Sequence[str]) -> bool:

@@ -188,14 +188,15 @@ class ServiceRetriever:
             assert self._embedder is not None
             [vector] = await self._embedder.embed([query])
             values["vector"] = [float(number) for number in vector]
-        found: dict[object, Result] = {}
+        found: list[Result] = []
+        known: set[object] = set()
         n_seen, page = 0, 0
         while True:
             values |= {"offset": n_seen, "page": self._service.first_page + page}
             exchange = await self.client.ask(values, on_exchange)
             value = self.client.json(exchange)
             results = self._read(value, query, exchange)
-            new = {result.key: result for result in results if result.key not in found}
+            new = {result.key for result in results} - known
             if results and not new:
                 raise CallError(
                     "invalid",
@@ -203,11 +204,12 @@ class ServiceRetriever:
                     "is the hole that pages through them the right one?",
                     exchange.start,
                 )
-            for key, result in new.items():
-                found.setdefault(key, result)
+            # What has an id is known by that when it comes again; a text may have moved on here.
+            found += [result for result in results if result.id or result.key in new]
+            known |= new
             n_seen, page = n_seen + len(results), page + 1
-            if len(found) >= k or not self._goes_on(results, size, value, values):
-                return list(found.values())
+            if len(known) >= k or not self._goes_on(results, size, value, values):
+                return found
 
     def _goes_on(
         self, results: Sequence[Result], size: int, value: object, values: dict[str, JsonValue]
