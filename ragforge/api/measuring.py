@@ -97,6 +97,7 @@ def evaluate(
         found = evaluate_dataset(
             dataset, names_of(runs), call.settings.evaluate, only_retrieved=only_retrieved
         )
+        found = with_levels(found, _calibration(dataset, calibrated))
         notes = call.notes
         if history:
             kept, warning = kept_in_history(dataset, found.records, call.observer)
@@ -104,7 +105,6 @@ def evaluate(
             notes.extend([warning] if warning else [])
         if call.names_observer:
             emit_evaluations(found.records, call.observer)
-        found = with_levels(found, _calibration(dataset, calibrated))
         return MeasuredRuns(found, tuple(notes))
 
 

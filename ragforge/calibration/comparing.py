@@ -1,11 +1,12 @@
 """Comparisons decided by corrected differences rather than by the judge alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from ragforge.errors import UsageError
 from ragforge.evaluating.comparison import Compared, ComparisonReport, CorrectedDifference
+from ragforge.evaluating.formatting import plural
 from ragforge.measures import parse_measure
 from ragforge.measures.distributions import student_quantile
 from ragforge.records import Calibration, CorrectedFigure, CorrectedValue
@@ -24,18 +25,37 @@ def with_calibration(report: ComparisonReport, found: Calibration) -> Comparison
         found: As the labels have it.
 
     Raises:
-        UsageError: The comparison is of answers, or of a part of the queries.
+        UsageError: The comparison is of answers, or of a part of the queries, or leaves out what a
+            run lacks.
     """
     if report.of != "runs":
         raise UsageError("--calibrated corrects comparisons of runs")
     if report.part is not None:
         raise UsageError("--calibrated: the labels are of all queries, not of a part of them")
+    refuse_left_out(report.n_lacked)
     require_threshold(found, report.rel_threshold, report.measures, by_lists=report.by_lists)
     level = report.alpha / max(len(report.items), 1)
     stretch = _stretch(level, found.n_queries)
     items = tuple(_corrected(item, found, stretch) for item in report.items)
     # Letters are of the judge's grades alone.
     return replace(report, items=items, letters={}, calibration=found)
+
+
+def refuse_left_out(n_lacked: Mapping[str, int]) -> None:
+    """Refuse runs measured without the queries that they lack.
+
+    Args:
+        n_lacked: Queries left out, by run.
+
+    Raises:
+        UsageError: There is one.
+    """
+    for run, n in n_lacked.items():
+        raise UsageError(
+            f"calibrated: run {run} lacks {plural(n, 'query', 'queries')}, left out by "
+            "--only-retrieved, while the labels are of all queries and count them 0: two different "
+            "numbers; go without --only-retrieved, or let the run answer them (`ragforge retrieve`)"
+        )
 
 
 def require_threshold(

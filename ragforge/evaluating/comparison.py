@@ -145,6 +145,8 @@ class ComparisonReport:
 
     calibration: Calibration | None = None
     """By which differences are corrected; None where none is used."""
+    n_lacked: dict[str, int] = field(default_factory=dict)
+    """By run: queries that it lacks and that are left out for it, rather than counted as 0."""
 
     def of_measure(self, measure: str) -> tuple[Compared, ...]:
         """Return the comparisons by one measure, pair by pair."""

@@ -3,7 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ragforge.calibration.comparing import require_threshold, with_calibration
+from ragforge.calibration.comparing import (
+    refuse_left_out,
+    require_threshold,
+    with_calibration,
+)
 from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.planning import LabelPlan, plan_labels
 from ragforge.calibration.population import Question
@@ -89,9 +93,17 @@ def with_levels(found: EvaluatedRuns, calibration: Calibration | None) -> Evalua
     """Return runs that were measured with their corrected levels.
 
     Raises:
-        UsageError: Other grades are relevant than in the calibration.
+        UsageError: Other grades are relevant than in the calibration, or queries that a run lacks
+            are left out.
     """
     if calibration is not None:
+        refuse_left_out(
+            {
+                record.evaluation.run: len(record.scores.missing_from_run)
+                for record in found.records
+                if record.evaluation.only_retrieved and record.scores.missing_from_run
+            }
+        )
         by_lists = any(record.relevant for record in found.records)
         require_threshold(calibration, found.rel_threshold, calibration.measures, by_lists=by_lists)
         found = replace(found, warnings=(*found.warnings, *calibration.warnings))

@@ -5,7 +5,9 @@ import json
 import pytest
 from labelled_sets import drawn, graded_set, label_all
 
+import ragforge as rf
 from ragforge.cli import main
+from ragforge.errors import UsageError
 from ragforge.files.set.calibrations import calibration_files
 
 
@@ -146,6 +148,50 @@ def test_another_threshold_is_refused(made, capsys, command):
 
     assert code == 2
     assert "give both the same --rel-threshold" in output.err
+
+
+@pytest.fixture(scope="module")
+def lacking(tmp_path_factory):
+    """A set with a calibration whose run b holds but 20 of the 30 queries."""
+    found = graded_set(tmp_path_factory.mktemp("lacking") / "set")
+    found.write_run("b", [ranking for ranking in found.run("b")][:20])
+    drawn(found, 150)
+    label_all(found)
+    return found
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_levels_without_what_a_run_lacks_are_refused(lacking, capsys, command):
+    """Labels count those queries 0: one table must not answer two questions."""
+    words = ("--dataset", lacking.path, "-m", "P@10", "--calibrated", "--only-retrieved")
+
+    code, output = said(capsys, command, *words)
+
+    assert code == 2
+    assert "run b lacks 10 queries, left out by --only-retrieved" in output.err
+    assert "go without --only-retrieved, or let the run answer them" in output.err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_nothing_is_left_out_of_runs_that_lack_nothing(made, capsys, command):
+    """The flag changes no number of theirs."""
+    words = ("--dataset", made.path, "-m", "P@10", "--calibrated", "--only-retrieved")
+
+    code, output = said(capsys, command, *words)
+
+    assert code == 0
+    assert "corrected by 150 labels of people" in output.out.partition("\n")[0]
+
+
+@pytest.mark.parametrize("call", ["evaluate", "compare"])
+def test_a_refused_call_keeps_nothing_in_the_history(lacking, call):
+    """In Python, too, and a number that nobody was shown is no part of the set's past."""
+    handle = rf.open(lacking.path)
+
+    with pytest.raises(UsageError, match="run b lacks 10 queries"):
+        getattr(handle, call)(measures=["P@10"], calibrated=True, only_retrieved=True)
+
+    assert not (lacking.path / "history.jsonl").exists()
 
 
 def test_validate_reads_calibrations(made, capsys):

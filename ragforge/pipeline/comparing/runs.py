@@ -408,7 +408,9 @@ def _decided(
         part=basis.part,
         designs=basis.designs,
     )
-    return decide(contest, options)
+    n_lacked = {run.name: len(run.scores.missing_from_run) for run in runs}
+    left_out = {name: n for name, n in n_lacked.items() if n and basis.only_retrieved}
+    return replace(decide(contest, options), n_lacked=left_out)
 
 
 def _alike(
