@@ -1,6 +1,6 @@
 """A gate that buys what its rule needs, and no more: a drop from another run, by sampled pairs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final, Literal, Unpack
 
@@ -10,12 +10,27 @@ from ragforge.api.keywords import JudgeKeywords
 from ragforge.api.results import Estimate, Result, plain_values
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
-from ragforge.evaluating.gate import FailOn, GateOutcome, Rules
+from ragforge.evaluating.formatting import plural, share
+from ragforge.evaluating.gate import (
+    Check,
+    Decision,
+    FailOn,
+    GateOutcome,
+    NamedRun,
+    Refusal,
+    Rules,
+    Threshold,
+    Verdict,
+    decided_on,
+    drop_sentence,
+)
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.comparing.as_needed import NeededComparison, decide_as_needed
 from ragforge.pipeline.comparing.needed_pairs import Declared
 from ragforge.pipeline.job import Job, Mode
+from ragforge.pipeline.notifying import notify_gate
 from ragforge.report.as_needed import gate_lines
+from ragforge.report.gate import render_gate_markdown, render_junit
 
 _TAKES: Final = ("base", "run", "max_drop", "fail_on", "again", "dry_run", "sample_seed")
 _ROUNDING: Final = 1e-12
@@ -28,17 +43,21 @@ class NeededGate(Result):
     Args:
         found: The difference, and what it rests on.
         allowed: How much lower the run may be.
+        dataset: Name of the set.
+        version: Of the set.
         fail_on: What stops it.
         notes: What was told on the way.
     """
 
     found: NeededComparison
     allowed: float
+    dataset: str
+    version: int
     fail_on: FailOn = "regression"
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def outcome(self) -> GateOutcome | Literal["REFUSED"]:
+    def outcome(self) -> Literal["PASS", "FAIL", "NOT_SHOWN", "REFUSED"]:
         """PASS where a larger drop is ruled out, FAIL where one is shown, else NOT_SHOWN.
 
         REFUSED where no judge graded, as a baseline's grades decide nothing.
@@ -63,6 +82,52 @@ class NeededGate(Result):
     def warnings(self) -> tuple[str, ...]:
         """What must be known to read the figures."""
         return self.found.warnings
+
+    @property
+    def verdict(self) -> Verdict:
+        """The decision as other gates have it, for their forms of output."""
+        found, outcome = self.found, self.outcome
+        is_refused = outcome == "REFUSED"
+        decision = _decision(found)
+        threshold = Threshold(found.measure, self.allowed)
+        checked: GateOutcome = "OPEN" if outcome == "REFUSED" else outcome
+        check = Check(
+            kind="max-drop",
+            measure=found.measure,
+            threshold=self.allowed,
+            value=decision.value,
+            low=decision.low,
+            high=decision.high,
+            decided_on=decided_on("max-drop", decision),
+            decided=decision.decided,
+            n=decision.n,
+            n_failed=decision.n_failed,
+            outcome=checked,
+            text=drop_sentence(decision, threshold, checked),
+        )
+        n_failed = len(found.left_out)
+        now, before = (
+            NamedRun(self.dataset, self.version, name, found.n_queries, n_failed)
+            for name in (found.b, found.a)
+        )
+        return Verdict(
+            outcome=outcome,
+            evaluation=now,
+            baseline=before,
+            checks=(check,),
+            refusals=(Refusal(found.why, None),) if is_refused else (),
+            notes=(_use(found, outcome), *self.warnings),
+            graded_by=found.graded_by,
+            fail_on=self.fail_on,
+        )
+
+    def junit(self) -> str:
+        """Return the decision as JUnit XML, which CI services show."""
+        return render_junit(self.verdict)
+
+    def markdown(self) -> str:
+        """Return the decision as a comment of a pull request, below 60 kB."""
+        return render_gate_markdown(self.verdict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `ragforge gate --judge-as-needed --json` prints."""
@@ -92,6 +157,65 @@ class NeededGate(Result):
             judge=found.judge,
         )
         return "\n".join(lines)
+
+
+def _decision(found: NeededComparison) -> Decision:
+    low, high = found.worst
+    return Decision(
+        value=found.decided.look.difference,
+        low=found.decided.low,
+        high=found.decided.high,
+        decided=low,
+        best=high,
+        n=found.n_queries,
+        n_failed=found.n_failed,
+        worst=found.failure_bounds is not None,
+        by_point=False,
+    )
+
+
+def _use(found: NeededComparison, outcome: str) -> str:
+    """Say how many pairs it took, and what the rest would do."""
+    judged = found.pairs_used + found.pairs_known
+    known = f", {found.pairs_known:,} of them before" if found.pairs_known else ""
+    used = f"{judged:,} of {found.pool:,} pairs judged ({share(judged, found.pool)}){known}, in "
+    used += plural(found.looks, "look")
+    rest = {
+        "NOT_SHOWN": "judging more of these pairs would hardly decide it; more queries would",
+        "REFUSED": "",
+    }.get(outcome, "the rest was not needed" if judged < found.pool else "")
+    return f"{used}: {rest}" if rest else used
+
+
+def undecided(dataset: Dataset, names: tuple[str, str], rules: Rules, why: str) -> Verdict:
+    """Return the verdict of a gate whose judging was stopped before its rule was decided.
+
+    Args:
+        dataset: The set.
+        names: Of the run that ships now, and of the one that is to.
+        rules: One drop.
+        why: It was stopped.
+    """
+    manifest = dataset.manifest
+    n_queries = sum(query.answerable for query in dataset.require_accepted_queries())
+    before, now = (NamedRun(manifest.name, manifest.version, name, n_queries) for name in names)
+    [drop] = rules.drops
+    check = Check(
+        kind="max-drop",
+        measure=drop.measure,
+        threshold=drop.value,
+        value=None,
+        low=None,
+        high=None,
+        decided_on="",
+        decided=None,
+        n=0,
+        n_failed=0,
+        outcome="OPEN",
+        text="Judging was stopped before it was decided.",
+    )
+    refused = (Refusal(why, None),)
+    return Verdict("REFUSED", now, before, (check,), refused, (), fail_on=rules.fail_on)
 
 
 async def gate_as_needed(
@@ -128,13 +252,26 @@ async def gate_as_needed(
         EndpointError, BudgetError: Judging was stopped; replies are kept, the same call goes on.
     """
     rules = rules_of(given_rules({"max_drop": max_drop, "fail_on": fail_on}))
+    dataset = part_of(handle)
     mode = Mode(again=again, dry_run=dry_run)
     takes = type(JUDGE)("gate_as_needed", JUDGE.sections, arguments=_TAKES)
     with begin(takes, settings, handle.keywords, mode=mode) as call:
-        found = await hold_as_needed(part_of(handle), (base, run), rules, call.job, sample_seed)
+        found = await hold_as_needed(dataset, (base, run), rules, call.job, sample_seed)
         if isinstance(found, dict):
             return Estimate(found, tuple(call.notes))
-        return NeededGate(found, rules.drops[0].value, rules.fail_on, tuple(call.notes))
+        gate = needed_gate(dataset, found, rules, call.notes)
+        if not gate.passed:
+            notify_gate(gate.verdict, call.settings.refresh, call.observer)
+        return gate
+
+
+def needed_gate(
+    dataset: Dataset, found: NeededComparison, rules: Rules, notes: Iterable[str] = ()
+) -> NeededGate:
+    """Return what a difference means for the one drop of some rules."""
+    manifest, [drop] = dataset.manifest, rules.drops
+    about = (manifest.name, manifest.version, rules.fail_on)
+    return NeededGate(found, drop.value, *about, tuple(notes))
 
 
 async def hold_as_needed(

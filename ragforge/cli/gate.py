@@ -15,6 +15,8 @@ the whole set, each stratum of the sample by its weight, and their intervals are
 these, so that a sample never passes by knowing more than the set. A baseline of other queries is
 refused; --allow-dataset-change holds against it on those in common.
 Where it fails (exit code 1, not 2 or 3), notify_command and notify_url of [refresh] are told.
+With --judge-as-needed, a budget that ends before the rule is decided is exit code 5; --junit,
+--markdown and --github then tell of a refusal.
 
 Examples:
   ragforge gate --dataset set/ --run bm25 --min nDCG@10=0.60 --max-failures 1%
@@ -54,7 +56,7 @@ from ragforge.cli.flags import (
 from ragforge.cli.measured_files import add_measured, measured
 from ragforge.cli.next_step import after_gate
 from ragforge.cli.output import print_estimate, print_result
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import BudgetError, DataError, UsageError
 
 if TYPE_CHECKING:
     from ragforge.evaluating.gate import Allowance, Rules, Verdict
@@ -136,7 +138,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.api.gating import Held, decide
+    from ragforge.api.gating import GateDecision, Held, decide
     from ragforge.pipeline.notifying import notify_gate
 
     rules = rules_of(arguments)
@@ -156,7 +158,8 @@ def run(arguments: argparse.Namespace) -> int:
         held = Held(arguments.baseline, arguments.baseline_file, _allowed(arguments), calibration)
         name = next(iter(names), None)
         subject, verdict = decide(dataset, name, arguments.answers, rules, held, settings.evaluate)
-    _write(arguments, verdict)
+    print_result(GateDecision(verdict), as_json=arguments.json)
+    _write_outputs(arguments, verdict)
     if arguments.write_baseline is not None:
         _write_baseline(arguments.write_baseline, subject, verdict)
     if not verdict.passed:
@@ -184,32 +187,38 @@ def _plan(arguments: argparse.Namespace, rules: "Rules") -> int:
 
 def _held_as_needed(arguments: argparse.Namespace, rules: "Rules") -> int:
     """Judge pairs of two runs until a drop is decided on."""
-    from ragforge.api.needed_gate import NeededGate, hold_as_needed
+    from ragforge.api.needed_gate import hold_as_needed, needed_gate, undecided
     from ragforge.files.set.opening import open_dataset
+    from ragforge.pipeline.notifying import notify_gate
 
     if None in (arguments.dataset, arguments.run, arguments.base):
         raise UsageError("--judge-as-needed goes with --dataset DIR, --run NAME and --base NAME")
-    given = [
-        name
-        for name in ("baseline", "write_baseline", "junit", "markdown", "github", "answers")
-        if getattr(arguments, name)
-    ]
+    given = [name for name in ("baseline", "write_baseline", "answers") if getattr(arguments, name)]
     if given:
         raise UsageError(f"--{given[0].replace('_', '-')}: does not go with --judge-as-needed")
+    _check_outputs(arguments)
     if arguments.allow_few:
         rules = replace(rules, min_queries=0)
+    names = (arguments.base, arguments.run)
     settings = settings_of(arguments)
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     with observed(arguments) as observer:
         job = job_of(arguments, settings, observer)
-        found = run_async(hold_as_needed(dataset, (arguments.base, arguments.run), rules, job))
+        try:
+            found = run_async(hold_as_needed(dataset, names, rules, job))
+        except BudgetError as error:
+            _write_outputs(arguments, undecided(dataset, names, rules, str(error)))
+            raise
     if isinstance(found, dict):
         print_estimate(found, as_json=arguments.json)
         return 0
-    held = NeededGate(found, rules.drops[0].value, rules.fail_on)
+    held = needed_gate(dataset, found, rules)
     for warning in held.warnings:
         say(f"warning: {warning}")
     print_result(held, as_json=arguments.json)
+    _write_outputs(arguments, held.verdict)
+    if not held.passed:
+        notify_gate(held.verdict, settings.refresh, Progress(arguments.quiet))
     return 0 if held.passed else 1
 
 
@@ -369,11 +378,10 @@ def _allowed(arguments: argparse.Namespace) -> "list[Allowance]":
     return [name for name in _ALLOW if getattr(arguments, f"allow_{name.replace('-', '_')}")]
 
 
-def _write(arguments: argparse.Namespace, verdict: "Verdict") -> None:
-    from ragforge.api.gating import GateDecision
+def _write_outputs(arguments: argparse.Namespace, verdict: "Verdict") -> None:
+    """Write the verdict in the forms that are asked for beside what is printed."""
     from ragforge.files.atomic import write_whole
 
-    print_result(GateDecision(verdict), as_json=arguments.json)
     if arguments.junit is not None:
         from ragforge.report.gate import render_junit
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from math import isfinite
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
@@ -14,7 +14,7 @@ from ragforge.evaluating.history.changes import Change
 from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.measure_names import is_of_evidence
-from ragforge.records import Calibration, Evaluation
+from ragforge.records import Calibration
 
 if TYPE_CHECKING:
     from ragforge.evaluating.comparison import MovedQuery
@@ -164,13 +164,65 @@ class Refusal:
         return f"--allow-{self.allowance}" if self.allowance else ""
 
 
+class GatedRun(Protocol):
+    """A run as a verdict names it; an `Evaluation` is one."""
+
+    @property
+    def evaluation_id(self) -> str:
+        """Of its evaluation; "" where there is none."""
+        ...
+
+    @property
+    def at(self) -> str:
+        """When it was measured, as an evaluation says it."""
+        ...
+
+    @property
+    def dataset(self) -> str:
+        """Name of the set."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Of the set."""
+        ...
+
+    @property
+    def run(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def n_queries(self) -> int:
+        """Answerable queries."""
+        ...
+
+    @property
+    def n_failed(self) -> int:
+        """Of these, those that failed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRun:
+    """A `GatedRun` without an evaluation: what decides on it was judged for that alone."""
+
+    dataset: str
+    version: int
+    run: str
+    n_queries: int
+    n_failed: int = 0
+    evaluation_id: str = ""
+    at: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a gate says about a run."""
 
     outcome: VerdictOutcome
-    evaluation: Evaluation
-    baseline: Evaluation | None
+    evaluation: GatedRun
+    baseline: GatedRun | None
     checks: tuple[Check, ...]
     refusals: tuple[Refusal, ...]
     notes: tuple[str, ...]
@@ -392,9 +444,9 @@ def failures_text(n_failed: int, n: int, most: float, failed: str) -> str:
     return f"{text}{rate}; allowed is {100 * most:g} %."
 
 
-def _named(evaluation: Evaluation) -> dict[str, object]:
-    fields = {"evaluation_id", "at", "dataset", "version", "run", "n_queries", "n_failed"}
-    return evaluation.model_dump(include=fields)
+def _named(run: GatedRun) -> dict[str, object]:
+    fields = ("evaluation_id", "at", "dataset", "version", "run", "n_queries", "n_failed")
+    return {name: getattr(run, name) for name in fields}
 
 
 def _check(check: Check) -> dict[str, object]:

@@ -197,7 +197,8 @@ def _properties(suite: Element, verdict: Verdict) -> None:
         "failed queries": str(now.n_failed),
     }
     if then is not None:
-        facts |= {"baseline": then.evaluation_id, "baseline run": then.run}
+        facts |= {"baseline": then.evaluation_id} if then.evaluation_id else {}
+        facts["baseline run"] = then.run
     properties = SubElement(suite, "properties")
     for name, value in facts.items():
         SubElement(properties, "property", {"name": name, "value": _xml(value)})

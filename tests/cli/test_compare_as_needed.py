@@ -4,6 +4,7 @@ import json
 import random
 import re
 from dataclasses import replace
+from xml.etree.ElementTree import parse
 
 import pytest
 from endpoint import Reply, completion, datum, serving
@@ -496,7 +497,8 @@ def test_a_gate_stays_within_its_budget(hold):
         (["--max-drop", "nDCG@10=0.1"], "DCG@10"),
         (["--max-drop", "DCG@10=auto"], "expected one rule"),
         (["--max-drop", "DCG@10=0.1", "--min", "RR=0.1"], "expected one rule"),
-        (["--max-drop", "DCG@10=0.1", "--junit", "x.xml"], "--junit: does not go with"),
+        (["--max-drop", "DCG@10=0.1", "--write-baseline", "x"], "--write-baseline: does not go"),
+        (["--max-drop", "DCG@10=0.1", "--junit", "x", "--markdown", "x"], "--markdown"),
     ],
 )
 def test_rules_that_no_sample_decides_are_refused(dataset, capsys, more, message):
@@ -523,6 +525,87 @@ def test_judging_flags_need_judging(dataset, capsys):
     assert "--base: goes with --judge-as-needed" in capsys.readouterr().err
 
 
+@pytest.fixture
+def written(hold, tmp_path, monkeypatch):
+    """Hold a run and return all that is written: exit code, stdout, XML, comment and summary."""
+    paths = [tmp_path / name for name in ("gate.xml", "gate.md", "summary.md")]
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(paths[2]))
+
+    def go(base, run, *more):
+        outputs = ("--junit", paths[0], "--markdown", paths[1], "--github")
+        code, shown, _ = hold(base, run, *more, *outputs)
+        suite = parse(paths[0]).getroot().find("testsuite")
+        return code, shown, suite, paths[1].read_text(), paths[2].read_text()
+
+    return go
+
+
+def test_a_drop_that_is_shown_is_told_to_ci_in_every_form(written):
+    """Who reviews a change reads the comment, the list of tests or the annotations."""
+    code, shown, suite, comment, summary = written("good", "poor", "--max-drop", "DCG@10=0.1")
+    [case] = suite.findall("testcase")
+    numbers = {item.get("name"): float(item.get("value")) for item in case.iter("property")}
+    error, notice = [line for line in shown.splitlines() if line.startswith("::")]
+
+    assert (code, suite.get("failures"), case.get("name")) == (1, "1", "max-drop DCG@10")
+    assert "a drop at best" in case.find("failure").get("message")
+    assert numbers["low"] == numbers["decided"] < numbers["value"] < numbers["high"] < 0
+    assert (numbers["threshold"], numbers["n"]) == (0.1, 60)
+    assert comment == summary.lstrip()
+    assert "ragforge gate: FAIL: shown not to be held: max-drop DCG@10" in comment
+    assert re.search(r"\d+ of \d+ pairs judged \(\d+ %\), in \d looks?: the rest was not", comment)
+    assert "graded by m (language model): " in comment
+    assert error.startswith("::error title=gate max-drop DCG@10::DCG@10 changed by -")
+    assert "run poor, 60 queries; baseline: set version" in notice
+
+
+def test_what_is_not_shown_either_way_is_skipped_or_stops_as_asked(written):
+    """CI must not count as held what nobody could tell."""
+    rule = ("--max-drop", "DCG@10=0.0001")
+    code, shown, suite, comment, _ = written("good", "as-good", *rule)
+    strict = written("good", "as-good", *rule, "--fail-on", "not-shown")
+
+    assert (code, suite.get("failures"), suite.get("skipped")) == (0, "0", "1")
+    assert "::warning title=gate max-drop DCG@10::" in shown
+    assert "NOT SHOWN either way by these queries" in comment
+    assert "judging more of these pairs would hardly decide it" in comment
+    assert (strict[0], strict[2].get("failures")) == (1, "1")
+
+
+def test_a_run_that_may_ship_is_told_so_in_every_form(written):
+    """The drop that is ruled out is what lets it."""
+    code, shown, suite, comment, _ = written("poor", "good", "--max-drop", "DCG@10=0.1")
+
+    assert (code, suite.get("failures"), suite.get("skipped")) == (0, "0", "0")
+    assert "a drop of more than 0.1000 is ruled out" in comment
+    assert [line[:8] for line in shown.splitlines() if line.startswith("::")] == ["::notice"]
+
+
+def test_a_budget_that_ends_before_the_decision_leaves_a_refusal(written):
+    """A step without a file would look like one that was never run."""
+    words = ("--max-drop", "DCG@10=0.1", "--max-calls", "3")
+    code, shown, suite, comment, _ = written("good", "poor", *words)
+    refused, rule = suite.findall("testcase")
+    message = refused.find("failure").get("message")
+
+    assert code == 5
+    assert re.search(r"--max-calls 3 is reached; 3 of \d+ pairs are judged", message)
+    assert (rule.get("name"), rule.find("skipped") is None) == ("max-drop DCG@10", False)
+    assert "REFUSED for 1 reason: nothing is decided" in comment
+    assert "::error title=gate refused::" in shown
+
+
+def test_grades_of_a_baseline_are_a_refusal_in_every_form(dataset, tmp_path, capsys):
+    """They decide nothing, and CI must say why it stopped."""
+    words = ["gate", "--dataset", dataset.path, "--base", "good", "--run", "as-good", "-q"]
+    out = ["--judge-as-needed", "--junit", tmp_path / "gate.xml"]
+
+    assert main([*map(str, [*words, "--max-drop", "DCG@10=0.1", *out])]) == 1
+    suite = parse(tmp_path / "gate.xml").getroot().find("testsuite")
+    assert (suite.get("failures"), suite.get("skipped")) == ("1", "1")
+    assert "no judge graded" in suite.find("testcase").find("failure").get("message")
+
+
 def test_python_holds_a_run_as_needed(dataset, endpoint):
     """As the command does."""
     made = ragforge.open(dataset.path)
@@ -532,6 +615,9 @@ def test_python_holds_a_run_as_needed(dataset, endpoint):
 
     assert (found.outcome, bool(found)) == ("FAIL", False)
     assert found.rows()[0]["pairs_used"] == found.to_dict()["pairs_used"]
+    assert found.verdict.names_of("FAIL") == ["max-drop DCG@10"]
+    assert 'failures="1"' in found.junit()
+    assert "FAIL" in found.markdown()
 
 
 def test_judging_completes_the_pool_and_pays_for_the_rest(decide, dataset, endpoint, capsys):

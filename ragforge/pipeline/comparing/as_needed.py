@@ -9,8 +9,10 @@ from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
-from ragforge.errors import UsageError
+from ragforge.errors import BudgetError, UsageError
 from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.graded_by import GradedBy, drift_text, mark_drift
+from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.first_hits import FirstHits
 from ragforge.measures.sequential import Decided, SequentialDecision, shares_for
@@ -61,6 +63,8 @@ class NeededComparison:
     """The difference, had they come out worst and best for B; None where none failed."""
     warnings: tuple[str, ...]
     """What must be known to read the figures."""
+    graded_by: tuple[GradedBy, ...] = ()
+    """Who gave the grades, those of before included; who gave most first."""
 
     @property
     def is_open(self) -> bool:
@@ -157,8 +161,16 @@ async def decide_as_needed(
             return f"look {decision.n_looks}: {n_judged} judged of {pool.size:,}"
 
         n_known = int(pool.is_known().sum())
-        reached = await until_decided(decision, pool, runs.judging, describe)
+        try:
+            reached = await until_decided(decision, pool, runs.judging, describe)
+        except BudgetError as error:
+            n_judged = n_known + runs.judging.result.n_judged
+            raise BudgetError(
+                f"{error}; {n_judged:,} of {pool.size:,} pairs are judged, which decides nothing "
+                "yet; the same command goes on"
+            ) from error
         decided = _allowing_for_unseen(reached.decided, pool)
+        graded_by = mark_drift(runs.graded_by, read_canaries(dataset).drifted())
         left_out = (*runs.left_out, *(pool.query_ids[at] for at in decision.failed))
         found = NeededComparison(
             a=names[0],
@@ -175,7 +187,8 @@ async def decide_as_needed(
             is_baseline=runs.is_baseline,
             n_failed=runs.judging.result.n_failed,
             failure_bounds=decision.bounds(reached.values, pool.highest),
-            warnings=warnings_of(runs, left_out),
+            warnings=(*warnings_of(runs, left_out), *filter(None, [drift_text(graded_by)])),
+            graded_by=graded_by,
         )
         keep_sample(dataset, runs, found.as_json(), decision.probabilities)
     return found

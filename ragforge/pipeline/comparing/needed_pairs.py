@@ -19,6 +19,7 @@ from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import cuttings, differ
 from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.graded_by import GradedBy, count_grades
 from ragforge.evaluating.judgments import failed_by_name, on_authors_scale, settle
 from ragforge.evaluating.runs import rank_order
 from ragforge.files.set.dataset import Dataset
@@ -43,6 +44,7 @@ from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_sp
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.pooling import KeptGrades
 from ragforge.records import Judgment
+from ragforge.records.judgments import GradeOrigin, origin_of
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair
 
@@ -101,8 +103,13 @@ class Unit:
     value: float | None = None
     """What a grade given before is worth."""
     grade: int | None = None
-    is_by_rule: bool = False
-    """Whether the grade is a baseline's, or made up by `ragforge mock`."""
+    origin: GradeOrigin | None = None
+    """Who gave the grade."""
+
+    @property
+    def is_by_rule(self) -> bool:
+        """Whether the grade is a baseline's, or made up by `ragforge mock`."""
+        return self.origin is not None and self.origin.kind in ("baseline", "mock")
 
     def worths(self, discounts: Floats) -> list[float]:
         """Return what a value of 1 adds to each run's measure."""
@@ -171,7 +178,7 @@ class NeededPool:
     def grade(self, unit: Unit, judgment: Judgment) -> None:
         """Give a unit the grade of a judgment, on the scale of the set's author."""
         [found] = on_authors_scale([judgment], self.authors_threshold)
-        unit.grade, unit.is_by_rule = found.grade, _is_by_rule(found)
+        unit.grade, unit.origin = found.grade, origin_of(found)
 
     def is_known(self) -> np.ndarray:
         """Return which units have a grade already."""
@@ -286,11 +293,6 @@ def _decides(worths: Sequence[float]) -> bool:
     return max(worths) - min(worths) > _NOTHING
 
 
-def _is_by_rule(judgment: Judgment) -> bool:
-    by = judgment.provenance
-    return by is not None and by.kind in ("baseline", "mock")
-
-
 def _place(seed: int, key: TextKey) -> float:
     """Return a number in [0, 1) that says when a pair is drawn."""
     digest = hashlib.sha256(json.dumps([seed, *key]).encode()).digest()
@@ -388,6 +390,11 @@ class NeededRuns:
     def is_baseline(self) -> bool:
         """Whether grades that say nothing about quality are among those used."""
         return any(unit.is_by_rule for unit in self.pool.units)
+
+    @property
+    def graded_by(self) -> tuple[GradedBy, ...]:
+        """Who gave the grades that are used, those of before included."""
+        return count_grades(unit.origin for unit in self.pool.units if unit.origin is not None)
 
 
 @dataclass(frozen=True, slots=True)
