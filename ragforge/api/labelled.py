@@ -176,7 +176,7 @@ def add_labels(
 
     Raises:
         DataError: Nothing was drawn, or the file cannot be read.
-        UsageError: The rows name several people, and one is given.
+        UsageError: One is given, and the rows name another person, or several.
     """
     dataset, files = _opened(handle, "add_labels", name)
     with as_file(labels, "labels") as path:
@@ -301,7 +301,7 @@ def add_answer_labels(
 
     Raises:
         DataError: No answers were drawn, the file cannot be read, or a row lacks a field.
-        UsageError: The rows name several people, and one is given.
+        UsageError: One is given, and the rows name another person, or several.
     """
     dataset = whole_of(handle, "add_answer_labels")
     files = the_answer_calibration(dataset, name)

@@ -25,6 +25,7 @@ from ragforge.files.set.calibrations import CalibrationFiles
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.output_paths import check_outputs
 from ragforge.files.source_files import open_source
+from ragforge.pipeline.labelling import refuse_renaming
 from ragforge.records import (
     AnswerLabel,
     AnswerSample,
@@ -207,12 +208,10 @@ def take_answer_labels(
 
     Raises:
         DataError: No sample was drawn, the file cannot be read, or a row lacks a field.
-        UsageError: The file names several people, and one is given.
+        UsageError: One is given, and the file names another person, or several.
     """
     rows = list(read_rows_of(open_source(path, "labels"), SHAPES))
-    names = {row.optional_text(_LABELLER) for row in rows} - {None}
-    if labeller and len(names) > 1:
-        raise UsageError(f"--labeller: {path} names {len(names)} people; leave it out")
+    refuse_renaming(path, labeller, {name for r in rows if (name := r.optional_text(_LABELLER))})
     taken = TakenLabels()
     labels = labels_of_answers(rows, dataset, answer_sample(files), labeller, taken)
     put_answer_labels(files, labels, taken, overrule=overrule)

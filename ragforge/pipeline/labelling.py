@@ -1,7 +1,7 @@
 """Labelling by people: what they are shown, and taking in what they say."""
 
 import getpass
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -193,18 +193,18 @@ def take_label_file(
         dataset: Has the pairs.
         files: Where labels go.
         path: What `read_label_rows` reads.
-        labeller: Who labelled, where the file says no name, or another one name.
+        labeller: Who labelled, where the file says no name, or a tool's one account.
         overrule: Whether a label may replace another one by the same person.
         labels_only: Whether the judgments of the set stay as they are.
 
     Raises:
-        UsageError: The file names several people, and one is given.
+        UsageError: One is given, and the file names another person, or several.
         DataError: There is no sample, or the file cannot be read.
     """
     rows = read_label_rows(path)
-    names = {row.labeller for row in rows if row.labeller}
-    if labeller and len(names) > 1:
-        raise UsageError(f"--labeller: {path} names {len(names)} people; leave it out")
+    accounts = {row.labeller for row in rows if row.is_account and row.labeller}
+    named = {row.labeller for row in rows if row.labeller} - accounts
+    refuse_renaming(path, labeller, named or (accounts if len(accounts) > 1 else ()))
     taken = TakenLabels()
     labels = labels_of_rows(rows, files.sample().pairs, labeller, taken)
     _refuse_other_scale(path, labels, taken.left_out[OUTSIDE])
@@ -212,6 +212,26 @@ def take_label_file(
     if not labels_only:
         put_into_judgments(dataset, files, taken)
     return taken
+
+
+def refuse_renaming(path: Path, labeller: str, named: Collection[str]) -> None:
+    """Refuse to take one person's labels for another's, who would then agree in all of them.
+
+    Args:
+        path: What is read.
+        labeller: Who is said to have labelled; "" for whom the file names.
+        named: By the file.
+
+    Raises:
+        UsageError: It names several people, or another one.
+    """
+    if not labeller or not {visible(" ".join(name.split())) for name in named} - {labeller}:
+        return
+    by = f"{len(named)} people" if len(named) > 1 else repr(next(iter(named)))
+    raise UsageError(
+        f"--labeller {labeller!r}: {path} names {by}; leave it out, and each label is of whom its "
+        "row names"
+    )
 
 
 def _refuse_other_scale(path: Path, labels: Sequence[Label], n_outside: int) -> None:

@@ -185,6 +185,16 @@ def test_a_name_for_a_file_of_several_people_is_refused(dataset, tmp_path):
         take_answer_labels(dataset, calibration_files(dataset), path, "Ann")
 
 
+def test_a_name_other_than_that_of_the_file_is_refused(dataset, tmp_path):
+    """One person would become two who agree in everything."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row(0, "missing", "missing")), encoding="utf-8")
+    sample(dataset)
+
+    with pytest.raises(UsageError, match="names 'Ann'; leave it out"):
+        take_answer_labels(dataset, calibration_files(dataset), path, "Zed")
+
+
 def test_an_answer_that_changed_is_labelled_anew(dataset, tmp_path):
     """The label was on another text."""
     files = calibration_files(dataset)

@@ -118,6 +118,39 @@ def test_what_a_person_said_before_stands_unless_overruled(dataset, files, tmp_p
     assert (changed.n_changed, files.labels()[0].grade) == (1, 1)
 
 
+def test_labels_of_one_person_are_not_taken_for_those_of_another(dataset, files, tmp_path):
+    """Two people who are one agree in everything."""
+    path = saved(tmp_path, (1, 3, "Ann"), (2, 1, ""))
+
+    with pytest.raises(UsageError, match=r"--labeller 'Zed': .*labels.jsonl names 'Ann'; leave it"):
+        take_label_file(dataset, files, path, "Zed")
+
+    assert files.labels() == []
+
+
+def test_who_labelled_is_said_where_rows_do_not(dataset, files, tmp_path):
+    """A row without a name beside Ann's is hers where she says so."""
+    take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann"), (2, 1, "")), "Ann")
+
+    assert [item.labeller for item in files.labels()] == ["Ann", "Ann"]
+
+
+def test_an_account_of_a_tool_is_given_a_name(dataset, files, tmp_path):
+    """Label Studio knows people by a number or an address."""
+    pair = files.sample().pairs[0]
+    result = [{"from_name": "grade", "value": {"choices": ["2"]}}]
+    task = {
+        "data": {"query_id": pair.query_id, "chunk_id": pair.chunk_id},
+        "annotations": [{"completed_by": 7, "result": result}],
+    }
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([task]), encoding="utf-8")
+
+    take_label_file(dataset, files, path, "Ann")
+
+    assert [item.labeller for item in files.labels()] == ["Ann"]
+
+
 def test_rows_that_cannot_be_used_are_counted_and_named(dataset, files, tmp_path):
     """One bad row of two hundred is no reason to lose the others."""
     path = saved(tmp_path, (0, 7, "Ann"), (9, 1, "Ann"), (1, 1, ""), (2, None, "Ann"), (3, 2, "B"))

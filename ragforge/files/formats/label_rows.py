@@ -66,6 +66,8 @@ class LabelRow:
     """What stands where the grade should be; None where there is nothing."""
     labeller: str = ""
     """"" where it is not said, or nobody looked yet."""
+    is_account: bool = False
+    """Whether the labeller is told by a number or address of a tool, rather than by name."""
     look: int = 1
     skipped: bool = False
     seconds: float | None = None
@@ -354,6 +356,7 @@ def _of_annotation(task: LabelRow, annotation: Mapping[str, object]) -> LabelRow
         chunk_id=task.chunk_id,
         grade=_chosen(named[0].get("value")) if named else None,
         labeller=str(told) if told else _studio_user(annotation.get("completed_by")),
+        is_account=not told,
         look=task.look,
         skipped=bool(annotation.get("was_cancelled")),
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
@@ -402,6 +405,7 @@ def _of_record(where: str, record: Mapping[str, object]) -> Iterator[LabelRow]:
             chunk_id=open_row.chunk_id,
             grade=one.get("value"),
             labeller=names.get(user, user),
+            is_account=user not in names,
             look=open_row.look,
             text_sha256=open_row.text_sha256,
             where=where,
