@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
+from ragforge.errors import BudgetError
 from ragforge.llm.batches.records import LARGEST, OPEN, BatchFolder, BatchSize
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import Job
@@ -93,13 +94,22 @@ class BatchJob(Generic[R]):
             session.begin()
             await self._pass(session)
             session.check_given_up()
-            if submits and await session.submit():
+            if submits and await self._sent(session, ends=ends):
                 found = await self._open(session)
                 return Advance(open_batches=found)
             if session.noted or not ends:
                 return Advance(noted=session.noted)
             account = session.spent_account()
         return Advance(await self.run(replace(self.job, account=account)))
+
+    async def _sent(self, session: BatchSession, *, ends: bool) -> int:
+        """Return how many batches were sent; where limits have no room left, the job may end."""
+        try:
+            return await session.submit()
+        except BudgetError:
+            if not ends:
+                raise
+            return 0  # The job writes what was bought, and tells of the limit as it does live.
 
     async def wait(self, every_s: float = POLL_EVERY_S) -> R:
         """Return what the job came to, however long that takes.

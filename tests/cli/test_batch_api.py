@@ -308,15 +308,19 @@ def test_live_calls_say_that_batches_are_under_way(run, judge, tmp_path):
     assert "95 requests are under way in batches" in err
 
 
-def test_a_limit_is_kept_over_all_batches(judge):
+def test_a_limit_is_kept_over_all_batches(judge, tmp_path):
     """What was reserved for a batch and not used goes into the next one."""
     with serving(Script()) as endpoint:
         code, _, err = judge(endpoint, "batches", *WAIT, "--max-calls", "60")
         assert (code, endpoint.ledger()["billed"]) == (5, 60)
+        written = (tmp_path / "batches" / "judged.jsonl").read_text()
+        alone = judge(endpoint, "batches", "--batch-api", "submit", "--max-calls", "60")
         assert judge(endpoint, "batches", *WAIT, "--max-calls", "96")[0] == 0
         assert (endpoint.ledger()["billed"], endpoint.ledger()["dup"]) == (96, 0)
 
-    assert "have no room" in err
+    assert "--max-calls 60 is reached" in err
+    assert (alone[0], "have no room" in alone[2]) == (5, True)
+    assert written.count('"grade":') >= 60  # What was bought, with the pairs of the same text.
 
 
 def test_an_offline_server_works_on_files(judge, files, tmp_path):
