@@ -509,6 +509,24 @@ def test_rules_that_no_sample_decides_are_refused(dataset, capsys, more, message
     assert message in capsys.readouterr().err
 
 
+def test_too_few_queries_are_refused_with_what_helps(dataset, capsys):
+    """A comparison has no flag that lets it decide on them, a gate has two."""
+    dataset.write_queries(Query(query_id=q, query=f"What is {q}?") for q in IDS[:9])
+    words = ["--dataset", str(dataset.path), "--judge-as-needed", "--model", "m"]
+    words += ["--base-url", "http://127.0.0.1:9/v1"]
+
+    assert main(["compare", "good", "poor", *words]) == 2
+    compared = capsys.readouterr().err
+    assert main(["gate", "--base", "good", "--run", "poor", "--max-drop", "RR=1", *words]) == 2
+    gated = capsys.readouterr().err
+
+    assert ("9 queries: expected at least 10" in compared, "--allow-few" in compared) == (
+        True,
+        False,
+    )
+    assert "9 queries: expected at least 25, or as --min-queries or --allow-few say" in gated
+
+
 def test_a_baseline_holds_no_gate(dataset, capsys):
     """Grades by shared words decide nothing."""
     words = ["gate", "--dataset", str(dataset.path), "--base", "good", "--run", "as-good", "-q"]

@@ -196,9 +196,10 @@ async def decide_as_needed(
 
 def _decision(pool: NeededPool, declared: Declared) -> SequentialDecision | FirstHits:
     n_queries = len(pool.query_ids)
-    if n_queries < declared.least_queries:
+    if declared.allowed is not None and n_queries < declared.least_queries:
+        counted = plural(n_queries, "query", "queries")
         least = f"expected at least {declared.least_queries}"
-        raise UsageError(f"{n_queries} queries: {least}, or as --min-queries or --allow-few say")
+        raise UsageError(f"{counted}: {least}, or as --min-queries or --allow-few say")
     if pool.is_read:
         values = np.array([nan if unit.value is None else unit.value for unit in pool.units])
         by_rank = pool.measure.name == "RR"
