@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
-from ragforge.errors import BudgetError
+from ragforge.errors import BudgetError, DataError
 from ragforge.llm.batches.records import LARGEST, OPEN, BatchFolder, BatchSize
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import Job
@@ -66,8 +66,10 @@ class BatchJob(Generic[R]):
 
         Batches that are under way are told of: what they bring is not waited for.
         """
-        records = BatchFolder.beside(self.store_path).records()
-        under_way = sum(record.calls for record in records if record.state in OPEN)
+        under_way = 0
+        with suppress(DataError):  # Live calls need no batches.
+            records = BatchFolder.beside(self.store_path).records()
+            under_way = sum(record.calls for record in records if record.state in OPEN)
         if under_way and not self.job.mode.offline_replay:
             message = (
                 f"{under_way:,} requests are under way in batches; asked live, they are paid "
