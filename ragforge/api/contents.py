@@ -160,6 +160,7 @@ def add_qrels(
     *,
     made_by: str = "",
     allow_missing: bool = False,
+    grades: Mapping[int, int] | None = None,
     **settings: Unpack[Common],
 ) -> Counted:
     """Add the grades of qrels to the queries of the set; grades that people gave before stand.
@@ -168,16 +169,24 @@ def add_qrels(
         handle: The set.
         qrels: A path, records or a data frame, in any shape that `rf.evaluate_files` takes.
         made_by: Who graded, for the records: people, or `model:NAME`.
-        allow_missing: Keep relevant ids that the corpus does not have.
+        allow_missing: Keep ids that the corpus does not have.
+        grades: What grades of the qrels are on the set's scale from 0 to 3, such as
+            `{2: 1, 3: 2, 4: 3}`; others stay as they are. With `{1: 1}` qrels of 0 and 1 are on
+            that scale, with `{1: 2}` 1 is relevant.
         settings: quiet and others; see `ragforge.api.keywords`.
 
     Raises:
-        DataError: They do not hold to the format, are of other queries, or relevant chunks are
-            missing.
+        DataError: They do not hold to the format, are of other queries or on another scale than
+            the set, or relevant chunks are missing.
     """
     with begin(CHUNK, settings, handle.keywords) as call, as_file(qrels, "qrels") as path:
         taken = import_qrels(
-            path, dataset_of(handle), call.observer, made_by=made_by, allow_missing=allow_missing
+            path,
+            dataset_of(handle),
+            call.observer,
+            made_by=made_by,
+            allow_missing=allow_missing,
+            grades=grades or {},
         )
         found = Taken()
         found.add_qrels(path, taken)

@@ -54,12 +54,21 @@ class Taken:
             "missing": result.n_missing,
             "disagreeing": result.n_disagreeing,
             "queries_by_id": taken.n_by_id,
+            "pairs": taken.n_pairs,
+            "scale": taken.scale,
+            "left_out": dict(taken.left_out),
         }
         by_id = (
             f"; {plural(taken.n_by_id, 'query', 'queries')} called by id" if taken.n_by_id else ""
         )
-        line = f"{path.name}: {plural(result.n_judgments, 'judgment')} taken in{by_id}"
-        self._lines.append(line)
+        of_all = f" of {taken.n_pairs:,}" if taken.left_out else ""
+        is_binary = taken.scale == "binary" and taken.n_ones
+        scale = "; 0 and 1 alone: 1 is relevant, kept as grade 2" if is_binary else ""
+        n = plural(result.n_judgments, "judgment")
+        self._lines.append(f"{path.name}: {n}{of_all} taken in{by_id}{scale}")
+        if taken.left_out:
+            counts = "; ".join(f"{n:,} {why}" for why, n in taken.left_out.items())
+            self._lines.append(f"left out: {counts}")
 
     def add_run(self, taken: RunTaken) -> None:
         """Add what became of a file of a run."""

@@ -19,8 +19,9 @@ counts as the documents of the chunks, each at its best rank. Other queries are 
 
 --qrels adds the grades of TREC qrels, CSV or JSON to the queries of the set, --run the ranking of
 a TREC run, CSV or JSON Lines under the name of its file. Queries go by id, else by their words;
-chunks and documents by id or end of path. What the set does not know is counted and told. With
---out alone the set has no documents: questions to retrieve for and judge, whose answers stand in
+chunks and documents by id or end of path. What the set does not know is counted and told. Qrels of
+0 and 1 alone tell relevant from not; beside other grades --grades says what their 1 is. With --out
+alone the set has no documents: questions to retrieve for and judge, whose answers stand in
 the texts that a service returns.
 
 A log of what users asked is brought in with --logs: questions that people labelled become queries,
@@ -105,6 +106,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--qrels", type=Path, metavar="FILE", help="grades by the ids of queries and chunks"
     )
     parser.add_argument(
+        "--grades",
+        metavar="GRADE=GRADE,…",
+        help="with --qrels: which grades from 0 to 3 those of the file are, such as 2=1,3=2,4=3; "
+        "1=1 takes a file of 0 and 1 for a part of one that goes to 3, 1=2 for relevant or not",
+    )
+    parser.add_argument(
         "--run",
         action="append",
         type=Path,
@@ -138,7 +145,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing",
         action="store_true",
-        help="keep relevant ids and quotes that the corpus lacks, as chunks that no run can find",
+        help="keep ids and quotes that the corpus lacks, as chunks that no run can find",
     )
     parser.add_argument(
         "--map",
@@ -233,6 +240,10 @@ def _check(arguments: argparse.Namespace) -> None:
             arguments.dataset is None and arguments.out is None,
             "name the set: --dataset DIR to add to one, --out DIR for a new one",
         ),
+        (
+            arguments.qrels is None and arguments.grades is not None,
+            "--grades goes with --qrels FILE",
+        ),
         (not has_queries and bool(arguments.map), "--map goes with a FILE of queries"),
         (len(arguments.name) > len(arguments.run), "--name: goes with --run FILE, a name each"),
         (not has_logs and is_for_logs, "--as-queries and --clicks go with --logs"),
@@ -257,7 +268,7 @@ def _queries(
 
 
 def _qrels(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress) -> "QrelsTaken":
-    from ragforge.pipeline.intake.runs_and_qrels import import_qrels
+    from ragforge.pipeline.intake.runs_and_qrels import import_qrels, parse_grades
 
     return import_qrels(
         arguments.qrels,
@@ -265,6 +276,7 @@ def _qrels(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
         observer,
         made_by=arguments.made_by,
         allow_missing=arguments.allow_missing,
+        grades={} if arguments.grades is None else parse_grades(arguments.grades),
     )
 
 

@@ -220,3 +220,27 @@ def test_a_model_without_a_name_made_nothing(tmp_path, capsys):
 
     assert "expected model:NAME" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_import_says_on_which_scale_qrels_were_taken(tmp_path, capsys):
+    """A 1 is relevant in one file and not in another."""
+    out, qrels = tmp_path / "set", tmp_path / "q.trec"
+    qrels.write_text("q1 0 d1 1\nq1 0 d2 0\nq1 0 d3 -1\n", encoding="utf-8")
+
+    code, _, told = run(capsys, "--qrels", qrels, "--out", out)
+    other, _, of_other = run(capsys, "--qrels", qrels, "--out", tmp_path / "o", "--grades", "1=1")
+
+    assert (code, other) == (0, 0)
+    assert "q.trec: 2 judgments of 3 taken in" in told
+    assert "0 and 1 alone: 1 is relevant, kept as grade 2" in told
+    assert "left out: 1 below 0, which is not judged" in told
+    assert "1 is relevant" not in of_other
+    assert {item.grade for item in open_dataset(tmp_path / "o").judgments()} == {0, 1}
+
+
+def test_grades_go_with_qrels(tmp_path, capsys):
+    """Elsewhere nothing would come of them."""
+    code, _, told = run(capsys, "x.csv", "--out", tmp_path / "set", "--grades", "1=2")
+
+    assert code == 2
+    assert "--grades goes with --qrels FILE" in told

@@ -191,6 +191,8 @@ class ImportedQueries:
     """What an export says of its labels; None of files that others made."""
     left_out: tuple[str, ...] = ()
     """What of a folder is not taken, in words."""
+    is_graded: bool = False
+    """Whether grades are on the scale to 3 although none here is above 1."""
 
 
 def read_queries(

@@ -127,6 +127,10 @@ class ImportedTruth:
         """Relevant ids that are of no chunk and no document; they have judgments all the same."""
         self._unfindable: set[tuple[str, str]] = set()
         """Their pairs, and those of quotes that stand nowhere."""
+        self.n_unknown = 0
+        """Grades of 0, or none, of ids that are of no chunk and no document; they are left out."""
+        self.n_repeated = 0
+        """Grades of chunks and documents that another id of the file names too."""
         self._n_unplaced = 0
         """Quotes that nothing is known about, as there are no documents."""
         self._passed_over: list[str] = []
@@ -248,12 +252,16 @@ class ImportedTruth:
             self.missing.append(f"{query.query_id}: {name}")
         if len(meant) != 1 and is_wanted:
             self._unfindable.add(pair)
-        label = meant[0] if len(meant) == 1 else Label(name, "chunk")
+        is_known = len(meant) == 1
+        label = meant[0] if is_known else Label(name, "chunk")
         if label.level == "document" and label.id != name:
             self._renamed[name] = label.id
-        if len(meant) == 1 or is_wanted:
+        self.n_repeated += is_known and (query.query_id, label.id) in self.judgments
+        if is_known or is_wanted or self._allow_missing:
             relevant = self._relevant if checked == 1 else checked
             self._judge(query.query_id, label, relevant, mark=mark, by=self._graders.get(pair))
+        else:
+            self.n_unknown += 1
 
     def _quoted(self, query_id: str, graded_quotes: Iterable[GradedQuote]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""

@@ -38,7 +38,7 @@ _MADE_HERE: Final = frozenset(
     ("lineage", "origin", "source_chunk_ids", "facts", "facts_by", "facts_of")
 )
 """What follows from the rest, or from the import."""
-_USUAL_THRESHOLD: Final = 2
+USUAL_THRESHOLD: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,12 @@ class ImportResult:
     """Relevant ids that the corpus does not have; they are among the judgments."""
     n_documents: int = 0
     """Judgments of whole documents."""
+    n_unknown: int = 0
+    """Grades of 0 of chunks that the set does not have; they are left out."""
+    n_repeated: int = 0
+    """Grades of chunks that another id of the file names too; the highest counts."""
+    n_there: int = 0
+    """Grades of pairs that people graded before; theirs stand."""
 
 
 def import_queries(
@@ -194,12 +200,13 @@ def import_queries(
     )
     truth.take_all(imported, str(path), observer)
     before = {old.query_id: old for old in dataset.all_queries()}
+    labelled = _labelled(dataset)
     taken = reimported(truth.queries, before)
     for message in _kept_by_people(taken, dataset.judgments(), truth.judgments):
         observer(Event("note", message=message))
     result = _write(dataset, before, taken, truth)
     _keep_reading(read, threshold, dataset, observer)
-    _keep_scale(read, before.keys() - {item.query.query_id for item in read.queries}, dataset)
+    _keep_scale(read, labelled - {item.query.query_id for item in read.queries}, dataset)
     for message in (*_keep_labels(read.note, dataset), *read.left_out):
         observer(Event("note", message=message))
     return result
@@ -224,8 +231,19 @@ def _keep_labels(note: LabelsNote | None, dataset: Dataset) -> Iterator[str]:
         yield f"not graded by people: {who}; they stay the grades of those"
 
 
+def _labelled(dataset: Dataset) -> set[str]:
+    """Return the queries of a set to which something is relevant in any degree."""
+    return {old.query_id for old in dataset.each_judgment() if old.grade or old.relevant}
+
+
 def _keep_scale(found: ImportedQueries, others: Collection[str], dataset: Dataset) -> None:
-    """Keep whether labels tell relevant from not and no more; so they may have been before."""
+    """Keep whether labels tell relevant from not and no more; so they may have been before.
+
+    Args:
+        found: What is taken in.
+        others: Queries with labels of which it says nothing.
+        dataset: Keeps it.
+    """
     manifest = dataset.manifest
     is_labelled = any(any(item.grades.values()) for item in found.queries)
     is_binary = _is_binary(found) and (manifest.is_binary or (is_labelled and not others))
@@ -237,7 +255,7 @@ def _keep_reading(
     imported: ImportedQueries, threshold: int | None, dataset: Dataset, observer: Observer
 ) -> None:
     """Keep the threshold that lists of relevant ids say, and tell how they are read."""
-    if imported.note is not None and threshold == _USUAL_THRESHOLD:
+    if imported.note is not None and threshold == USUAL_THRESHOLD:
         return
     if threshold is not None:
         dataset.write_manifest(dataset.manifest.model_copy(update={"rel_threshold": threshold}))
@@ -255,7 +273,7 @@ def _threshold(imported: ImportedQueries, dataset: Dataset, where: str) -> int |
         return None
     brought = {item.query.query_id for item in imported.queries}
     has_others = any(query.query_id not in brought for query in dataset.all_queries())
-    there = dataset.manifest.rel_threshold or _USUAL_THRESHOLD
+    there = dataset.manifest.rel_threshold or USUAL_THRESHOLD
     if has_others and there != imported.rel_threshold:
         raise DataError(
             f"{where}: its lists call grades from {imported.rel_threshold} on relevant, and "
@@ -302,19 +320,22 @@ def add_logged(
         graders=graders,
     )
     truth.take_all(imported.queries, where, observer)
-    differing = 0
-    judged = {old.query_id for old in dataset.judgments()}
+    differing = n_there = 0
+    labelled = _labelled(dataset)
     for old in dataset.judgments():
         pair = (old.query_id, old.chunk_id)
         if old.source == "human" and pair in truth.judgments:
+            n_there += 1
             differing += _label_of(truth.judgments.pop(pair)) != _label_of(old)
     if differing:
         told = f"{differing} grades differ from those that people gave before, which stand"
         observer(Event("note", message=told))
     found = reimported(truth.queries, before)
     _keep_reading(imported, threshold, dataset, observer)
-    _keep_scale(imported, judged, dataset)
-    return replace(_write(dataset, before, found, truth), n_disagreeing=differing)
+    if not graders or any(of.source == "human" for of in graders.values()):
+        _keep_scale(imported, labelled, dataset)
+    result = _write(dataset, before, found, truth)
+    return replace(result, n_disagreeing=differing, n_there=n_there)
 
 
 def _write(
@@ -352,8 +373,14 @@ def _write(
         len(imported.held),
         len(imported.retired),
     )
-    n_documents = sum(item.level == "document" for item in new.values())
-    return ImportResult(dataset, *counts, n_missing=len(truth.missing), n_documents=n_documents)
+    return ImportResult(
+        dataset,
+        *counts,
+        n_missing=len(truth.missing),
+        n_documents=sum(item.level == "document" for item in new.values()),
+        n_unknown=truth.n_unknown,
+        n_repeated=truth.n_repeated,
+    )
 
 
 def _note_level(dataset: Dataset, judgments: Iterable[Judgment]) -> None:
@@ -443,9 +470,14 @@ def dataset_without_chunks(out: Path) -> Dataset:
 def _is_binary(imported: ImportedQueries) -> bool:
     """Whether a file tells relevant from not, and no more."""
     graded_by = imported.note.graded_by if imported.note else ()
-    return all(of.source == "human" for of in graded_by) and all(
-        not item.graded_quotes
-        and not item.marks
-        and all(grade in (None, 0, 1) for grade in item.grades.values())
-        for item in imported.queries
+    is_by_people = all(of.source == "human" for of in graded_by)
+    return (
+        not imported.is_graded
+        and is_by_people
+        and all(
+            not item.graded_quotes
+            and not item.marks
+            and all(grade in (None, 0, 1) for grade in item.grades.values())
+            for item in imported.queries
+        )
     )

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from math import isfinite
 from pathlib import Path
-from typing import Final, cast
+from types import MappingProxyType
+from typing import Final, Literal, cast
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
@@ -13,6 +14,7 @@ from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.export_note import Graded, Source
 from ragforge.files.formats.qrels import JudgedQrels, judgments_in, read_judged_qrels
 from ragforge.files.formats.queries import ImportedQueries, ImportedQuery
+from ragforge.files.formats.row_relevance import HIGHEST_GRADE
 from ragforge.files.formats.runs import Ranked, Run, read_run
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import LabelNames
@@ -20,7 +22,7 @@ from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.intake.imported_truth import MODEL_MARK
-from ragforge.pipeline.intake.importing import ImportResult, add_logged
+from ragforge.pipeline.intake.importing import USUAL_THRESHOLD, ImportResult, add_logged
 from ragforge.records import Failure, Hit, Provenance, Query, Ranking
 from ragforge.records.judgments import GradeOrigin
 from ragforge.records.record import JudgeKind
@@ -29,6 +31,8 @@ from ragforge.stages.generate.gates.repeated_questions import normal_question
 _EXAMPLES: Final = 3
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9._+-]+")
 _MOST_NAME_CHARS: Final = 100
+_WHOLE: Final = re.compile(r"-?[0-9]{1,9}")
+_GRADES: Final = frozenset(map(str, range(HIGHEST_GRADE + 1)))
 
 
 @dataclass(slots=True)
@@ -69,6 +73,14 @@ class QrelsTaken:
     """Queries of the file that the set does not have; they are left out."""
     n_by_id: int = 0
     """New queries, of which the file tells no more than how they are called."""
+    n_pairs: int = 0
+    """Judgments of the file."""
+    scale: Literal["binary", "graded"] = "graded"
+    """Whether the file tells relevant from not, and no more; relevant is then grade 2."""
+    n_ones: int = 0
+    """Grades of 1 in the file, as far as the set has their queries."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Judgments that were not taken in, by the reason in words."""
 
 
 class _QueryNames:
@@ -148,25 +160,35 @@ def import_qrels(
     *,
     made_by: str = "",
     allow_missing: bool = False,
+    grades: Mapping[int, int] = MappingProxyType({}),
 ) -> QrelsTaken:
     """Add the grades of a file of qrels to the queries of a dataset.
 
-    A set without queries gets those of the file, which are called by their ids. Grades below 0
-    are 0. Who graded is kept where the file says it, else people did. Where somebody graded chunks
-    as not relevant, what has no grade was not looked at.
+    A set without queries gets those of the file, which are called by their ids. A pair with a grade
+    below 0 is not judged, as trec_eval has it. Who graded is kept where the file says it, else
+    people did. Where somebody graded chunks as not relevant, what has no grade was not looked at.
+
+    The whole file says which scale it is on, though the set may know a part of its queries. On one
+    of 0 and 1 a 1 is relevant, and kept as grade 2, as on the set's scale 1 would say that no part
+    of the answer is there. Beside grades of another scale that is refused, unless `grades` say what
+    is meant: a file may be a part of one that goes to 3.
 
     Args:
         path: Qrels in any of the shapes that `read_judged_qrels` takes.
         dataset: Has queries, or none; where it has no chunks, ids are taken as they are.
         observer: Told of queries that are unknown.
         made_by: Who graded, for provenance.
-        allow_missing: Keep relevant ids that the corpus does not have.
+        allow_missing: Keep ids that the corpus does not have.
+        grades: What grades of the file are on the scale of the set, see `parse_grades`; others stay
+            as they are.
 
     Raises:
-        DataError: The file does not hold to its format, a grade is above 3, the set has none of its
-            queries, or relevant ids are missing and not allowed; nothing is written then.
+        DataError: The file does not hold to its format, a grade is above 3, the scale is not that
+            of the set, the set has none of its queries, or relevant ids are missing and not
+            allowed; nothing is written then.
     """
-    judged = read_judged_qrels(path)
+    judged = _on_scale_of_set(read_judged_qrels(path), grades)
+    scale = _scale_of(judged, path, dataset, is_said=bool(grades))
     there = dataset.all_queries()
     names = _QueryNames(there or [_called(key) for key in judged.grades])
     found = names.find(judged.grades)
@@ -178,7 +200,10 @@ def import_qrels(
         observer(Event("note", message=told))
     known = [(key, query) for key, query in found.items() if query is not None]
     imported = ImportedQueries(
-        [_graded(judged, key, query) for key, query in known], judged.rel_threshold, judged.reading
+        [_graded(judged, key, query) for key, query in known],
+        judged.rel_threshold,
+        judged.reading,
+        is_graded=scale == "graded",
     )
     graders = _graders(path, judged, dict(known))
     if not graders and not made_by:
@@ -197,7 +222,113 @@ def import_qrels(
         graders=graders,
     )
     _keep_labels(judged, dataset)
-    return QrelsTaken(result, unknown, n_by_id=0 if there else len(known))
+    if scale == "graded" and not judged.relevant:
+        _keep_usual_threshold(dataset)
+    return QrelsTaken(
+        result,
+        unknown,
+        n_by_id=0 if there else len(known),
+        n_pairs=sum(map(len, judged.grades.values())),
+        scale=scale,
+        n_ones=sum(grade == 1 for key, _ in known for grade in judged.grades[key].values()),
+        left_out=_left_out(judged, unknown, result),
+    )
+
+
+def parse_grades(text: str) -> dict[int, int]:
+    """Return what grades of a file are on the scale of a set, of `2=1,3=2,4=3`.
+
+    Raises:
+        UsageError: A part is no GRADE=GRADE, comes twice, or leads to no grade from 0 to 3.
+    """
+    found: dict[int, int] = {}
+    for part in text.split(","):
+        given, _, grade = (piece.strip() for piece in part.partition("="))
+        is_wrong = not (_WHOLE.fullmatch(given) and grade in _GRADES) or int(given) in found
+        if is_wrong:
+            raise UsageError(
+                f"--grades {text}: expected each grade of the file once, and the one from 0 to 3 "
+                "that it is in the set, such as 2=1,3=2,4=3"
+            )
+        found[int(given)] = int(grade)
+    return found
+
+
+def _on_scale_of_set(judged: JudgedQrels, grades: Mapping[int, int]) -> JudgedQrels:
+    """Return qrels with the grades of a set for those of the file."""
+    if not grades:
+        return judged
+    mapped = {
+        key: {
+            name: None if grade is None else grades.get(grade, grade)
+            for name, grade in of_query.items()
+        }
+        for key, of_query in judged.grades.items()
+    }
+    threshold = judged.rel_threshold
+    if threshold is not None:
+        threshold = grades.get(threshold, threshold)
+    return replace(judged, grades=mapped, rel_threshold=threshold)
+
+
+def _scale_of(
+    judged: JudgedQrels, path: Path, dataset: Dataset, *, is_said: bool
+) -> Literal["binary", "graded"]:
+    """Return whether a file tells relevant from not and no more, by all of its grades.
+
+    Raises:
+        DataError: The set is on another scale, and nobody said what is meant.
+    """
+    highest = max((grade or 0 for of in judged.grades.values() for grade in of.values()), default=0)
+    if highest > HIGHEST_GRADE:
+        steps = ",".join(f"{highest - n}={HIGHEST_GRADE - n}" for n in (2, 1, 0))
+        raise DataError(
+            f"{path}: has grades up to {highest}, and a set those from 0 to {HIGHEST_GRADE}: say "
+            f"which of these they are, such as `ragforge import --grades {steps}`"
+        )
+    if is_said or any(origin.source != "human" for origin in judged.origins.values()):
+        return "graded"
+    is_binary = highest <= 1 and not judged.relevant and judged.rel_threshold in (None, 1)
+    if is_binary and highest > 0 and _is_graded(dataset):
+        raise DataError(
+            f"{path}: has no grades but 0 and 1, and {dataset.path} is on a scale to "
+            f"{HIGHEST_GRADE}, on which 1 is not relevant; say what a 1 of the file is: "
+            "--grades 1=1 takes it for a 1 of that scale, --grades 1=2 for relevant"
+        )
+    if not is_binary and dataset.manifest.is_binary:
+        raise DataError(
+            f"{path}: has grades up to {highest}, and the labels of {dataset.path} tell relevant "
+            "from not and no more: a 1 was kept as 2. Where all are of one scale, import them "
+            "together, or into a new set, each with --grades 1=1; --grades 1=1 here takes this "
+            "file as it is, beside what is relevant there"
+        )
+    return "binary" if is_binary else "graded"
+
+
+def _is_graded(dataset: Dataset) -> bool:
+    """Whether a set has labels, and they say more than what is relevant."""
+    manifest = dataset.manifest
+    if manifest.is_binary:
+        return False
+    return manifest.rel_threshold is not None or any(
+        item.grade or item.relevant for item in dataset.each_judgment()
+    )
+
+
+def _left_out(judged: JudgedQrels, unknown: Iterable[str], result: ImportResult) -> dict[str, int]:
+    """Return how many judgments were not taken in, by the reason in words."""
+    others = frozenset(unknown)
+    known = [of for key, of in judged.grades.items() if key not in others]
+    counts = {
+        "of queries that the set does not have": sum(len(judged.grades[key]) for key in others),
+        "below 0, which is not judged": sum(
+            grade is not None and grade < 0 for of in known for grade in of.values()
+        ),
+        "of grade 0, of chunks that the set does not have": result.n_unknown,
+        "of chunks that another id of the file names too": result.n_repeated,
+        "graded by people before": result.n_there,
+    }
+    return {why: n for why, n in counts.items() if n}
 
 
 def _called(key: str) -> Query:
@@ -215,9 +346,17 @@ def _keep_labels(judged: JudgedQrels, dataset: Dataset) -> None:
         dataset.write_manifest(manifest.model_copy(update={"labels": labels}))
 
 
+def _keep_usual_threshold(dataset: Dataset) -> None:
+    """Keep that grade 1 is not relevant in a graded set of which no grade says it."""
+    manifest = dataset.manifest
+    is_plain = any((item.grade or 0) >= USUAL_THRESHOLD for item in dataset.each_judgment())
+    if manifest.rel_threshold is None and not is_plain:
+        dataset.write_manifest(manifest.model_copy(update={"rel_threshold": USUAL_THRESHOLD}))
+
+
 def _graded(judged: JudgedQrels, key: str, query: Query) -> ImportedQuery:
     grades = {
-        name: None if grade is None else max(0, grade) for name, grade in judged.grades[key].items()
+        name: grade for name, grade in judged.grades[key].items() if grade is None or grade >= 0
     }
     listed = judged.relevant.get(key)
     marks = (

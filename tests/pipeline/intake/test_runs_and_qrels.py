@@ -144,8 +144,43 @@ def test_grade_beyond_the_scale_is_refused(dataset, tmp_path, told):
     """A set has grades from 0 to 3."""
     path = written(tmp_path, "qrels.trec", "q1 0 c1 4\n")
 
-    with pytest.raises(DataError, match="grade of c1: expected 0, 1, 2 or 3, got 4"):
+    with pytest.raises(DataError, match="has grades up to 4, and a set those from 0 to 3"):
         import_qrels(path, dataset, told)
+
+
+def test_a_grade_below_0_is_no_judgment(dataset, tmp_path, told):
+    """trec_eval takes the pair for not judged: as a grade of 0 it raised Judged@k."""
+    taken = import_qrels(written(tmp_path, "qrels.trec", QRELS), dataset, told)
+
+    assert ("q2", "c1") not in {(item.query_id, item.chunk_id) for item in dataset.judgments()}
+    assert taken.left_out == {"below 0, which is not judged": 1}
+
+
+def test_what_is_left_out_of_qrels_is_counted(dataset, tmp_path, told):
+    """Of 9,260 judgments 5,694 were taken, and nothing said of the others."""
+    import_qrels(written(tmp_path, "first.trec", "q1 0 c1 3\n"), dataset, told)
+    text = f"{QRELS}q1 0 z1 0\nq1 0 z2 0\nq2 0 help/b.md 1\nq2 0 b.md 0\nq8 0 c1 1\n"
+
+    taken = import_qrels(written(tmp_path, "qrels.trec", text), dataset, told)
+
+    assert taken.left_out == {
+        "of queries that the set does not have": 1,
+        "below 0, which is not judged": 1,
+        "of grade 0, of chunks that the set does not have": 2,
+        "of chunks that another id of the file names too": 1,
+        "graded by people before": 1,
+    }
+    assert taken.n_pairs == taken.result.n_judgments + sum(taken.left_out.values())
+
+
+def test_zeros_of_unknown_chunks_are_kept_where_relevant_ones_are(dataset, tmp_path, told):
+    """A run may hold them: then Judged@k and bpref are those of the files."""
+    path = written(tmp_path, "qrels.trec", "q1 0 c1 1\nq1 0 z1 0\n")
+
+    taken = import_qrels(path, dataset, told, allow_missing=True)
+
+    assert not taken.left_out
+    assert {item.chunk_id: item.grade for item in dataset.judgments()} == {"c1": 2, "z1": 0}
 
 
 def test_relevant_chunk_that_is_not_there_is_refused(dataset, tmp_path, told):
