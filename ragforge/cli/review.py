@@ -4,7 +4,9 @@
            then some drawn at random, which alone tell how many of all queries are right
   import   the filled-in table, or what the page saved; all of it is taken in, or nothing
 
-Decisions: approve, edit (with new_query or new_answer), reject, pin (approve and keep for good).
+Decisions: approve, edit (with new_query or new_answer), reject, pin (approve and keep for good),
+undecided (takes them back: the query is as it was before). reviews.jsonl of the set keeps who
+decided what, and when.
 
 Examples:
   ragforge review export --dataset set/ --out review.html --reviewer Ann

@@ -25,7 +25,7 @@ _NAMES = {
     "queries": (
         "Behaviour Coverage Difficulty Draw Evidence Fact FunnelStep Gate GateResult "
         "GenerationReport LogDraw Measured Pin Query QueryType RealQuery Rejected Review "
-        "ShareRow Slot Spread Turn"
+        "ReviewEvent ShareRow Slot Spread Turn"
     ),
     "record": (
         "Chunk Failure FailureKind Grade JudgeKind Lineage NonEmpty Provenance Record "

@@ -197,6 +197,19 @@ class Query(Record):
         return self.standalone or self.query
 
 
+class ReviewEvent(Record):
+    """A decision of a person, or its withdrawal; a line of `reviews.jsonl`, only ever added to."""
+
+    at: NonEmpty
+    """When, UTC, ISO 8601."""
+    by: NonEmpty
+    query_id: NonEmpty
+    decision: Literal["approve", "edit", "reject", "pin", "undecided"]
+    note: str = ""
+    before: Query
+    """As it stood until then: what it is again when its decisions are taken back."""
+
+
 class Stratum(Record):
     """A part of the queries of a set, and how many of it were drawn."""
 

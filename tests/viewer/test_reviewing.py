@@ -151,6 +151,19 @@ def test_a_decision_stands_until_somebody_overrules_it(access, dataset):
     assert query_of(dataset).reviewed == Review(decision="reject", by="Bo")
 
 
+def test_a_decision_that_is_taken_back_twice_is_taken_back_once(access, dataset):
+    """The reply to the first time may get lost on its way."""
+    before = query_of(dataset)
+    decide(access, row_of(dataset, "q1", "reject"))
+    row = row_of(dataset, "q1", "undecided")
+    replies = [decide(access, row) for _ in range(2)]
+
+    assert [reply.status for reply in replies] == [200, 200]
+    assert json.loads(replies[1].text)["state"] == state_of(before)
+    assert query_of(dataset) == before
+    assert len((dataset.path / "reviews.jsonl").read_text().splitlines()) == 2
+
+
 @pytest.mark.parametrize(
     ("decision", "more"),
     [("approve", {}), ("reject", {}), ("edit", {"new_answer": "One."})],

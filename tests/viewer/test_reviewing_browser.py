@@ -144,6 +144,60 @@ def test_a_decision_is_changed_by_who_made_it(page, dataset):
     assert page.value(DONE) == "1 of 4 decided"
 
 
+def test_a_decision_is_taken_back_by_who_made_it(page, dataset):
+    """The query is as it was, and stands among the open ones again."""
+    before = dataset.all_queries()
+    first = page.value(IDS)[0]
+    page.press("j")
+    page.press("r")
+    until(page, f"{DONE} === '1 of 4 decided'")
+    page.press("k")
+    page.press("u")
+    until(page, f"{article(first)}.dataset.decision === 'undecided'")
+    told, at = page.value(DONE), page.value(AT)
+    reopen(page)
+
+    assert (told, at, dataset.all_queries()) == ("0 of 4 decided", first, before)
+    assert set(page.value(IDS)) == {query.query_id for query in before}
+    assert page.complaints() == []
+
+
+def test_an_edit_that_is_taken_back_shows_the_former_wording(page, dataset):
+    """What was typed stays in its field, for another try."""
+    first = page.value(IDS)[0]
+    shown = page.value(article(first, ".querySelector('h2 span').textContent"))
+    page.press("j")
+    page.press("e")
+    page.value("document.activeElement.select()")
+    page.call("Input.insertText", text="What else?")
+    ctrl_enter(page)
+    until(page, f"{article(first)}.dataset.decision === 'edit'")
+    page.press("k")
+    page.press("u")
+    until(page, f"{article(first)}.dataset.decision === 'undecided'")
+
+    [query] = [query for query in dataset.all_queries() if query.query_id == first]
+    assert (query.query, query.revision, query.reviewed) == (shown, 3, None)
+    assert page.value(article(first, ".querySelector('h2 span').textContent")) == shown
+    assert page.value(article(first, ".querySelector('[name=new_query]').value")) == "What else?"
+
+
+def test_a_decision_of_another_is_taken_back_by_a_second_key(page, dataset):
+    """Nobody's word is taken from a set unasked."""
+    first = page.value(IDS)[0]
+    by_another(dataset, first, "approve")
+    page.call("Page.navigate", url=page.value(f"location.href.split('?')[0] + '?q={first}'"))
+    loaded(page)
+    page.press("j")
+    page.press("u")
+    until(page, f"{fault(first)}.startsWith('Not kept: Bo decided approve')")
+    stood = reviews(dataset)[first]
+    page.value(f"{article(first)}.querySelector('.overrule').click()")
+    until(page, f"{article(first)}.dataset.decision === 'undecided'")
+
+    assert (stood, reviews(dataset)[first]) == (("approve", "Bo"), None)
+
+
 def test_a_note_goes_along_also_when_it_comes_later(page, dataset):
     """The reason is written after the decision as often as before."""
     first = page.value(IDS)[0]
@@ -229,14 +283,14 @@ def test_what_another_decided_meanwhile_is_passed_over(page, dataset):
 def test_arrow_keys_go_through_the_choices_and_enter_takes_one(page, dataset):
     """Choosing by arrow must not decide three times on the way."""
     first = page.value(IDS)[0]
-    page.value(f"{article(first)}.querySelector('input[value=approve]').focus()")
+    page.value(f"{article(first)}.querySelector('input[value=reject]').focus()")
     for kind in ("keyDown", "keyUp"):
         page.call(
             "Input.dispatchKeyEvent",
             type=kind,
-            key="ArrowLeft",
-            code="ArrowLeft",
-            windowsVirtualKeyCode=37,
+            key="ArrowRight",
+            code="ArrowRight",
+            windowsVirtualKeyCode=39,
         )
     on_the_way = (page.value("document.activeElement.value"), reviews(dataset)[first])
     for kind in ("keyDown", "keyUp"):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field
+from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
 from typing import Final, Literal
@@ -28,13 +29,16 @@ from ragforge.files.formats.review_sheet import (
 from ragforge.files.manifest import ReviewAudit
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import alone_with
+from ragforge.files.set.reviews import add_reviews, undecided_states
 from ragforge.files.text import shown
 from ragforge.pipeline.cards import renew_card
-from ragforge.records import Judgment, Pin, Query, Review
+from ragforge.records import Judgment, Pin, Query, Review, ReviewEvent
 from ragforge.report.page.review import render_review
 from ragforge.stages.asking import visible
 
 DECISIONS: Final = ("approve", "edit", "reject", "pin")
+UNDECIDED: Final = "undecided"
+"""Takes a decision back: the query is as it was before anybody decided about it."""
 Outcome = Literal["approve", "edit", "reject"]
 Order = Literal["doubt", "document", "random"]
 _SHOWN: Final = 8
@@ -42,6 +46,10 @@ LEAST_DRAWN: Final = 10
 SHARE_DRAWN: Final = 0.05
 _JUST_DRAWN: Final = 9
 _DECIDED: Final = {"approve": "approved", "edit": "edited", "reject": "rejected"}
+_OF_WORDING: Final = (
+    "query", "standalone", "expected_answer", "gates", "measured", "facts", "facts_by", "facts_of"
+)  # fmt: skip
+"""What an edit changes, or drops as it was found out about the former wording."""
 _AGREES: Final = {True: "agrees in part", False: "differs"}
 
 
@@ -317,8 +325,9 @@ def export_sheet(
 
 def form_fault(row: SheetDecision, query: Query) -> str:
     """Return the fault of a row by itself, "" where it has none."""
-    if row.decision not in DECISIONS:
-        return f"decision: expected one of {', '.join(DECISIONS)}, got {shown(row.decision)}"
+    if row.decision not in (*DECISIONS, UNDECIDED):
+        words = ", ".join((*DECISIONS, UNDECIDED))
+        return f"decision: expected one of {words}, got {shown(row.decision)}"
     hidden = _hidden(row)
     if hidden:
         return hidden
@@ -337,6 +346,8 @@ def form_fault(row: SheetDecision, query: Query) -> str:
 def is_known(row: SheetDecision, query: Query, reviewer: str) -> bool:
     """Whether this very decision was taken in before."""
     past = query.reviewed
+    if row.decision == UNDECIDED:
+        return past is None and query.pinned is None
     if past is None or row.decision not in DECISIONS or outcome(row.decision) != past.decision:
         return False
     if row.decision == "pin" and query.pinned is None:
@@ -400,7 +411,8 @@ class ReviewResult:
     """What a sheet came to."""
 
     counts: dict[str, int]
-    """Rows by decision; `undecided` for those without, `known` for those taken in before."""
+    """Rows by decision; `undecided` for those without, `known` for those taken in before,
+    `taken_back` for those whose query is undecided again."""
     stale_judgments: int
     """Grades that a model gave for a wording that an edit replaced; they are taken out."""
     own_facts: int
@@ -423,7 +435,8 @@ def review_dataset(
     An edited query keeps its id, which then is no longer the digest of its text, and gets the next
     revision. Its evidence stays; what was found out about the former wording goes: verdicts of
     checks, ranks, facts that a model drew from the former answer, and grades that a model gave
-    for the former question. A rejected query is retired.
+    for the former question. A rejected query is retired. One that is undecided again is as it was
+    before anybody decided about it; a former wording comes back as the next revision.
 
     Args:
         dataset: Has queries.
@@ -439,7 +452,7 @@ def review_dataset(
     rows = read_sheet(path)
     reviewer = _reviewer_name(rows, reviewer)
     with dataset.alone() if not dry_run else nullcontext():
-        sheet = _SheetImport(dataset.all_queries(), reviewer, overrule=overrule)
+        sheet = _SheetImport(dataset, reviewer, overrule=overrule)
         for row in rows:
             sheet.take(row)
         sheet.refuse_faults(path)
@@ -453,12 +466,15 @@ def _kept(dataset: Dataset, sheet: "_SheetImport", *, dry_run: bool = False) -> 
     kept = [old for old in judgments if not is_of_former_wording(old, sheet.reworded)]
     audit = review_audit(queries)
     if not dry_run:
+        # First: a line too many takes nothing from anybody, one too few cannot be taken back.
+        if sheet.events:
+            add_reviews(dataset, sheet.events)
         if len(kept) < len(judgments):
             dataset.write_judgments(kept)
         dataset.write_queries(queries)
         dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
         renew_card(dataset)
-    counts = {name: sheet.counts[name] for name in (*DECISIONS, "known", "undecided")}
+    counts = {name: sheet.counts[name] for name in (*DECISIONS, "taken_back", "known", "undecided")}
     return ReviewResult(
         counts, len(judgments) - len(kept), sheet.own_facts, sheet.drawn_open, audit
     )
@@ -500,10 +516,12 @@ def decide(
         DataError: It cannot be taken.
     """
     with alone_with(path) as dataset:
-        sheet = _SheetImport(dataset.all_queries(), reviewer, overrule=overrule)
+        sheet = _SheetImport(dataset, reviewer, overrule=overrule)
         query = sheet.queries.get(row.query_id)
         if query is None:
             raise ChangedMeanwhileError("this query is not in the set any more")
+        if row.decision == UNDECIDED and is_known(row, query, reviewer):
+            return Decided(query, sheet.before)
         if state_of(query) != state:
             mine = query.reviewed is not None and query.reviewed.by == reviewer
             if mine and is_known(row, query, reviewer):
@@ -565,10 +583,12 @@ def review_audit(queries: Iterable[Query]) -> ReviewAudit | None:
 class _SheetImport:
     """Applies rows to queries, and collects what is wrong with them."""
 
-    before: Sequence[Query]
+    dataset: Dataset
     reviewer: str
     overrule: bool = field(kw_only=True)
+    before: Sequence[Query] = field(init=False)
     queries: dict[str, Query] = field(init=False)
+    events: list[ReviewEvent] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     reworded: set[str] = field(default_factory=set)
     own_facts: int = 0
@@ -576,8 +596,11 @@ class _SheetImport:
     _seen: dict[str, str] = field(default_factory=dict)
     _faults: list[str] = field(default_factory=list)
     _texts: dict[str, str] = field(init=False)
+    _states: Mapping[str, Query] | None = None
+    _is_blank: bool = True
 
     def __post_init__(self) -> None:
+        self.before = self.dataset.all_queries()
         self.queries = {query.query_id: query for query in self.before}
         self._texts = {
             _folded(query.query): query.query_id
@@ -588,12 +611,13 @@ class _SheetImport:
     def take(self, row: SheetDecision) -> None:
         """Apply a row, or note why it cannot be."""
         query = self.queries.get(row.query_id)
+        self._is_blank &= not row.decision and not has_new_text(row)
         first = self._seen.setdefault(row.query_id, row.where)
         if first != row.where:
             fault = f"comes twice, first in {first}"
         elif query is None:
             fault = "is no query of this dataset"
-        elif not row.decision and not has_new_text(row):
+        elif _says_nothing(row, query, self.reviewer):
             self.counts["undecided"] += 1
             self.drawn_open += row.random
             return
@@ -618,7 +642,7 @@ class _SheetImport:
             rest = f"\nand {more} more" if more > 0 else ""
             told = "\n".join(self._faults[:_SHOWN])
             raise DataError(f"{told}{rest}\n{path}: nothing was taken in")
-        if self.counts.total() == self.counts["undecided"]:
+        if self._is_blank:
             raise DataError(
                 f"{path}: holds no decision; write one of {', '.join(DECISIONS)} into the column "
                 "`decision`"
@@ -630,12 +654,30 @@ class _SheetImport:
             return f"is stale: revision {row.revision}, but now it is {query.revision}; export anew"
         if others := self.differing(row, query):
             return f"{others}; settle it, then import with --overrule"
+        if row.decision == UNDECIDED:
+            return self._lasting_fault(query)
         if query.status == "retired" and query.reviewed is None:
             return "is retired"
         holder = self._texts.get(_folded(row.new_query), query.query_id)
         if row.new_query and holder != query.query_id:
             return f"new_query is the question of {shown(holder)} already"
         return ""
+
+    def _lasting_fault(self, query: Query) -> str:
+        """Return why the decisions about a query cannot be taken back, "" where they can be."""
+        before = self._undecided(query.query_id)
+        if before is None:
+            return "was decided about before it was kept how it stood; decide otherwise instead"
+        holder = self._texts.get(_folded(before.query), query.query_id)
+        if holder != query.query_id:
+            return f"cannot be taken back: {shown(holder)} has its former question now"
+        return ""
+
+    def _undecided(self, query_id: str) -> Query | None:
+        """Return a query as it stood before anybody decided about it; None where none tells."""
+        if self._states is None:
+            self._states = undecided_states(self.dataset)
+        return self._states.get(query_id)
 
     def differing(self, row: SheetDecision, query: Query) -> str:
         """Return who decided otherwise, "" where nobody did or it does not matter."""
@@ -644,7 +686,8 @@ class _SheetImport:
         }
         others.pop(self.reviewer, None)
         for by, verdict in others.items():
-            if not self.overrule and verdict != outcome(row.decision):
+            agrees = row.decision != UNDECIDED and verdict == outcome(row.decision)
+            if not self.overrule and not agrees:
                 return f"{by} decided {verdict}"
         return ""
 
@@ -657,6 +700,14 @@ class _SheetImport:
 
     def apply(self, row: SheetDecision, query: Query) -> None:
         """Take a decision that has no fault."""
+        event = {"by": self.reviewer, "decision": row.decision, "note": row.note, "before": query}
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        self.events.append(
+            ReviewEvent.model_validate({"at": at, "query_id": query.query_id, **event})
+        )
+        if row.decision == UNDECIDED:
+            self._take_back(query)
+            return
         self.counts[row.decision] += 1
         past = query.reviewed
         review = Review(
@@ -676,6 +727,23 @@ class _SheetImport:
                 update |= {"status": "retired", "pinned": None}
             case "edit":
                 update |= self._edits(row, query)
+        self._put(query.model_copy(update=update))
+
+    def _take_back(self, query: Query) -> None:
+        """Make a query what it was before anybody decided about it."""
+        self.counts["taken_back"] += 1
+        before = self._undecided(query.query_id)
+        assert before is not None, "it has no fault"
+        update: dict[str, object] = {"reviewed": None, "pinned": None}
+        rejected = query.reviewed is not None and query.reviewed.decision == "reject"
+        if query.status == ("retired" if rejected else "accepted"):
+            # Another status is what a refresh found out since.
+            update["status"] = before.status
+        if _wording(query) != _wording(before):
+            update |= {name: getattr(before, name) for name in _OF_WORDING}
+            update["revision"] = query.revision + 1
+            if before.asked != query.asked:
+                self.reworded.add(query.query_id)
         self._put(query.model_copy(update=update))
 
     def _edits(self, row: SheetDecision, query: Query) -> dict[str, object]:
@@ -713,6 +781,17 @@ def _reviewer_name(rows: Sequence[SheetDecision], reviewer: str) -> str:
     if any(other != name for other in names):
         raise UsageError(f"--reviewer {name}: the sheet is for {', '.join(names)}")
     return name
+
+
+def _says_nothing(row: SheetDecision, query: Query, reviewer: str) -> bool:
+    """Whether a row leaves open what is open."""
+    if row.decision == UNDECIDED:
+        return is_known(row, query, reviewer)
+    return not row.decision and not has_new_text(row)
+
+
+def _wording(query: Query) -> tuple[str, str, str | None]:
+    return query.query, query.standalone, query.expected_answer
 
 
 def _verdict(past: Review | Pin) -> str:

@@ -26,6 +26,8 @@
   const radios = (item) => [...item.querySelectorAll("input[type=radio]")];
   const field = (item, name) => item.querySelector(`[name="${name}"]`);
   const chosen = (item) => radios(item).find((radio) => radio.checked)?.value || "";
+  // To be undecided is a choice too: it takes a decision back.
+  const settles = (word) => Boolean(word) && word !== "undecided";
 
   function changed(item, name) {
     const box = field(item, name);
@@ -62,7 +64,8 @@
     item.querySelector(".fault").textContent = fault(item);
   }
 
-  const isDecided = (item) => Boolean(post ? item.dataset.decision || item.dataset.by : chosen(item));
+  const isDecided = (item) =>
+    post ? settles(item.dataset.decision) || Boolean(item.dataset.by) : settles(chosen(item));
 
   function count() {
     const decided = items.filter(isDecided).length;
@@ -128,6 +131,7 @@
       const box = field(item, name);
       if (box) box.defaultValue = text;
     }
+    delete item.dataset.by;
     item.querySelector("h2 span").textContent = now.query;
     item.querySelector(".fault").textContent = "";
     delete kept[`q:${item.dataset.queryId}`];
@@ -221,14 +225,14 @@
     if (letter === "e") field(item, "new_query").focus();
     else {
       if (post) send(item);
-      goOn(item);
+      if (letter !== "u") goOn(item);
     }
   }
 
   // To the next that is open, else to the next.
   function goOn(item) {
     const behind = items.slice(items.indexOf(item) + 1);
-    const next = behind.find((one) => !(post ? isDecided(one) || chosen(one) : chosen(one))) || behind[0];
+    const next = behind.find((one) => !(isDecided(one) || settles(chosen(one)))) || behind[0];
     if (next) go(next);
   }
 
@@ -248,7 +252,7 @@
     if (post && here.matches("input[type=radio]") && event.key === "Enter") decide(item, here.value[0]);
     else if (event.key === "j" && at + 1 < items.length) go(items[at + 1]);
     else if (event.key === "k" && at > 0) go(items[at - 1]);
-    else if (item && "aerp".includes(event.key)) decide(item, event.key);
+    else if (item && "aerpu".includes(event.key)) decide(item, event.key);
     else return;
     event.preventDefault();
   }
@@ -269,7 +273,7 @@
       radio.addEventListener("change", () => byArrow || radio.value === "edit" || send(item));
     }
     field(item, "note").addEventListener("change", () => {
-      if (chosen(item) && chosen(item) !== "edit" && chosen(item) === item.dataset.decision) send(item);
+      if (settles(chosen(item)) && chosen(item) !== "edit" && chosen(item) === item.dataset.decision) send(item);
     });
     item.querySelector(".keep").addEventListener("click", () => keepEdit(item));
     item.querySelector(".reload").addEventListener("click", () => location.reload());

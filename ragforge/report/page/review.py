@@ -27,6 +27,7 @@ _CHOICES: Final = (
     ("edit", "Edit", "e"),
     ("reject", "Reject", "r"),
     ("pin", "Pin", "p"),
+    ("undecided", "Undecided", "u"),
 )
 _EDITED: Final = (
     ("new_query", "Question", "query"),
@@ -125,8 +126,8 @@ def _header(name: str, rows: Sequence[SheetRow], site: ServedReview | None) -> H
     reviewer = rows[0].reviewer if rows else ""
     drawn = sum(bool(row.random) for row in rows)
     keys = (
-        "Keys: j and k go to the next and previous query; a, r, p decide and go on, e edits, Esc "
-        "leaves a field. "
+        "Keys: j and k go to the next and previous query; a, r, p decide and go on, e edits, u "
+        "takes a decision back, Esc leaves a field. "
     )
     if site is None:
         keys += "What you decided and where you were is kept by this browser."

@@ -1,6 +1,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -19,11 +20,13 @@ from ragforge.records import (
     Provenance,
     Query,
     Review,
+    ReviewEvent,
 )
 
 pytestmark = pytest.mark.slow
 
 
+JUDGE = Provenance(kind="llm", model="m")
 QUOTE = Evidence(doc_id="a.md", chunk_id="c1", quote="so it is")
 
 
@@ -68,7 +71,7 @@ def test_approved_query_carries_who_approved_it(dataset, decide):
 
     assert one(dataset) == made(reviewed=Review(decision="approve", by="Ann", note="fine"))
     assert result.counts == {
-        "approve": 1, "edit": 0, "reject": 0, "pin": 0, "known": 0, "undecided": 0
+        "approve": 1, "edit": 0, "reject": 0, "pin": 0, "taken_back": 0, "known": 0, "undecided": 0
     }  # fmt: skip
 
 
@@ -162,7 +165,10 @@ def test_follow_up_is_edited_with_what_it_asks_alone(dataset, decide):
     [
         (decided("approve", "q9"), "query 'q9': is no query of this dataset"),
         (decided("approve", revision=2), "is stale: revision 2, but now it is 1"),
-        (decided("aprove"), "decision: expected one of approve, edit, reject, pin, got 'aprove'"),
+        (
+            decided("aprove"),
+            "decision: expected one of approve, edit, reject, pin, undecided, got 'aprove'",
+        ),
         (decided("", new_query="New?"), "decision: expected one of approve, edit, reject, pin"),
         (decided("edit"), "edit: expected a new text, got none or the same"),
         (decided("edit", new_query="What is q1?"), "edit: expected a new text, got none or the sa"),
@@ -438,3 +444,128 @@ def test_drawn_and_left_open_is_told_of_a_page_too(dataset, decide):
     result = decide(decided("approve", "q1", random="random"), decided("", "q2", random="random"))
 
     assert (result.drawn_open, result.audit.n) == (1, 1)
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject", "pin"])
+@pytest.mark.parametrize("status", ["accepted", "quarantined"])
+def test_a_decision_taken_back_leaves_the_query_as_it_was(dataset, decide, decision, status):
+    """A wrong key must not make a set of other queries."""
+    dataset.write_queries([made(status=status)])
+
+    decide(decided(decision))
+    result = decide(decided("undecided"))
+
+    assert one(dataset) == made(status=status)
+    assert result.counts["taken_back"] == 1
+    assert [row.query_id for row in sheet_rows(dataset)] == ["q1"]
+
+
+def test_an_edit_taken_back_brings_the_former_wording(dataset, decide):
+    """Nobody vouches for the new one, and grades that a model gave for it are of no query."""
+    checked = GateResult(gate="self_contained", verdict="fail")
+    drawn = {"facts": (Fact(fact_id="f1", text="So."),), "facts_by": JUDGE, "gates": (checked,)}
+    dataset.write_queries([made(**drawn)])
+    decide(decided("edit", new_query="What else?", new_answer="Other."))
+    dataset.write_judgments(
+        [Judgment(query_id="q1", chunk_id="c1", grade=3, provenance=JUDGE, source="judge")]
+    )
+
+    decide(decided("approve", revision=2))
+    decide(decided("undecided", revision=2))
+
+    assert one(dataset) == made(revision=3, **drawn)
+    assert dataset.judgments() == []
+
+
+def test_the_ledger_says_who_decided_what_and_when(dataset, decide):
+    """What was taken back happened all the same."""
+    dataset.write_queries([made()])
+    decide(decided("reject", note="no"))
+    decide(decided("undecided", note="oh"))
+    decide(decided("undecided"))
+
+    lines = (dataset.path / "reviews.jsonl").read_text().splitlines()
+    events = [ReviewEvent.model_validate_json(line) for line in lines]
+    told = [(event.by, event.decision, event.note) for event in events]
+    assert told == [("Ann", "reject", "no"), ("Ann", "undecided", "oh")]
+    assert all(datetime.fromisoformat(event.at).tzinfo for event in events)
+    assert "reviews.jsonl" not in dataset.manifest.files
+
+
+def test_a_decision_of_another_is_taken_back_on_purpose_only(dataset, decide):
+    """As for any decision against another's."""
+    dataset.write_queries([made()])
+    decide(decided("approve"))
+
+    with pytest.raises(DataError, match="Ann decided approve; settle it"):
+        decide(decided("undecided"), reviewer="Bo")
+    decide(decided("undecided"), reviewer="Bo", overrule=True)
+
+    assert one(dataset) == made()
+
+
+def test_a_decision_of_before_there_was_a_ledger_is_not_taken_back(dataset, decide):
+    """Nothing tells whether it was quarantined, or how it was worded: nothing is guessed."""
+    approved = made(reviewed=Review(decision="edit", by="Ann"))
+    dataset.write_queries([approved])
+
+    with pytest.raises(DataError, match="decide otherwise instead"):
+        decide(decided("undecided"))
+    decide(decided("reject"))
+    with pytest.raises(DataError, match="decide otherwise instead"):
+        decide(decided("undecided"))
+
+    assert one(dataset).status == "retired"
+
+
+def test_a_former_question_that_another_query_has_now_does_not_come_back(dataset, decide):
+    """No question is in a set twice."""
+    dataset.write_queries([made(), made("q2")])
+    decide(decided("edit", new_query="What else?"))
+    decide(decided("edit", "q2", new_query="What is q1?"))
+
+    with pytest.raises(DataError, match="'q2' has its former question now"):
+        decide(decided("undecided", revision=2))
+
+
+def test_a_status_that_a_refresh_gave_stays_when_a_decision_is_taken_back(dataset, decide):
+    """Its document is gone, whoever decided what."""
+    dataset.write_queries([made()])
+    decide(decided("approve"))
+    dataset.write_queries([one(dataset).model_copy(update={"status": "retired"})])
+
+    decide(decided("undecided"))
+
+    assert one(dataset) == made(status="retired")
+
+
+def test_a_torn_line_of_the_ledger_is_passed_over(dataset, decide):
+    """A crash must not keep people from their work."""
+    dataset.write_queries([made(), made("q2")])
+    decide(decided("approve"))
+    with (dataset.path / "reviews.jsonl").open("a") as stream:
+        stream.write('{"at":"20')
+    decide(decided("approve", "q2"))
+
+    result = decide(decided("undecided"), decided("undecided", "q2"))
+
+    assert result.counts["taken_back"] == 2
+
+
+def test_a_dry_run_writes_no_line(dataset, decide):
+    """It checks, and no more."""
+    dataset.write_queries([made()])
+
+    decide(decided("approve"), dry_run=True)
+
+    assert not (dataset.path / "reviews.jsonl").exists()
+
+
+def test_a_query_that_is_undecided_is_left_open(dataset, decide):
+    """Whoever chooses so on the page has said no more than who chose nothing."""
+    dataset.write_queries([made(), made("q2")])
+
+    result = decide(decided("approve"), decided("undecided", "q2", random="random"))
+
+    assert (result.counts["undecided"], result.drawn_open) == (1, 1)
+    assert dataset.all_queries()[1] == made("q2")

@@ -72,10 +72,35 @@ def test_decisions_by_keyboard_come_into_the_dataset(page, tmp_path):
     result = review_dataset(dataset, saved, "Ann")
 
     assert result.counts == {
-        "approve": 2, "edit": 1, "reject": 0, "pin": 0, "known": 0, "undecided": 0
+        "approve": 2, "edit": 1, "reject": 0, "pin": 0, "taken_back": 0, "known": 0, "undecided": 0
     }  # fmt: skip
     assert dataset.all_queries()[1].query == "=What else, 'so'?"
     assert dataset.all_queries()[0].reviewed.random
+
+
+def test_a_decision_is_taken_back_also_of_what_was_saved_before(page, tmp_path):
+    """A wrong key is no decision, and the set is told so where it has it already."""
+    dataset = create_dataset(tmp_path / "set", {})
+    before = [
+        Query(query_id=name, query=f"What is {name}?", expected_answer="So.")
+        for name in ("q1", "q2", "q3")
+    ]
+    dataset.write_queries(before)
+    saved = tmp_path / "review.json"
+    for keys in ("jar", "ku"):
+        for key in keys:
+            page.press(key)
+        saved.write_text(page.value(SAVED), encoding="utf-8")
+        review_dataset(dataset, saved, "Ann")
+
+    assert page.value(AT) == "q2"
+    assert page.value(DONE) == "2 of 3 decided"
+    found = {
+        query.query_id: query.reviewed and query.reviewed.decision
+        for query in dataset.all_queries()
+    }
+    assert found == {"q1": "approve", "q2": None, "q3": "approve"}
+    assert dataset.all_queries()[1] == before[1]
 
 
 def test_browser_keeps_decisions_while_the_page_is_closed(page, sheet):
