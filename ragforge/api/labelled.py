@@ -8,7 +8,7 @@ from ragforge.api.call import Handle, as_keywords, whole_of
 from ragforge.api.outcomes import Counted
 from ragforge.api.results import Result
 from ragforge.api.sources import Records, as_file
-from ragforge.calibration.label_tasks import LabellingSummary, TakenLabels
+from ragforge.calibration.label_tasks import LabellingSummary, LabelOrder, TakenLabels
 from ragforge.deferred import dataclass
 from ragforge.files.formats.label_rows import LabelForm
 from ragforge.files.set.answer_labels import (
@@ -129,6 +129,8 @@ def write_labelling_page(
     adjudicate: bool = False,
     only_repeated: bool = False,
     show_answer: bool = False,
+    order: LabelOrder = "random",
+    most: int | None = None,
 ) -> LabelFile:
     """Write the offline page on which one person labels the drawn pairs.
 
@@ -140,13 +142,16 @@ def write_labelling_page(
         adjudicate: Only the pairs on which others differ.
         only_repeated: Only pairs that are shown twice: enough for a second person's kappa.
         show_answer: Let the expected answer be looked up; it favours its own source.
+        order: As drawn, or each 25 of these by document.
+        most: Only so many of those without a label.
 
     Raises:
         DataError: Nothing was drawn, or nothing is open.
-        UsageError: The file is one of a set.
+        UsageError: The file is one of a set, or `most` is below 1.
     """
     dataset, files = _opened(handle, "write_labelling_page", name)
-    wanted = Wanted(labeller_name(labeller), adjudicate, only_repeated, show_answer)
+    name_of = labeller_name(labeller)
+    wanted = Wanted(name_of, adjudicate, only_repeated, show_answer, order, most)
     found = labelling(dataset, files, wanted)
     write_label_page(dataset, files, found, Path(out))
     return LabelFile(Path(out), len(found.pairs), found.n_done, n_vanished=found.n_vanished)

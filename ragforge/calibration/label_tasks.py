@@ -6,16 +6,24 @@ Whoever labels sees neither what the judge said, nor the stratum or the probabil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import field
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Final, Literal
 
 from ragforge.calibration.label_files import PairKey, middle_grade
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.measures.agreement import confusion, kappa, quadratic_kappa
-from ragforge.records import Label, LabelSample
+from ragforge.records import Label, LabelSample, SampledPair
 
+LabelOrder = Literal["random", "document"]
+"""As drawn, or each batch of what was drawn by document. There is none by doubt: labels count up to
+the first pair that nobody saw, and what a judge doubts tells of its grades."""
+BATCH: Final = 25
+"""Pairs that are ordered by document at a time: whoever stops loses at most what follows a gap in
+one batch."""
+Place = tuple[str, int]
+"""A document, and where in it a text begins."""
 REPEAT_AFTER: Final = 20
 """Pairs between the two looks at one that is shown twice: enough to forget the grade."""
 _LEAST_BETWEEN: Final = 5
@@ -36,6 +44,8 @@ class LabelTask:
     look: int = FIRST_LOOK
     given: tuple[int, ...] = ()
     """The grades that are to be settled, ascending; () of a pair that is not."""
+    batch: int = field(default=0, compare=False)
+    """Which batch of the sample it is labelled in, from 1; 0 where pairs come as drawn."""
 
     @property
     def decides(self) -> bool:
@@ -62,7 +72,12 @@ class ShownPair:
     """What the set expects, with its facts; "" where it is not to be shown."""
 
 
-def labelling_order(sample: LabelSample, *, only_repeated: bool = False) -> list[LabelTask]:
+def labelling_order(
+    sample: LabelSample,
+    *,
+    only_repeated: bool = False,
+    places: Mapping[str, Place] | None = None,
+) -> list[LabelTask]:
     """Return what one person is to label: the pairs in the sample's order, some a second time.
 
     A second look comes `REPEAT_AFTER` pairs later, or at the end; it is left out where that is
@@ -72,14 +87,19 @@ def labelling_order(sample: LabelSample, *, only_repeated: bool = False) -> list
         sample: What was drawn.
         only_repeated: Whether only the pairs that are looked at twice are wanted: enough for the
             agreement of a second person with the first.
+        places: Of the chunks, by which each batch of `BATCH` pairs is ordered; those without one
+            come last. As drawn where None.
     """
     pairs = [pair for pair in sample.pairs if pair.twice or not only_repeated]
+    if places is not None:
+        pairs = _by_place(pairs, places)
     order: list[LabelTask] = []
     waiting: list[tuple[int, LabelTask]] = []
     for number, pair in enumerate(pairs):
         while waiting and waiting[0][0] + REPEAT_AFTER < number:
             order.append(waiting.pop(0)[1])
-        order.append(LabelTask(pair.query_id, pair.chunk_id, pair.text_sha256))
+        batch = number // BATCH + 1 if places is not None else 0
+        order.append(LabelTask(pair.query_id, pair.chunk_id, pair.text_sha256, batch=batch))
         if pair.twice:
             again = LabelTask(pair.query_id, pair.chunk_id, pair.text_sha256, SECOND_LOOK)
             waiting.append((number, again))
@@ -87,7 +107,23 @@ def labelling_order(sample: LabelSample, *, only_repeated: bool = False) -> list
         between = len(order) - order.index(_first_look(again)) - 1
         if between >= _LEAST_BETWEEN:
             order.append(again)
-    return order
+    last = order[0].batch if order else 0
+    found = []
+    for task in order:
+        last = max(last, task.batch)
+        found.append(replace(task, batch=last))
+    return found
+
+
+def _by_place(pairs: Sequence[SampledPair], places: Mapping[str, Place]) -> list[SampledPair]:
+    """Return pairs with those of each batch by document, place and question."""
+
+    def key(pair: SampledPair) -> tuple[bool, Place, str, str]:
+        place = places.get(pair.chunk_id)
+        return place is None, place or ("", 0), pair.query_id, pair.chunk_id
+
+    batches = (pairs[at : at + BATCH] for at in range(0, len(pairs), BATCH))
+    return [pair for batch in batches for pair in sorted(batch, key=key)]
 
 
 def open_tasks(

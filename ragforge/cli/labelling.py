@@ -71,6 +71,13 @@ def configure_label(actions: "argparse._SubParsersAction[argparse.ArgumentParser
         help="let the expected answer be looked up; it favours its own source",
     )
     label.add_argument(
+        "--order",
+        choices=("random", "document"),
+        default="random",
+        help="as drawn, or each 25 of these by document (default: random)",
+    )
+    label.add_argument("--most", type=int, metavar="N", help="only the first N without a label")
+    label.add_argument(
         "--labels-only", action="store_true", help="leave the judgments of the set as they are"
     )
     add_json(label)
@@ -221,6 +228,8 @@ def _wanted(arguments: argparse.Namespace) -> "Wanted":
         arguments.adjudicate,
         arguments.only_repeated,
         arguments.show_answer,
+        arguments.order,
+        arguments.most,
     )
 
 

@@ -10,7 +10,9 @@ from ragforge.calibration.label_files import NO_GRADE, OUTSIDE, PairKey, begins_
 from ragforge.calibration.label_tasks import (
     DECIDING_LOOK,
     LabellingSummary,
+    LabelOrder,
     LabelTask,
+    Place,
     ShownPair,
     TakenLabels,
     disagreements,
@@ -31,7 +33,7 @@ from ragforge.files.formats.label_rows import (
     read_label_rows,
     write_label_rows,
 )
-from ragforge.files.set.calibrations import CalibrationFiles, label_key
+from ragforge.files.set.calibrations import USUAL_NAME, CalibrationFiles, label_key
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.output_paths import check_outputs
 from ragforge.files.set.sorted_records import key_of, pair_and_judge
@@ -68,12 +70,16 @@ class Wanted:
         only_repeated: Whether of the sample only the pairs that are shown twice.
         show_answer: Whether the expected answer may be looked up; it leads to the passage that
             the query was made from.
+        order: In which the pairs of the sample come.
+        most: So many of those without a label; all where None.
     """
 
     labeller: str
     adjudicate: bool = False
     only_repeated: bool = False
     show_answer: bool = False
+    order: LabelOrder = "random"
+    most: int | None = None
 
 
 def labelling(dataset: Dataset, files: CalibrationFiles, wanted: Wanted) -> Labelling:
@@ -81,15 +87,31 @@ def labelling(dataset: Dataset, files: CalibrationFiles, wanted: Wanted) -> Labe
 
     Raises:
         DataError: There is no sample.
+        UsageError: Fewer than one are wanted.
     """
+    if wanted.most is not None and wanted.most < 1:
+        raise UsageError(f"--most: expected at least 1, got {wanted.most}")
     sample, labels = files.sample(), files.labels()
     if wanted.adjudicate:
         tasks = disagreements(labels)
     else:
-        tasks = labelling_order(sample, only_repeated=wanted.only_repeated)
+        chunk_ids = {pair.chunk_id for pair in sample.pairs}
+        places = _places(dataset, chunk_ids) if wanted.order == "document" else None
+        tasks = labelling_order(sample, only_repeated=wanted.only_repeated, places=places)
     todo = open_tasks(tasks, labels, wanted.labeller)
+    n_done = len(tasks) - len(todo)
+    todo = todo[: wanted.most]
     pairs = _shown(dataset, todo, show_answer=wanted.show_answer)
-    return Labelling(wanted.labeller, pairs, len(tasks) - len(todo), len(todo) - len(pairs))
+    return Labelling(wanted.labeller, pairs, n_done, len(todo) - len(pairs))
+
+
+def _places(dataset: Dataset, chunk_ids: Collection[str]) -> dict[str, Place]:
+    """Return the document of each text and where in it the text begins, where it is in one."""
+    if not dataset.chunks_path.exists():
+        return {}
+    with dataset.chunk_texts(chunk_ids) as texts:
+        found = {name: texts.place(name) for name in chunk_ids if name in texts}
+    return {name: place for name, place in found.items() if place is not None}
 
 
 def _shown(
@@ -134,7 +156,12 @@ def labeller_name(given: str) -> str:
 
 
 def label_page(
-    dataset: Dataset, files: CalibrationFiles, found: Labelling, *, post: str = ""
+    dataset: Dataset,
+    files: CalibrationFiles,
+    found: Labelling,
+    *,
+    post: str = "",
+    name: str = "",
 ) -> str:
     """Return the page on which a person labels.
 
@@ -143,6 +170,7 @@ def label_page(
         files: With the sample.
         found: What is to be labelled.
         post: Path that each label is sent to; for "" the browser keeps all until they are saved.
+        name: Last part of the path of the set's page, where a site serves this one.
 
     Raises:
         DataError: Nothing is open.
@@ -156,6 +184,8 @@ def label_page(
         found.pairs,
         found.n_done,
         post,
+        name,
+        "" if files.name == USUAL_NAME else files.name,
     )
     return render_labelling(sheet)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Final, get_args
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
@@ -13,9 +13,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from ragforge.calibration.label_tasks import LabelTask, TakenLabels, labelling_order, open_tasks
+from ragforge.calibration.label_tasks import (
+    LabelOrder,
+    LabelTask,
+    TakenLabels,
+    labelling_order,
+    open_tasks,
+)
 from ragforge.deferred import dataclass
-from ragforge.errors import RagforgeError
+from ragforge.errors import RagforgeError, UsageError
 from ragforge.files.field_names import QUERY_ID
 from ragforge.files.formats.label_rows import label_row
 from ragforge.files.row import load_json, make_row
@@ -185,9 +191,17 @@ def _place(kind: _Kind, served: ServedDataset, labeller: str, request: Request) 
 
 
 def _pair_page(place: _Place, request: Request, post: str) -> str:
-    wanted = Wanted(place.labeller, adjudicate="adjudicate" in request.query_params)
+    order = request.query_params.get("order") or "random"
+    if order not in get_args(LabelOrder):
+        raise UsageError(f"order: expected one of {', '.join(get_args(LabelOrder))}, got {order!r}")
+    wanted = Wanted(
+        place.labeller,
+        adjudicate="adjudicate" in request.query_params,
+        order=order,  # type: ignore[arg-type]  # one of LabelOrder
+    )
     found = labelling(place.dataset, place.files, wanted)
-    return label_page(place.dataset, place.files, found, post=post)
+    name = request.path_params["name"]
+    return label_page(place.dataset, place.files, found, post=post, name=name)
 
 
 def _keep_pair(place: _Place, given: dict[str, object], taken: TakenLabels) -> int:

@@ -136,7 +136,9 @@ def _review_links(served: ServedDataset, writer: Writer) -> Html:
 
 
 def _label_link(served: ServedDataset, labeller: str) -> Html:
-    links: list[Html | str] = [site_link(f"{served.name}/label", "Label pairs")]
+    label = f"{served.name}/label"
+    by_document = site_link(label, "in batches by document", query={"order": "document"})
+    links: list[Html | str] = [site_link(label, "Label pairs"), ", ", by_document]
     if answer_calibration_names(open_dataset(served.path)):
         links += [" or ", site_link(f"{served.name}/label-answers", "answers")]
     return element("p", *links, f" as {one_line(labeller)}", class_="note")

@@ -2,6 +2,7 @@ import pytest
 from label_samples import sample_of
 
 from ragforge.calibration.label_tasks import (
+    BATCH,
     DECIDING_LOOK,
     disagreements,
     labelling_order,
@@ -10,6 +11,8 @@ from ragforge.calibration.label_tasks import (
     summarise_labels,
 )
 from ragforge.records import Label, SampledPair
+
+PLACES = {"c": ("a.md", 0)}
 
 
 def pair(k, *, twice=False):
@@ -69,6 +72,35 @@ def test_a_second_person_may_label_the_repeated_pairs_alone():
     order = looks(labelling_order(sample, only_repeated=True))
 
     assert [name for name, look in order if look == 1] == [f"q{k}" for k in range(0, 40, 4)]
+
+
+def test_by_document_each_batch_is_of_the_same_pairs_as_drawn():
+    """Whoever stops after a batch has labelled a beginning of the sample, which is one too."""
+    sample = sample_of(tuple(pair(k) for k in range(60)))
+    order = labelling_order(sample, places=PLACES)
+
+    for batch in (1, 2, 3):
+        drawn = {f"q{k}" for k in range(60) if k // BATCH == batch - 1}
+        assert {task.query_id for task in order if task.batch == batch} == drawn
+    assert [task.batch for task in order] == sorted(task.batch for task in order)
+
+
+def test_by_document_the_texts_of_one_come_together_in_their_order():
+    """It is read once; texts of no document come last."""
+    places = {"c3": ("a.md", 5), "c1": ("a.md", 40), "c0": ("b.md", 0)}
+    sample = sample_of(tuple(pair(k).model_copy(update={"chunk_id": f"c{k}"}) for k in range(4)))
+
+    order = labelling_order(sample, places=places)
+
+    assert [task.chunk_id for task in order] == ["c3", "c1", "c0", "c2"]
+
+
+def test_by_document_a_second_look_still_comes_when_the_first_is_forgotten():
+    """Whatever brings pairs closer must not bring the two looks closer."""
+    sample = sample_of(tuple(pair(k, twice=k == 2) for k in range(60)))
+    order = looks(labelling_order(sample, places=PLACES))
+
+    assert order.index(("q2", 2)) - order.index(("q2", 1)) == 21
 
 
 def test_what_a_labeller_did_or_skipped_is_not_asked_again():

@@ -198,6 +198,37 @@ def test_blanks_alone_make_no_other_text(dataset, files):
     assert labelling(dataset, files, Wanted("Ann")).n_vanished == 0
 
 
+def test_the_order_by_document_tells_nothing_of_the_judge(tmp_path):
+    """Whoever sees an order must not be able to read grades or doubts from it."""
+    dataset = sampled_set(tmp_path / "many", 30)
+    files, wanted = calibration_files(dataset), Wanted("Ann", order="document")
+    before = labelling(dataset, files, wanted).pairs
+    dataset.write_judgments(
+        item.model_copy(update={"grade": 3 - item.grade, "entropy_bits": 1.0})
+        for item in dataset.judgments()
+    )
+
+    assert labelling(dataset, files, wanted).pairs == before
+    assert [pair.task.query_id for pair in before[:4]] == ["q0", "q1", "q10", "q11"]
+    assert {pair.task.query_id for pair in before[:25]} == {f"q{k}" for k in range(25)}
+
+
+def test_only_the_first_of_those_without_a_label_are_wanted(dataset, files):
+    """A page for one hour; the next one goes on behind it."""
+    task = labelling(dataset, files, Wanted("Ann")).pairs[0].task
+    row = {"query_id": task.query_id, "chunk_id": task.chunk_id, "grade": 1}
+    path = dataset.path.parent / "labels.jsonl"
+    path.write_text(json.dumps(row), encoding="utf-8")
+    take_label_file(dataset, files, path, "Ann")
+
+    found = labelling(dataset, files, Wanted("Ann", most=1))
+
+    assert [pair.task.query_id for pair in found.pairs] == ["q1"]
+    assert (found.n_done, found.n_vanished) == (1, 0)
+    with pytest.raises(UsageError, match="--most: expected at least 1, got 0"):
+        labelling(dataset, files, Wanted("Ann", most=0))
+
+
 def test_a_follow_up_is_shown_as_it_was_judged(dataset, files):
     """With what was said before, and what it asks on its own."""
     pair = labelling(dataset, files, Wanted("Ann")).pairs[1]

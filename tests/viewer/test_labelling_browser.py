@@ -65,6 +65,26 @@ def test_labels_keyed_on_the_served_page_are_kept_at_once(tmp_path):
     assert complaints == []
 
 
+def test_batches_by_document_are_a_click_away_and_last_over_a_reload(tmp_path):
+    """Batches are of the sample, not of what is open: they stay the same while one labels."""
+    dataset = sampled_set(tmp_path / "first", 30)
+    place = "document.getElementById('place').textContent"
+    with served_page(dataset, "label", tmp_path) as page:
+        drawn = page.value(place)
+        page.value("[...document.querySelectorAll('.ways a')].at(-1).click()")
+        until(page, f"{place} === 'Pair 1 of 30, batch 1 of 2'")
+        page.value(READY)
+        press(page, "0123012301230123012301230", sent=25)
+        page.call("Page.reload")
+        until(page, f"{place} === 'Pair 26 of 30, batch 2 of 2'")
+        ids = {label.query_id for label in calibration_files(dataset).labels()}
+        complaints = page.complaints()
+
+    assert drawn == "Pair 1 of 30"
+    assert ids == {f"q{k}" for k in range(25)}
+    assert complaints == []
+
+
 def test_facts_ticked_on_the_served_page_are_kept_at_once(tmp_path):
     """The page of answers sends as the page of pairs does, and takes back."""
     answers = dict.fromkeys(range(2), HOSTILE)

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 from ragforge.errors import DataError
 from ragforge.files.record_files import explain, read_records
@@ -248,10 +248,25 @@ class ChunkTexts(AbstractContextManager["ChunkTexts"]):
 
     def __getitem__(self, chunk_id: str) -> str:
         """Return the text of a chunk that is held."""
+        text: str = self._row(chunk_id)["text"]
+        return text
+
+    def place(self, chunk_id: str) -> tuple[str, int] | None:
+        """Return the document of a text that is held, and where it begins; None where it has none.
+
+        A chunk of which nobody knows where it begins is at the start.
+        """
+        row = self._row(chunk_id)
+        doc_id, start = row.get("doc_id"), row.get("start")
+        if not isinstance(doc_id, str):
+            return None
+        return doc_id, start if isinstance(start, int) else 0
+
+    def _row(self, chunk_id: str) -> dict[str, Any]:
         stream, at = self._at[chunk_id]
         stream.seek(at)
-        text: str = json.loads(stream.readline())["text"]
-        return text
+        row: dict[str, Any] = json.loads(stream.readline())
+        return row
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()

@@ -32,6 +32,7 @@ class LabelPage:
         command: That takes the saved file in.
         without_script: What to do instead where no script runs.
         post: Path that labels are sent to at once; "" where they are saved to a file.
+        ways: To other pages, where a site serves this one.
     """
 
     dataset: str
@@ -43,6 +44,7 @@ class LabelPage:
     command: str
     without_script: str
     post: str = ""
+    ways: Html | None = None
 
 
 def label_document(
@@ -121,6 +123,7 @@ def _header(page: LabelPage) -> Html:
     notice = f"This page needs its script. {page.without_script}"
     return element(
         "header",
+        page.ways,
         element("p", f"Labels by {page.labeller}", class_="eyebrow", dir="auto"),
         element("h1", one_line(page.dataset), dir="auto"),
         element("noscript", element("p", notice, class_="notice")),

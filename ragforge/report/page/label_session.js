@@ -57,6 +57,8 @@ async function labelSession(page) {
     const here = Math.min(given.length + before + 1, total);
     const skipped = given.filter((label) => label.skipped).length;
     const parts = [`${noun} ${here} of ${total}`];
+    const batch = items[given.length]?.batch;
+    if (batch) parts.push(`batch ${batch} of ${items[items.length - 1].batch}`);
     if (skipped) parts.push(`${skipped} skipped`);
     if (!post && unsaved) parts.push(`${unsaved} not saved to a file`);
     $("place").textContent = parts.join(", ");

@@ -8,7 +8,7 @@ from typing import Final
 
 from ragforge.calibration.label_tasks import ShownPair
 from ragforge.deferred import dataclass
-from ragforge.evaluating.formatting import visible
+from ragforge.evaluating.formatting import one_line, visible
 from ragforge.report.page.label_page import (
     LabelPage,
     bar_part,
@@ -16,7 +16,7 @@ from ragforge.report.page.label_page import (
     question_part,
     text_part,
 )
-from ragforge.report.page.markup import Html, element
+from ragforge.report.page.markup import Html, element, site_link
 
 GUIDELINES: Final = (
     ("0", "Off topic", "The text is about something else."),
@@ -49,6 +49,10 @@ class LabelSheet:
     """Labels that were taken in before."""
     post: str = ""
     """Path that labels are sent to at once; "" where they are saved to a file."""
+    name: str = ""
+    """Last part of the path of the set's page, where a site serves this one."""
+    named_sample: str = ""
+    """The calibration, where its name has to be said."""
 
 
 def render_labelling(sheet: LabelSheet) -> str:
@@ -65,6 +69,7 @@ def render_labelling(sheet: LabelSheet) -> str:
         without_script="Without, `ragforge calibrate label --terminal` asks for the same labels, "
         "and --export csv gives a table to fill in.",
         post=sheet.post,
+        ways=_ways(sheet) if sheet.name else None,
     )
     expected = element(
         "details",
@@ -79,8 +84,18 @@ def render_labelling(sheet: LabelSheet) -> str:
     return label_document(page, parts, _buttons(), name="labelling")
 
 
+def _ways(sheet: LabelSheet) -> Html:
+    """Return the ways to the dataset, and to the pairs in another order."""
+    links: list[Html | str] = [site_link(f"../{sheet.name}", one_line(sheet.dataset)), " / Label "]
+    for order, text in (("", "as drawn"), ("document", "in batches by document")):
+        query = {"order": order, "sample": sheet.named_sample}
+        links += [site_link("label", text, query=query), ", "]
+    return element("nav", *links[:-1], class_="ways", aria_label="Other orders")
+
+
 def _item(pair: ShownPair) -> dict[str, object]:
     return {
+        "batch": pair.task.batch,
         "query_id": pair.task.query_id,
         "chunk_id": pair.task.chunk_id,
         "look": pair.task.look,

@@ -93,6 +93,21 @@ def test_twenty_pairs_are_labelled_by_keys_and_come_into_the_calibration(
     assert all(label.seconds is not None and label.at for label in labels.values())
 
 
+def test_batches_by_document_say_where_one_ends(browser, tmp_path):
+    """Whoever stops there has labelled a beginning of the sample."""
+    dataset = sampled_set(tmp_path / "many", 30)
+    label_page(browser, dataset, "Doc", order="document")
+    begins = browser.value(PLACE)
+    press(browser, "0123012301230123012301230")
+    second = browser.value(PLACE)
+
+    rows = [json.loads(line) for line in saved(browser, tmp_path / "d").read_text().splitlines()]
+
+    assert begins == "Pair 1 of 30, batch 1 of 2"
+    assert second == "Pair 26 of 30, batch 2 of 2, 25 not saved to a file"
+    assert {row["query_id"] for row in rows} == {f"q{k}" for k in range(25)}
+
+
 def test_browser_goes_on_where_the_page_was_closed(browser, dataset, tmp_path):
     """Nobody labels two hundred pairs in one sitting."""
     path = label_page(browser, dataset, "Rea")
@@ -153,7 +168,7 @@ def test_the_page_tells_nothing_of_judge_run_stratum_and_answer(browser, dataset
     assert [word for word in telling if word in rows or word in page] == []
     assert set(json.loads(rows)[0]) == {
         "query_id", "chunk_id", "look", "text_sha256", "decides", "given",
-        "query", "before", "text", "answer",
+        "query", "before", "text", "answer", "batch",
     }  # fmt: skip
 
 
