@@ -6,8 +6,8 @@ import sys
 from zipfile import ZipFile
 
 import pytest
-from devtools import FLAGS, NEEDS_BROWSER, navigate, opened
-from label_samples import answered_set, sampled_set
+from devtools import FLAGS, NEEDS_BROWSER, navigate, opened, until
+from label_samples import answered_set, sample_of, sampled_set
 
 import ragforge as rf
 from ragforge.evaluating.summary import summarise
@@ -21,9 +21,18 @@ from ragforge.pipeline.answer_labelling import (
     write_answer_page,
 )
 from ragforge.pipeline.labelling import Wanted, labelling, write_label_page
-from ragforge.records import Chunk, Evidence, Judgment, Query
+from ragforge.records import (
+    Answer,
+    Chunk,
+    Evidence,
+    Judgment,
+    Query,
+    SampledPair,
+    label_text_sha256,
+)
 from ragforge.report.page.page import render_html
 from ragforge.report.page.review import render_review
+from ragforge.viewer.access import Person
 from ragforge.viewer.server import serving
 
 pytestmark = NEEDS_BROWSER
@@ -253,3 +262,57 @@ def test_pages_of_view_have_nothing_that_axe_finds(browser, findings, wordy):
             browser.call("Page.navigate", url=access.address.partition("?")[0] + place)
             browser.value(SERVED)
             assert (place, findings()) == (place, [])
+
+
+@pytest.fixture
+def drawn(wordy):
+    """The set with a sample of pairs and one of answers, ready to be labelled."""
+    texts = {chunk.chunk_id: chunk.text for chunk in wordy.chunks()}
+    pairs = tuple(
+        SampledPair(
+            query_id=f"q{n}",
+            chunk_id=f"c{n}",
+            text_sha256=label_text_sha256(texts[f"c{n}"]),
+            stratum=0,
+            probability=0.5,
+            twice=False,
+        )
+        for n in range(6)
+    )
+    calibration_files(wordy).write_sample(sample_of(pairs))
+    wordy.write_answers("rag", [Answer(query_id=f"q{n}", answer=texts[f"c{n}"]) for n in range(6)])
+    sample_answers(wordy, calibration_files(wordy), AnswerDraw(("rag",), 4))
+    return wordy
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "review",
+        "review?order=document",
+        "review?q=q1",
+        "label",
+        "label?order=document",
+        "label-answers",
+    ],
+)
+def test_pages_of_view_where_people_decide_have_nothing_that_axe_finds(
+    browser, findings, drawn, place
+):
+    """Ways to other batches, decisions, texts to edit, grades, facts, a bar that stays."""
+    ann = Person("Ann", "a-token-that-only-ann-has")
+    with serving(
+        [drawn.path], lambda dataset: "report", "a-token-for-reading-it", people=(ann,)
+    ) as access:
+        where, _, asked = place.partition("?")
+        address = access.address_for(ann.token)
+        browser.call(
+            "Page.navigate",
+            url=address.replace("/?", f"/datasets/wordy/{where}?{asked}&"),
+        )
+        browser.value(SERVED)
+        is_ready = "document.documentElement.dataset.ready || document.querySelector('article')"
+        until(browser, f"location.pathname.endsWith('/{where}') && ({is_ready})")
+        browser.value("document.querySelector('input[value=edit]')?.click()")
+
+        assert findings() == []
