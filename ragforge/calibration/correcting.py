@@ -15,7 +15,7 @@ from ragforge.calibration.sampling import population_of, strata_of
 from ragforge.calibration.used_labels import PairText, UsedLabels, use_labels
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
-from ragforge.evaluating.formatting import plural, signed
+from ragforge.evaluating.formatting import number, plural, signed
 from ragforge.files.set.calibrations import CalibrationFiles
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.agreement import N_GRADES
@@ -390,7 +390,8 @@ def _warnings(population: LabelPopulation, used: UsedLabels, sample: LabelSample
         if each.kappa is not None and each.kappa <= _CHANCE_KAPPA and each.n >= _FEW:
             yield (
                 f"{each.labeller} and {each.other} agree no better than chance (kappa "
-                f"{each.kappa:.2f} on {each.n} pairs): settle these before you rely on either"
+                f"{number(each.kappa, 2)} on {each.n} pairs): settle these before you rely on "
+                "either"
             )
     given = set(population.judged.tolist()) - {UNGRADED}
     if len(given) == 1:

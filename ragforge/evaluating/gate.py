@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
-from ragforge.evaluating.formatting import number, plural
+from ragforge.evaluating.formatting import number, plural, signed
 from ragforge.evaluating.graded_by import GradedBy, graded_json
 from ragforge.evaluating.history.changes import Change
 from ragforge.measures import parse_measure
@@ -413,7 +413,7 @@ def drop_sentence(decision: Decision, threshold: Threshold, outcome: GateOutcome
     """Return a sentence on a mean difference against the drop that is allowed."""
     if decision.value is None:
         return "No item can be compared with the baseline."
-    sentence = f"{threshold.measure} changed by {decision.value:+.{_DIGITS}f} on "
+    sentence = f"{threshold.measure} changed by {signed(decision.value, _DIGITS)} on "
     sentence += plural(decision.n, "item")
     if decision.decided is None:
         return f"{sentence}: too few for an interval."
@@ -422,7 +422,7 @@ def drop_sentence(decision: Decision, threshold: Threshold, outcome: GateOutcome
         ruled_out = "is ruled out" if not decision.by_point else "was not found"
         sized = ", the least that so many can rule out" if threshold.is_sized else ""
         return f"{sentence}: a drop of more than {bound} {ruled_out}{worst}{sized}."
-    reached = f"{decision.decided:+.{_DIGITS}f}"
+    reached = signed(decision.decided, _DIGITS)
     if outcome == "FAIL" and decision.by_point:
         return f"{sentence}: that is a drop of more than {bound}."
     if outcome == "FAIL":

@@ -17,7 +17,7 @@ from ragforge.evaluating.answers.rates import (
     GivenBeside,
     LengthCheck,
 )
-from ragforge.evaluating.formatting import MISSING, Table, number, one_line, plural, share
+from ragforge.evaluating.formatting import MISSING, Table, number, one_line, plural, share, signed
 from ragforge.evaluating.selection import part_json
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
@@ -200,7 +200,7 @@ def length_table(systems: Sequence[AnswerSummary]) -> Table:
     for item in systems:
         fitted = item.length.slope
         reading = "look at the judge" if item.length.is_suspicious else ""
-        slope = MISSING if fitted.slope is None else f"{fitted.slope:+.3f}"
+        slope = signed(fitted.slope)
         rows.append((item.system, slope, p_value(fitted.p), f"{fitted.n:,}", reading))
     headers = ("system", "slope", "p", "n", "reading")
     return Table("Score and length", headers, tuple(rows), _LENGTH_NOTE)
@@ -339,7 +339,7 @@ def _context(use: ContextUse) -> Iterable[tuple[str, ...]]:
     yield ("score, relevant only", *_rate_cells(use.clean.score))
     yield ("score, with irrelevant", *_rate_cells(use.noisy.score))
     apart = use.difference
-    value = MISSING if apart is None else f"{apart.mean:+.3f} ({ends(apart.interval)})"
+    value = MISSING if apart is None else f"{signed(apart.mean)} ({ends(apart.interval)})"
     yield ("difference", value, "", "", "")
     yield ("wrong claim, relevant only", *_rate_cells(use.clean.wrong_claims))
     yield (

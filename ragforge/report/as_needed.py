@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragforge.evaluating.formatting import Table, one_line, plural, share
+from ragforge.evaluating.formatting import Table, one_line, plural, share, signed
 
 if TYPE_CHECKING:
     from ragforge.measures.sequential import Decided
@@ -42,11 +42,12 @@ def decision_lines(
     """
     look = decided.look
     a, b = (one_line(name, 60) for name in names)
-    ends = f"[{decided.low:+.4f}, {decided.high:+.4f}]"
+    ends = f"[{signed(decided.low, 4)}, {signed(decided.high, 4)}]"
     used = f"{look.n_judged:,} of {pool:,} pairs judged ({share(look.n_judged, pool)})"
     lines = [
         f"{_verdict(winner, why, a, b)} by {measure}, graded by {one_line(judge, 60)}",
-        f"{b} less {a}: {look.difference:+.4f} {ends} over {plural(n_queries, 'query', 'queries')}",
+        f"{b} less {a}: {signed(look.difference, 4)} {ends} over "
+        f"{plural(n_queries, 'query', 'queries')}",
         f"{used}, in {plural(looks, 'look')}; {FALSE_WINNERS}",
     ]
     if winner == "TIE":
@@ -88,11 +89,11 @@ def gate_lines(
         "NOT_SHOWN": f"neither a drop is shown, nor is one of {allowed:g} ruled out",
         "REFUSED": "no judge graded, a baseline or ragforge mock did: nothing is decided",
     }[outcome]
-    ends = f"[{decided.low:+.4f}, {decided.high:+.4f}]"
+    ends = f"[{signed(decided.low, 4)}, {signed(decided.high, 4)}]"
     used = f"{look.n_judged:,} of {pool:,} pairs judged ({share(look.n_judged, pool)})"
     return [
         f"gate: {outcome.replace('_', ' ')}: {said}",
-        f"{measure} of {run} less {base}: {look.difference:+.4f} {ends} over "
+        f"{measure} of {run} less {base}: {signed(look.difference, 4)} {ends} over "
         f"{plural(n_queries, 'query', 'queries')}, graded by {one_line(judge, 60)}; {used}",
     ]
 
@@ -112,9 +113,9 @@ def standings_table(names: Sequence[str], decided: "Standings", *, is_baseline: 
         if not is_baseline:
             by = each.beaten_by
             told = "may be best" if by is None else f"worse than {one_line(names[by], 40)}"
-        ends = f"[{each.low:+.4f}, {each.high:+.4f}]"
+        ends = f"[{signed(each.low, 4)}, {signed(each.high, 4)}]"
         is_first = each is decided.runs[0]
-        cells = ("", "") if is_first else (f"{each.difference:+.4f}", ends)
+        cells = ("", "") if is_first else (signed(each.difference, 4), ends)
         rows.append((one_line(names[each.run], 40), told, *cells))
     return Table("", ("run", "", f"less {first}", "interval"), tuple(rows))
 

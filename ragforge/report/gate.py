@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from ragforge.evaluating.formatting import MISSING, Table, harmless, number, visible
+from ragforge.evaluating.formatting import MISSING, Table, harmless, number, signed, visible
 from ragforge.evaluating.gate import (
     Check,
     Verdict,
@@ -141,7 +141,7 @@ def _number(check: Check, value: float | None) -> str:
 
 def _value(check: Check, value: float | None) -> str:
     if check.kind == "max-drop" and value is not None:
-        return f"{value:+.{_DIGITS}f}"
+        return signed(value, _DIGITS)
     return _number(check, value)
 
 

@@ -14,6 +14,7 @@ from ragforge.evaluating.formatting import (
     one_line,
     plural,
     share,
+    signed,
     with_ends,
 )
 from ragforge.evaluating.graded_by import BASELINE
@@ -302,4 +303,4 @@ def _shift(rate: AuditRate) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{round(value, 2) + 0.0:+.2f}"
+    return signed(value, 2)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural
+from ragforge.evaluating.formatting import MISSING, number, one_line, plural, signed
 from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.history.trends import trend
 from ragforge.evaluating.runs import PRIMARY
@@ -177,7 +177,7 @@ def verdict_note(of_run: Sequence[Evaluation], measure: str) -> Html | None:
     movement = trend(of_run, measure)
     if not movement.since:
         return None
-    diff = MISSING if movement.diff is None else f"{movement.diff:+.3f}"
+    diff = signed(movement.diff)
     text = f"{_SIGNS[movement.verdict]} {movement.verdict} {diff}"
     return element("span", text, class_=f"went {movement.verdict.lower()}")
 

@@ -1,7 +1,10 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+import ragforge
 from ragforge.evaluating.formatting import (
     MISSING,
     display_width,
@@ -15,6 +18,7 @@ from ragforge.evaluating.formatting import (
     plural,
     render_table,
     share,
+    signed,
     visible,
 )
 
@@ -158,3 +162,25 @@ def test_row_of_another_length_is_refused():
     """A shifted row would put values below the wrong name."""
     with pytest.raises(ValueError, match="expected 2 cells, got 1"):
         render_table(["a", "b"], [["1"]])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.25, "+0.250"), (-0.25, "-0.250"), (-0.0004, "0.000"), (0.0004, "0.000"), (None, MISSING)],
+)
+def test_a_difference_has_a_sign_unless_it_shows_as_nothing(value, text):
+    """`-0.000` makes readers ask what is wrong."""
+    assert signed(value) == text
+
+
+def test_numbers_with_a_sign_are_written_in_one_place():
+    """One form of minus for tables, pages and pictures, and no zero with a sign."""
+    package = Path(ragforge.__file__).parent
+    own = re.compile(r":\+\.(?:\{\w+\}|\d)f")
+    places = [
+        path.relative_to(package).as_posix()
+        for path in sorted(package.rglob("*.py"))
+        if own.search(path.read_text(encoding="utf-8"))
+    ]
+
+    assert places == ["evaluating/formatting.py"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragforge.deferred import dataclass
+from ragforge.evaluating.formatting import signed
 from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import ResultSpool
@@ -405,6 +406,7 @@ def describe_position_effect(effect: PositionEffect) -> str:
     if not effect.is_told:
         return f"{effect.n_pairs} pairs were seen at two places, too few to tell"
     return (
-        f"{effect.shift:+.2f} from the first place to the last, 95 % interval "
-        f"[{effect.low:+.2f}, {effect.high:+.2f}], p {effect.p:.2g}, {effect.n_pairs} pairs"
+        f"{signed(effect.shift, 2)} from the first place to the last, 95 % interval "
+        f"[{signed(effect.low, 2)}, {signed(effect.high, 2)}], p {effect.p:.2g}, "
+        f"{effect.n_pairs} pairs"
     )

@@ -89,7 +89,7 @@ def _matrix(summary: Summary, report: ComparisonReport) -> Html:
         f"{measure}: each run less each", headers, body, [False] + [True] * len(report.names)
     )
     note = (
-        f"{measure} of the run of the row less that of the column; + or \u2212 in colour where "
+        f"{measure} of the run of the row less that of the column; + or - in colour where "
         "the one is shown to be better. A number leads to its pair."
     )
     return element("div", table, element("p", note, class_="note"), class_="block matrix")
@@ -253,7 +253,7 @@ def _list(summary: Summary, title: str, items: Sequence[Delta]) -> Html | None:
     rows = [
         element(
             "li",
-            element("span", f"{item.diff:+.3f}", class_="value"),
+            element("span", signed(item.diff), class_="value"),
             query_link(item.query_id, summary.queries.get(item.query_id, "")),
         )
         for item in items

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ragforge.evaluating.formatting import signed
 from ragforge.report.decision import Decision, Difference
 from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
 from ragforge.report.page.markup import Html, drawn_text, element, join, with_code
@@ -64,10 +65,10 @@ def difference_bar(difference: Difference) -> Html:
         drawn_text("A better", class_="side of-a", x=8, y=12),
         drawn_text("same", class_="side", x=zero, y=12),
         drawn_text("B better", class_="side of-b", x=WIDTH - 8, y=12),
-        drawn_text(f"{difference.value:+.3f}", class_="value", x=middle, y=62),
+        drawn_text(signed(difference.value), class_="value", x=middle, y=62),
     ]
     title = f"{difference.b} (B) less {difference.a} (A)"
-    told = f"{difference.value:+.3f}, interval {ends.low:+.3f} to {ends.high:+.3f}"
+    told = f"{signed(difference.value)}, interval {signed(ends.low)} to {signed(ends.high)}"
     figure = framed(Frame("decision-bar", title, told, _HEIGHT), *drawn, class_="difference")
     caption = element(
         "figcaption",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ragforge.deferred import dataclass
-from ragforge.evaluating.formatting import number, one_line, plural
+from ragforge.evaluating.formatting import number, one_line, plural, signed
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
 from ragforge.report.page.markup import Html, drawn_text, element, join
@@ -105,7 +105,7 @@ def delta_chart(deltas: Deltas, key: str) -> Html:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "\u2212")
+    return signed(value, 2)
 
 
 def _values(run: MeasuredRun) -> dict[str, float]:

@@ -224,7 +224,7 @@
   function signed(value) {
     if (value === null) return DASH;
     const shown = Math.abs(value).toFixed(3);
-    return Number(shown) === 0 ? shown : `${value < 0 ? "\u2212" : "+"}${shown}`;
+    return Number(shown) === 0 ? shown : `${value < 0 ? "-" : "+"}${shown}`;
   }
 
   const tone = (value) => (!value ? null : value < 0 ? "worse" : "better");

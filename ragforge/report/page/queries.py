@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
-from ragforge.evaluating.formatting import MISSING, Excerpt, number, one_line, plural, visible
+from ragforge.evaluating.formatting import (
+    MISSING,
+    Excerpt,
+    number,
+    one_line,
+    plural,
+    signed,
+    visible,
+)
 from ragforge.evaluating.judgments import GRADE_MEANINGS
 from ragforge.evaluating.query_details import (
     NO_GRADE_MEANINGS,
@@ -193,8 +201,7 @@ def difference(before: float | None, now: float | None) -> str:
     """Return how much higher the second value is, with its sign."""
     if before is None or now is None:
         return MISSING
-    shown = f"{now - before:+.3f}"
-    return shown[1:] if float(shown) == 0 else shown.replace("-", "\u2212")
+    return signed(now - before)
 
 
 def _tools(table: QueryTable) -> Html:

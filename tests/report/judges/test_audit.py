@@ -92,7 +92,7 @@ def test_one_query_has_no_interval():
     [table, _] = audit_tables(audit(attack(swayed=rate(1), shift=rate(-0.001))))
 
     assert table.rows[0][5] == "100 %"
-    assert table.rows[0][-1] == "+0.00"
+    assert table.rows[0][-1] == "0.00"
 
 
 def test_the_note_says_who_was_audited_on_what():

@@ -65,7 +65,7 @@ def test_one_run_has_no_difference(section, dataset):
     ("before", "now", "shown"),
     [
         (0.2, 0.5, "+0.300"),
-        (0.5, 0.2, "\u22120.300"),
+        (0.5, 0.2, "-0.300"),
         (0.5, 0.5, "0.000"),
         (None, 0.5, MISSING),
         (0.5, None, MISSING),
