@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ragforge.calibration.population import (
@@ -22,7 +22,7 @@ from ragforge.llm.structured import PARSER
 from ragforge.measures.agreement import N_GRADES
 from ragforge.measures.corrected import Integers
 from ragforge.measures.label_sampling import label_order, label_sizes, label_strata
-from ragforge.records import LabelSample, LabelStratum, SampledPair
+from ragforge.records import Label, LabelSample, LabelStratum, SampledPair
 
 USUAL_LABELS: Final = 200
 USUAL_REPEATS: Final = 0.1
@@ -84,7 +84,7 @@ def draw_sample(
                 "no pair decides: the runs rank alike as far as the measures look, so that the "
                 "difference is 0 whatever people say"
             )
-        sample = _with_pairs(population, options, max(options.n, _size(old)))
+        sample, known = _with_pairs(population, options, max(options.n, _size(old))), old
         if old is not None and old.design_sha256 != sample.design_sha256:
             if not options.again:
                 raise DataError(
@@ -92,9 +92,12 @@ def draw_sample(
                     f"{'; '.join(differences(old, sample))}; draw under another --name, or "
                     "--again: labels on pairs that are drawn again still count"
                 )
-            sample = _with_pairs(population, options, options.n)
-        labels = [label for label in files.labels() if label.grade is not None]
+            sample, known = _with_pairs(population, options, options.n), None
+        labels = files.labels()
+        _refuse_unjudged(dataset, population, labels)
+        sample = _noting_labelled(sample, known, labels, dataset)
         files.write_sample(sample)
+    labels = [label for label in labels if label.grade is not None]
     drawn = {(pair.query_id, pair.text_sha256) for pair in sample.pairs}
     kept = sum((label.query_id, label.text_sha256) in drawn for label in labels)
     before = {(pair.query_id, pair.text_sha256) for pair in old.pairs} if old else set()
@@ -135,6 +138,57 @@ def differences(old: LabelSample, new: LabelSample) -> list[str]:
 def strata_of(population: LabelPopulation) -> Integers:
     """Return the stratum of each pair, shape (N,)."""
     return label_strata(population.weights(), population.judged, N_GRADES)
+
+
+def _noting_labelled(
+    sample: LabelSample, known: LabelSample | None, labels: Iterable[Label], dataset: Dataset
+) -> LabelSample:
+    """Return a sample that says which of its pairs people had graded before they were drawn.
+
+    Args:
+        sample: Drawn now.
+        known: The smaller sample of the same draw, whose pairs stay as they are.
+        labels: All there are.
+        dataset: Whose judgments are looked at.
+    """
+    there = known.pairs if known else ()
+    said = {(pair.query_id, pair.text_sha256): pair.labelled_before for pair in there}
+    labelled = {(label.query_id, label.text_sha256) for label in labels}
+    graded = {
+        (one.query_id, one.chunk_id) for one in dataset.each_judgment() if one.source == "human"
+    }
+
+    def is_from_before(pair: SampledPair) -> bool:
+        key = (pair.query_id, pair.text_sha256)
+        chunk_ids = (pair.chunk_id, *pair.same_text)
+        return said.get(key, key in labelled or any((key[0], one) in graded for one in chunk_ids))
+
+    pairs = tuple(
+        pair.model_copy(update={"labelled_before": True}) if is_from_before(pair) else pair
+        for pair in sample.pairs
+    )
+    return sample.model_copy(update={"pairs": pairs})
+
+
+def _refuse_unjudged(
+    dataset: Dataset, population: LabelPopulation, labels: Iterable[Label]
+) -> None:
+    """Refuse a judge that graded hardly a pair that people labelled, and most of the others.
+
+    Raises:
+        DataError: It is such a judge: all labels would be of pairs without its grade.
+    """
+    seen = {(label.query_id, label.text_sha256) for label in labels}
+    is_seen = np.array([(unit.query_id, unit.text_sha256) in seen for unit in population.units])
+    has_none = population.judged == UNGRADED
+    n_seen, n_without = int(is_seen.sum()), int((is_seen & has_none).sum())
+    others = ~is_seen
+    if n_seen and 2 * n_without > n_seen and 2 * int((others & has_none).sum()) < others.sum():
+        raise DataError(
+            f"{dataset.path}: {judge_text(population.judge)} graded {n_seen - n_without:,} of the "
+            f"{plural(n_seen, 'pair')} that people labelled; `ragforge judge --on-labels` with "
+            "that model grades them, and people's labels stay"
+        )
 
 
 def _size(old: LabelSample | None) -> int:

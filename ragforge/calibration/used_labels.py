@@ -49,7 +49,9 @@ def use_labels(
     """Return which labels count.
 
     Whoever labels in another order than that of the sample, or picks, makes a sample of which
-    nobody knows the probabilities. So labels count up to the first pair that nobody saw.
+    nobody knows the probabilities. So labels count up to the first pair that nobody saw. What
+    people had graded before it was drawn counts in front of a label that was given since: how far
+    such pairs alone reach hangs on which they are. All count where no pair is left.
 
     Args:
         sample: What was drawn.
@@ -100,11 +102,14 @@ def _reached(
     given: Mapping[PairText, object],
     existing: Mapping[PairText, object],
 ) -> int:
-    """Return how many of the drawn pairs come before the first that nobody saw."""
-    for n, pair in enumerate(pairs):
+    """Return up to which of the drawn pairs labels count; see `use_labels`."""
+    reached = 0
+    for n, pair in enumerate(pairs, 1):
         key = PairText(pair.query_id, pair.text_sha256)
         if key not in given and key not in existing:
-            return n
+            return reached
+        if key in given and not pair.labelled_before:
+            reached = n
     return len(pairs)
 
 

@@ -66,6 +66,8 @@ class SampledPair(Record):
     """Whether each labeller is shown it twice, for the labeller's own agreement."""
     same_text: Annotated[tuple[NonEmpty, ...], Field(exclude_if=operator.not_)] = ()
     """Other chunks of the query's with this text: they are one unit, and have its label."""
+    labelled_before: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """Whether a person had graded it before it was drawn."""
 
 
 class LabelStratum(Record):

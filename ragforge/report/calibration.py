@@ -80,8 +80,14 @@ def sample_text(drawn: DrawnSample, where: str) -> str:
         f"{', '.join(sample.measures)} of {runs}"
         f" ({plural(sample.n_queries, 'query', 'queries')}): {where}",
         f"{plural(new, 'pair')} new; {drawn.n_before:,} drawn before, on which "
-        f"{plural(drawn.n_labels_kept, 'label')} count",
+        f"there are {plural(drawn.n_labels_kept, 'label')}",
     ]
+    n_from_before = sum(pair.labelled_before for pair in sample.pairs)
+    if 0 < n_from_before < len(sample.pairs):
+        lines.append(
+            f"{plural(n_from_before, 'pair')} graded before being drawn: such a grade counts in "
+            "front of a pair that is labelled from now on, and all do once no pair is left"
+        )
     if drawn.n_labels_left:
         lines.append(f"{plural(drawn.n_labels_left, 'label')} on pairs that are no longer drawn")
     if drawn.n_ungraded:

@@ -4,13 +4,16 @@ import shlex
 from dataclasses import replace
 
 import pytest
-from labelled_sets import AS_DRAWN, JUDGE, drawn, graded_set, label_all
+from labelled_sets import AS_DRAWN, JUDGE, as_label, drawn, graded_set, label_all
 
 import ragforge as rf
+from ragforge.calibration.label_tasks import TakenLabels
 from ragforge.calibration.population import Question
+from ragforge.calibration.used_labels import use_labels
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files
-from ragforge.records import Hit, Ranking
+from ragforge.pipeline.labelling import put_into_judgments
+from ragforge.records import Hit, Judgment, Ranking
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +124,79 @@ def test_labels_on_pairs_drawn_again_count(tmp_path):
 
     assert found.n_labels_kept > 50
     assert found.n_labels_kept + found.n_labels_left == 100
+
+
+def test_labels_from_before_count_in_front_of_new_ones(tmp_path):
+    """How far they alone reach hangs on which pairs they are on: no sample that anybody drew."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    files = label_all(made)
+    made.write_run("b", [_shortened(ranking) for ranking in made.run("b")])
+    pairs = drawn(made, 100, again=True).sample.pairs
+    n_used = [_used(made)]
+    for pair in [pair for pair in pairs if not pair.labelled_before]:
+        files.add_labels([as_label(pair, 1)])
+        n_used.append(_used(made))
+
+    new = [n for n, pair in enumerate(pairs, 1) if not pair.labelled_before]
+    assert 5 < len(new) < 50
+    assert n_used == [0, *new[:-1], 100]
+
+
+def _used(made):
+    files = calibration_files(made)
+    found = use_labels(files.sample(), files.labels(), made.judgments(), made)
+    return found.counts.n_used
+
+
+def test_more_of_a_sample_keeps_what_was_labelled_before(tmp_path):
+    """Labels on its own pairs are no older ones, however many pairs are added."""
+    made = graded_set(tmp_path)
+    drawn(made, 60)
+    label_all(made)
+
+    grown = drawn(made, 100).sample
+
+    assert not any(pair.labelled_before for pair in grown.pairs)
+    assert _used(made) == 60
+
+
+def test_grades_that_people_gave_before_a_sample_are_no_sample(tmp_path):
+    """People choose what they grade; who labels the drawn pairs in their order does not."""
+    made = graded_set(tmp_path)
+    first = drawn(made, 60).sample.pairs[:20]
+    of_judge = {(one.query_id, one.chunk_id): one for one in made.judgments()}
+    by_hand = {(pair.query_id, pair.chunk_id): _by_hand(pair) for pair in first}
+    made.write_judgments({**of_judge, **by_hand}.values())
+
+    pairs = drawn(made, 60, Question(("a", "b"), ("P@5",)), again=True).sample.pairs
+
+    keys = {(pair.query_id, pair.chunk_id) for pair in first}
+    assert [p.labelled_before for p in pairs] == [(p.query_id, p.chunk_id) in keys for p in pairs]
+
+
+def _by_hand(pair):
+    return Judgment(query_id=pair.query_id, chunk_id=pair.chunk_id, grade=2, source="human")
+
+
+def test_a_judge_that_did_not_grade_what_people_labelled_is_refused(tmp_path):
+    """A new judge grades what has no grade of people: its labelled pairs would be a kind apart."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    put_into_judgments(made, label_all(made), TakenLabels())
+    other = JUDGE.model_copy(update={"model": "judge-2"})
+    regraded = [
+        one if one.source == "human" else one.model_copy(update={"provenance": other})
+        for one in made.judgments()
+    ]
+    made.write_judgments(regraded)
+
+    with pytest.raises(DataError, match=r"judge-2 .*graded 0 of the 100 pairs .*--on-labels"):
+        drawn(made, 100, again=True)
+
+    checks = [one.model_copy(update={"provenance": other}) for one in made.label_checks()]
+    made.write_label_checks([*made.label_checks(), *checks])
+    assert drawn(made, 100, again=True).sample.judge.model == "judge-2"
 
 
 def test_some_pairs_are_shown_twice(made):

@@ -210,6 +210,26 @@ def test_grades_of_a_model_are_not_taken_for_those_of_people(tmp_path, capsys):
     assert "those of people" not in capsys.readouterr().err
 
 
+def test_new_grades_of_a_model_are_kept_beside_those_of_people(tmp_path):
+    """A calibration would hold people's labels against grades that the model no longer gives."""
+    first, second = tmp_path / "first.qrels", tmp_path / "second.qrels"
+    first.write_text("a 0 x 1\na 0 y 3\nb 0 y 0\n")
+    second.write_text("a 0 x 3\na 0 y 2\nb 0 y 0\n")
+    words = ["--out", str(tmp_path / "set"), "--made-by", "model:m-1"]
+    assert main(["import", "--qrels", str(first), *words]) == 0
+    made = open_dataset(tmp_path / "set")
+    of_model, *others = made.judgments()
+    by_people = of_model.model_copy(update={"source": "human", "grade": 0, "provenance": None})
+    made.write_judgments([by_people, *others])
+    made.write_label_checks([of_model])
+
+    assert main(["import", "--qrels", str(second), *words]) == 0
+
+    made = open_dataset(tmp_path / "set")
+    assert [item.grade for item in made.judgments()] == [0, 2, 0]
+    assert [(item.chunk_id, item.grade) for item in made.label_checks()] == [("x", 3)]
+
+
 def test_a_model_without_a_name_made_nothing(tmp_path, capsys):
     """`model:` alone says nothing that a record could keep."""
     qrels = tmp_path / "by-model.qrels"

@@ -20,6 +20,7 @@ from ragforge.files.formats.queries import ImportedQueries, read_queries
 from ragforge.files.formats.row_columns import NO_COLUMNS, Columns
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import create_dataset, refuse_other_files
+from ragforge.files.set.sorted_records import pair_and_judge
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
@@ -322,6 +323,7 @@ def add_logged(
     truth.take_all(imported.queries, where, observer)
     differing = n_there = 0
     labelled = _labelled(dataset)
+    checks = _label_checks(dataset, truth)
     for old in dataset.judgments():
         pair = (old.query_id, old.chunk_id)
         if old.source == "human" and pair in truth.judgments:
@@ -335,7 +337,24 @@ def add_logged(
     if not graders or any(of.source == "human" for of in graders.values()):
         _keep_scale(imported, labelled, dataset)
     result = _write(dataset, before, found, truth)
+    if checks:
+        dataset.write_label_checks(checks)
     return replace(result, n_disagreeing=differing, n_there=n_there)
+
+
+def _label_checks(dataset: Dataset, truth: ImportedTruth) -> list[Judgment]:
+    """Return the label checks with what a model gave to pairs that people graded; [] if nothing.
+
+    A calibration holds people's labels against these: had they the model's former grades, and all
+    other pairs its new ones, it would correct a judge that never was.
+    """
+    by_people = {
+        (old.query_id, old.chunk_id) for old in dataset.judgments() if old.source == "human"
+    }
+    new = [one for pair, one in truth.judgments.items() if pair in by_people]
+    new = [one for one in new if one.source == "judge" and one.provenance is not None]
+    checks = {pair_and_judge(one): one for one in (*dataset.label_checks(), *new)}
+    return list(checks.values()) if new else []
 
 
 def _write(
