@@ -193,13 +193,21 @@ def add_qrels(
         return replace(found.counted(), notes=tuple(call.notes))
 
 
-def add_run(handle: Handle, run: Records, *, name: str = "", **settings: Unpack[Common]) -> Counted:
+def add_run(
+    handle: Handle,
+    run: Records,
+    *,
+    name: str = "",
+    allow_missing: bool = False,
+    **settings: Unpack[Common],
+) -> Counted:
     """Add a run that something else made; ids that the set does not know are counted.
 
     Args:
         handle: The set.
         run: A path, records or a data frame, in any shape that `rf.evaluate_files` takes.
         name: Of the run; that of the file where "".
+        allow_missing: Take it though the set lacks more than a tenth of what it retrieved.
         settings: quiet and others; see `ragforge.api.keywords`.
 
     Raises:
@@ -208,7 +216,9 @@ def add_run(handle: Handle, run: Records, *, name: str = "", **settings: Unpack[
     """
     with begin(CHUNK, settings, handle.keywords) as call, as_file(run, name or "run") as path:
         found = Taken()
-        found.add_run(import_run(path, dataset_of(handle), call.observer, name))
+        dataset = dataset_of(handle)
+        taken = import_run(path, dataset, call.observer, name, allow_missing=allow_missing)
+        found.add_run(taken)
         return replace(found.counted(), notes=tuple(call.notes))
 
 

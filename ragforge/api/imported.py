@@ -79,6 +79,8 @@ class Taken:
             "unknown_ids": len(taken.unknown_ids),
             "unknown_queries": len(taken.unknown_queries),
             "queries_without": taken.n_without,
+            "repeated_hits": taken.n_repeated,
+            "replaced": taken.has_replaced,
         }
         queries = plural(taken.n_queries, "query", "queries")
         self._lines.append(f"run {taken.name}: {plural(taken.n_hits, 'hit')} of {queries} taken in")

@@ -204,7 +204,10 @@ def run(arguments: argparse.Namespace) -> int:
         for path, name in zip_longest(arguments.run, arguments.name, fillvalue=""):
             from ragforge.pipeline.intake.runs_and_qrels import import_run
 
-            taken.add_run(import_run(Path(path), dataset, observer, name))
+            of_run = import_run(
+                Path(path), dataset, observer, name, allow_missing=arguments.allow_missing
+            )
+            taken.add_run(of_run)
     if arguments.labels in _READINGS:
         manifest = dataset.manifest.model_copy(update={"labels": arguments.labels})
         dataset.write_manifest(manifest)

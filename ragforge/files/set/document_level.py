@@ -169,6 +169,10 @@ class LabelNames:
             return [Label(self._of_document[doc_ids[0]], "chunk")]
         return [Label(doc_id, "document") for doc_id in doc_ids]
 
+    def documents(self, name: str) -> tuple[str, ...]:
+        """Return the documents that a name may mean, by their ids or the ends of their paths."""
+        return self._documents.find(name)
+
     def id_of(self, name: str) -> str:
         """Return the id of the one chunk or document that a name means, else the name."""
         found = self.find(name)

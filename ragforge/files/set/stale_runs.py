@@ -27,7 +27,7 @@ from ragforge.files.set.wholeness import chunks_digest, corpus_digest, require_o
 from ragforge.records import Ranking
 from ragforge.records.judgments import question_digest
 
-_MISSING_MOST: Final = 0.1
+MISSING_MOST: Final = 0.1
 """Share of the retrieved chunks that may be missing where nothing is recorded: a live index may be
 some documents ahead."""
 _BUILT_IN: Final = frozenset({"bm25", "chargram", "minilm", "static", "dense"})
@@ -74,7 +74,7 @@ class RunStatus:
         there = f"{self.n_there:,} of its {self.n_hits:,} retrieved chunks are in the set"
         if self.told_by == "digest":
             return f"it was made on other chunks than those of now: {there}"
-        return f"{there}, fewer than {1 - _MISSING_MOST:.0%}, so that it was made on other chunks"
+        return f"{there}, fewer than {1 - MISSING_MOST:.0%}, so that it was made on other chunks"
 
     def way_out(self, dataset: Dataset) -> str:
         """Return the command that makes the run again."""
@@ -234,7 +234,7 @@ def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) ->
     Raises:
         DataError: A file says that it was asked other questions under the ids of queries; or the
             manifest has a run of these bytes, made on other chunks; or more than
-            `_MISSING_MOST` of the chunks that one lists are not in the set; or it does not hold to
+            `MISSING_MOST` of the chunks that one lists are not in the set; or it does not hold to
             its format. Or somebody changed the chunks.
     """
     dataset = Dataset(qrels_path if qrels_path.is_dir() else qrels_path.parent)
@@ -307,13 +307,22 @@ def _on_chunks(
     open_ones = [
         name
         for name, origin in origins.items()
-        if origin is None or origin.chunks_sha256 != current
+        if origin is None or origin.chunks_sha256 != current or _is_brought(origin)
     ]
     counted = _counted(dataset, {name: hits_of(name) for name in open_ones})
     return {
-        name: _status(name, origin, counted[name]) if name in counted else _current(name, origin)
+        name: (
+            _status(name, origin, counted[name], current)
+            if name in counted
+            else _current(name, origin)
+        )
         for name, origin in origins.items()
     }
+
+
+def _is_brought(origin: RunOrigin) -> bool:
+    """Whether a run came from elsewhere, so that it may hold chunks that the set does not have."""
+    return not (origin.retriever or origin.mapped_from)
 
 
 def _current(name: str, origin: RunOrigin | None) -> RunStatus:
@@ -416,14 +425,22 @@ def _listed(path: Path, wanted: Set[str]) -> set[str]:
     return there
 
 
-def _status(name: str, origin: RunOrigin | None, counted: tuple[int, int]) -> RunStatus:
+def _status(
+    name: str, origin: RunOrigin | None, counted: tuple[int, int], current: str
+) -> RunStatus:
     n_hits, n_there = counted
     if origin is not None:
-        return RunStatus(name, "digest", True, n_hits, n_there, origin.retriever)
-    n_missing = n_hits - n_there
-    # One chunk may be gone by itself: of a short log it is soon a tenth.
-    is_stale = n_missing > _MISSING_MOST * n_hits and (n_missing > 1 or not n_there)
-    return RunStatus(name, "ids", is_stale, n_hits, n_there)
+        is_stale = origin.chunks_sha256 != current
+        return RunStatus(name, "digest", is_stale, n_hits, n_there, origin.retriever)
+    return RunStatus(name, "ids", lacks_too_many(n_hits, n_hits - n_there), n_hits, n_there)
+
+
+def lacks_too_many(n_hits: int, n_missing: int) -> bool:
+    """Whether so many hits of a run are not in a set that it must have been made on other chunks.
+
+    One chunk may be gone by itself: of a short log it is soon a tenth.
+    """
+    return n_missing > MISSING_MOST * n_hits and (n_missing > 1 or n_missing == n_hits)
 
 
 def _stale_error(dataset: Dataset, stale: Iterable[RunStatus]) -> DataError:
@@ -449,5 +466,5 @@ def _warnings(dataset: Dataset, runs: Iterable[RunStatus]) -> Iterable[str]:
         elif run.n_missing:
             yield (
                 f"run {run.run}: {run.n_missing:,} of its {run.n_hits:,} retrieved chunks are not "
-                "in the set, and cannot be relevant"
+                "in the set, and are relevant only where labels name them"
             )

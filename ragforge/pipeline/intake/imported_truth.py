@@ -46,19 +46,28 @@ class LostQuote:
     reason: str
 
 
-def find_passage(graded_quote: GradedQuote, index: ChunkIndex) -> PlacedQuote | LostQuote:
+def find_passage(
+    graded_quote: GradedQuote, index: ChunkIndex, names: LabelNames
+) -> PlacedQuote | LostQuote:
     """Return the place of a quote: one place of one document.
 
-    Without the id of its document it is looked up in all; exactly one may hold it. A short quote
-    has to stand as whole words, for "art" is in every "part", and any quote has to say something.
+    Its document goes by its id, or the end of its path; of several that may be meant, and without
+    any name of all documents, exactly one may hold it. A short quote has to stand as whole words,
+    for "art" is in every "part", and any quote has to say something.
     """
-    doc_ids = (
-        [graded_quote.doc_id] if graded_quote.doc_id else index.documents_with(graded_quote.quote)
-    )
-    if not doc_ids:
-        return LostQuote("names no document, and is in none")
-    if len(doc_ids) > 1:
-        return LostQuote(f"names no document, and is in {len(doc_ids)} of them")
+    name = graded_quote.doc_id
+    meant = names.documents(name)
+    if name and not meant:
+        return LostQuote("names a document that is not there")
+    if len(meant) == 1:
+        doc_ids = list(meant)
+    else:
+        holding = index.documents_with(graded_quote.quote)
+        doc_ids = [doc_id for doc_id in holding if not name or doc_id in meant]
+        which = f"may be of {len(meant)} documents" if name else "names no document"
+        if len(doc_ids) != 1:
+            n = f"{len(doc_ids)} of them" if doc_ids else "none"
+            return LostQuote(f"{which}, and is in {n}")
     places = index.places(graded_quote.quote, doc_ids[0])
     if not places:
         return LostQuote("is in no chunk of the document")
@@ -271,7 +280,7 @@ class ImportedTruth:
             return ()
         for graded_quote in graded_quotes:
             quoted = f"{query_id}: {graded_quote.doc_id}: {graded_quote.quote[:60]!r}"
-            passage = find_passage(graded_quote, self._index)
+            passage = find_passage(graded_quote, self._index, self._labels)
             if isinstance(passage, LostQuote) and not graded_quote.must_stand:
                 self._passed_over.append(f"{quoted} {passage.reason}")
                 continue
@@ -279,13 +288,20 @@ class ImportedTruth:
                 self.lost.append(f"{quoted} {passage.reason}")
                 self._judge_lost(query_id, graded_quote)
                 continue
-            if passage.n_places > 1:
-                self._repeated.append(f"{quoted} {passage.n_places} times")
+            self._note_place(graded_quote, passage, quoted)
             for chunk_id, grade in passage.grades.items():
                 self._judge(query_id, Label(chunk_id, "chunk"), grade, quote=passage.evidence.quote)
             if graded_quote.grade >= LEAST_EVIDENCE_GRADE:
                 evidence.append(passage.evidence)
         return tuple(evidence)
+
+    def _note_place(self, graded_quote: GradedQuote, passage: PlacedQuote, quoted: str) -> None:
+        """Note what is to be told of where a quote was found."""
+        doc_id = passage.evidence.doc_id
+        if graded_quote.doc_id and graded_quote.doc_id != doc_id:
+            self._renamed[graded_quote.doc_id] = doc_id
+        if passage.n_places > 1:
+            self._repeated.append(f"{quoted} {passage.n_places} times")
 
     def _judge_lost(self, query_id: str, graded_quote: GradedQuote) -> None:
         """Keep a relevant passage that stands nowhere, under an id that no chunk has."""

@@ -16,8 +16,11 @@ from ragforge.files.formats.qrels import JudgedQrels, judgments_in, read_judged_
 from ragforge.files.formats.queries import ImportedQueries, ImportedQuery
 from ragforge.files.formats.row_relevance import HIGHEST_GRADE
 from ragforge.files.formats.runs import Ranked, Run, read_run
+from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import LabelNames
+from ragforge.files.set.stale_runs import MISSING_MOST, lacks_too_many
+from ragforge.files.set.wholeness import chunks_digest
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
@@ -62,6 +65,10 @@ class RunTaken:
     """Ids of the file that stand for another id of the set."""
     n_whole_documents: int = 0
     """Hits that name a document of several chunks, where the labels of the set name chunks."""
+    n_repeated: int = 0
+    """Hits that name what stands higher in the same ranking, by another id; they are left out."""
+    has_replaced: bool = False
+    """Whether another run had the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +120,15 @@ class _QueryNames:
         return found
 
 
-def import_run(path: Path, dataset: Dataset, observer: Observer, name: str = "") -> RunTaken:
-    """Take the run of a file into a dataset; an imported one of that name is replaced.
+def import_run(
+    path: Path,
+    dataset: Dataset,
+    observer: Observer,
+    name: str = "",
+    *,
+    allow_missing: bool = False,
+) -> RunTaken:
+    """Take the run of a file into a dataset; an imported one of that name is replaced, and told.
 
     Hits of unknown chunks keep their ranks, since without them the run would look better than it
     is. A document stands for its chunk where each has one.
@@ -124,10 +138,12 @@ def import_run(path: Path, dataset: Dataset, observer: Observer, name: str = "")
         dataset: Has queries; where it has no chunks, ids are taken as they are.
         observer: Told of ids that are unknown or stand for others.
         name: Of the run; that of the file where "".
+        allow_missing: Take it though it would be held for one of other chunks, by the hits that the
+            set does not know; it is one of the chunks that are there now.
 
     Raises:
         DataError: The file does not hold to its format, or the set knows none of its queries, or
-            none of its chunks.
+            none of its chunks, or too few of them.
         UsageError: A retriever made the run of that name.
     """
     name = name or run_name_of(path)
@@ -141,16 +157,41 @@ def import_run(path: Path, dataset: Dataset, observer: Observer, name: str = "")
     taken = RunTaken(name)
     rankings = _rankings(run, dataset, taken)
     _check_run(path, run, dataset, taken)
+    origin = _allowed_origin(path, dataset, taken, allow_missing=allow_missing)
     with dataset.alone():
-        dataset.write_run(name, rankings)
+        dataset.write_run(name, rankings, origin)
+        written = dataset.manifest.files[f"runs/{name}.jsonl"]
+        taken.has_replaced = entry is not None and entry.sha256 != written.sha256
         failures = [
             Failure(what="retrieve", key=f"{name}/{query_id}", kind="error", message=why)
             for query_id, why in taken.failed.items()
         ]
         dataset.replace_failures("retrieve", failures, lambda key: key.startswith(f"{name}/"))
-    for message in _run_notes(dataset, taken):
+    for message in (*_place_notes(taken), *_run_notes(dataset, taken)):
         observer(Event("note", message=f"run {name}: {message}"))
     return taken
+
+
+def _allowed_origin(
+    path: Path, dataset: Dataset, taken: RunTaken, *, allow_missing: bool
+) -> RunOrigin | None:
+    """Return what keeps a run from being held for one of other chunks; None where nothing has to.
+
+    Raises:
+        DataError: It is held for one, and that is not allowed.
+    """
+    n_missing = taken.n_unknown_hits
+    if taken.n_whole_documents and next(dataset.each_judgment(), None) is not None:
+        n_missing += taken.n_whole_documents
+    if not lacks_too_many(taken.n_hits, n_missing):
+        return None
+    if not allow_missing:
+        raise DataError(
+            f"{path}: {n_missing:,} of {taken.n_hits:,} hits are of no chunk of {dataset.path}, "
+            f"more than {MISSING_MOST:.0%}: is it a run on other chunks? --allow-missing takes it: "
+            "they keep their ranks"
+        )
+    return RunOrigin(chunks_sha256=chunks_digest(dataset))
 
 
 def import_qrels(
@@ -439,6 +480,7 @@ class _HitNames:
         ids: dict[str, float] = {}
         for name, score in scores.items():
             ids.setdefault(self._id_of(name), score)
+        self._taken.n_repeated += len(scores) - len(ids)
         if ids.keys() != scores.keys() or not all(map(isfinite, ids.values())):
             # Ties were broken by the ids of the file.
             ids = {name: 1 / rank for rank, name in enumerate(ids, 1)}
@@ -486,6 +528,18 @@ def _check_run(path: Path, run: Run, dataset: Dataset, taken: RunTaken) -> None:
         )
 
 
+def _place_notes(taken: RunTaken) -> Iterator[str]:
+    """Yield what gave way: a run of that name, and hits that come twice."""
+    if taken.has_replaced:
+        yield "takes the place of another run of that name"
+    if taken.n_repeated:
+        names = "hit names" if taken.n_repeated == 1 else "hits name"
+        yield (
+            f"{taken.n_repeated:,} {names} what stands higher in its ranking under another id; it "
+            "counts once, and what is below moves up"
+        )
+
+
 def _run_notes(dataset: Dataset, taken: RunTaken) -> Iterator[str]:
     """Yield what deserves a line."""
     if taken.unknown_queries:
@@ -501,7 +555,7 @@ def _run_notes(dataset: Dataset, taken: RunTaken) -> Iterator[str]:
         yield (
             f"{taken.n_unknown_hits:,} of {taken.n_hits:,} hits are of no chunk and no document of "
             f"the set ({_listed(tuple(taken.unknown_ids), 'id')}); they keep their ranks and "
-            "cannot be relevant"
+            "are relevant only where labels name them"
         )
     if taken.renamed:
         some = "; ".join(f"{a} is {b}" for a, b in list(taken.renamed.items())[:_EXAMPLES])

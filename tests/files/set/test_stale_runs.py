@@ -129,7 +129,8 @@ def test_chunks_that_are_missing_are_told(dataset):
     dataset.write_run("theirs", [ranking("x", *THERE[1:])])
 
     assert usable_runs(dataset).warnings == (
-        "run theirs: 1 of its 20 retrieved chunks are not in the set, and cannot be relevant",
+        "run theirs: 1 of its 20 retrieved chunks are not in the set, and are relevant only where "
+        "labels name them",
     )
 
 

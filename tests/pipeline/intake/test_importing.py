@@ -539,3 +539,45 @@ def test_a_grade_that_cannot_be_taken_is_told_with_its_file(bring):
     """Several files are often taken in one after the other."""
     with pytest.raises(DataError, match=r"golden\.jsonl: query q1: grade of c1: expected 0, 1, 2"):
         bring({"id": "q1", "question": "Q?", "graded_relevance": {"c1": 5}})
+
+
+def in_folders(dataset):
+    texts = {"g/alpha.md": TEXT, "h/alpha.md": "Beeswax is for oak.", "h/beta.md": "Oak dries."}
+    dataset.write_chunks(
+        Chunk(chunk_id=f"c{n}", doc_id=doc_id, text=text, end=len(text))
+        for n, (doc_id, text) in enumerate(texts.items())
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "quote", "doc_id"),
+    [
+        ("beta.md", "Oak dries.", "h/beta.md"),
+        ("alpha.md", "The fee is ten percent.", "g/alpha.md"),
+        ("./h/alpha.md", "Beeswax is for oak.", "h/alpha.md"),
+    ],
+)
+def test_document_of_a_quote_goes_by_the_end_of_its_path(dataset, bring, name, quote, doc_id):
+    """It was refused as being in no chunk of the document, which was false."""
+    in_folders(dataset)
+
+    bring({**ROW, "doc_id": name, "quote": quote})
+
+    assert [item.doc_id for item in one(dataset).evidence] == [doc_id]
+
+
+@pytest.mark.parametrize(
+    ("name", "quote", "why"),
+    [
+        ("gamma.md", "The fee is ten percent.", "names a document that is not there"),
+        ("alpha.md", "Oak dries.", "may be of 2 documents, and is in none"),
+    ],
+)
+def test_quote_whose_document_is_not_told_is_refused_with_the_reason(
+    dataset, bring, name, quote, why
+):
+    """Who mends the file must know what to look for."""
+    in_folders(dataset)
+
+    with pytest.raises(DataError, match=why):
+        bring({**ROW, "doc_id": name, "quote": quote})

@@ -6,6 +6,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.opening import create_dataset
+from ragforge.files.set.stale_runs import usable_runs
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.evaluating import evaluate_files
 from ragforge.pipeline.intake.importing import dataset_without_chunks, import_queries
@@ -103,6 +104,66 @@ def test_run_of_another_corpus_is_refused(dataset, tmp_path, told):
 
     with pytest.raises(DataError, match=r"no id is of a chunk or document .* holds 'z1'.*'c1'"):
         import_run(path, dataset, told)
+
+
+FOREIGN = "q1 Q0 z1 1 9 x\nq1 Q0 c1 2 8 x\nq2 Q0 z2 1 5 x\nq2 Q0 c3 2 4 x\n"
+
+
+def test_run_with_many_unknown_chunks_is_refused_when_it_comes(dataset, tmp_path, told):
+    """Each command that measures refused it, after the import had said that all was well."""
+    path = written(tmp_path, "x.trec", FOREIGN)
+
+    with pytest.raises(DataError, match=r"2 of 4 hits .* more than 10%.*--allow-missing"):
+        import_run(path, dataset, told)
+
+    assert dataset.run_names() == []
+
+
+def test_run_with_many_unknown_chunks_is_measured_where_they_are_allowed(dataset, tmp_path, told):
+    """It is not stale: a set may hold a part of the chunks that a ranker searched."""
+    import_qrels(written(tmp_path, "qrels.trec", "q1 0 c1 3\nq2 0 c3 2\n"), dataset, told)
+
+    import_run(written(tmp_path, "x.trec", FOREIGN), dataset, told, allow_missing=True)
+    usable = usable_runs(dataset, ["x"])
+
+    [run] = evaluate_runs(dataset, ["x"], EvaluateSettings(measures=("RR",)))
+    assert run.scores.mean("RR") == 0.5
+    assert any("2 of its 4 retrieved chunks are not in the set" in text for text in usable.warnings)
+
+
+def test_allowed_run_is_stale_once_the_chunks_are_others(dataset, tmp_path, told):
+    """What was allowed then says nothing of the chunks of now."""
+    import_run(written(tmp_path, "x.trec", FOREIGN), dataset, told, allow_missing=True)
+    chunk = Chunk(chunk_id="c4", doc_id="help/c.md", text="Four.")
+    dataset.write_chunks([*dataset.chunks(), chunk])
+
+    with pytest.raises(DataError, match="'x' is stale"):
+        usable_runs(dataset, ["x"])
+
+
+def test_a_document_that_a_ranking_names_twice_is_told(tmp_path, told, notes):
+    """What stands below moves up, and no count said why RR was another one than by the files."""
+    made = create_dataset(tmp_path / "set", {})
+    names = ("help/two.md", "help/three.md")
+    made.write_chunks([Chunk(chunk_id=name, doc_id=name, text="T.") for name in names])
+    made.write_queries([Query(query_id="q2", query="What?")])
+    run = "q2 Q0 two.md 1 3 x\nq2 Q0 help/two.md 2 2 x\nq2 Q0 three.md 3 1 x\n"
+
+    taken = import_run(written(tmp_path, "x.trec", run), made, told)
+
+    assert (taken.n_hits, taken.n_repeated) == (2, 1)
+    assert any("1 hit names what stands higher in its ranking" in note for note in notes)
+
+
+def test_a_run_in_the_place_of_another_is_told(dataset, tmp_path, told, notes):
+    """The first of two files under one name was gone without a word."""
+    import_run(written(tmp_path, "x.trec", RUN), dataset, told)
+    import_run(written(tmp_path, "x.trec", RUN), dataset, told)
+    assert not any("takes the place" in note for note in notes)
+
+    import_run(written(tmp_path, "x.trec", RUN.replace(" 9 x", " 1 x")), dataset, told)
+
+    assert any("run x: takes the place of another run of that name" in note for note in notes)
 
 
 def test_run_of_other_queries_is_refused(dataset, tmp_path, told):
