@@ -333,7 +333,7 @@ def test_retrieved_ids_that_the_corpus_lacks_are_told(dataset, bring, labels):
 
     bring(row, labels=labels({"u-17": LABELS["u-17"]}), observer=notes.append)
 
-    assert "warning: run log: 1 of its 3 retrieved chunks are not in the set, and are relevant only where labels " in (
+    assert "warning: run log: 1 of its 3 retrieved chunks are not in the set, and are " in (
         "\n".join(note.message for note in notes)
     )
 
