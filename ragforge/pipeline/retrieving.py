@@ -127,6 +127,18 @@ def retrieved_counts(
     )
 
 
+def misnamed_texts(texts: RetrievedTexts, what: str) -> str:
+    """Return what is to be told of those with the id of a chunk and another text; "" for none."""
+    if not texts.n_misnamed:
+        return ""
+    chunk_id, text = texts.misnamed
+    return (
+        f"{plural(texts.n_misnamed, what)} came with the id of a chunk of the set and with another "
+        f"text, such as {chunk_id!r} with {one_line(text, _SHOWN)!r}; the text counts, and not the "
+        "id: was the index made of other chunks?"
+    )
+
+
 def _beginnings(texts: Iterable[RetrievedText]) -> tuple[str, ...]:
     return tuple(repr(one_line(text.text, _SHOWN)) for text in islice(texts, _EXAMPLES))
 
@@ -526,6 +538,8 @@ def _write(
         each.hits = retrieved_counts(rankings, texts, each.known)
         for sentence in each.hits.sentences(each.name):
             note(sentence)
+        if misnamed := misnamed_texts(each.texts, "hit"):
+            note(f"run {each.name}: {misnamed}")
         if each.texts.n_repeated:
             note(
                 f"run {each.name}: {plural(each.texts.n_repeated, 'hit')} left out: each is a text "

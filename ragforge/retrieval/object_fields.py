@@ -118,6 +118,11 @@ def texts_of(item: object) -> Iterator[str]:
                 yield value
 
 
+def texts_beside(ids: Iterable[str], texts: Iterable[str]) -> list[str]:
+    """Return the texts that a passage has beside its ids, those without a letter left out."""
+    return [text for text in texts if text not in ids and any(map(str.isalnum, text))]
+
+
 def document_names_of(item: object) -> Iterator[str]:
     """Yield what an object says of which document it is: ids, paths, addresses, titles."""
     places = [item, *nested_mappings(item)]

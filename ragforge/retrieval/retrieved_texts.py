@@ -6,6 +6,7 @@ query waits for it. Until then each hit counts by itself; in the end those of on
 known to be one place of the documents are one.
 """
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -26,6 +27,15 @@ _MOST_PLACES: Final = 32
 """Places from which on there may be more than a locator tells."""
 _LONGEST_NAME: Final = 1000
 """Characters; what is longer is a text."""
+_LEAST_LIKENESS: Final = 0.5
+"""Share of letters from which a text is that of the chunk that its id names."""
+_LEAST_SHARED: Final = 40
+"""Characters of a chunk that a longer text is known by; a short sentence may stand in many."""
+_ENOUGH_ROWS: Final = 20
+"""Rows of three words from which on two texts that share none are not alike."""
+_WORD: Final = re.compile(r"\w+")
+_IT: Final = "it"
+_MARK_OF_A_CUT: Final = re.compile(r"…|\.{3,}|\[…\]|\[\.{3}\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,7 @@ class CorpusDocuments:
         self._doc_ids = frozenset(chunk.doc_id for chunk in chunks)
         self._resolved: dict[str, tuple[str, ...]] = {}
         self._folded: dict[str, str] = {}
+        self._compared: dict[tuple[str, str], bool] = {}
         self.retrievable: Set[str] = self._doc_ids if names_documents else frozenset()
         """Ids of documents that a hit may be."""
 
@@ -146,6 +157,59 @@ class CorpusDocuments:
         if doc_id not in self._folded:
             self._folded[doc_id] = fold_blanks(self.seen(doc_id))
         return self._folded[doc_id]
+
+    def is_text_of(self, text: str, chunk: Chunk) -> bool:
+        """Whether a text is that of a chunk as a reader sees it, by its letters.
+
+        It may be cut short, have a heading or other words about it, or be written in another way.
+        What stands word for word in the document of the chunk, and not in the chunk, is another
+        piece of it.
+        """
+        key = (chunk.chunk_id, text)
+        if key not in self._compared:
+            self._compared[key] = self._is_text_of(fold_blanks(text), chunk)
+        return self._compared[key]
+
+    def _is_text_of(self, text: str, chunk: Chunk) -> bool:
+        original = fold_blanks(chunk.text)
+        if all(_holds(original, piece) for piece in _pieces(text)):
+            return True
+        is_most = 2 * len(original) >= len(text)
+        if text in self.folded(chunk.doc_id) and text not in original:
+            return is_most and _holds(text, original)
+        is_known = is_most or len(original) >= _LEAST_SHARED
+        return (is_known and _holds(text, original)) or self._is_like(text, original)
+
+    def is_of_document(self, text: str, doc_id: str) -> bool:
+        """Whether a text is of a document, likewise."""
+        key = (doc_id, text)
+        if key not in self._compared:
+            folded, original = fold_blanks(text), self.folded(doc_id)
+            self._compared[key] = (
+                _holds(original, folded)
+                or _holds(folded, original)
+                or self._is_like(folded, original)
+            )
+        return self._compared[key]
+
+    def _is_like(self, text: str, original: str) -> bool:
+        """Whether most of a text, or of its pieces, is in another one, or the other way round."""
+        # A locator takes milliseconds, and words in a row tell nearly always.
+        rows, of_original = _rows_of_words(text), _rows_of_words(original)
+        n_shared = len(rows & of_original)
+        if n_shared >= _LEAST_LIKENESS * len(rows) > 0:
+            return True
+        if not n_shared and min(len(rows), len(of_original)) >= _ENOUGH_ROWS:
+            return False
+        within = self._locator_of({_IT: original})
+        shares = [(len(each), within.locate(each, doc_ids=(_IT,))) for each in _pieces(text)]
+        shared = sum(size * place.likeness for size, place in shares if place is not None)
+        if shared >= _LEAST_LIKENESS * sum(size for size, _ in shares) > 0:
+            return True
+        if len(original) < _LEAST_SHARED:
+            return False
+        place = self._locator_of({_IT: text}).locate(original, doc_ids=(_IT,))
+        return place is not None and place.likeness >= _LEAST_LIKENESS
 
     @cached_property
     def locator(self) -> Locator:
@@ -209,6 +273,10 @@ class RetrievedTexts:
         self._texts: dict[str, _Text] = {}
         self.n_repeated = 0
         """Hits that are left out, as they are known to be of a place that a ranking has above."""
+        self.n_misnamed = 0
+        """Hits that came with the id of a chunk of the set and with another text, which counts."""
+        self.misnamed: tuple[str, str] = ("", "")
+        """The id and the text of the first such hit."""
 
     @property
     def ids(self) -> Set[str]:
@@ -219,6 +287,12 @@ class RetrievedTexts:
         """Return a text by its id; "" where it was not taken."""
         held = self._texts.get(chunk_id)
         return held.text if held else ""
+
+    def count_misnamed(self, chunk_id: str, text: str) -> None:
+        """Count a hit with the id of a chunk and another text."""
+        self.n_misnamed += 1
+        if self.n_misnamed == 1:
+            self.misnamed = (chunk_id, text)
 
     def add(self, text: str, origin: Origin, n_chunks: int = 0) -> str:
         """Take a text that is not blank, and return its id.
@@ -331,6 +405,22 @@ class RetrievedTexts:
                 likeness=likeness,
                 doc_ids=() if spans else tuple(sorted(doc_ids)),
             )
+
+
+def _pieces(text: str) -> list[str]:
+    """Return what stands between the marks of a text that something was cut out of."""
+    return [piece.strip() for piece in _MARK_OF_A_CUT.split(text) if piece.strip()]
+
+
+def _rows_of_words(text: str) -> set[tuple[str, str, str]]:
+    """Return each three words of a text that follow each other."""
+    words = _WORD.findall(text.casefold())
+    return {*zip(words, words[1:], words[2:], strict=False)}
+
+
+def _holds(text: str, part: str) -> bool:
+    """Whether a text holds another one as whole words, or begins with it; both of single blanks."""
+    return bool(part) and (text.startswith(part) or f" {part} " in f" {text} ")
 
 
 def _ids_of_hits(

@@ -30,6 +30,7 @@ from ragforge.retrieval.object_fields import (
     outcome_error,
     refuse_query_of_another,
     shown,
+    texts_beside,
     texts_of,
     type_name,
     values_of,
@@ -72,8 +73,9 @@ class ResultReader:
     (distances, say) would make another order of it.
 
     An id is the first of `chunk_id` (its own or in `metadata`), `metadata["id"]` and `id` that a
-    chunk has; failing that, that of the chunk with the same text; failing that, the first there
-    is, which then counts as a chunk the corpus does not have.
+    chunk has, unless the hit has another text, see `CorpusDocuments.is_text_of`; failing that, that
+    of the chunk with the same text; failing that, the first there is, which then counts as a chunk
+    the corpus does not have.
 
     Where texts of others are taken, what is no chunk but has a text is that text, under an id made
     of it; a document with offsets is that stretch of it, and the id of a document all of it.
@@ -98,10 +100,11 @@ class ResultReader:
         self._texts = texts
         self._noted: set[str] = set()
         self._by_text: dict[str, list[Chunk]] = {}
-        self._known: set[str] = set(texts.documents.retrievable) if texts else set()
+        self._chunks: dict[str, Chunk] = {}
         for chunk in chunks:
-            self._known.add(chunk.chunk_id)
+            self._chunks[chunk.chunk_id] = chunk
             self._by_text.setdefault(fold_blanks(chunk.text), []).append(chunk)
+        self._known = self._chunks.keys() | (texts.documents.retrievable if texts else ())
 
     def read(self, result: object, query: str, k: int) -> list[Hit]:
         """Return the first k different chunks of a result, best first.
@@ -181,7 +184,7 @@ class ResultReader:
 
     def _id(self, item: object, ids: Sequence[str], texts: Sequence[str], above: Set[str]) -> str:
         """Return the id of a hit below some others; "" where it has none, and no text either."""
-        named = self._named(item, ids)
+        named = self._named(item, ids, texts)
         if named:
             return named
         n_chunks = 0
@@ -204,11 +207,34 @@ class ResultReader:
             f"{_ACCEPTED}"
         )
 
-    def _named(self, item: object, ids: Iterable[str]) -> str:
-        """Return the first id of a hit that the corpus has; "" for none."""
+    def _named(self, item: object, ids: Iterable[str], texts: Iterable[str]) -> str:
+        """Return the first id of a hit that the corpus has, for its text; "" for none."""
         if isinstance(item, Hit):
             return item.chunk_id
-        return next((chunk_id for chunk_id in ids if chunk_id in self._known), "")
+        known = [chunk_id for chunk_id in ids if chunk_id in self._known]
+        if not known:
+            return ""
+        of_its_own = texts_beside(ids, texts)
+        for chunk_id in known:
+            if not of_its_own or any(self._is_text_of(text, chunk_id) for text in of_its_own):
+                return chunk_id
+        if self._texts is not None:
+            self._texts.count_misnamed(known[0], of_its_own[0])
+        return ""
+
+    def _is_text_of(self, text: str, chunk_id: str) -> bool:
+        """Whether a text is that of a chunk or document; unknown of what was cut for a sweep."""
+        chunk = self._chunks.get(chunk_id)
+        if chunk is not None and text == chunk.text:
+            return True
+        if chunk is not None and (same := self._by_text.get(fold_blanks(text))):
+            return any(each.chunk_id == chunk_id for each in same)
+        if self._texts is None:
+            return True
+        documents = self._texts.documents
+        if chunk is None:
+            return documents.is_of_document(text, chunk_id)
+        return documents.is_text_of(text, chunk)
 
     def _chunks_of_text(self, text: str, item: object) -> list[str]:
         """Return the ids of the chunks that a text may be, of the document named; [] for none.

@@ -7,6 +7,7 @@ from scripted_service import Answer
 
 import ragforge
 from ragforge.cli import main
+from ragforge.records import text_id
 
 pytestmark = pytest.mark.slow
 
@@ -233,6 +234,51 @@ def test_a_probe_tells_what_each_result_is_in_a_set(settings, dataset, capsys, s
     assert places[0] == first["chunk_id"]
     assert places[1].startswith(f"{second['doc_id']}[")
     assert places[2:] == ["nowhere", "nowhere", "unknown id"]
+
+
+@pytest.mark.parametrize("by", ["address", "settings", "function"])
+def test_a_text_under_the_id_of_another_chunk_is_no_hit_of_that_chunk(
+    tmp_path, dataset, scripted, capsys, monkeypatch, by
+):
+    """An index of yesterday, or that numbers its pieces itself, took the grades of other texts."""
+    first, second, *_ = rows(dataset / "chunks.jsonl")
+    other = "The one-gadget costs one dollar, as everybody knows."
+    hits = [
+        {"id": first["chunk_id"], "text": second["text"]},
+        {"id": second["chunk_id"], "text": other},
+    ]
+    scripted.answer = Answer({"results": hits})
+    settings = tmp_path / "docs.toml"
+    settings.write_text(f'[retrievers.docs]\nurl = "{scripted.url}"\n', encoding="utf-8")
+    (tmp_path / "misnaming.py").write_text(f"def search(query):\n    return {hits}\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = {"address": scripted.url, "settings": "docs", "function": "misnaming:search"}[by]
+    words = ["retrieve", "--dataset", dataset, "--retriever", spec, "--name", "live"]
+    capsys.readouterr()
+
+    assert main([*map(str, words), "--config", str(settings)]) == 0
+
+    for row in rows(dataset / "runs" / "live.jsonl"):
+        assert [hit["chunk_id"] for hit in row["ranking"]] == [second["chunk_id"], text_id(other)]
+    assert (
+        "run live: 6 hits came with the id of a chunk of the set and with another text, such as "
+        f"'{first['chunk_id']}' with '"
+    ) in capsys.readouterr().err
+
+
+def test_a_system_is_told_of_passages_with_the_id_of_another_text(dataset, scripted, capsys):
+    """What it had before it is graded, and not what it is called."""
+    first, second, *_ = rows(dataset / "chunks.jsonl")
+    passage = {"id": first["chunk_id"], "text": second["text"]}
+    scripted.answer = Answer({"answer": "Yes.", "contexts": [passage]})
+    capsys.readouterr()
+
+    code = main(["answer", "--dataset", str(dataset), "--system", scripted.url, "--name", "bot"])
+
+    assert code == 0
+    answers = rows(dataset / "answers" / "bot.jsonl")
+    assert {tuple(row["chunk_ids"]) for row in answers} == {(second["chunk_id"],)}
+    assert "3 passages came with the id of a chunk of the set" in capsys.readouterr().err
 
 
 ECHOES = (

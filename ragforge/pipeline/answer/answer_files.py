@@ -66,12 +66,12 @@ def read_answer_file(
             f"{path}: none of its questions is one of {dataset.path}, whose first is "
             f"{shown(everything[0].query)}"
         )
-    for message in notes:
-        observer(Event("note", message=message))
     queries = expecting(dataset.require_queries(), expected)
     there = list(dataset.texts_as_chunks())
     finder = PassageFinder(list(chunks.values()), (text.chunk_id for text in there))
     placed = _resolved(rows, finder)
+    for message in filter(None, (*notes, finder.misnamed)):
+        observer(Event("note", message=message))
     answers = placed.answers
     chunks |= {chunk.chunk_id: chunk for chunk in (*there, *map(text_as_chunk, placed.texts))}
     todo = list(cases(queries, answers, chunks))

@@ -20,11 +20,12 @@ from ragforge.files.set.document_level import DocumentNames
 from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
+from ragforge.pipeline.retrieving import misnamed_texts
 from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, RetrievedText
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.answerers import make_answerer
-from ragforge.retrieval.object_fields import fold_blanks
+from ragforge.retrieval.object_fields import fold_blanks, texts_beside
 from ragforge.retrieval.retrieved_texts import CorpusDocuments, Origin, RetrievedTexts
 from ragforge.stages.runner import Workers
 from ragforge.stages.systems import AnsweredQuery, ask_system
@@ -74,7 +75,8 @@ class PassageFinder:
     def __init__(self, chunks: Sequence[Chunk], known: Iterable[str] = ()) -> None:
         from ragforge.corpus.file_text_locator import FileTextLocator
 
-        self._ids = {chunk.chunk_id for chunk in chunks} | {*known}
+        self._by_id = {chunk.chunk_id: chunk for chunk in chunks}
+        self._ids = self._by_id.keys() | {*known}
         self._doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in chunks))
         self._index = ChunkIndex(chunks)
         self._chunks = chunks
@@ -99,6 +101,11 @@ class PassageFinder:
         found = [self._chunk_id(passage) for passage in context]
         ids = dict.fromkeys(chunk_id for chunk_id in found if chunk_id is not None)
         return FoundChunks(tuple(ids), found.count(None))
+
+    @property
+    def misnamed(self) -> str:
+        """What is to be told of passages with the id of a chunk and another text; "" for none."""
+        return misnamed_texts(self._texts, "passage")
 
     def placed(self, answers: Iterable[Answer]) -> PlacedAnswers:
         """Return answers with the ids that texts keep, and the texts with their places."""
@@ -131,7 +138,7 @@ class PassageFinder:
         return held[0].chunk_id if held else None
 
     def _chunk_id(self, passage: ContextPassage) -> str | None:
-        known = next((name for name in passage.ids if name in self._ids), None)
+        known = self._known(passage)
         if known is not None:
             return known
         named = self._texts.documents.named(passage.doc_ids)
@@ -146,6 +153,22 @@ class PassageFinder:
         if texts:
             return self._of_text(texts, named or (() if doc_id is None else (doc_id,)))
         return doc_id or next((name for name in passage.ids if name and not _is_text(name)), None)
+
+    def _known(self, passage: ContextPassage) -> str | None:
+        """Return the first id that the set has, for the text of the passage."""
+        known = [name for name in passage.ids if name in self._ids]
+        texts = texts_beside(passage.ids, passage.texts) if known else []
+        for name in known:
+            chunk = self._by_id.get(name)
+            if not texts or chunk is None or any(self._is_of(text, chunk) for text in texts):
+                return name
+        if known:
+            self._texts.count_misnamed(known[0], texts[0])
+        return None
+
+    def _is_of(self, text: str, chunk: Chunk) -> bool:
+        same = self._by_text.get(fold_blanks(text))
+        return chunk in same if same else self._texts.documents.is_text_of(text, chunk)
 
     def _of_text(self, texts: Sequence[str], doc_ids: tuple[str, ...]) -> str:
         """Return the chunk that holds one of the texts of a passage, else an id of the first."""
@@ -406,6 +429,8 @@ class _AnswerSink:
                 f"{self.n_placed} stand in the documents all the same, {self.n_nowhere} nowhere"
             )
             observer(Event("note", message=texts))
+        if misnamed := self.contexts.misnamed:
+            observer(Event("note", message=misnamed))
         if self.n_lost:
             lost = f"of {self.n_lost} retrieved passages nothing is known, neither id nor text"
             observer(Event("note", message=lost))

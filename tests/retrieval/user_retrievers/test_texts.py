@@ -6,6 +6,7 @@ import pytest
 
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import Document
+from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.markdown_reading import read_markdown
 from ragforge.corpus.text_locations import TextLocator, documents_of
@@ -30,7 +31,7 @@ def corpus():
 
 @pytest.fixture
 def taken(corpus):
-    return RetrievedTexts(CorpusDocuments(corpus, documents_of, TextLocator))
+    return RetrievedTexts(CorpusDocuments(corpus, documents_of, FileTextLocator))
 
 
 @pytest.fixture
@@ -82,6 +83,83 @@ def test_a_text_that_is_a_chunk_is_that_chunk(reader, taken):
     """Its grades are there already."""
     assert ids(reader, [{"id": "0b5e", "text": QUINCES}]) == ["c3"]
     assert not taken.ids
+
+
+@pytest.mark.parametrize(
+    "hit",
+    [
+        {"id": "c1", "text": QUINCES},
+        SimpleNamespace(page_content=QUINCES, metadata={"chunk_id": "c1"}, id="0b5e"),
+        SimpleNamespace(node=SimpleNamespace(id_="c1", text=QUINCES, metadata={}), score=1.0),
+        ({"id": "c1", "text": QUINCES}, 0.5),
+    ],
+)
+def test_an_id_with_the_text_of_another_chunk_is_that_chunk(reader, taken, hit):
+    """An index that numbers its pieces itself has ids of the set by chance, and took its grades."""
+    assert settled(reader, taken, [hit]) == ["c3"]
+    assert (taken.n_misnamed, taken.misnamed[0]) == (1, "c1")
+
+
+@pytest.mark.parametrize("text", [PART, "The one-gadget costs one dollar, as everybody knows."])
+def test_an_id_with_a_text_that_is_no_chunk_is_that_text(reader, taken, text):
+    """An index of yesterday has other texts under the ids of today."""
+    assert settled(reader, taken, [{"id": "c1", "text": text}]) == [text_id(text)]
+    assert (taken.n_misnamed, taken.misnamed) == (1, ("c1", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        APPLES,
+        "Apples are grown in orch",
+        "Apples are grown in orchards, and are picked…",
+        "…grown in orchards, and are […] by hand in autumn.",
+        f"Fruit > Apples\n\n{APPLES}",
+        "Fruit > Apples: Apples are grown in orchards, and are picked by hand…",
+        "**Apples** are grown in [orchards](https://orchard.example), and are picked by *hand*.",
+        "Apples are grown in <em>orchards</em>, and are <em>picked</em> by hand in autumn.",
+        f"This passage is about what a gardener does, and when. {APPLES} It is of a handbook.",
+        "orchards",
+        "?",
+        "",
+    ],
+)
+def test_an_id_counts_where_the_text_is_cut_or_written_otherwise(reader, taken, text):
+    """Services cut texts short, put headings before them and mark what was found."""
+    assert ids(reader, [{"id": "c1", "text": text}]) == ["c1"]
+    assert not taken.n_misnamed
+
+
+def test_one_of_several_texts_is_enough_for_an_id(reader):
+    """A store holds a title, or a summary, beside the text."""
+    hit = {"id": "c1", "text": "What a gardener should know.", "metadata": {"content": APPLES}}
+
+    assert ids(reader, [hit]) == ["c1"]
+
+
+def test_another_text_of_one_id_is_another_hit(reader, taken):
+    """Ids of an index may count within a document."""
+    hits = [{"id": "c1", "text": APPLES}, {"id": "c1", "text": QUINCES}, {"id": "c1"}]
+
+    assert settled(reader, taken, hits) == ["c1", "c3"]
+
+
+def test_a_document_is_retrieved_for_its_text_alone(corpus):
+    """Where labels name documents, an id with the text of another one is none of it."""
+    taken = RetrievedTexts(CorpusDocuments(corpus, documents_of, TextLocator, names_documents=True))
+    reader = ResultReader("it", corpus, texts=taken)
+    hits = [{"id": "fruit/a.md", "text": PEARS}, {"id": "fruit/b.md", "text": APPLES}]
+
+    assert ids(reader, hits) == ["fruit/a.md", "c1"]
+    assert taken.n_misnamed == 1
+
+
+def test_what_was_cut_for_a_sweep_is_known_by_its_id(corpus):
+    """It was handed over with that; only the text of another chunk says otherwise."""
+    reader = ResultReader("it", corpus)
+
+    assert ids(reader, [{"id": "c1", "text": "About apples."}]) == ["c1"]
+    assert ids(reader, [{"id": "c1", "text": QUINCES}]) == ["c3"]
 
 
 def test_blanks_make_no_other_text(reader):
