@@ -359,6 +359,20 @@ def _compared(
     return compare_calibrated(dataset, found, arguments.calibration)
 
 
+def _require_price(settings: "Settings") -> None:
+    """Refuse what the judging would refuse, before any retriever has worked.
+
+    Raises:
+        ConfigError: A limit in dollars is set, and no price of the model is known.
+    """
+    from ragforge.config.sections import is_offline
+    from ragforge.llm.budget import find_price, require_price
+
+    model, budget = settings.model, settings.budget
+    if budget.max_cost_usd is not None and not is_offline(model.name):
+        require_price(find_price(model.name, model.base_url, budget), budget)
+
+
 def _made(
     arguments: argparse.Namespace, settings: "Settings", account: "BudgetAccount"
 ) -> "list[RunResult]":
@@ -366,6 +380,7 @@ def _made(
 
     Raises:
         EndpointError: Too few of what was to be compared came of it.
+        ConfigError: See `_require_price`.
     """
     from ragforge.pipeline.comparing.deciding import check_names
     from ragforge.pipeline.retrieving import require_working
@@ -373,6 +388,8 @@ def _made(
 
     dataset, names = _dataset(arguments, settings), _names(arguments)
     check_names(names, arguments.base, "run")
+    if arguments.judge:
+        _require_price(settings)
     kept = set(names) - named_specs(arguments.retriever, arguments.name).keys()
     made = run_retrievers(arguments, dataset, settings, Progress(arguments.quiet), kept, account)
     require_working(made)

@@ -62,6 +62,19 @@ def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | N
     return Price(float(found.input_price), float(found.output_price))
 
 
+def require_price(price: Price | None, settings: BudgetSettings) -> None:
+    """Refuse a limit in dollars for a model whose price nobody knows.
+
+    Raises:
+        ConfigError: There is one.
+    """
+    if settings.max_cost_usd is not None and price is None:
+        raise ConfigError(
+            "--max-cost-usd: the price of the model is not known; give it with "
+            "--input-usd-per-mtok and --output-usd-per-mtok"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _Amount:
     """Tokens, in and out, and dollars (0 where the price is unknown and so not limited)."""
@@ -182,11 +195,7 @@ class BudgetedModel:
     account: BudgetAccount = field(default_factory=BudgetAccount)
 
     def __post_init__(self) -> None:
-        if self.settings.max_cost_usd is not None and self.price is None:
-            raise ConfigError(
-                "--max-cost-usd: the price of the model is not known; give it with "
-                "--input-usd-per-mtok and --output-usd-per-mtok"
-            )
+        require_price(self.price, self.settings)
 
     @property
     def calls(self) -> int:

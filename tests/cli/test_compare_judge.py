@@ -50,6 +50,19 @@ def test_retrievers_are_run_judged_and_compared(compare, dataset):
     assert retrieved <= {(item.query_id, item.chunk_id) for item in found.judgments()}
 
 
+def test_a_limit_on_a_model_without_a_price_is_refused_before_a_service_is_asked(
+    compare, dataset, scripted
+):
+    """Hours of retrieving would end in a message about a flag."""
+    services = ("--retriever", f"{scripted.url}/old", "--retriever", f"{scripted.url}/new")
+    with serving(Script()) as endpoint:
+        code, _, err = compare(endpoint, *services, "--max-cost-usd", "1")
+
+    assert (code, scripted.seen) == (2, [])
+    assert "--max-cost-usd: the price of the model is not known" in err
+    assert open_dataset(dataset).run_names() == ["bm25"]
+
+
 def test_a_rerun_pays_for_nothing_twice(compare):
     """What was interrupted goes on by the same command."""
     with serving(Script()) as endpoint:
