@@ -1,14 +1,18 @@
 """Spreadsheets as lines of a table: the values of the first sheet of an .xlsx file."""
 
 import csv
+import datetime
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ragforge.deferred import zipfile
 from ragforge.errors import ConfigError, DataError
+from ragforge.files.text import shown
 
 _MOST_BYTES: Final = 500_000_000
 """Unpacked; a file of some megabytes may unpack to any size."""
@@ -38,7 +42,8 @@ def table_lines(path: Path) -> Iterator[bytes]:
 
     Raises:
         ConfigError: openpyxl is not installed.
-        DataError: The file cannot be read, or a cell holds an error such as #REF!.
+        DataError: The file cannot be read, a cell holds an error such as #REF!, or formulas that
+            nobody computed, which is only known behind the last row.
     """
     try:
         openpyxl: Any = import_module("openpyxl")  # No stubs; 0.07 s to import, for this alone.
@@ -54,14 +59,44 @@ def table_lines(path: Path) -> Iterator[bytes]:
     try:
         if not book.worksheets:
             raise DataError(f"{path}: holds no sheet of cells")
-        yield from _lines(path, book.worksheets[0].iter_rows())
+        without_value: set[str] = set()
+        yield from _lines(path, book.worksheets[0].iter_rows(), without_value)
     finally:
         book.close()
+    if without_value:
+        with closing(openpyxl.load_workbook(path, read_only=True)) as formulas:
+            _refuse_formulas(path, formulas.worksheets[0].iter_rows(), without_value)
 
 
-def _lines(path: Path, rows: Iterable[Iterable[_Cell]]) -> Iterator[bytes]:
+def _refuse_formulas(
+    path: Path, rows: Iterable[Iterable[_Cell]], without_value: Collection[str]
+) -> None:
+    """Refuse a sheet with formulas in cells that have no value.
+
+    Raises:
+        DataError: There is one: a program wrote it, and no spreadsheet computed it.
+    """
+    for cell in chain.from_iterable(rows):
+        place = getattr(cell, "coordinate", "")
+        if cell.value is not None and place in without_value:
+            raise DataError(
+                f"{path}: cell {place} holds the formula {shown(cell.value)} and no value; open "
+                "and save it in a spreadsheet, which computes it"
+            )
+
+
+def _lines(path: Path, rows: Iterable[Iterable[_Cell]], without_value: set[str]) -> Iterator[bytes]:
+    """Yield lines, and add the cells that stand in the file and have no value."""
     width = 0
-    for number, row in enumerate(rows, start=1):
+    for number, each in enumerate(rows, start=1):
+        row = list(each)
+        # A formula that was computed as "" says that it is text.
+        without_value.update(
+            place
+            for cell in row
+            if cell.value is None and (place := getattr(cell, "coordinate", ""))
+            if getattr(cell, "data_type", "") == "n"
+        )
         cells = [_text(path, number, cell) for cell in row]
         while cells and not cells[-1]:
             cells.pop()
@@ -82,6 +117,8 @@ def _text(path: Path, number: int, cell: _Cell) -> str:
         raise DataError(f"{path}:{number}: cell {place} holds the error {value}")
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()  # A day, which openpyxl gives as its midnight.
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

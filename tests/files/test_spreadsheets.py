@@ -1,3 +1,4 @@
+import datetime
 import re
 import zipfile
 
@@ -54,6 +55,23 @@ def test_broken_formula_is_refused_with_its_cell(sheet):
 
     with pytest.raises(DataError, match=re.escape("set.xlsx:2: cell B2 holds the error #REF!")):
         read_queries(path, str)
+
+
+def test_formula_that_nobody_computed_is_refused(sheet):
+    """A program wrote it; the answer became none."""
+    path = sheet(["question", "answer"], ["Why?", '=CONCAT("s","o")'])
+
+    with pytest.raises(DataError, match=r"cell B2 holds the formula .*CONCAT"):
+        read_queries(path, str)
+
+
+def test_day_has_no_midnight(sheet):
+    """A person wrote a day, and openpyxl gives the midnight before it."""
+    day = datetime.datetime.fromisoformat("2026-03-01")
+    path = sheet(["question", "answer"], ["When?", day], ["At?", day.replace(hour=9)])
+
+    answers = [item.query.expected_answer for item in read_queries(path, str).queries]
+    assert answers == ["2026-03-01", "2026-03-01 09:00:00"]
 
 
 def test_file_that_is_no_sheet_is_refused(tmp_path):

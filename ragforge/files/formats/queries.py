@@ -1,5 +1,6 @@
 """Hand-made query sets of many shapes: queries with what is relevant to them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from ragforge.files.field_names import (
     DOCUMENT_OF_ROW,
     EXPECTED_ANSWER,
     EXPECTED_BEHAVIOUR,
+    GROUND_TRUTH,
     LANGUAGE,
     PERSONA,
     QUERY,
@@ -234,7 +236,11 @@ def read_queries(
     threshold, reading = settled.rel_threshold, settled.reading
     if note is not None and not settled.relevant:
         threshold, reading = note.rel_threshold, _as_exported(note)
-    notes = (*_unread_notes(path, query_rows, columns), *_repeated_notes(path, repeated))
+    notes = (
+        *_unread_notes(path, query_rows, columns),
+        *_passed_over_notes(path, query_rows),
+        *_repeated_notes(path, repeated),
+    )
     return ImportedQueries(queries, threshold, reading, note, notes)
 
 
@@ -266,6 +272,17 @@ class _QueryRow:
     relevance: Relevance
     not_read: tuple[str, ...] = ()
     """Fields that may hold what is relevant, under names that nobody knows."""
+    passed_over: tuple[str, ...] = ()
+    """Why values are not read, in words."""
+
+
+def _passed_over_notes(path: Path, query_rows: list[_QueryRow]) -> tuple[str, ...]:
+    """Return a note for each reason for which values of rows are not read."""
+    counts = Counter(chain.from_iterable(query_row.passed_over for query_row in query_rows))
+    return tuple(
+        f"{path}: not read in {n:,} {'query' if n == 1 else 'queries'}: {why}"
+        for why, n in counts.items()
+    )
 
 
 def _unread_notes(
@@ -351,7 +368,7 @@ def _together(first: _QueryRow, second: _QueryRow, where: str, first_where: str)
         other = f", with another {', '.join(others)}" if others else ""
         raise DataError(
             f"{where}: query {shown(query.query_id)} comes twice, first in {first_where} "
-            f"({shown(query.query)}){other}"
+            f"({shown(first.imported.query.query)}){other}"
         )
     relevance = joined(first.relevance, second.relevance, where)
     return _QueryRow(ImportedQuery(query, {}, relevance.graded_quotes), relevance)
@@ -407,6 +424,7 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
     if "origin" in row.given and row.given.keys() <= Query.model_fields.keys():
         return _QueryRow(ImportedQuery(_query(row, dict(row.given))), Relevance({}))
     relevance = relevance_of_row(row)
+    row.refuse_two(GROUND_TRUTH)
     text = row.text(QUERY)
     category = row.optional_text(CATEGORY) or ""
     query_type = _type(row, category)
@@ -432,7 +450,23 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
         for name, value in row.given.items()
         if isinstance(value, list | dict) or normal_name(name).endswith("ids")
     )
-    return _QueryRow(ImportedQuery(query, {}, relevance.graded_quotes), relevance, not_read)
+    passed_over = _passed_over(row, relevance, query.expected_answer)
+    return _QueryRow(
+        ImportedQuery(query, {}, relevance.graded_quotes), relevance, not_read, passed_over
+    )
+
+
+def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[str, ...]:
+    """Return why values of a row are not read, in words."""
+    reasons = []
+    if row.get(GROUND_TRUTH) not in (None, "") and row.given.get("answer") not in (
+        *(None, "", answer),
+    ):
+        reasons.append("'answer' stands beside the expected answer: it is what a system said")
+    is_graded = any(row.given.get(name) not in (None, "") for name in ("grade", "relevance"))
+    if is_graded and relevance.is_empty:
+        reasons.append("a grade stands beside no passage that it could be of")
+    return tuple(reasons)
 
 
 def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) -> ImportedQueries:

@@ -376,3 +376,42 @@ def test_faulty_tables_are_refused_with_their_place(tmp_path, text, message):
     """A table made by hand has hand-made faults."""
     with pytest.raises(DataError, match=re.escape(message)):
         read(write(tmp_path / "set.csv", text))
+
+
+def table(tmp_path, text):
+    path = tmp_path / "golden.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_two_expected_answers_that_differ_are_refused(tmp_path):
+    """One of them was taken, and nobody knew which."""
+    path = table(tmp_path, "question,expected_output,ground_truth\nHow?,a,b\n")
+
+    with pytest.raises(DataError, match="both say expected_answer, and differ"):
+        read_queries(path, str)
+
+
+def test_answer_of_a_system_beside_the_expected_one_is_told(tmp_path):
+    """Frameworks call so what a system said; a person may have meant the truth."""
+    path = table(tmp_path, "question,expected_output,answer\nHow?,a,b\n")
+
+    found = read_queries(path, str)
+
+    assert found.queries[0].query.expected_answer == "a"
+    assert any("it is what a system said" in note for note in found.left_out)
+
+
+def test_grade_without_a_passage_is_told(tmp_path):
+    """It says nothing, and whoever wrote it meant something."""
+    found = read_queries(table(tmp_path, "question,answer,doc_id,grade\nHow?,5,,9\n"), str)
+
+    assert any("a grade stands beside no passage" in note for note in found.left_out)
+
+
+def test_id_that_comes_twice_is_told_with_the_first_question(tmp_path):
+    """The message named the line of one question and the words of the other."""
+    path = table(tmp_path, "id,question\n1,Who?\n1,What?\n")
+
+    with pytest.raises(DataError, match=r"golden.csv:3.*first in .*golden.csv:2 \('Who\?'\)"):
+        read_queries(path, str)
