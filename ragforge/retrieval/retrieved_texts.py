@@ -34,6 +34,8 @@ _LEAST_SHARED: Final = 40
 _ENOUGH_ROWS: Final = 20
 """Rows of three words from which on two texts that share none are not alike."""
 _WORD: Final = re.compile(r"\w+")
+_HIGHLIGHT: Final = re.compile(r"</?(?:em|mark|strong|b)>")
+"""Put by search engines around the words of the query."""
 _IT: Final = "it"
 _MARK_OF_A_CUT: Final = re.compile(r"…|\.{3,}|\[…\]|\[\.{3}\]")
 
@@ -167,7 +169,10 @@ class CorpusDocuments:
         """
         key = (chunk.chunk_id, text)
         if key not in self._compared:
-            self._compared[key] = self._is_text_of(fold_blanks(text), chunk)
+            read, unmarked = fold_blanks(text), fold_blanks(_HIGHLIGHT.sub("", text))
+            self._compared[key] = self._is_text_of(read, chunk) or (
+                unmarked != read and self._is_text_of(unmarked, chunk)
+            )
         return self._compared[key]
 
     def _is_text_of(self, text: str, chunk: Chunk) -> bool:

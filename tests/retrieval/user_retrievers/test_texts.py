@@ -118,6 +118,7 @@ def test_an_id_with_a_text_that_is_no_chunk_is_that_text(reader, taken, text):
         "Fruit > Apples: Apples are grown in orchards, and are picked by hand…",
         "**Apples** are grown in [orchards](https://orchard.example), and are picked by *hand*.",
         "Apples are grown in <em>orchards</em>, and are <em>picked</em> by hand in autumn.",
+        " ".join(f"<em>{word}</em>" for word in APPLES.split()),
         f"This passage is about what a gardener does, and when. {APPLES} It is of a handbook.",
         "orchards",
         "?",
