@@ -40,6 +40,10 @@ _MADE_HERE: Final = frozenset(
 )
 """What follows from the rest, or from the import."""
 USUAL_THRESHOLD: Final = 2
+_SCALES_DIFFER: Final = (
+    "of its labels and those of the set some tell relevant from not and no more, which is kept as "
+    "grade 2, and others are on a scale to 3; are they parts of one file, import it whole"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +211,11 @@ def import_queries(
         observer(Event("note", message=message))
     result = _write(dataset, before, taken, truth)
     _keep_reading(read, threshold, dataset, observer)
-    _keep_scale(read, labelled - {item.query.query_id for item in read.queries}, dataset)
+    others = labelled - {item.query.query_id for item in read.queries}
+    is_graded = any(any(item.grades.values()) for item in read.queries)
+    if others and is_graded and _is_binary(read) != dataset.manifest.is_binary:
+        observer(Event("note", message=f"{path}: {_SCALES_DIFFER}"))
+    _keep_scale(read, others, dataset)
     for message in (*_keep_labels(read.note, dataset), *read.left_out):
         observer(Event("note", message=message))
     return result

@@ -9,7 +9,6 @@ from ragforge.cli import main
 from ragforge.config import EvaluateSettings
 from ragforge.evaluation import evaluate
 from ragforge.files.set.opening import create_dataset, open_dataset
-from ragforge.observe import silent
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.intake.importing import import_queries
 from ragforge.records import Chunk, Hit, Judgment, Provenance, Ranking
@@ -38,7 +37,9 @@ def imported(rows, tmp_path):
 def add(rows, dataset, tmp_path):
     path = tmp_path / "set.json"
     path.write_text(json.dumps(rows), encoding="utf-8")
-    import_queries(path, dataset, silent)
+    notes = []
+    import_queries(path, dataset, lambda event: notes.append(event.message))
+    return notes
 
 
 def means(dataset, **settings):
@@ -93,3 +94,23 @@ def test_binary_labels_in_a_graded_set_stay_on_its_scale(tmp_path):
 
     assert open_dataset(dataset.path).manifest.is_binary is False
     assert {item.grade for item in dataset.judgments()} == {2, 3}
+
+
+@pytest.mark.parametrize("is_binary_first", [False, True])
+def test_two_scales_in_one_set_are_told(tmp_path, is_binary_first):
+    """Parts of one file would be read otherwise than the whole."""
+    graded = [{"id": "g", "query": "How?", "graded_relevance": {"a": 3, "d": 1}}]
+    first, second = (GRADED, graded) if is_binary_first else (graded, GRADED)
+    dataset = imported(first, tmp_path)
+
+    notes = add(second, dataset, tmp_path)
+
+    assert any("others are on a scale to 3" in note for note in notes)
+
+
+def test_parts_of_one_scale_are_no_news(tmp_path):
+    """Most sets grow by files of one kind."""
+    dataset = imported(GRADED, tmp_path)
+
+    more = [{"id": "h", "query": "How?", "graded_relevance": {"a": 1, "d": 0}}]
+    assert not any("on a scale to 3" in note for note in add(more, dataset, tmp_path))
