@@ -17,7 +17,8 @@ class Edit(NamedTuple):
     Args:
         start, end: The stretch, in code points.
         seen: What is seen of it. Where that is longer than the stretch, as what a name stands for,
-            the rest of it stands at the last place of the stretch.
+            the rest of it stands at the last place of the stretch. What is put between two
+            characters has the place of the first.
     """
 
     start: int
@@ -70,8 +71,8 @@ def seen_text(text: str, edits: Iterable[Edit]) -> SeenText:
     places: list[int] = []
     lengths: list[int] = []
     done = length = 0
-    for start, end, seen in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
-        if start < done or end <= start:
+    for start, end, seen in sorted(edits, key=_order):
+        if start < done or end < start or (start == end and not (start and seen)):
             continue
         parts += (text[done:start], seen)
         length += start - done + len(seen)
@@ -80,6 +81,9 @@ def seen_text(text: str, edits: Iterable[Edit]) -> SeenText:
             continue
         if end - start < len(seen):
             n_more = len(seen) - (end - start)
+            if start == end and places and places[-1] == length - n_more:
+                lengths[-1] -= 1
+                n_more -= 1
             places += range(length - n_more, length)
             lengths += [-1] * n_more
             continue
@@ -92,6 +96,11 @@ def seen_text(text: str, edits: Iterable[Edit]) -> SeenText:
         return SeenText(text)
     parts.append(text[done:])
     return SeenText("".join(parts), places, list(accumulate(lengths)))
+
+
+def _order(edit: Edit) -> tuple[int, bool, int]:
+    """Return what edits are sorted by: what is put before a place, then the longest from there."""
+    return edit.start, edit.start < edit.end, -edit.end
 
 
 def placed_text(pieces: Iterable[tuple[str, int]]) -> SeenText:
