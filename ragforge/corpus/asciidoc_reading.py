@@ -4,7 +4,7 @@ Headings become `#` lines, and code comes in fences.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_blanks
@@ -56,8 +56,11 @@ _MOST_NESTED: Final = 5
 _LONGEST_VALUE: Final = 300
 _MOST_SUBSTITUTED: Final = 200_000
 """Characters that attributes may put in; a file that asks for more is not a document."""
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>\n]{0,300}>")
 _INLINE: Final = re.compile(
-    r"`[^`\n]{1,500}`|\\(?=\{\w)(?P<escaped>\{\w[\w-]{0,100}+\})"
+    r"(?<!\w)(?P<sign>[\"'])`(?=\S)(?P<curved>[^`\n]{1,300})(?<=\S)`(?P=sign)(?!\w)"
+    r"|\+{3}(?P<raw>(?>(?:[^+\n]|\+(?!\+\+)){1,500}))\+{3}"
+    r"|`[^`\n]{1,500}`|\\(?=\{\w)(?P<escaped>\{\w[\w-]{0,100}+\})"
     r"|(?:xref|link|mailto):[^\s\[\]]{1,1000}\[(?P<linked>[^\[\]]{0,500})\]"
     r"|(?P<bare>(?:https?|ftp)://[^\s\[\]]{1,1000})\[(?P<named>[^\[\]]{0,500})\]"
     r"|(?P<attribute>\{\w[\w-]{0,100}+\})(?:(?P<path>[^\s\[\]{}]{0,500}+)\[(?P<led>[^\[\]]{1,500})\])?"
@@ -274,20 +277,31 @@ class _Reader:
         return self._text[end + 1 : behind if behind >= 0 else len(self._text)].strip()
 
     def _inline(self, start: int, end: int) -> Iterator[Edit]:
+        readers: dict[str, Callable[[re.Match[str]], Iterator[Edit]]] = {
+            "attribute": self._attribute,
+            "curved": self._quoted,
+            "raw": _raw,
+            "menu": _menu,
+            "note": self._note,
+        }
         for found in _INLINE.finditer(self._text, start, end):
             seen = next((name for name in _SEEN if found[name]), "")
-            if found["attribute"]:
-                yield from self._attribute(found)
-            elif found["menu"]:
-                yield from _menu(found)
+            special = next((name for name in readers if found[name]), "")
+            if special:
+                yield from readers[special](found)
             elif found["term"]:
                 yield from self._term(found, start)
-            elif found["note"]:
-                yield from self._note(found)
             elif seen:
                 yield from self._named(found, seen)
             elif found[0][0] != "`":
                 yield Edit(found.start(), found.end())
+
+    def _quoted(self, found: re.Match[str]) -> Iterator[Edit]:
+        """Yield the edits of curved quotation marks."""
+        opened, closed = "“”" if found["sign"] == '"' else "‘’"  # noqa: RUF001
+        yield Edit(found.start(), found.start("curved"), opened)
+        yield from self._inline(*found.span("curved"))
+        yield Edit(found.end("curved"), found.end(), closed)
 
     def _note(self, found: re.Match[str]) -> Iterator[Edit]:
         """Yield the edits of a footnote, which is read in brackets where it is called."""
@@ -339,6 +353,14 @@ class _Reader:
         begin = max(start, begin)
         if _ITEM.match(self._text[begin : found.start()].strip()) is None:
             yield Edit(found.start(), found.end(), ":")
+
+
+def _raw(found: re.Match[str]) -> Iterator[Edit]:
+    """Yield the edits of what is passed through as it is: HTML, of which the tags are not seen."""
+    yield Edit(found.start(), found.start("raw"))
+    for tag in _TAG.finditer(found.string, *found.span("raw")):
+        yield Edit(*tag.span())
+    yield Edit(found.end("raw"), found.end())
 
 
 def _menu(found: re.Match[str]) -> Iterator[Edit]:

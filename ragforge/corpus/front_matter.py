@@ -9,11 +9,15 @@ _YAML_LINE: Final = re.compile(
     r"[\w.\"'-]{1,200}+[ \t]{0,20}+:(?:[ \t]|\Z)|[ \t]|-[ \t]|#|[}\]]|\Z"
 )
 _TOML_LINE: Final = re.compile(r"[\w.\"'-]{1,200}+[ \t]{0,20}+=|[ \t]|\[|\]|#|\Z")
-_TITLE: Final = re.compile(r"^title[ \t]*[:=][ \t]*(?P<title>[^\n>|&*!{[][^\n]*)$", re.MULTILINE)
+_TITLE: Final = re.compile(r"^title[ \t]*[:=][ \t]*+(?P<title>[^\n>|&*!{[][^\n]*)$", re.MULTILINE)
 _SCALAR: Final = re.compile(
     r"^[ \t]{0,20}[\"']?(?P<name>[\w-]{1,60})[\"']?[ \t]{0,20}[:=]"
     r"(?:[ \t]+(?P<value>[^\s>|&*!{[#].{0,300}))?$",
     re.MULTILINE,
+)
+_FLOW: Final = re.compile(r"^[\w.\"'-]{1,200}+[ \t]{0,20}+:[ \t]{1,100}+(?=[\[{])", re.MULTILINE)
+_FLOW_SIGN: Final = re.compile(
+    r"\"(?:[^\"\\]|\\.){0,2000}+\"|(?<=[\s,:\[{])'[^']{0,2000}+'|[ \t]#[^\n]*|[\[\]{}]"
 )
 _FRONT_MATTER_CHARS: Final = 20_000
 _EMPTY_LINES: Final = re.compile(r"(?>(?:[ \t]{0,100}+\n){0,20})")
@@ -33,7 +37,27 @@ def front_matter_end(text: str) -> int:
     else:
         return 0
     lines = (found["body"] or "").split("\n") if found else ["no"]
-    return found.end() if found and all(map(line.match, lines)) else 0
+    is_stated = found is not None and all(map(line.match, lines))
+    if is_stated and line is _YAML_LINE and not _is_closed("\n".join(lines)):
+        return 0
+    return found.end() if found and is_stated else 0
+
+
+def _is_closed(body: str) -> bool:
+    """Whether the brackets are closed in which values of YAML stand."""
+    behind = 0
+    for value in _FLOW.finditer(body):
+        if value.start() < behind:
+            continue
+        depth = 0
+        for sign in _FLOW_SIGN.finditer(body, value.end()):
+            depth += (sign[0] in "[{") - (sign[0] in "]}")
+            if not depth:
+                behind = sign.end()
+                break
+        else:
+            return False
+    return True
 
 
 def stated_title(text: str) -> str:

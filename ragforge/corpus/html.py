@@ -27,6 +27,13 @@ _FURNITURE = frozenset(
 )
 """Classes and ids of what site generators and exports of wikis put around a page."""
 _FURNITURE_ROLES = frozenset({"navigation", "search", "contentinfo"})
+_CONTROLS = frozenset("select datalist textarea".split())
+_NUMBER = re.compile(r"[0-9]{1,9}\Z")
+_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_SHOWN_LATER = frozenset({"tabpanel", "region"})
+"""Roles of what a reader unfolds: of tabs, all but one are hidden."""
+_UNFOLDS = frozenset({"aria-expanded", "aria-controls"})
+_MAY_BE_UNSEEN = "button, select, datalist, textarea, [hidden], [style]"
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BREAKS = {
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
@@ -148,11 +155,47 @@ def _walk(body: LexborNode, writer: "_Writer") -> None:
         elif tag == "-text":
             writer.words(node.text_content or "")
         elif tag == "pre" or _is_highlighted(node, tag):
-            writer.pre(_CDATA.sub("", node.text(deep=True)))
-        elif tag not in _DROPPED and not _is_furniture(node):
-            writer.enter(tag)
+            writer.pre(_CDATA.sub("", _code_of(node)))
+        elif tag not in _DROPPED and not _is_furniture(node) and not _is_unseen(node, tag):
+            writer.enter(tag, _start(node, tag))
             stack.append((node, False))
             stack.extend((child, True) for child in reversed(list(node.iter(include_text=True))))
+
+
+def _code_of(node: LexborNode) -> str:
+    """Return the code of an element, without the button that copies it."""
+    if node.css_first(_MAY_BE_UNSEEN) is None:
+        return node.text(deep=True)
+    parts, stack = [], [node]
+    while stack:
+        child = stack.pop()
+        if child.tag == "-text":
+            parts.append(child.text_content or "")
+        elif child is node or not _is_unseen(child, child.tag or ""):
+            stack.extend(reversed(list(child.iter(include_text=True))))
+    return "".join(parts)
+
+
+def _is_unseen(node: LexborNode, tag: str) -> bool:
+    """Whether a page hides an element for good, or it is a control and no part of the text."""
+    if tag in _CONTROLS:
+        return True
+    given = node.attributes
+    if tag == "button":
+        parent = node.parent
+        is_title = parent is not None and parent.tag in {*_HEADINGS, "summary", "dt"}
+        return not (is_title or given.get("role") == "tab" or not _UNFOLDS.isdisjoint(given))
+    is_hidden = "hidden" in given and given["hidden"] != "until-found"
+    is_hidden = is_hidden or _HIDING.search(given.get("style") or "") is not None
+    return is_hidden and given.get("role") not in _SHOWN_LATER
+
+
+def _start(node: LexborNode, tag: str) -> int | None:
+    """Return the number that a list begins with, or that an item has, where it is stated."""
+    if tag not in {"ol", "li"}:
+        return None
+    stated = node.attributes.get("start" if tag == "ol" else "value") or ""
+    return int(stated) if _NUMBER.match(stated) else None
 
 
 def _is_highlighted(node: LexborNode, tag: str) -> bool:
@@ -198,7 +241,8 @@ class _Writer:
         self._add(f"{fence}\n{text.strip(chr(10))}\n{fence}", join=False)
         self._joins = False
 
-    def enter(self, tag: str) -> None:
+    def enter(self, tag: str, number: int | None = None) -> None:
+        """Begin an element; a list may begin with a number, and an item have one."""
         if tag in _CELLS and self._tables == 1:
             self._words.append(" | " if self._in_row else "")
             self._in_row = True
@@ -212,9 +256,10 @@ class _Writer:
             self._joins = False
         elif tag in _LISTS:
             self._joins = bool(self._lists)
-            self._lists.append(0 if tag == "ol" else -1)
+            first = 1 if number is None else max(number, 1)
+            self._lists.append(first - 1 if tag == "ol" else -1)
         elif tag == "li" and not self._tables:
-            self._item()
+            self._item(number)
 
     def leave(self, tag: str) -> None:
         if tag not in _BREAKS:
@@ -229,12 +274,12 @@ class _Writer:
             self._lists.pop()
             self._joins = bool(self._lists)
 
-    def _item(self) -> None:
+    def _item(self, stated: int | None) -> None:
         if not self._lists:
             self._lists.append(-1)
         indent = "  " * min(len(self._lists) - 1, _DEEPEST_INDENT)
         if self._lists[-1] >= 0:
-            self._lists[-1] += 1
+            self._lists[-1] = stated if stated else self._lists[-1] + 1
         number = self._lists[-1]
         self._marker = f"{indent}{number}. " if number > 0 else f"{indent}- "
 

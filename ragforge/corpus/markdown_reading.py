@@ -72,9 +72,11 @@ _PRE_LANGUAGE: Final = re.compile(r"\blang(?:uage)?-([\w+-]{1,30})")
 _LISTED: Final = re.compile(r"<(?P<name>table|ul|ol|dl)\b", re.IGNORECASE)
 _SAID_BOXES: Final = frozenset("tip info note warning danger caution important details".split())
 _CODE_DIRECTIVES: Final = frozenset(
-    "code code-block code-cell sourcecode prompt parsed-literal math doctest testcode mermaid "
-    "list-table csv-table".split()
+    "code code-block code-cell sourcecode prompt parsed-literal math doctest testcode "
+    "mermaid".split()
 )
+_TABLE_DIRECTIVES: Final = frozenset({"list-table", "csv-table"})
+"""What they are given is a caption, and what is in them text; their name is not seen."""
 _UNSEEN_DIRECTIVES: Final = frozenset(
     "toctree include literalinclude image index contents raw bibliography meta currentmodule "
     "automodule autoclass autofunction autosummary highlight tableofcontents".split()
@@ -332,7 +334,9 @@ class _Reader:
             self._edits.append(Edit(fence.start, fence.end))
         elif name in _CODE_DIRECTIVES:
             self._edits.append(Edit(directive.start(), directive.start("title")))
-        elif name in _UNTITLED_DIRECTIVES:
+        elif name in _UNTITLED_DIRECTIVES or (
+            name in _TABLE_DIRECTIVES and not directive["title"].strip()
+        ):
             fence.is_code = False
             self._unseen(fence.start, fence.end)
         else:
@@ -437,7 +441,8 @@ class _Reader:
             self._fences.append(fence)
             return self._unseen(start, end)
         self._next_options = _OPTION if found["directive"] else None
-        if name in _UNTITLED_DIRECTIVES:
+        is_untitled = name in _TABLE_DIRECTIVES and not found["rest"].strip()
+        if is_untitled or name in _UNTITLED_DIRECTIVES:
             return self._unseen(start, end)
         return self._colon_title(start, end, found)
 
@@ -459,7 +464,8 @@ class _Reader:
             return True
         if self._is_mdx and not line.startswith("{`"):
             behind = self._code_behind(start)
-            is_alone = behind > end and not self._text[behind : self._line_end(behind)].strip()
+            is_code = behind > end or "=>" in self._text[start:behind]
+            is_alone = is_code and not self._text[behind : self._line_end(behind)].strip()
             return is_alone and self._left_out(start, behind)
         return bool(_LIQUID.match(line)) and self._liquid(start, end)
 

@@ -89,3 +89,19 @@ def test_chunks_follow_the_headings(tmp_path):
     assert [chunk.heading_path for chunk in chunks] == [("Guide", "One"), ("Guide", "Two")]
     assert "```sh\nls\n```" in chunks[1].text
     assert text[chunks[1].start :].startswith("== Two")
+
+
+@pytest.mark.parametrize(
+    ("typed", "seen"),
+    [
+        ('He said "`*go* now`".', "He said “go now”."),
+        ("An '`old`' one, `code`.", "An ‘old’ one, code."),  # noqa: RUF001
+        ("+++<u>raw *x*</u>+++ here, C+++ there", "raw *x* here, C+++ there"),
+    ],
+)
+def test_quotation_marks_and_raw_html_are_read(typed, seen):
+    """A reader sees curved marks, and no tags."""
+    read = read_asciidoc(typed)
+
+    assert read.text.replace("`code`", "code") == seen
+    assert typed[read.offset(read.text.index(" ")) + 1] != ""

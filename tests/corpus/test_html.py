@@ -59,3 +59,28 @@ def test_code_in_older_exports_of_confluence_is_read():
     )
 
     assert read_page(page).text == "Run:\n\n```\nif (a < b)\n  c();\n```\n\nDone."
+
+
+@pytest.mark.parametrize(
+    ("html", "seen"),
+    [
+        ('<p>a<span hidden>b</span><span style="color:red; display: none">c</span> d</p>', "a d"),
+        ('<p>a <b style="visibility:hidden">b</b> <button>Copy</button></p>', "a"),
+        ("<p>Pick <select><option>One<option>Two</select> now</p>", "Pick now"),
+        ("<pre><code>x = 1</code><button>Copy</button></pre>", "```\nx = 1\n```"),
+        ('<p style="display:block" hidden="until-found">found</p>', "found"),
+        ('<div role="tabpanel" hidden>Linux: apt.</div>', "Linux: apt."),
+        ("<h2><button>Who pays?</button></h2>", "## Who pays?"),
+        ('<button aria-expanded="false">Who pays?</button>', "Who pays?"),
+    ],
+)
+def test_what_a_page_hides_is_not_seen(html, seen):
+    """Nobody asks about it; what a reader unfolds is asked about."""
+    assert read_page(html).text == seen
+
+
+def test_numbers_of_lists_are_as_stated():
+    """Exports of Notion write each item as a list of its own; steps are referred to by number."""
+    html = '<ol start="1"><li>a</li></ol><ol start="2"><li>b</li><li value="7">c<li>d</ol>'
+
+    assert read_page(html).text == "1. a\n\n2. b\n7. c\n8. d"

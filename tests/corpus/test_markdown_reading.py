@@ -265,3 +265,42 @@ def test_anchors_change_no_chunk(tmp_path):
         ids.append([chunk.chunk_id for chunk in chunk_document(document)])
 
     assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize(
+    "head", ["title: [unclosed", "a: {b: [1, 2]", 'a: ["x]"\nb: 1', "title: x\ntags: [a,\n  b"]
+)
+def test_front_matter_that_is_no_yaml_is_text(head):
+    """It may be what the page says; a value that is cut off is no title."""
+    text = f"---\n{head}\n---\n\nText.\n"
+
+    assert read_markdown(text).text == text
+    assert stated_title(text) == ""
+
+
+@pytest.mark.parametrize(
+    "head", ['tags: [a, "]", b] # [', "a: {b: [1,\n  2]}\nc: [it's]", "title: x [y\nb: |\n  c: ["]
+)
+def test_front_matter_of_closed_brackets_is_not_seen(head):
+    """Lists and tables stand in the head of most pages."""
+    assert read_markdown(f"---\n{head}\n---\n\nText.\n").text == "Text.\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "seen"),
+    [
+        ("```{list-table} Cap\n:header-rows: 1\n\n* - a\n  - b\n```\n", "Cap\n\n* - a\n  - b\n"),
+        (":::{list-table} Cap\n:header-rows: 1\n\n* - a\n:::\n", "Cap\n\n* - a\n"),
+        ("```{csv-table}\n:header: a, b\n\n1, 2\n```\n", "1, 2\n"),
+    ],
+)
+def test_captions_of_tables_in_myst_are_text(typed, seen):
+    """A caption is no language of code."""
+    assert read_markdown(typed).text.strip() == seen.strip()
+
+
+def test_code_of_an_expression_in_one_line_is_not_seen():
+    """MDX makes elements of it; a text in braces is text."""
+    typed = "Before.\n\n{list.map(i => <li>{i.name}</li>)}\n\n{`kept`}\n"
+
+    assert read_markdown(typed, is_mdx=True).text == "Before.\n\nkept\n"
