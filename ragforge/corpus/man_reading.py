@@ -52,6 +52,9 @@ _MOST_BODY: Final = 200
 _MOST_DEEP: Final = 5
 _MOST_EXPANDED: Final = 200_000
 """Characters that macros and strings of a page may put in; one that asks for more is no page."""
+_MOST_READ: Final = 2_000_000
+"""Characters of macros that are read where they are called."""
+_EMPTY_LINES: Final = re.compile(r"\n\s{0,1000}\n")
 _REGISTERS: Final = {"\\n.g": "1", "\\n.x": "1", "\\n.y": "23", "\\n.l": "78", "\\n.$": "0"}
 
 
@@ -85,7 +88,8 @@ class _Reader:
         self._strings: dict[str, str] = within._strings if within else {**STRINGS, **_REGISTERS}
         self._macros: dict[str, list[str]] = within._macros if within else {}
         self._mdoc: MdocReader = within._mdoc if within else MdocReader(self._strings)
-        self._left: int = within._left if within else _MOST_EXPANDED
+        self._spent: dict[str, int] = within._spent if within else {"seen": 0, "read": 0}
+        """Characters that were put in, and characters of macros that were read for it."""
         self._in_fence = False
         self._closes: list[bool] = []
         """Of the displays of mdoc around a line: whether they close a fence."""
@@ -105,7 +109,13 @@ class _Reader:
         """Whether the text of an item follows, whose sign was said."""
 
     def edits(self) -> Iterator[Edit]:
-        """Yield all edits, in any order."""
+        """Yield all edits, in any order; a page that puts in too much is seen without the rest."""
+        for edit in self._read():
+            self._spent["seen"] += max(len(edit.seen) - (edit.end - edit.start), 0)
+            is_kept = self._spent["seen"] <= _MOST_EXPANDED
+            yield edit if is_kept else Edit(edit.start, edit.end)
+
+    def _read(self) -> Iterator[Edit]:
         at, behind = 0, -1
         for line in self._text.split("\n"):
             behind += len(line) + 1
@@ -307,13 +317,13 @@ class _Reader:
         """Yield the edit of a line that calls a macro of the page."""
         lines = "\n".join(body)
         text = ""
-        if "\\$" in lines and self._depth < _MOST_DEEP and self._left > 0:
+        if "\\$" in lines and self._depth < _MOST_DEEP and self._spent["read"] < _MOST_READ:
+            self._spent["read"] += len(lines)
             lines = _PARAMETER.sub(lambda found: _argument(found, words), lines)
             reader = _Reader(lines.replace("\\\\", "\\"), self)
             text = seen_text(reader._text, reader.edits()).text.strip()
-            text = re.sub(r"\n\s*\n+", "\n", text)
-            self._left = reader._left - len(text)
-        yield Edit(begin, end, text if self._left > 0 else "")
+            text = _EMPTY_LINES.sub("\n", text)
+        yield Edit(begin, end, text)
 
     def _set(self, macro: str, rest: int, end: int, words: Sequence[Word]) -> None:
         """Take in a string, a register, or how a table is set."""

@@ -186,3 +186,21 @@ def test_files_that_only_end_in_a_digit_are_no_pages(tmp_path):
     assert (document.doc_id, document.title, told) == ("ls.1", "ls(1)", [])
     assert chunk_document(document)[0].heading_path[0] == "ls(1)"
     assert not is_man_page("started\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".ds s " + "x" * 400 + "\n" + "\\*s" * 20_000,
+        ".Nm " + "x" * 400 + "\n" + ".Nm\n" * 20_000,
+        ".de A\n"
+        + ".B \\\\$1\n" * 150
+        + "..\n.de C\n"
+        + ".A \\\\$1\n" * 150
+        + "..\n"
+        + ".C x\n" * 999,
+    ],
+)
+def test_pages_that_grow_when_read_are_cut_short(text):
+    """A small file must not fill the memory, nor take minutes."""
+    assert len(read_man_page(text).text) < 500_000
