@@ -130,7 +130,7 @@ class RunComparison(Result):
     def _html(self) -> Iterator[str]:
         report = self.report
         several = [means_table(report)] if len(report.names) > 2 else []
-        head = [graded_line(report.graded_by, report.calibration)]
+        head = [graded_line(report.graded_by, report.correction)]
         yield shown_html(head=head, tables=several, bars=report.measures)
         for items in by_pair(report.items):
             tables = [*corrected_tables(items), pair_table(items)]

@@ -348,7 +348,7 @@ class GateDecision(Result):
     def _repr_html_(self) -> str:
         found = self.verdict
         head = [
-            graded_line(found.graded_by, found.calibration),
+            graded_line(found.graded_by, found.correction),
             f"gate: {found.sentence}",
             found.head,
         ]

@@ -126,7 +126,7 @@ class MeasuredRuns(Result):
     def _repr_html_(self) -> str:
         table, notes = _means(self.found, interval=False), _notes(self.found, interval=False)
         return shown_html(
-            head=[graded_line(self.found.graded_by, self.found.calibration)],
+            head=[graded_line(self.found.graded_by, self.found.correction)],
             tables=[table],
             bars=table.headers[1:],
         ) + shown_html(head=notes)
@@ -136,13 +136,13 @@ def evaluation_text(found: EvaluatedRuns, *, interval: bool = False) -> str:
     """Return who graded, the measures by runs, and what one must know to read them."""
     means = _means(found, interval=interval)
     table = render_table(means.headers, means.rows)
-    head = graded_line(found.graded_by, found.calibration)
+    head = graded_line(found.graded_by, found.correction)
     return "\n".join([head, table, *_corrected(found), *_notes(found, interval=interval)])
 
 
 def _corrected(found: EvaluatedRuns) -> Iterator[str]:
     if found.calibration is not None:
-        corrected = corrected_table(found.calibration, list(found.scores))
+        corrected = corrected_table(found.calibration, found.levels, list(found.scores))
         yield f"\n{corrected.title}\n{render_table(corrected.headers, corrected.rows)}"
         if corrected.note:
             yield corrected.note
@@ -318,7 +318,7 @@ def evaluation_json(
         "judged_by": list(found.judged_by),
         "graded_by": graded_json(found.graded_by),
         **(
-            {"calibration": levels_json(found.calibration, found.scores)}
+            {"calibration": levels_json(found.calibration, found.levels)}
             if found.calibration
             else {}
         ),

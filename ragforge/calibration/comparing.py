@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from ragforge.calibration.population import is_correctable
 from ragforge.errors import UsageError
 from ragforge.evaluating.comparison import Compared, ComparisonReport, CorrectedDifference
 from ragforge.evaluating.formatting import plural
@@ -12,6 +13,8 @@ from ragforge.measures.distributions import student_quantile
 from ragforge.records import Calibration, CorrectedFigure, CorrectedValue
 
 _USUAL: Final = 0.975
+_USUAL_MEASURE: Final = "DCG@10"
+_USUAL_SIZE: Final = "200"
 
 
 def with_calibration(report: ComparisonReport, found: Calibration) -> ComparisonReport:
@@ -92,13 +95,7 @@ def _corrected(item: Compared, found: Calibration, stretch: float) -> Compared:
     comparison = item.comparison
     figure = _difference(found, comparison.measure, comparison.a, comparison.b)
     if figure is None:
-        return replace(
-            item,
-            withheld=(
-                f"calibration {found.name} was not drawn for it: `ragforge calibrate sample` with "
-                "these runs and this measure"
-            ),
-        )
+        return replace(item, withheld=_why_not_drawn(found, comparison.measure))
     if figure.corrected is None:
         return replace(item, withheld=f"it is not corrected: {figure.refused}")
     decided = figure.corrected
@@ -125,6 +122,35 @@ def _corrected(item: Compared, found: Calibration, stretch: float) -> Compared:
         n_pairs=figure.n_pairs,
     )
     return replace(item, corrected=corrected, withheld="")
+
+
+def _why_not_drawn(found: Calibration, measure: str) -> str:
+    if not is_correctable(measure):
+        return f"labels correct P@k, DCG@k and nDCG@k, and not {measure}"
+    return (
+        f"calibration {found.name} was not drawn for it: `ragforge calibrate sample` with these "
+        "runs and this measure"
+    )
+
+
+def next_labels(report: ComparisonReport) -> tuple[str, ...]:
+    """Return the rest of the `ragforge calibrate` by which an unknown first measure gets known.
+
+    Args:
+        report: Decided by a calibration.
+    """
+    assert report.calibration is not None
+    found, measure = report.calibration, report.measures[0]
+    open_ = [one for one in report.of_measure(measure) if one.outcome == "UNKNOWN"]
+    figures = [_difference(found, measure, c.a, c.b) for c in (one.comparison for one in open_)]
+    if all(figure is not None and figure.corrected is None for figure in figures):
+        return ("label", "--name", found.name, "--page", "labels.html")
+    drawn_by = [measure] if is_correctable(measure) else [_USUAL_MEASURE]
+    if measure.startswith("nDCG"):
+        drawn_by.append(f"DCG@{parse_measure(measure).cutoff}")
+    runs = [word for name in report.names for word in ("--run", name)]
+    by = [word for name in drawn_by for word in ("-m", name)]
+    return ("sample", *runs, *by, "-n", _USUAL_SIZE, "--name", f"{found.name}-2")
 
 
 def _difference(found: Calibration, measure: str, a: str, b: str) -> CorrectedFigure | None:

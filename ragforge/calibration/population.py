@@ -160,6 +160,13 @@ class UnitNumbers:
     """In [0, 1): below the share of repeats, a pair is shown twice."""
 
 
+def is_correctable(name: str) -> bool:
+    """Whether labels can correct a measure."""
+    measure = parse_measure(name)
+    has_cutoff = measure.cutoff is not None and measure.gain == "linear"
+    return measure.name in _MEASURES and has_cutoff
+
+
 def correctable(name: str) -> Measure:
     """Return a measure that labels can correct.
 
@@ -167,7 +174,7 @@ def correctable(name: str) -> Measure:
         UsageError: It is none of them.
     """
     measure = parse_measure(name)
-    if measure.name not in _MEASURES or measure.cutoff is None or measure.gain != "linear":
+    if not is_correctable(name):
         raise UsageError(
             f"measure {name!r}: a sample of labels corrects P@k, DCG@k and nDCG@k with linear "
             "gain; others are no sum over pairs, and need a label on each pair that they look at"

@@ -130,6 +130,13 @@ def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> No
         return
     names = list(report.names)
     if outcome == "UNKNOWN":
+        if report.calibration is not None:
+            from ragforge.calibration.comparing import next_labels
+
+            command, *rest = next_labels(report)
+            words = ["calibrate", command, *_source(arguments), *rest]
+            say_next(arguments, words, "people's labels decide here, and they are missing")
+            return
         if arguments.dataset is not None:
             words = ["compare", *_source(arguments), *names, "--judge", *_model(arguments, "NAME")]
             say_next(arguments, words, "a model's grades can tell; --base-url names its endpoint")

@@ -4,7 +4,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ragforge.deferred import dataclass
-from ragforge.evaluating.graded_by import GradedBy
+from ragforge.evaluating.graded_by import Correction, GradedBy
 from ragforge.evaluating.selection import Part
 
 if TYPE_CHECKING:
@@ -147,6 +147,12 @@ class ComparisonReport:
     """By which differences are corrected; None where none is used."""
     n_lacked: dict[str, int] = field(default_factory=dict)
     """By run: queries that it lacks and that are left out for it, rather than counted as 0."""
+
+    @property
+    def correction(self) -> Correction | None:
+        """What labels do to the measures; None where no calibration is used."""
+        corrected = (one.comparison.measure for one in self.items if one.corrected is not None)
+        return Correction.of(self.calibration, corrected, self.measures)
 
     def of_measure(self, measure: str) -> tuple[Compared, ...]:
         """Return the comparisons by one measure, pair by pair."""

@@ -22,6 +22,7 @@ _COMMANDS: Final = re.compile(r"^[^\S\n]*:(?=:)|#(?=#\w*\[)", re.MULTILINE)
 """What CI services obey in a log: `::` at the start of a line, `##[` and `##vso[` anywhere."""
 _COMMANDS_OF_WORDS: Final = re.compile(r"(?<!\S)::|##(?=\w*\[)")
 """Likewise, of a text that may be broken into lines at any space."""
+_EXACT_DIGITS: Final = 12
 _GAP: Final = "  "
 _NUMERIC: Final = pattern(r"[-+±$]?\d[\d,.]*(?:e-?\d+)?(?: ?[%\w]{1,2})?(?: ?[\[(].*[\])])?")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
@@ -97,7 +98,8 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 def rounded(value: float, digits: int = 3) -> float:
     """Return a value as it is shown; one that rounds to 0 has no sign."""
-    return round(value, digits) + 0.0
+    # Sums of halves end in noise beyond any digit shown: 0.4925 must not be 0.492 and 0.493.
+    return round(round(value, _EXACT_DIGITS), digits) + 0.0
 
 
 def with_ends(value: float | None, low: float | None, high: float | None, digits: int = 3) -> str:

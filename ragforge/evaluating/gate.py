@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number, plural, signed
-from ragforge.evaluating.graded_by import GradedBy, graded_json
+from ragforge.evaluating.graded_by import Correction, GradedBy, graded_json
 from ragforge.evaluating.history.changes import Change
 from ragforge.measures import parse_measure
 from ragforge.measures.formulas import FORMULAS
@@ -238,6 +238,12 @@ class Verdict:
     calibration: Calibration | None = None
     """By which means are corrected; None where none is used."""
     fail_on: FailOn = "regression"
+
+    @property
+    def correction(self) -> Correction | None:
+        """What labels do to the means that are checked; None where no calibration is used."""
+        means = [check.measure for check in self.checks if check.kind == "min"]
+        return Correction.of(self.calibration, means, means)
 
     @property
     def passed(self) -> bool:

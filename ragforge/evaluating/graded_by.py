@@ -259,15 +259,50 @@ def drift_text(entries: Iterable[GradedBy]) -> str:
     )
 
 
-def graded_line(entries: Iterable[GradedBy], calibration: Calibration | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What labels of people do to the measures that are shown."""
+
+    n_labels: int
+    measures: tuple[str, ...]
+    """Those that they correct; a calibration may refuse, or be of others."""
+    is_partial: bool
+    """Whether others stand beside them."""
+
+    @classmethod
+    def of(
+        cls, calibration: Calibration | None, corrected: Iterable[str], shown: Iterable[str]
+    ) -> "Correction | None":
+        """Return what a calibration does to some measures; None for none.
+
+        Args:
+            calibration: None where none is used.
+            corrected: The measures with a corrected number.
+            shown: All.
+        """
+        if calibration is None:
+            return None
+        measures = tuple(dict.fromkeys(corrected))
+        return cls(calibration.labels.n_used, measures, not {*shown} <= {*measures})
+
+    def __str__(self) -> str:
+        labels = f"corrected by {plural(self.n_labels, 'label')} of people"
+        if not self.measures:
+            return UNCALIBRATED
+        if not self.is_partial:
+            return labels
+        return f"{', '.join(self.measures)} {labels}, the rest {UNCALIBRATED}"
+
+
+def graded_line(entries: Iterable[GradedBy], correction: Correction | None = None) -> str:
     """Say who graded in one line: what a reader has to know before any number.
 
     A judge that drifted comes first, with what to do.
 
     Args:
         entries: Who did.
-        calibration: By which the numbers are corrected; where a language model graded and there is
-            none, they are uncalibrated.
+        correction: What labels of people do to the numbers; where a language model graded and
+            there is none, they are uncalibrated.
     """
     listed = list(entries)
     if not any(item.origin.kind for item in listed):
@@ -281,8 +316,8 @@ def graded_line(entries: Iterable[GradedBy], calibration: Calibration | None = N
     others = named[_MOST_NAMED:]
     if others:
         parts.append(f"{len(others):,} others: {sum(n for _, n in others):,}")
-    if calibration is not None:
-        parts.append(f"corrected by {plural(calibration.labels.n_used, 'label')} of people")
+    if correction is not None:
+        parts.append(str(correction))
     elif any(item.origin.kind == "llm" and item.origin.source == JUDGED for item in listed):
         parts.append(UNCALIBRATED)
     drift = drift_text(listed)

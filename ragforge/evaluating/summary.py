@@ -28,7 +28,7 @@ from ragforge.evaluating.evaluation_data import (
     settle_judgments,
     task_of,
 )
-from ragforge.evaluating.graded_by import GradedBy, grades_of, mark_drift
+from ragforge.evaluating.graded_by import Correction, GradedBy, grades_of, mark_drift
 from ragforge.evaluating.history.batches import BatchSeries
 from ragforge.evaluating.judgments import (
     FailureCount,
@@ -52,7 +52,8 @@ from ragforge.files.set.stale_runs import usable_runs
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of
-from ragforge.records import Calibration, Canary, Chunk, JudgeAudit, Query
+from ragforge.measures.run_evaluation import named_measures
+from ragforge.records import Calibration, Canary, Chunk, CorrectedFigure, JudgeAudit, Query
 
 MOST_CHUNKS: Final = 10_000
 """With more, looking at them would take longer than the rest of a report."""
@@ -220,6 +221,24 @@ class Summary:
     def graded_by(self) -> tuple[GradedBy, ...]:
         """Who gave the grades of chunks and answers, who gave most first."""
         return mark_drift(grades_of(self.judges), self.drifted)
+
+    @property
+    def levels(self) -> list[CorrectedFigure]:
+        """The levels that labels may correct; none where no calibration is used."""
+        if self.calibration is None:
+            return []
+        return self.calibration.levels(
+            [run.name for run in self.runs], named_measures(self.measures)
+        )
+
+    @property
+    def correction(self) -> Correction | None:
+        """What labels do to the measures; None where no calibration is used."""
+        corrected = [level.measure for level in self.levels if level.corrected is not None]
+        compared = self.comparison.correction if self.comparison else None
+        shown = [*self.measures, *(self.comparison.measures if self.comparison else ())]
+        corrected += compared.measures if compared else ()
+        return Correction.of(self.calibration, corrected, shown)
 
     @property
     def baseline_judges(self) -> tuple[Judge, ...]:

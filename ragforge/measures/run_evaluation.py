@@ -24,6 +24,11 @@ DEFAULT_MEASURES: Final = (
 )
 
 
+def named_measures(measures: Collection[str]) -> Collection[str]:
+    """Return the measures, canonical names, that somebody named: none where the usual are there."""
+    return () if {*DEFAULT_MEASURES} <= {*measures} else measures
+
+
 def evaluate(
     qrels: Mapping[str, Judgments],
     run: Mapping[str, RankedChunks],

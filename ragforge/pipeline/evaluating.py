@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
 from ragforge.evaluating.graded_by import (
+    Correction,
     GradedBy,
     count_file_grades,
     grades_of,
@@ -26,7 +27,8 @@ from ragforge.files.set.stale_runs import (
 from ragforge.files.source_files import plain_name
 from ragforge.measures import DEFAULT_MEASURES, Scores
 from ragforge.measures.measure_names import by_judgments, canonical, require_judgments_only
-from ragforge.records import Calibration
+from ragforge.measures.run_evaluation import named_measures
+from ragforge.records import Calibration, CorrectedFigure
 
 if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset
@@ -66,6 +68,18 @@ class EvaluatedRuns:
     """Queries that are measured by documents, as labels of theirs name some."""
     calibration: Calibration | None = None
     """By which levels are corrected; None where none is used."""
+
+    @property
+    def levels(self) -> list[CorrectedFigure]:
+        """The levels that labels may correct; none where no calibration is used."""
+        found = self.calibration
+        return [] if found is None else found.levels(self.scores, named_measures(self.measures))
+
+    @property
+    def correction(self) -> Correction | None:
+        """What labels do to the measures; None where no calibration is used."""
+        corrected = (level.measure for level in self.levels if level.corrected is not None)
+        return Correction.of(self.calibration, corrected, self.measures)
 
     @property
     def is_sampled(self) -> bool:

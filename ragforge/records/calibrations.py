@@ -6,6 +6,7 @@ pairs drawn for one question do not answer another.
 
 import json
 import operator
+from collections.abc import Collection
 from typing import Annotated, Literal, Self
 
 from ragforge.deferred import hashlib
@@ -242,6 +243,16 @@ class Calibration(Record):
             if (each.measure, each.run, each.against) == (measure, run, against):
                 return each
         return None
+
+    def levels(self, runs: Collection[str], measures: Collection[str]) -> list[CorrectedFigure]:
+        """Return the levels of some runs by some measures; by all there are where it has none.
+
+        Args:
+            runs: By name.
+            measures: Those that somebody named; empty for all.
+        """
+        of_runs = [each for each in self.figures if not each.against and each.run in runs]
+        return [each for each in of_runs if each.measure in measures] or of_runs
 
 
 def _width(of: CorrectedValue | None) -> float | None:

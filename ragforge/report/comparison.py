@@ -65,7 +65,7 @@ def render_comparison_summary(report: ComparisonReport) -> str:
     """Return the comparison without the legend and the queries that moved."""
     blocks = (*_pair_blocks(report, 0), Listing("", (_SHORT_LEGEND, *_notes(report))))
     return _rendered(
-        report, Document("", (graded_line(report.graded_by, report.calibration),), blocks)
+        report, Document("", (graded_line(report.graded_by, report.correction),), blocks)
     )
 
 
@@ -84,7 +84,7 @@ def _comparison_document(report: ComparisonReport, n_moved: int = 0) -> Document
     Three and more runs start with their means and the differences that survive the correction.
     """
     blocks = (*_pair_blocks(report, n_moved), Listing("", (*legend(report), *_notes(report))))
-    return Document("", (graded_line(report.graded_by, report.calibration),), blocks)
+    return Document("", (graded_line(report.graded_by, report.correction),), blocks)
 
 
 def _pair_blocks(report: ComparisonReport, n_moved: int) -> list[Block]:

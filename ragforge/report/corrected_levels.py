@@ -1,6 +1,6 @@
 """Levels of runs as people's labels correct them, beside those by the judge alone."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, Table, number, one_line
@@ -9,29 +9,35 @@ from ragforge.records import Calibration, CorrectedFigure
 _DIGITS: Final = 4
 
 
-def corrected_table(found: Calibration, runs: Collection[str]) -> Table:
+def corrected_table(
+    found: Calibration, levels: Sequence[CorrectedFigure], runs: Collection[str]
+) -> Table:
     """Return a row for each measure and run that the labels are on.
 
     Args:
         found: As the labels have it.
-        runs: That are shown.
+        levels: That are shown.
+        runs: That are evaluated.
     """
-    rows = tuple(
-        _row(figure) for figure in found.figures if not figure.is_difference and figure.run in runs
-    )
+    rows = tuple(map(_row, levels))
     headers = ("measure", "run", "judge only", "corrected", "these queries", "queries like these")
     missing = [run for run in runs if run not in {figure.run for figure in found.figures}]
-    note = f"not drawn for: {', '.join(one_line(run, 60) for run in missing)}" if missing else ""
-    return Table("Corrected by people's labels", (*headers, "labels", "of pairs"), rows, note)
+    notes = [f"not drawn for: {', '.join(one_line(run, 60) for run in missing)}"] if missing else []
+    refusals = dict.fromkeys(_refusals(levels))
+    notes += [f"not corrected: {'; '.join(refusals)}"] if refusals else []
+    if not levels and not missing:
+        notes.append("the labels are of differences alone: `ragforge compare --calibrated`")
+    title = "Corrected by people's labels"
+    return Table(title, (*headers, "labels", "of pairs"), rows, "; ".join(notes))
 
 
-def levels_json(found: Calibration, runs: Collection[str]) -> dict[str, object]:
-    """Return the corrected levels of runs as JSON has them."""
-    figures = [
-        figure.model_dump(mode="json")
-        for figure in found.figures
-        if not figure.is_difference and figure.run in runs
-    ]
+def _refusals(levels: Iterable[CorrectedFigure]) -> Iterator[str]:
+    return (level.refused for level in levels if level.corrected is None and level.refused)
+
+
+def levels_json(found: Calibration, levels: Iterable[CorrectedFigure]) -> dict[str, object]:
+    """Return corrected levels of runs as JSON has them."""
+    figures = [figure.model_dump(mode="json") for figure in levels]
     return {**calibration_summary(found), "figures": figures}
 
 

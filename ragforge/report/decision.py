@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
+from ragforge.calibration.comparing import next_labels
 from ragforge.deferred import dataclass
 from ragforge.evaluating.comparison import Compared, ComparisonReport
 from ragforge.evaluating.formatting import number, one_line, plural, share, with_ends
@@ -86,7 +87,7 @@ def _of_pair(summary: Summary, report: ComparisonReport) -> Decision:
         measure,
         (*findings([item]), *_others(report)),
         tuple(_rests_on(summary, report)),
-        _next(item),
+        _next(item, report),
         _difference(item),
     )
 
@@ -175,7 +176,7 @@ def _of_several(summary: Summary, report: ComparisonReport) -> Decision:
         measure,
         (*_found_of_several(report, items), *_others(report)),
         tuple(_rests_on(summary, report)),
-        _next(asked[0]),
+        _next(asked[0], report),
     )
 
 
@@ -224,7 +225,7 @@ def _not_compared(summary: Summary) -> Decision:
         f"It is not known which of {plural(len(summary.runs), 'run')} is best",
         summary.measures[0],
         (summary.not_compared or "These runs cannot be compared.",),
-        (("Grades", graded_line(summary.graded_by, summary.calibration)),),
+        (("Grades", graded_line(summary.graded_by, summary.correction)),),
         _JUDGE,
     )
 
@@ -266,13 +267,15 @@ def _rests_on(summary: Summary, report: ComparisonReport) -> Iterator[tuple[str,
 
 
 def _grades(summary: Summary) -> Iterator[tuple[str, str]]:
-    yield "Grades", graded_line(summary.graded_by, summary.calibration).removeprefix("graded ")
+    yield "Grades", graded_line(summary.graded_by, summary.correction).removeprefix("graded ")
     shares = [run.holes.share for run in summary.runs if run.holes.share]
     if shares:
         yield "Without a grade", f"up to {share(max(shares))} of the top 10 of a run"
 
 
-def _next(item: Compared) -> str:
+def _next(item: Compared, report: ComparisonReport) -> str:
+    if item.outcome == "UNKNOWN" and report.calibration is not None:
+        return f"people's labels are missing: `ragforge calibrate {next_labels(report)[0]}`."
     if item.outcome == "UNKNOWN":
         return _JUDGE
     if item.better is None:

@@ -52,7 +52,7 @@ def render_gate(verdict: Verdict) -> str:
 
     No text of the data can steer a terminal, or a CI service that reads commands from logs.
     """
-    graded = harmless(graded_line(verdict.graded_by, verdict.calibration), _SENTENCE)
+    graded = harmless(graded_line(verdict.graded_by, verdict.correction), _SENTENCE)
     outcome = harmless(verdict.sentence, _SENTENCE)
     head = f"{graded}\ngate: {outcome}\n{harmless(verdict.head)}"
     return "\n\n".join([head, *_LAYOUT.blocks(_gate_document(verdict, of_checks=""))])
@@ -78,7 +78,7 @@ def _gate_document(verdict: Verdict, of_checks: str = "Checks") -> Document:
     blocks.append(Listing("notes", tuple(verdict.notes)))
     return Document(
         title=verdict.title,
-        lead=(graded_line(verdict.graded_by, verdict.calibration), verdict.head),
+        lead=(graded_line(verdict.graded_by, verdict.correction), verdict.head),
         blocks=tuple(b for b in blocks if not isinstance(b, Listing) or b.lines),
     )
 
@@ -247,7 +247,7 @@ def render_gate_markdown(verdict: Verdict, limit: int = _COMMENT_BYTES) -> str:
     a bot finds what it wrote before. Data is text and no markup, link or mention.
     """
     title = f"{_SIGNS[verdict.outcome]} ragforge gate: {_plain(verdict.sentence)}"
-    graded = _plain(graded_line(verdict.graded_by, verdict.calibration))
+    graded = _plain(graded_line(verdict.graded_by, verdict.correction))
     blocks = [f"{marker(verdict)}\n## {title}", graded, _plain(verdict.head)]
     blocks.extend(map(_markdown_block, _gate_document(verdict).blocks))
     return cut("\n\n".join(blocks) + "\n", limit)

@@ -59,7 +59,7 @@ def _report_document(summary: Summary) -> Document:
     decision = decision_of(summary)
     return Document(
         title=f"ragforge report: {summary.making.name}",
-        lead=(graded_line(summary.graded_by, summary.calibration), size_line(summary)),
+        lead=(graded_line(summary.graded_by, summary.correction), size_line(summary)),
         blocks=(
             *([decision_listing(decision)] if decision else []),
             *notices(summary),
@@ -74,7 +74,11 @@ def _all_tables(summary: Summary) -> list[Table]:
     tables = [
         changes_table(summary.history, names),
         measures_table(summary),
-        *([corrected_table(summary.calibration, names)] if summary.calibration else []),
+        *(
+            [corrected_table(summary.calibration, summary.levels, names)]
+            if summary.calibration
+            else []
+        ),
         patterns_table(summary),
         trends_table(summary.history, names),
         *([batches_table(summary.batches)] if summary.batches else []),
@@ -117,7 +121,11 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
         "dataset": summary.making.name,
         "version": summary.making.version,
         "graded_by": graded_json(summary.graded_by),
-        **({"calibration": levels_json(summary.calibration, names)} if summary.calibration else {}),
+        **(
+            {"calibration": levels_json(summary.calibration, summary.levels)}
+            if summary.calibration
+            else {}
+        ),
         "counts": asdict(summary.counts),
         "rel_threshold": summary.rel_threshold,
         "changes": [

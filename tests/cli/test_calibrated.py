@@ -53,6 +53,49 @@ def test_evaluate_gives_corrected_levels_as_json(made, capsys):
     assert {(f["measure"], f["run"]) for f in found["figures"]} >= {("P@10", "a"), ("P@10", "b")}
 
 
+def test_evaluate_shows_corrected_levels_of_what_was_asked_for(made, capsys):
+    """A table that nobody asked for hides the one that was."""
+    words = ("--dataset", made.path, "-m", "P@10", "--no-history", "--calibrated", "--json")
+
+    _, output = said(capsys, "evaluate", *words)
+
+    assert {f["measure"] for f in json.loads(output.out)["calibration"]["figures"]} == {"P@10"}
+
+
+def test_evaluate_shows_all_that_is_corrected_where_no_measure_is_named(made, capsys):
+    """The usual measures are of no sample, and labels on others are not to be hidden."""
+    words = ("--dataset", made.path, "--no-history", "--calibrated", "--json")
+
+    _, output = said(capsys, "evaluate", *words)
+
+    figures = json.loads(output.out)["calibration"]["figures"]
+    assert {f["measure"] for f in figures} == {"P@10", "DCG@10"}
+
+
+def test_evaluate_says_which_measures_are_corrected(made, capsys):
+    """RR stands above them, and is none."""
+    words = ("--dataset", made.path, "-m", "RR", "--no-history", "--calibrated")
+
+    _, output = said(capsys, "evaluate", *words)
+
+    line = "P@10, DCG@10 corrected by 150 labels of people, the rest uncalibrated"
+    assert line in output.out.partition("\n")[0]
+
+
+@pytest.mark.parametrize("most", [0, 12])
+def test_evaluate_with_too_few_labels_is_uncalibrated(capsys, tmp_path, most):
+    """A line that says "corrected" above dashes is read for the dashes."""
+    few = graded_set(tmp_path / "set", 6)
+    drawn(few, 40)
+    label_all(few, most=most)
+    words = ("--dataset", few.path, "-m", "P@10", "--no-history", "--calibrated")
+
+    _, output = said(capsys, "evaluate", *words)
+
+    assert output.out.partition("\n")[0].endswith("; uncalibrated")
+    assert "not corrected: " in output.out
+
+
 @pytest.mark.parametrize(("threshold", "code"), [(0.30, 0), (0.44, 1)])
 def test_a_gate_decides_on_the_corrected_mean(made, capsys, threshold, code):
     """By the judge alone run a is at 0.5; people's labels leave it above 0.3 for sure."""

@@ -82,10 +82,78 @@ def test_ndcg_is_decided_on_dcg(unfair, capsys):
 
 def test_a_measure_that_was_not_drawn_for_is_unknown(unfair, capsys):
     """The judge alone must not decide among corrected numbers."""
-    [*_, last] = compared(unfair, capsys, "-m", "RR", "--calibrated")["comparisons"]
+    [*_, last] = compared(unfair, capsys, "-m", "P@5", "--calibrated")["comparisons"]
 
     assert last["winner"] == "UNKNOWN"
     assert "was not drawn for it" in last["why"]
+
+
+def test_no_sample_is_advised_for_what_labels_cannot_correct(unfair, capsys):
+    """`calibrate sample` would refuse the measure."""
+    [*_, last] = compared(unfair, capsys, "-m", "RR", "--calibrated")["comparisons"]
+
+    assert last["winner"] == "UNKNOWN"
+    assert last["why"] == "labels correct P@k, DCG@k and nDCG@k, and not RR"
+
+
+@pytest.mark.parametrize(
+    ("measures", "line"),
+    [
+        (["P@10", "RR"], "; P@10 corrected by 200 labels of people, the rest uncalibrated"),
+        (["RR"], "; uncalibrated"),
+    ],
+)
+def test_the_first_line_names_what_is_corrected(unfair, capsys, measures, line):
+    """Nothing below it must pass for corrected that is not."""
+    capsys.readouterr()
+    asked = [word for name in measures for word in ("-m", name)]
+    main(["compare", "--dataset", str(unfair.path), "a", "b", *asked, "--calibrated"])
+
+    assert capsys.readouterr().out.partition("\n")[0].endswith(line)
+
+
+@pytest.mark.parametrize(
+    ("measure", "command"),
+    [
+        ("P@5", "sample --dataset SET --run a --run b -m P@5 -n 200 --name people-2"),
+        ("nDCG@5", "sample --dataset SET --run a --run b -m nDCG@5 -m DCG@5 -n 200"),
+        ("RR", "sample --dataset SET --run a --run b -m DCG@10 -n 200 --name people-2"),
+    ],
+)
+def test_what_comes_next_is_labels_rather_than_a_judge(unfair, capsys, measure, command):
+    """A model grades nothing that labels lack."""
+    capsys.readouterr()
+    main(["compare", "--dataset", str(unfair.path), "a", "b", "-m", measure, "--calibrated"])
+
+    told = capsys.readouterr().err.replace(str(unfair.path), "SET")
+    assert f"next: ragforge calibrate {command}" in told
+    assert "--judge" not in told
+
+
+def test_too_few_labels_are_followed_by_more(tmp_path, capsys):
+    """The sample is there, and waits for people."""
+    made = graded_set(tmp_path / "set", 6)
+    drawn(made, 40, Question(("a", "b"), ("P@10", "DCG@10")))
+    label_all(made, most=12)
+    capsys.readouterr()
+
+    main(["compare", "--dataset", str(made.path), "a", "b", "-m", "P@10", "--calibrated"])
+
+    found = capsys.readouterr()
+    assert found.out.partition("\n")[0].endswith("; uncalibrated")
+    assert "next: ragforge calibrate label" in found.err
+    assert "--name people --page labels.html" in found.err
+
+
+def test_a_report_asks_for_labels_rather_than_for_a_judge(unfair, capsys):
+    """Its reader would pay for grades that decide nothing."""
+    capsys.readouterr()
+    words = ["--dataset", str(unfair.path), "-m", "RR", "--calibrated", "--json"]
+    main(["report", *words])
+
+    decision = json.loads(capsys.readouterr().out)["decision"]
+    assert decision["next"] == "people's labels are missing: `ragforge calibrate sample`."
+    assert "the rest uncalibrated" in decision["rests_on"]["Grades"]
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,9 @@ def _overview(summary: Summary) -> Iterable[_Section]:
     yield _Section("causes", "Likely causes", causes_block(summary))
     yield _Section("retrieval", "Retrieval", headline_block(summary))
     if summary.calibration is not None:
-        corrected = corrected_table(summary.calibration, [run.name for run in summary.runs])
+        corrected = corrected_table(
+            summary.calibration, summary.levels, [run.name for run in summary.runs]
+        )
         yield _Section("corrected", "Corrected by people", table_block(corrected, titled=False))
     if summary.answers:
         yield _Section("diagnosis", "Retrieval or the model?", diagnosis_block(summary))
@@ -194,7 +196,7 @@ def _overview(summary: Summary) -> Iterable[_Section]:
 
 def _header(summary: Summary) -> Html:
     nothing = "No judgment succeeded." if summary.counts.n_pairs else "Nothing is judged yet."
-    graded = graded_line(summary.graded_by, summary.calibration)
+    graded = graded_line(summary.graded_by, summary.correction)
     judged = f"{graded[0].upper()}{graded[1:]}." if summary.graded_by else nothing
     return element(
         "header",

@@ -68,7 +68,7 @@ def _findings(summary: Summary, pair: tuple[str, str]) -> Iterator[str]:
 def _graded(summary: Summary) -> Iterator[str]:
     """Yield who graded: a picture goes round without the page about it."""
     if summary.graded_by:
-        line = graded_line(summary.graded_by, summary.calibration)
+        line = graded_line(summary.graded_by, summary.correction)
         yield f"{line[0].upper()}{line[1:]}."
 
 
@@ -114,7 +114,8 @@ def calibration_picture(calibration: Calibration) -> Picture:
         for measure, chart in zip(measures, charts, strict=True)
     ]
     n = calibration.labels.n_used
-    title = f"Corrected by {n:,} labels of people: {one_line(calibration.name, _NAME_CHARS)}"
+    verb = "Corrected" if any(level.corrected for level in levels) else "Not corrected"
+    title = f"{verb} by {n:,} labels of people: {one_line(calibration.name, _NAME_CHARS)}"
     told = "; ".join(row.told for chart in charts for row in chart.rows)
     return Picture(title, told, [panels[at : at + 2] for at in range(0, len(panels), 2)])
 
