@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Final
 
-from ragforge.calibration.label_files import Labels, PairKey
+from ragforge.calibration.label_files import Labels, PairKey, middle_grade
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.measures.agreement import N_GRADES
@@ -25,9 +25,10 @@ class QueryAgreement:
 
     query_id: str
     n_pairs: int
-    n_same: int
+    n_same: float
+    """A pair that several people graded counts by the share of those who say the same."""
     bias: float
-    """Mean of its grade minus the people's."""
+    """Mean of its grade minus the people's mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ def report_agreement(
     """Return how each judge agrees with people, on the pairs that both graded.
 
     Args:
-        human: Of one labeller or several, whose middle grade counts.
+        human: Of one labeller or several: a pair counts in equal parts by each who graded it. The
+            order of runs alone goes by the middle grade.
         judges: Each on pairs of its own; at least one.
         threshold: Lowest grade that counts as relevant.
         runs: By name, rankings by query; where there are three or more their order is compared.
@@ -92,8 +94,8 @@ def report_agreement(
     Raises:
         DataError: A judge and people graded no pair in common.
     """
-    people = human.grades()
-    reports = [_report(judge, people, threshold, seed) for judge in judges]
+    people, labelled = human.grades(), human.all_grades()
+    reports = [_report(judge, labelled, threshold, seed) for judge in judges]
     if runs and len(runs) >= LEAST_RUNS:
         reports = [
             _with_order(report, judge, people, runs, measure)
@@ -165,7 +167,9 @@ def report_routing(
     )
 
 
-def _report(judge: Labels, people: Mapping[PairKey, int], threshold: int, seed: int) -> JudgeReport:
+def _report(
+    judge: Labels, people: Mapping[PairKey, Sequence[int]], threshold: int, seed: int
+) -> JudgeReport:
     grades = judge.grades()
     both = [pair for pair in people if pair in grades]
     if not both:
@@ -173,34 +177,39 @@ def _report(judge: Labels, people: Mapping[PairKey, int], threshold: int, seed: 
             f"{judge.name}: graded none of the {len(people):,} pairs that people graded; do query "
             "and chunk ids go by the same names in both files?"
         )
-    failed = [grade for pair, grade in people.items() if pair in judge.failed]
-    mine = [grades[pair] for pair in both]
+    failed = [middle_grade(of) for pair, of in people.items() if pair in judge.failed]
+    rows = [(pair, grade, 1 / len(people[pair])) for pair in both for grade in people[pair]]
     agreement = agree(
-        [pair.query_id for pair in both],
-        [people[pair] for pair in both],
-        [Grader(judge.name, mine)],
+        [pair.query_id for pair, _, _ in rows],
+        [grade for _, grade, _ in rows],
+        [Grader(judge.name, [grades[pair] for pair, _, _ in rows])],
         failed=failed,
+        weights=[weight for _, _, weight in rows],
         threshold=threshold,
         seed=seed,
     )
     return JudgeReport(
         judge.name,
         agreement,
-        _by_query(both, [people[pair] for pair in both], mine),
+        _by_query({pair: [grades[pair] - grade for grade in people[pair]] for pair in both}),
         len(people) - len(both) - len(failed),
         len(grades) - len(both),
     )
 
 
-def _by_query(
-    pairs: Sequence[PairKey], people: Sequence[int], judge: Sequence[int]
-) -> tuple[QueryAgreement, ...]:
-    gathered: dict[str, list[int]] = {}
-    for pair, theirs, mine in zip(pairs, people, judge, strict=True):
-        gathered.setdefault(pair.query_id, []).append(mine - theirs)
+def _by_query(off: Mapping[PairKey, Sequence[int]]) -> tuple[QueryAgreement, ...]:
+    """Return the rows of queries, by how far the judge is off each person's grade of a pair."""
+    gathered: dict[str, list[Sequence[int]]] = {}
+    for pair, by_person in off.items():
+        gathered.setdefault(pair.query_id, []).append(by_person)
     rows = [
-        QueryAgreement(query_id, len(off), off.count(0), sum(off) / len(off))
-        for query_id, off in gathered.items()
+        QueryAgreement(
+            query_id,
+            len(pairs),
+            sum(each.count(0) / len(each) for each in pairs),
+            sum(sum(each) / len(each) for each in pairs) / len(pairs),
+        )
+        for query_id, pairs in gathered.items()
     ]
     return tuple(sorted(rows, key=lambda row: (-abs(row.bias), row.query_id)))
 
@@ -255,7 +264,7 @@ def _between_people(human: Labels, threshold: int, seed: int) -> JudgeReport | N
     if not any(pair in first for pair in second):
         return None
     other = Labels(names[1], {"": second}, frozenset(), {}, {})
-    return _report(other, first, threshold, seed)
+    return _report(other, {pair: [grade] for pair, grade in first.items()}, threshold, seed)
 
 
 def _quadratic_kappa(report: JudgeReport) -> float:

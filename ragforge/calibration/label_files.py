@@ -82,13 +82,17 @@ class Labels:
         """Grades on the scale and beyond it."""
         return sum(map(len, self.by_labeller.values())) + self.n_outside
 
-    def grades(self) -> dict[PairKey, int]:
-        """Return one grade for each pair: of several labellers the mean, rounded half down."""
+    def all_grades(self) -> dict[PairKey, list[int]]:
+        """Return the grades of each pair, one of each labeller who graded it."""
         gathered: dict[PairKey, list[int]] = {}
         for grades in self.by_labeller.values():
             for pair, grade in grades.items():
                 gathered.setdefault(pair, []).append(grade)
-        return {pair: middle_grade(grades) for pair, grades in gathered.items()}
+        return gathered
+
+    def grades(self) -> dict[PairKey, int]:
+        """Return one grade for each pair: of several labellers the mean, rounded half down."""
+        return {pair: middle_grade(grades) for pair, grades in self.all_grades().items()}
 
 
 def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:

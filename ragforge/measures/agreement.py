@@ -52,6 +52,7 @@ def confusions(
     n_grades: int = N_GRADES,
     *,
     n_groups: int,
+    weights: Sequence[float] | None = None,
 ) -> Floats:
     """Return the confusion of each group of pairs, shape (n_groups, K, K).
 
@@ -61,6 +62,7 @@ def confusions(
         judge: Likewise.
         n_grades: Likewise.
         n_groups: How many there are.
+        weights: What each pair counts; 1 where None.
 
     Raises:
         UsageError, DataError: As `confusion`.
@@ -72,7 +74,7 @@ def confusions(
             f"the judge for {len(groups)} pairs"
         )
     cells = (groups * n_grades + rows) * n_grades + columns
-    counts = np.bincount(cells, minlength=n_groups * n_grades**2).astype(np.float64)
+    counts = np.bincount(cells, weights, minlength=n_groups * n_grades**2).astype(np.float64)
     return counts.reshape(n_groups, n_grades, n_grades)
 
 

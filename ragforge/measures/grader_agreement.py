@@ -66,8 +66,9 @@ class GraderAgreement:
     """How one grader agrees with people."""
 
     name: str
-    counts: tuple[tuple[int, ...], ...]
-    """Pairs by the person's grade (outer) and this grader's (inner)."""
+    counts: tuple[tuple[float, ...], ...]
+    """Pairs by the person's grade (outer) and this grader's (inner); parts of one where several
+    people graded it."""
     figures: Figures
     """By name, in the order in which they are shown."""
     beyond_first: Figures
@@ -100,7 +101,7 @@ class Agreement:
     n_queries: int
     threshold: int
     """Lowest grade that counts as relevant."""
-    human_counts: tuple[int, ...]
+    human_counts: tuple[float, ...]
     """Pairs of each grade, by the people."""
     graders: tuple[GraderAgreement, ...]
     n_failed: int
@@ -142,6 +143,7 @@ def agree(
     graders: Sequence[Grader],
     *,
     failed: Grades = (),
+    weights: Sequence[float] | None = None,
     threshold: int = 2,
     seed: int = 0,
     n_resamples: int = N_RESAMPLES,
@@ -153,6 +155,9 @@ def agree(
         human: The people's grades, shape (n,).
         graders: At least one; each graded every pair. The first is compared with the others.
         failed: The people's grades of further pairs, on which the first grader failed.
+        weights: What each counts, shape (n,); 1 where None. A pair that m people graded is there m
+            times, each time with 1 / m: then agreement is that with one of them drawn at random,
+            and bias is off their mean. Graders have no scores then.
         threshold: Lowest grade that counts as relevant.
         seed: At least 0.
         n_resamples: At least 1.
@@ -164,14 +169,15 @@ def agree(
     groups = clusters(query_ids)
     times = resampled_times(len(groups.query_ids), seed, n_resamples)
     measured = [
-        _ResampledGrader.resample(grader, human, groups, times, threshold) for grader in graders
+        _ResampledGrader.resample(grader, human, groups, times, threshold, weights)
+        for grader in graders
     ]
-    people = np.bincount(np.asarray(human, dtype=np.intp), minlength=N_GRADES)
+    people = np.bincount(np.asarray(human, dtype=np.intp), weights, minlength=N_GRADES)
     return Agreement(
-        n_pairs=len(human),
+        n_pairs=len(human) if weights is None else round(sum(weights)),
         n_queries=len(groups.query_ids),
         threshold=threshold,
-        human_counts=tuple(map(int, people)),
+        human_counts=tuple(map(_whole, people.tolist())),
         graders=tuple(each.beside(measured[0], len(groups.query_ids)) for each in measured),
         n_failed=len(failed),
         failure_bounds=_failure_bounds(measured[0].counts, failed, threshold),
@@ -192,6 +198,12 @@ def _failure_bounds(counts: Floats, failed: Grades, threshold: int) -> dict[str,
     }
 
 
+def _whole(count: float) -> float:
+    """Return a count without what sums of parts leave behind the point: thirds make a whole."""
+    found = round(count, 9)
+    return int(found) if found == int(found) else found
+
+
 def _known(value: Floats) -> float | None:
     return None if np.isnan(value) else float(value)
 
@@ -207,7 +219,13 @@ class _ResampledGrader:
 
     @classmethod
     def resample(
-        cls, grader: Grader, human: Grades, groups: Clusters, times: Floats, threshold: int
+        cls,
+        grader: Grader,
+        human: Grades,
+        groups: Clusters,
+        times: Floats,
+        threshold: int,
+        weights: Sequence[float] | None,
     ) -> _ResampledGrader:
         if not len(grader.grades) == len(human) == len(groups.of_pair):
             raise UsageError(
@@ -215,7 +233,7 @@ class _ResampledGrader:
             )
         n_queries = len(groups.query_ids)
         by_query = coefficients.confusions(
-            groups.of_pair, human, grader.grades, n_groups=n_queries
+            groups.of_pair, human, grader.grades, n_groups=n_queries, weights=weights
         ).reshape(n_queries, N_GRADES**2)
         counts = (times @ by_query).reshape(-1, N_GRADES, N_GRADES)
         others = counts[0] - by_query.reshape(-1, N_GRADES, N_GRADES)
@@ -234,7 +252,7 @@ class _ResampledGrader:
         return cls(grader.name, counts[0], values, without_one)
 
     def beside(self, first: _ResampledGrader, n_queries: int) -> GraderAgreement:
-        rows = [tuple(map(int, row)) for row in self.counts.tolist()]
+        rows = [tuple(map(_whole, row)) for row in self.counts.tolist()]
         differences = {} if self is first else {n: first.values[n] - self.values[n] for n in KAPPAS}
         return GraderAgreement(
             name=self.name,

@@ -39,6 +39,10 @@ _OTHERS: Final = {
     "judge rate": "judge_rate",
     "human rate": "human_rate",
 }
+_SEVERAL: Final = (
+    "A pair that several people graded counts in equal parts by each of them: kappa is that with "
+    "one of them drawn at random, bias is off their mean."
+)
 _WORST: Final = 5
 _MANY_OUTSIDE: Final = 0.05
 """Share of grades beyond the scale from which on they are no slips."""
@@ -61,6 +65,7 @@ def judge_table_text(report: AgreementReport, *, by_query: bool = False) -> str:
         render_table(headers, shown),
         *one_grade_lines(judge.agreement.graders[0] for judge in report.judges),
         *_grades(report.judges),
+        *([_SEVERAL] if len(report.labellers) > 1 else []),
     ]
     if by_query:
         parts += [_queries(judge) for judge in report.judges]
@@ -218,15 +223,19 @@ def _grades(judges: Iterable[JudgeReport]) -> list[str]:
             mean = sum(i * n for i, n in enumerate(counts)) / total if total else None
             cells = [f"{n / total:.0%}" if total else MISSING for n in counts]
             rows.append(
-                (one_line(judge.name, 60), str(grade), f"{total:,}", *cells, number(mean, 2))
+                (one_line(judge.name, 60), str(grade), _count(total), *cells, number(mean, 2))
             )
     headers = ("judge", "people gave", "pairs", "it gave 0", "1", "2", "3", "mean")
     return [render_table(headers, rows)] if rows else []
 
 
+def _count(pairs: float) -> str:
+    return f"{pairs:,.1f}".removesuffix(".0")
+
+
 def _queries(judge: JudgeReport) -> str:
     rows = [
-        (one_line(row.query_id, 60), f"{row.n_pairs:,}", f"{row.n_same:,}", signed(row.bias, 2))
+        (one_line(row.query_id, 60), f"{row.n_pairs:,}", _count(row.n_same), signed(row.bias, 2))
         for row in judge.by_query[:_WORST]
     ]
     return f"{one_line(judge.name, 60)}, queries with the largest bias\n" + render_table(

@@ -118,6 +118,52 @@ def test_two_labellers_tell_what_a_judge_could_reach():
     assert report.people.agreement.graders[0].figures["kappa"].value < 1
 
 
+def two_people() -> Labels:
+    """Return labels of two, of whom the second grades every other pair one higher."""
+    first = {PairKey(*pair): min(grade, 2) for pair, grade in pool().items()}
+    second = {pair: grade + int(pair.chunk_id[1:]) % 2 for pair, grade in first.items()}
+    return Labels("people", {"ann": first, "bob": second}, frozenset(), {}, {})
+
+
+def test_a_judge_is_held_against_the_mean_of_those_who_label():
+    """Halves that are rounded one way look like a bias of the judge."""
+    human = two_people()
+    coin = {pair: index % 2 for index, pair in enumerate(sorted(human.by_labeller["ann"]))}
+    between = {
+        pair: (human.by_labeller["ann"], human.by_labeller["bob"])[coin[pair]][pair]
+        for pair in coin
+    }
+    mean = {
+        pair: (human.by_labeller["ann"][pair] + human.by_labeller["bob"][pair]) / 2 for pair in coin
+    }
+    expected = sum(between[pair] - mean[pair] for pair in coin) / len(coin)
+
+    [found] = report_agreement(human, [labels("judge", between)]).judges
+
+    assert found.agreement.graders[0].figures["bias"].value == pytest.approx(expected)
+    assert found.agreement.n_pairs == len(coin)
+
+
+def test_kappa_with_several_people_is_that_with_one_of_them_at_random():
+    """Counts of both together are those of each, halved."""
+    human = two_people()
+    judge = labels("judge", pool(2))
+
+    [found] = report_agreement(human, [judge]).judges
+
+    alone = [
+        report_agreement(Labels("one", {name: of}, frozenset(), {}, {}), [judge]).judges[0]
+        for name, of in human.by_labeller.items()
+    ]
+    both = np.mean([each.agreement.graders[0].counts for each in alone], axis=0)
+    assert np.array(found.agreement.graders[0].counts) == pytest.approx(both)
+    assert found.by_query[0].bias == pytest.approx(
+        np.mean(
+            [q.bias for a in alone for q in a.by_query if q.query_id == found.by_query[0].query_id]
+        )
+    )
+
+
 def test_judges_of_other_pairs_are_refused():
     """Ids that go by other names would give a table of nothing."""
     with pytest.raises(DataError, match="judge: graded none of the 240 pairs"):
