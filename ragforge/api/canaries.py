@@ -6,6 +6,7 @@ from typing import Any, Final
 from ragforge.api.results import Estimate, Result
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import number, plural, share, signed, with_ends
+from ragforge.files.set.canaries import REMEDY
 from ragforge.pipeline.judge.canaries import AT_FIRST, CanaryResult
 
 _KAPPAS: Final = ("kappa", "quadratic kappa")
@@ -15,10 +16,8 @@ _IN_WORDS: Final = {
     "failures": "more of its replies are no verdict",
 }
 ADVICE: Final = (
-    "What to do: grades from now on are of another judge. Add none to those of before; name a "
-    "version of the model that does not change, or judge all anew (`ragforge judge --again`), and "
-    "calibrate again (`ragforge calibrate sample --again`). Then `ragforge judge canary --anew` "
-    "begins with the judge as it is now."
+    "What to do: grades from now on are of another judge, and are not put beside those of before. "
+    f"Name a version of the model that does not change, or {REMEDY}."
 )
 
 

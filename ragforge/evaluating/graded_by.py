@@ -11,7 +11,8 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.judgments import Judge
 from ragforge.files.formats.qrels import JudgedQrels
-from ragforge.records import Calibration, Canary, Grader, MixedGrades, Provenance
+from ragforge.files.set.canaries import REMEDY, Canaries
+from ragforge.records import Calibration, Grader, MixedGrades, Provenance
 from ragforge.records.judgments import JUDGED, LOCAL_MODEL_JUDGE, GradeOrigin, origin
 
 _KINDS: Final = {
@@ -103,7 +104,8 @@ def judge_name(judge: Judge) -> str:
     if judge.is_mock:
         return f"ragforge mock in the place of {judge.model}"
     kind = _KINDS.get(judge.kind, "judge not recorded")
-    return f"{judge.model} ({kind})" if judge.model else kind
+    since = f", {judge.since}" if judge.since else ""
+    return f"{judge.model} ({kind}{since})" if judge.model else kind
 
 
 def _model(ask: Provenance) -> list[str]:
@@ -220,43 +222,60 @@ def grades_of(judges: Iterable[Judge]) -> tuple[GradedBy, ...]:
     for judge in judges:
         source = "human" if judge.kind == "human" else ""
         n = judge.count - judge.n_failed - judge.n_evidence
-        counts[origin(judge.kind, judge.model, judge.prompt, source)] += n
+        counts[origin(judge.kind, judge.model, judge.prompt, source, judge.since)] += n
         counts[origin(judge.kind, judge.model, judge.prompt, "evidence")] += judge.n_evidence
     return tuple(sorted((GradedBy(item, n) for item, n in counts.items() if n > 0), key=_order))
 
 
-def mark_drift(entries: Iterable[GradedBy], drifted: Iterable[Canary]) -> tuple[GradedBy, ...]:
+def mark_drift(entries: Iterable[GradedBy], canaries: Canaries) -> tuple[GradedBy, ...]:
     """Return who graded, with the canary by which a judge is not any more what it was.
+
+    It is marked as long as its last canary says so, and as long as grades of before a drift stand
+    beside later ones, whatever canaries say.
 
     Args:
         entries: Who did.
-        drifted: The last canaries of judges that drifted.
+        canaries: Of the set.
     """
-    by_judge = {(each.judge.model, each.judge.prompt): each for each in drifted}
+    entries = tuple(entries)
+    last = {(each.judge.model, each.judge.prompt): each for each in canaries.drifted()}
+    by_name = {each.since: each for each in canaries.all if each.signs}
+    sides: dict[tuple[str, str], set[str]] = {}
+    for item in entries:
+        if _can_drift(item.origin):
+            sides.setdefault((item.origin.model, item.origin.prompt), set()).add(item.origin.since)
     found = []
     for item in entries:
-        by = item.origin
-        canary = by_judge.get((by.model, by.prompt)) if by.kind == "llm" else None
-        if canary is not None and by.source == JUDGED:
-            item = replace(item, drifted_at=canary.at, signs=canary.signs)
+        judge = (item.origin.model, item.origin.prompt)
+        if _can_drift(item.origin):
+            since = sides[judge]
+            canary = last.get(judge)
+            if canary is None and len(since) > 1:
+                canary = by_name.get(max(since))
+            if canary is not None:
+                item = replace(item, drifted_at=canary.at, signs=canary.signs)
+            elif len(since) > 1:  # The ledger is gone; the grades still say when.
+                item = replace(item, drifted_at=max(since).split()[2])
         found.append(item)
     return tuple(found)
 
 
+def _can_drift(by: GradeOrigin) -> bool:
+    return by.kind == "llm" and by.source == JUDGED
+
+
 def drift_text(entries: Iterable[GradedBy]) -> str:
     """Say which judges drifted and what to do, in a clause; "" where none did."""
-    found = {
-        item.origin.model: f"{one_line(item.origin.model, _NAME_CHARS)} by its canary of "
-        f"{item.drifted_at[:10]} ({', '.join(item.signs)})"
-        for item in entries
-        if item.drifted_at
-    }
+    found = {}
+    for item in entries:
+        if item.drifted_at:
+            signs = f" ({', '.join(item.signs)})" if item.signs else ""
+            name = one_line(item.origin.model, _NAME_CHARS)
+            found[item.origin.model] = f"{name} by its canary of {item.drifted_at[:10]}{signs}"
     if not found:
         return ""
-    return (
-        f"JUDGE DRIFTED: {', '.join(found.values())}: grades given since are of another judge; "
-        "judge all anew (`ragforge judge --again`), then `ragforge judge canary --anew`"
-    )
+    judges = ", ".join(found.values())
+    return f"JUDGE DRIFTED: {judges}: grades given since are of another judge; {REMEDY}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +346,8 @@ def graded_line(entries: Iterable[GradedBy], correction: Correction | None = Non
 def graded_json(entries: Iterable[GradedBy]) -> list[dict[str, object]]:
     """Return what stands under `graded_by`; `kind` is None where it is not recorded.
 
-    `drifted_at` and `signs` are there where a canary found that the judge drifted.
+    `drifted_at` and `signs` are there where a canary found that the judge drifted, `since` where
+    grades were given after a drift.
     """
     return [
         {
@@ -335,6 +355,7 @@ def graded_json(entries: Iterable[GradedBy]) -> list[dict[str, object]]:
             "model": item.origin.model,
             "prompt": item.origin.prompt,
             "source": item.origin.source,
+            **({"since": item.origin.since} if item.origin.since else {}),
             "n": item.n,
             **({"drifted_at": item.drifted_at, "signs": [*item.signs]} if item.drifted_at else {}),
         }
@@ -354,9 +375,10 @@ def _named(item: GradeOrigin) -> str:
     if item.kind == "human":
         return f"people ({model})" if model else "people"
     kinds = {"llm": "language model", "rule": "rule", "file": "grades of a file"}
-    return f"{model} ({kinds[item.kind]})" if item.kind in kinds else "not recorded"
+    since = f", {item.since}" if item.since else ""
+    return f"{model} ({kinds[item.kind]}{since})" if item.kind in kinds else "not recorded"
 
 
 def _order(item: GradedBy) -> tuple[int, str, str, str, str]:
     by = item.origin
-    return -item.n, by.kind, by.model, by.prompt, by.source
+    return -item.n, by.kind, by.model, by.prompt, f"{by.source} {by.since}"

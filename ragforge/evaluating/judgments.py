@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.records import AnswerGrade, Failure, Judgment, Provenance, Stage, is_text_id
+from ragforge.records.canaries import since_drift
 
 Settled: TypeAlias = Mapping[str, Mapping[str, Judgment]]
 """The judgment that counts, by query and chunk."""
@@ -47,6 +48,8 @@ class Judge:
     n_failed: int
     n_evidence: int = 0
     """Of these, grades of chunks because they hold quotes of the queries."""
+    since: str = ""
+    """The drift since which it is this judge; see `since_drift`."""
 
     @property
     def is_baseline(self) -> bool:
@@ -262,14 +265,23 @@ def failed_by_name(failures: Iterable[Failure], *stages: Stage) -> dict[str, set
     return failed
 
 
+class _Identity(NamedTuple):
+    task: str
+    kind: str
+    model: str
+    prompt: str
+    prompt_sha256: str
+    since: str
+
+
 class _Records:
     """Counts records by who made them."""
 
     def __init__(self) -> None:
-        self._made: Counter[tuple[str, str, str, str, str]] = Counter()
-        self._failed: Counter[tuple[str, str, str, str, str]] = Counter()
-        self._evidence: Counter[tuple[str, str, str, str, str]] = Counter()
-        self._last: tuple[Provenance | None, str, str, tuple[str, str, str, str, str]] | None = None
+        self._made: Counter[_Identity] = Counter()
+        self._failed: Counter[_Identity] = Counter()
+        self._evidence: Counter[_Identity] = Counter()
+        self._last: tuple[Provenance | None, str, str, _Identity] | None = None
 
     def add(
         self, task: str, provenance: Provenance | None, source: str, *, is_failed: bool
@@ -279,7 +291,7 @@ class _Records:
         # Records that follow each other mostly share one.
         last = self._last
         if last is None or provenance is not last[0] or (task, source) != last[1:3]:
-            last = self._last = provenance, task, source, (task, *_identity(provenance, source))
+            last = self._last = provenance, task, source, _identity(task, provenance, source)
         identity = last[3]
         self._made[identity] += 1
         self._failed[identity] += is_failed
@@ -287,7 +299,13 @@ class _Records:
 
     def judges(self) -> list[Judge]:
         return [
-            Judge(*identity, count, self._failed[identity], self._evidence[identity])
+            Judge(
+                *identity[:5],
+                count=count,
+                n_failed=self._failed[identity],
+                n_evidence=self._evidence[identity],
+                since=identity.since,
+            )
             for identity, count in sorted(self._made.items())
         ]
 
@@ -296,7 +314,8 @@ def _weight(judgment: Judgment) -> tuple[bool, int]:
     return judgment.is_failed, SOURCES.index(judgment.source)
 
 
-def _identity(provenance: Provenance | None, source: str) -> tuple[str, str, str, str]:
-    if provenance is None:
-        return "human" if source == "human" else "", "", "", ""
-    return provenance.kind, provenance.model, provenance.prompt, provenance.prompt_sha256
+def _identity(task: str, by: Provenance | None, source: str) -> _Identity:
+    if by is None:
+        return _Identity(task, "human" if source == "human" else "", "", "", "", "")
+    since = since_drift(by.protocol)
+    return _Identity(task, by.kind, by.model, by.prompt, by.prompt_sha256, since)

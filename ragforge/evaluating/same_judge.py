@@ -18,6 +18,7 @@ from ragforge.evaluating.judgments import Settled
 from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.measure_names import Measure
 from ragforge.records import Judgment, MixedGrades, Provenance
+from ragforge.records.canaries import before_drift, since_drift
 
 NOBODY: Final = -1
 """Stands for the judge of a grade that is gone."""
@@ -156,7 +157,8 @@ def mixed_grades(
 ) -> MixedGrades | None:
     """Return the grades that are missing for comparing two evaluations, or runs, on one judge.
 
-    The judge to ask is the one that has the least left to do; a model goes before a baseline.
+    The judge to ask is the one that has the least left to do; a model goes before a baseline, and a
+    judge since its last drift before what nobody can ask any more.
 
     Args:
         lacking: As in `SameJudgeValues`, by query and measure.
@@ -177,9 +179,15 @@ def mixed_grades(
     }
     have = Counter(pairs.values())
     numbers = range(len(by.judges))
+    gone = [one for one in by.judges if any(_has_drifted_to(one, other) for other in by.judges)]
     first = min(
         numbers,
-        key=lambda number: (by.judges[number].kind != "llm", -have[number], -by.counts[number]),
+        key=lambda number: (
+            by.judges[number].kind != "llm",
+            by.judges[number] in gone,
+            -have[number],
+            -by.counts[number],
+        ),
         default=None,
     )
     ask = _UNRECORDED if first is None else by.judges[first]
@@ -210,6 +218,12 @@ def have_different_judges(judgment: Judgment, other: Judgment) -> bool:
     """Whether two grades are of different judges; those that count beside any are of none."""
     keys = [key for item in (judgment, other) if (key := judge_key(item)) is not None]
     return len(set(canonical_judge_keys(keys).values())) > 1
+
+
+def _has_drifted_to(judge: Provenance, other: Provenance) -> bool:
+    if before_drift(judge) != before_drift(other):
+        return False
+    return since_drift(judge.protocol) < since_drift(other.protocol)
 
 
 def _named(judgment: Judgment) -> Provenance:

@@ -45,6 +45,7 @@ from ragforge.evaluating.query_table import MAX_BYTES, QueryTable, QueryTableBui
 from ragforge.evaluating.runs import NOT_SET, Qrels, RunSummary, Task, rank_order
 from ragforge.evaluating.slices import summary_with_details
 from ragforge.files.manifest import ReviewAudit, Spent
+from ragforge.files.set.canaries import Canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.history import History
@@ -53,7 +54,7 @@ from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of
 from ragforge.measures.run_evaluation import named_measures
-from ragforge.records import Calibration, Canary, Chunk, CorrectedFigure, JudgeAudit, Query
+from ragforge.records import Calibration, Chunk, CorrectedFigure, JudgeAudit, Query
 
 MOST_CHUNKS: Final = 10_000
 """With more, looking at them would take longer than the rest of a report."""
@@ -212,15 +213,15 @@ class Summary:
     """Why runs are not compared, in a sentence."""
     base: str = ""
     """The run that others are held against; "" where there is none."""
-    drifted: tuple[Canary, ...] = ()
-    """The last canaries of judges that drifted."""
+    canaries: Canaries = field(default_factory=Canaries)
+    """Of its judges."""
     run_warnings: tuple[str, ...] = ()
     """Which runs are left out because they are stale, and the like."""
 
     @property
     def graded_by(self) -> tuple[GradedBy, ...]:
         """Who gave the grades of chunks and answers, who gave most first."""
-        return mark_drift(grades_of(self.judges), self.drifted)
+        return mark_drift(grades_of(self.judges), self.canaries)
 
     @property
     def levels(self) -> list[CorrectedFigure]:

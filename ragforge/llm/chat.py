@@ -37,6 +37,7 @@ class ChatRequest:
         prompt_sha256: Digest of the prompt file the messages were made from.
         extra: Further fields of the body, as the user wants them.
         logprobs: Alternatives to ask for at each token, with their probabilities; 0 for none.
+        since: The drift of a judge since which it is asked; replies of before answer others.
     """
 
     messages: tuple[Message, ...]
@@ -50,10 +51,13 @@ class ChatRequest:
     prompt_sha256: str = ""
     extra: Mapping[str, object] = field(default_factory=dict)
     logprobs: int = 0
+    since: str = ""
 
 
 _KEY_FIELDS = tuple(
-    field.name for field in fields(ChatRequest) if field.name not in ("messages", "logprobs")
+    field.name
+    for field in fields(ChatRequest)
+    if field.name not in ("messages", "logprobs", "since")
 )
 
 
@@ -150,6 +154,8 @@ def call_key(endpoint: str, model: str, request: ChatRequest) -> str:
     }
     if request.logprobs:
         asked["logprobs"] = request.logprobs
+    if request.since:
+        asked["since"] = request.since
     text = json.dumps(asked, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

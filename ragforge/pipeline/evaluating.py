@@ -128,7 +128,7 @@ def evaluate_dataset(
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
             *_of_texts(run.measured for run in evaluated),
         ),
-        graded_by=mark_drift(grades_of(evaluated[0].judges), read_canaries(dataset).drifted()),
+        graded_by=mark_drift(grades_of(evaluated[0].judges), read_canaries(dataset)),
         labels=reading_in_force(dataset, dataset.each_judgment()),
         n_by_document=evaluated[0].n_by_document,
         reading=_reading(dataset, evaluated[0], settings),

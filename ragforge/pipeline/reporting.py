@@ -165,7 +165,7 @@ def report_summary(
         history=history,
         batches=batches_now(dataset, now, followed) if now else None,
         calibration=options.calibration,
-        drifted=read_canaries(dataset).drifted(),
+        canaries=read_canaries(dataset),
         base=options.base or next(iter(valued), next(iter(names), "")),
     )
     if len(names) > 1:

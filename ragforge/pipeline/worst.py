@@ -87,7 +87,7 @@ def find_worst(
         runs=findings,
         starts=_starts(dataset, quotes),
         warnings=data.run_warnings,
-        graded_by=mark_drift(grades_of(judges(measured_on, {})), read_canaries(dataset).drifted()),
+        graded_by=mark_drift(grades_of(judges(measured_on, {})), read_canaries(dataset)),
         by_lists=bool(relevant),
         reading=reading_words(dataset, data.judgments, task, rel),
     )

@@ -1,11 +1,16 @@
 """What is kept of canaries: a fixed set of pairs that a judge grades again from time to time."""
 
 import operator
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
 from ragforge.records.model import Field
 from ragforge.records.queries import Count
 from ragforge.records.record import FailureKind, Grade, NonEmpty, Provenance, Record
+
+_SINCE: Final = re.compile(r"(?:, |^)(since drift \d{4}-\d\d-\d\d [0-9a-f]+)(?=,|$)")
+"""In a protocol: the judge is not the one of before a canary."""
+_ID_DIGITS: Final = 8
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -42,6 +47,7 @@ class Canary(Record):
     canary_id: str
     """Of all that follows."""
     judge: Provenance
+    """As it was named at the first one; its protocol says after which drift that was."""
     temperature: float
     number: Annotated[int, Field(ge=1)]
     """Of this judge's canaries."""
@@ -59,3 +65,19 @@ class Canary(Record):
     """By sign: chance of so much or more from a judge that did not change."""
     calibrations: Annotated[dict[str, str], Field(default_factory=dict, exclude_if=operator.not_)]
     """Those of the judge that were there, with the digest of the grades they are bound to."""
+
+    @property
+    def since(self) -> str:
+        """What the protocol of the judge ends in from this canary on, which found a drift."""
+        return f"since drift {self.at[:10]} {self.canary_id[:_ID_DIGITS]}"
+
+
+def since_drift(protocol: str) -> str:
+    """Return the part of a protocol that says since which drift a judge is who it is, or ""."""
+    found = _SINCE.search(protocol)
+    return found[1] if found else ""
+
+
+def before_drift(judge: Provenance) -> Provenance:
+    """Return a judge as it was named before any drift."""
+    return judge.model_copy(update={"protocol": _SINCE.sub("", judge.protocol)})

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
 from ragforge.deferred import dataclass, hashlib
+from ragforge.records.canaries import since_drift
 from ragforge.records.model import Field, computed_field, model_validator
 from ragforge.records.record import FailureKind, Grade, NonEmpty, Provenance, Record
 
@@ -337,6 +338,8 @@ class GradeOrigin:
     prompt: str = ""
     source: str = JUDGED
     """`judge`, `human`, or `evidence`: the chunk holds a quote of the query."""
+    since: str = ""
+    """The drift since which a judge is who it is; see `since_drift`."""
 
     @property
     def is_shared_words(self) -> bool:
@@ -364,11 +367,13 @@ class GradeOrigin:
 
 
 @lru_cache(maxsize=256)
-def origin(kind: str, model: str, prompt: str, source: str) -> GradeOrigin:
+def origin(kind: str, model: str, prompt: str, source: str, since: str = "") -> GradeOrigin:
     """Return one object for all grades of one origin."""
     if source == "human":
         return GradeOrigin("human", model, prompt, source)
-    return GradeOrigin(kind, model, prompt, "evidence" if source == "evidence" else JUDGED)
+    if source == "evidence":
+        return GradeOrigin(kind, model, prompt, source)
+    return GradeOrigin(kind, model, prompt, JUDGED, since)
 
 
 def origin_of(graded: Judgment | AnswerGrade) -> GradeOrigin:
@@ -381,4 +386,4 @@ def origin_by(by: Provenance | None, source: str) -> GradeOrigin:
     """Return the origin of a grade with this provenance and source."""
     if by is None:
         return origin("", "", "", source)
-    return origin(by.kind, by.model, by.prompt, source)
+    return origin(by.kind, by.model, by.prompt, source, since_drift(by.protocol))

@@ -17,6 +17,7 @@ from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
 from ragforge.llm.structured import Structured, ask_structured, reply_schema
 from ragforge.prompts import Prompt
 from ragforge.records import Provenance
+from ragforge.records.canaries import since_drift
 from ragforge.records.model import Field, FieldInfo, pydantic
 
 T = TypeVar("T", bound="pydantic.BaseModel")
@@ -265,6 +266,7 @@ class Asker:
             vote=way.vote,
             permutation=way.permutation,
             logprobs=way.logprobs,
+            since=since_drift(self.protocol),
             prompt_sha256=self.prompt.sha256,
             extra=json.loads(self.settings.extra_body or "{}"),
         )

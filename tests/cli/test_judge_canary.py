@@ -4,7 +4,7 @@ import json
 
 import pytest
 from endpoint import Reply, completion, datum, serving
-from labelled_sets import AS_DRAWN, drawn, graded_set, label_all
+from labelled_sets import AS_DRAWN, drawn, graded_set, label_all, ranked
 
 from ragforge.cli import main
 from ragforge.files.set.calibrations import calibration_files
@@ -28,9 +28,12 @@ class Scripted:
         self.habit = lambda number: number % 4
         self.fingerprint = "fp_1"
         self.asked = 0
+        self.is_down = False
 
     def __call__(self, path, body, number):
         self.asked += 1
+        if self.is_down:
+            return Reply({"error": {"message": "out of order"}}, status=400)
         passage = datum(body["messages"][1]["content"], "passage")
         grade = self.habit(int(passage.split()[1]))
         if grade is None:
@@ -258,3 +261,148 @@ def test_a_calibration_made_before_a_drift_is_told_to_be_stale(tmp_path, judge, 
     assert stale == [calibration_files(made).name]
     assert not any(text.startswith("stale") for text in (*before.warnings, *back.warnings))
     assert after.warnings[0].startswith("stale: scripted drifted by its canary of ")
+
+
+def test_a_canary_whose_replies_all_fail_is_a_drift_and_the_next_asks_live(canary, judge):
+    """A judge that refuses all is no judge any more; once it is mended, nothing may stay stuck."""
+    canary("-n", "12")
+    steady, judge.habit = judge.habit, lambda number: None
+    code, failed = canary()
+    judge.habit, judge.asked = steady, 0
+    code_then, mended = canary()
+
+    assert (code, failed["verdict"], failed["signs"]) == (1, "drifted", ["failures"])
+    assert (code_then, mended["verdict"], judge.asked) == (0, "steady", 12)
+
+
+def test_a_first_canary_whose_replies_all_fail_is_none_and_asks_live_again(canary, judge, dataset):
+    """There is nothing to hold it against; replayed from a store, it would fail for ever."""
+    steady, judge.habit = judge.habit, lambda number: None
+    code, _ = canary("-n", "12")
+    judge.habit, judge.asked = steady, 0
+    code_then, found = canary("-n", "12")
+
+    assert code == 4
+    assert (code_then, found["verdict"], judge.asked) == (0, "first", 24)
+    assert len(lines(dataset)) == 1
+
+
+def test_a_canary_that_the_endpoint_failed_on_says_nothing(canary, judge, dataset):
+    """Steady by two pairs would take an alarm back."""
+    canary("-n", "12")
+    judge.is_down = True
+    code, _ = canary()
+
+    assert code == 4
+    assert len(lines(dataset)) == 1
+
+
+@pytest.fixture
+def drifted(tmp_path, judge, capsys):
+    """Run commands on a set that a judge graded in part before it was found to have drifted."""
+    made = graded_set(tmp_path / "drifted", 12)
+    made.write_judgments([])
+    for name in ("a", "b"):
+        (made.path / "runs" / f"{name}.jsonl").unlink()
+    for name, chunks in (("near", range(5)), ("far", range(8, 13))):
+        made.write_run(name, [ranked(query, chunks) for query in range(12)])
+    with serving(judge) as endpoint:
+        model = ("--model", "scripted", "--base-url", endpoint.url, "-q")
+
+        def run(command, *words, asks=True):
+            capsys.readouterr()
+            place = ("--dataset", str(made.path))
+            code = main([*command.split(), *place, *words, *(model if asks else ())])
+            return code, *(" ".join(text.split()) for text in capsys.readouterr())
+
+        assert run("judge", "--run", "near")[0] == 0
+        assert run("judge canary", "-n", "20")[0] == 0
+        judge.habit = lambda number: 3
+        assert run("judge canary")[0] == 1
+        judge.asked = 0
+        yield run
+
+
+def graded_after(out):
+    """Return what JSON says of who graded: since which drift, and whether that is an alarm."""
+    return [("since" in each, "drifted_at" in each) for each in json.loads(out)["graded_by"]]
+
+
+def test_a_judge_that_drifted_adds_no_grades_beside_those_of_before(drifted, judge):
+    """The difference of two runs would be one of two judges, also where they share no chunk."""
+    code, _, err = drifted("judge", "--run", "far")
+
+    assert (code, judge.asked) == (2, 0)
+    assert "60 grades that scripted" in err
+    assert "`ragforge judge --again` without --run judges all of them anew" in err
+
+
+def test_where_both_stand_no_run_wins_and_anew_does_not_silence_it(drifted, tmp_path):
+    """A canary that begins again makes no grades of before to ones of now."""
+    assert drifted("judge", "--run", "far", "--mix")[0] == 0
+    assert drifted("judge canary", "--anew", "-n", "20")[0] == 0
+    compare = drifted("compare", "near", "far", "-m", "P@5", asks=False)[1]
+    asked_for = drifted("compare", "near", "far", "-m", "P@5", "--json", asks=False)[1]
+    [of_measure] = json.loads(asked_for)["comparisons"]
+
+    assert compare.startswith("JUDGE DRIFTED: scripted by its canary of ")
+    assert "UNKNOWN which is better in P@5: in 12 queries no one judge graded what both" in compare
+    assert "60 pairs are without a grade of scripted with judge_relevance" in compare
+    assert of_measure["winner"] == "UNKNOWN"
+    assert sorted(graded_after(asked_for)) == [(False, True), (True, True)]
+    for command in ("evaluate", "worst", "gate --run far --min P@5=0.1"):
+        told = drifted(command, asks=False)[1]
+        assert told.startswith("JUDGE DRIFTED: scripted by its canary of "), command
+    report = tmp_path / "report.md"
+    drifted("report", "--out", str(report), asks=False)
+    assert "JUDGE DRIFTED: scripted" in report.read_text("utf-8").replace("\\", "")
+
+
+def test_the_remedy_asks_all_anew_and_clears_the_alarm(drifted, judge):
+    """What the alarm prescribes must work, though the model's name is the same."""
+    assert drifted("judge", "--run", "far", "--mix")[0] == 0
+    judge.asked = 0
+    code, _, err = drifted("judge", "--again")
+    still = drifted("evaluate", asks=False)[1]
+    anew = drifted("judge canary", "--anew", "-n", "20")[0]
+    steady = drifted("judge canary")[0]
+    compare = drifted("compare", "near", "far", "-m", "P@5", "--json", asks=False)[1]
+
+    assert (code, judge.asked >= 60) == (0, True)
+    assert "60 of 120 pairs judged now" in err
+    assert still.startswith("JUDGE DRIFTED")
+    assert (anew, steady) == (0, 0)
+    assert graded_after(compare) == [(True, False)]
+    assert json.loads(compare)["comparisons"][0]["mean_a"] == 1
+
+
+def test_all_that_a_judge_graded_is_judged_anew_also_what_no_run_holds(drifted, judge, tmp_path):
+    """Else the alarm could never end."""
+    (tmp_path / "drifted" / "runs" / "near.jsonl").unlink()
+    code, _, err = drifted("judge", "--again")
+
+    assert code == 0
+    assert "120 of 120 pairs judged now" in err
+
+
+def test_a_steady_canary_brings_the_judge_of_before_back(drifted, judge):
+    """A false alarm, or a provider that takes its change back, leaves all as it was."""
+    judge.habit = lambda number: number % 4
+    assert drifted("judge canary")[0] == 0
+    code = drifted("judge", "--run", "far")[0]
+    compare = drifted("compare", "near", "far", "-m", "P@5", "--json", asks=False)[1]
+
+    assert code == 0
+    assert graded_after(compare) == [(False, False)]
+
+
+def test_a_second_drift_after_the_first_was_mended_is_another_judge_again(drifted, judge):
+    """Models change more than once."""
+    drifted("judge", "--again")
+    drifted("judge canary", "--anew", "-n", "20")
+    judge.habit = lambda number: 0
+    assert drifted("judge canary")[0] == 1
+    judge.asked = 0
+    code = drifted("judge", "--again")[0]
+
+    assert (code, judge.asked) == (0, 120)

@@ -4,7 +4,7 @@ Lines are only ever added. What is no canary, or was changed since it was writte
 with a note.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +13,16 @@ from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import appending
 from ragforge.records import Canary, Provenance
+from ragforge.records.canaries import before_drift
 from ragforge.records.model import pydantic
 
 FILE: Final = "canaries.jsonl"
 _ID_DIGITS: Final = 16
+REMEDY: Final = (
+    "judge all anew (`ragforge judge --again`), then `ragforge judge canary --anew`; where there "
+    "are labels of people, calibrate again (`ragforge calibrate sample --again`)"
+)
+"""What to do after a drift. The first step asks live: replies of before are not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +34,11 @@ class Canaries:
     """What was passed over and why, one sentence a line."""
 
     def of(self, judge: Provenance, temperature: float) -> list[Canary]:
-        """Return those of a judge, oldest first; at another temperature it is another one."""
-        return [
-            each
-            for each in self.all
-            if same_judge(each.judge, judge) and each.temperature == temperature
-        ]
+        """Return those of a judge, before and since any drift, oldest first.
+
+        At another temperature it is another one.
+        """
+        return [each for each in self._of(judge) if each.temperature == temperature]
 
     def drifted(self) -> tuple[Canary, ...]:
         """Return the last canary of each judge that is not the judge of its first one.
@@ -42,6 +47,25 @@ class Canaries:
         """
         last = {_judge_key(each): each for each in self.all}
         return tuple(each for each in last.values() if each.signs)
+
+    def last_drift(self, judge: Provenance) -> Canary | None:
+        """Return the canary since which a judge is another one than before; None for none.
+
+        A steady one takes back what was found since its first; one that begins anew does not. A
+        drift at one temperature is one at all.
+        """
+        begun: dict[float, Canary | None] = {}
+        now: dict[float, Canary | None] = {}
+        for each in self._of(judge):
+            at, known = each.temperature, now.get(each.temperature)
+            if not each.first_id:
+                begun[at] = known
+            elif not each.signs:
+                now[at] = begun.get(at)
+            elif known is begun.get(at):
+                now[at] = each
+        found = [each for each in now.values() if each is not None]
+        return max(found, key=self.all.index, default=None)
 
     def stale(self) -> Mapping[str, Canary]:
         """Return the canary that found a drift by the digest of the grades calibrated before.
@@ -62,9 +86,13 @@ class Canaries:
                 }
         return found
 
+    def _of(self, judge: Provenance) -> Iterator[Canary]:
+        wanted = before_drift(judge)
+        return (each for each in self.all if same_judge(before_drift(each.judge), wanted))
+
 
 def _judge_key(canary: Canary) -> tuple[object, ...]:
-    judge = canary.judge
+    judge = before_drift(canary.judge)
     return judge.model, judge.prompt_sha256, judge.protocol, canary.temperature
 
 
@@ -132,7 +160,7 @@ def stale_warning(dataset: Dataset, judge: Provenance, grades_sha256: str) -> st
     return (
         f"stale: {judge.model} drifted by its canary of {canary.at[:10]} "
         f"({', '.join(canary.signs)}). This corrects grades that it gave before, and none that it "
-        "gives now: judge again under another name, and calibrate again"
+        f"gives now: {REMEDY}"
     )
 
 

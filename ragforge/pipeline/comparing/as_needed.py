@@ -170,7 +170,7 @@ async def decide_as_needed(
                 "yet; the same command goes on"
             ) from error
         decided = _allowing_for_unseen(reached.decided, pool)
-        graded_by = mark_drift(runs.graded_by, read_canaries(dataset).drifted())
+        graded_by = mark_drift(runs.graded_by, read_canaries(dataset))
         left_out = (*runs.left_out, *(pool.query_ids[at] for at in decision.failed))
         found = NeededComparison(
             a=names[0],

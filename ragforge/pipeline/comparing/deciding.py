@@ -42,7 +42,7 @@ class ComparisonOptions:
     """Queries to name that gained, and that lost, of each comparison."""
 
 
-AS_USUAL: Final = ComparisonOptions()
+AS_USUAL: Final[ComparisonOptions] = ComparisonOptions()
 
 
 @dataclass(frozen=True, slots=True)

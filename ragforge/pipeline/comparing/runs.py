@@ -329,7 +329,7 @@ def _of_one_part(
 
 def _of_judgments(dataset: Dataset, judgments: Iterable[Judgment], settled: Settled) -> "_Graded":
     made = judges(judgments, {})
-    graded_by = mark_drift(grades_of(made), read_canaries(dataset).drifted())
+    graded_by = mark_drift(grades_of(made), read_canaries(dataset))
     names = dict.fromkeys(judge_name(judge) for judge in made)
     if not any(item.origin.says_nothing for item in graded_by):
         # Who gave which grade is asked only where one of them says nothing; sets may be large.

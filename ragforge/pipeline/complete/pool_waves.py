@@ -18,7 +18,13 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judge_run import JudgingResult, judge_into
 from ragforge.pipeline.judge.judges import Judges
-from ragforge.pipeline.judge.pooling import KeptGrades, describe_other_judges, refuse_mixed_judges
+from ragforge.pipeline.judge.pooling import (
+    KeptGrades,
+    describe_other_judges,
+    pairs_before_drift,
+    refuse_beside_drift,
+    refuse_mixed_judges,
+)
 from ragforge.pipeline.text_grades import TwinGrades, add_copies
 from ragforge.records import Judgment, PoolEntry, Query, text_id
 from ragforge.stages.complete import Growth, Item, Ranked
@@ -127,6 +133,7 @@ class PoolWaves:
     _kept_grades: KeptGrades = field(init=False)
     _grades: dict[tuple[str, str], int] = field(default_factory=dict)
     _others: str | None = None
+    _n_before: int = 0
     _twins: TwinGrades = field(init=False)
     _copies: Sequence[Judgment] = ()
 
@@ -217,7 +224,10 @@ class PoolWaves:
         if self._others is None:
             kept = {pair for pair in self._grades if pair[1] in self.asked[pair[0]].ranked.ranks}
             self._others = describe_other_judges(self.dataset, kept, self._kept_grades)
+            judgments = self.dataset.each_judgment()
+            self._n_before = len(pairs_before_drift(judgments, self._kept_grades))
         refuse_mixed_judges(self._others, n_open, self._kept_grades, self._job.observer)
+        refuse_beside_drift(self._n_before, n_open, self._kept_grades)
 
     def _without_twins(self, pairs: Sequence[PairId]) -> list[PairId]:
         """Return the pairs whose text has no grade under another id either; note those grades."""

@@ -393,7 +393,7 @@ def check_subject(
         _require_alike(subject, baseline, rules)
         is_bounded = "dataset-change" not in allowed
         shared = shared_items(dataset, subject, baseline, is_bounded=is_bounded)
-    graded_by = mark_drift(grades_of(subject.judges), read_canaries(dataset).drifted())
+    graded_by = mark_drift(grades_of(subject.judges), read_canaries(dataset))
     found = [
         *find_refusals(subject, rules, baseline, shared),
         *drift_refusals(subject, rules, baseline, graded_by),

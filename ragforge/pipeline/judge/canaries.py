@@ -15,7 +15,6 @@ from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
-from ragforge.files.record_files import write_records
 from ragforge.files.set.calibrations import calibration_files, calibration_names
 from ragforge.files.set.canaries import Canaries, add_canary, read_canaries, same_judge
 from ragforge.files.set.dataset import Dataset
@@ -24,12 +23,13 @@ from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.drift import Drift, drift
 from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.observe import Event, silent
-from ragforge.pipeline.job import Job, Mode, OutputFile, all_failed, failures_beside
+from ragforge.pipeline.job import Job, Mode, OutputFile, all_failed
 from ragforge.pipeline.judge.agreement import human_judgments
 from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges, open_judges, sum_of_estimates
 from ragforge.pipeline.judge.pooling import queries_of
-from ragforge.records import AnsweredBy, Canary, CanaryPair, Failure, Grade, Judgment, Provenance
+from ragforge.records import AnsweredBy, Canary, CanaryPair, Grade, Judgment, Provenance
+from ragforge.records.canaries import before_drift
 from ragforge.stages.audit.stage import KnownPair, draw
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import RELEVANT_FROM, Pair, PairId
@@ -85,9 +85,7 @@ class _Chosen:
 class _Reading:
     """What a judge said when it was asked about all pairs once."""
 
-    judge: Provenance
     grades: dict[PairId, Judgment] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
     answered_by: Counter[tuple[str, str]] = field(default_factory=Counter)
     estimate: dict[str, object] = field(default_factory=dict)
 
@@ -115,7 +113,8 @@ async def run_canary(
     Raises:
         DataError: There are too few pairs, or too few of the first are as they were.
         UsageError: The judge is the offline baseline, or is asked in batches.
-        EndpointError, BudgetError: The canary was stopped; its replies are stored. Or all failed.
+        EndpointError, BudgetError: The canary was stopped; its replies are stored. Or the endpoint
+            failed on all but a few pairs, or no reply of a first canary was a verdict.
     """
     require_own_chunks(dataset)
     if job.settings.judge.batch > 1:
@@ -132,15 +131,18 @@ async def run_canary(
     if first is None:
         chosen, n_left_out = _drawn(dataset, judge, job, n), 0
     else:
+        judge = first.judge
         chosen = _still_there(dataset, first, job)
         n_left_out = len(first.pairs) - len(chosen)
     _refuse_few(dataset, chosen, first)
     asking = _Asking(dataset, job, [each.pair for each in chosen])
     number = len(earlier) + 1
-    now = await asking.ask(_place(dataset, judge, temperature, f"{number}"))
+    is_first = first is None
+    now = await asking.ask(_place(dataset, judge, temperature, f"{number}"), is_first=is_first)
     again = None
     if first is None:
-        again = await asking.ask(_place(dataset, judge, temperature, f"{number}-again"))
+        place = _place(dataset, judge, temperature, f"{number}-again")
+        again = await asking.ask(place, is_first=True)
     if job.mode.dry_run:
         readings = [each.estimate for each in (now, again) if each is not None]
         counts = {"pairs": {"drawn": len(chosen), "readings of each": len(readings)}}
@@ -206,11 +208,17 @@ class _Asking:
     job: Job
     pairs: Sequence[Pair]
 
-    async def ask(self, store_path: Path) -> _Reading:
+    async def ask(self, store_path: Path, *, is_first: bool) -> _Reading:
         """Ask about all pairs once; replies of an earlier time are used where it was stopped.
 
+        Args:
+            store_path: Of the replies.
+            is_first: Whether there is nothing to hold failures against: if all fail, that is no
+                canary, and the next one asks live.
+
         Raises:
-            EndpointError: All failed, or the endpoint takes no call.
+            EndpointError: The endpoint takes no call, or failed on all but a few pairs; or all of a
+                first canary failed.
             BudgetError: The limit is reached.
         """
         place = OutputFile(store_path, store_path)
@@ -219,27 +227,29 @@ class _Asking:
                 judges.examples, {pair.query_id: pair.query for pair in self.pairs}
             )
             result = JudgingResult(judges.name, len(self.pairs))
-            reading = _Reading(judges.provenance())
+            reading = _Reading()
             store_path.parent.mkdir(parents=True, exist_ok=True)
             with judged_spool(store_path.parent) as judged:
                 await JudgeRun(judges, judged, result).judge(lambda: self.pairs, len(self.pairs))
                 reading.grades = {
                     PairId(one.query_id, one.chunk_id): one for one in judged.results()
                 }
-                reading.failures = list(judged.failures())
             if self.job.mode.dry_run:
                 reading.estimate = judges.estimate(result.n_texts)
                 return reading
             reading.answered_by = _answered_by(judges)
-        if result.first_failure is not None and result.n_failed == len(self.pairs):
-            write_records(failures_beside(store_path), reading.failures, lambda each: each.key)
-            what = f"judging failed on all {len(self.pairs)} pairs of the canary"
-            raise all_failed(result.judge, what, result.first_failure)
-        return reading
+            n_errors = sum(one.failure == "error" for one in reading.grades.values())
+            if is_first and result.n_failed == len(self.pairs):
+                _forget_replies(judges)
+            elif len(self.pairs) - n_errors >= LEAST_PAIRS:
+                return reading
+        assert result.first_failure is not None
+        what = f"judging failed on {result.n_failed} of {len(self.pairs)} pairs of the canary"
+        raise all_failed(result.judge, what, result.first_failure)
 
 
 async def _judge_of(dataset: Dataset, job: Job) -> Provenance:
-    """Return the judge that the settings name; nothing is asked.
+    """Return the judge that the settings name, with the drift since which; nothing is asked.
 
     Raises:
         UsageError: It is the offline baseline.
@@ -358,9 +368,16 @@ def _refuse_few(dataset: Dataset, chosen: Sequence[_Chosen], first: Canary | Non
 
 def _place(dataset: Dataset, judge: Provenance, temperature: float, name: str) -> Path:
     """Return the call store of one reading."""
-    parts = [judge.model, judge.prompt_sha256, judge.protocol, temperature]
+    parts = [judge.model, judge.prompt_sha256, before_drift(judge).protocol, temperature]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
     return dataset.store_path.parent / "canaries" / f"{digest}-{name}.sqlite"
+
+
+def _forget_replies(judges: Judges) -> None:
+    """Put replies aside, so that they are asked for again; panels share a store."""
+    connections = [each.connection for each in judges.backends if each.connection]
+    for store in (each.store for each in connections[:1]):
+        store.forget([row.key for row in store.rows()])
 
 
 def _answered_by(judges: Judges) -> Counter[tuple[str, str]]:

@@ -13,6 +13,7 @@ from ragforge.config.sections import check_address, is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.formats.pairs import Example, load_examples
+from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.chat import Message
 from ragforge.observe import Event, Observer, silent
@@ -75,6 +76,7 @@ class Judges:
         baseline: Judges where no model does.
         unwrapped: How many replies had something around their object, by what it was; counted as
             they come.
+        since: The drift since which they are other judges; ends their protocol. "" for none.
     """
 
     backends: tuple[Backend, ...]
@@ -82,6 +84,7 @@ class Judges:
     examples: tuple[Example, ...] = ()
     baseline: Judge[Pair, Judgment] = field(default_factory=LexicalJudge)
     unwrapped: Counter[str] = field(default_factory=Counter)
+    since: str = ""
 
     @property
     def settings(self) -> Settings:
@@ -189,6 +192,8 @@ class Judges:
             parts.append("logprobs")
         if self.examples:
             parts.append(f"examples {examples_sha256(self.examples)[:8]}")
+        if self.since:
+            parts.append(self.since)
         return ", ".join(parts)
 
 
@@ -222,7 +227,24 @@ async def open_judges(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterat
             for member in members
         ]
         baseline = _baseline(of_member(settings, members[0]), place)
-        yield Judges(tuple(backends), job, examples, baseline, unwrapped)
+        judges = Judges(tuple(backends), job, examples, baseline, unwrapped)
+        yield _since_drift(judges, place) if isinstance(place, Dataset) else judges
+
+
+def _since_drift(judges: Judges, dataset: Dataset) -> Judges:
+    """Return judges under the name that they have since a canary of a dataset found a drift.
+
+    What is asked has another key then, and grades are of another judge.
+    """
+    canary = read_canaries(dataset).last_drift(judges.provenance())
+    if canary is None:
+        return judges
+    message = (
+        f"{judges.name} drifted by its canary of {canary.at[:10]}: it counts as another judge "
+        "since, and replies of before are not used"
+    )
+    judges.job.observer(Event("note", message=message))
+    return replace(judges, since=canary.since)
 
 
 def _counting(unwrapped: Counter[str], observer: Observer) -> Observer:

@@ -36,8 +36,10 @@ from ragforge.pipeline.judge.pooling import (
     describe_other_judges,
     earlier_needs,
     note_earlier_needs,
+    pairs_before_drift,
     pool_of,
     queries_of,
+    refuse_beside_drift,
     refuse_mixed_judges,
     with_texts,
 )
@@ -127,6 +129,8 @@ async def judge_dataset(
 ) -> JudgingResult:
     """Judge the pool of some runs; pairs that have a grade are not judged again.
 
+    With `Mode.again` and no run named, what a judge graded before it drifted is judged as well.
+
     The grades of the offline baseline count as none where a model is to judge. Where nothing is
     asked for earlier rankings, what they need is told.
 
@@ -152,6 +156,9 @@ async def judge_dataset(
     async with open_judges(job, dataset, "judge") as judges:
         refuse_shared_queries(judges.examples, queries)
         kept_grades = KeptGrades(judges.provenances(), again=job.mode.again)
+        other_side = pairs_before_drift(dataset.each_judgment(), kept_grades)
+        if not run_names:
+            retrieved = _with_other_side(retrieved, other_side, queries, kept_grades)
         needs = _needs(dataset, queries, run_names, depth, kept_grades, earlier)
         everything = {pair.chunk_id for pair in (*retrieved, *needs.pairs)}
         with dataset.chunk_texts(everything) as texts:
@@ -167,6 +174,7 @@ async def judge_dataset(
             if not job.mode.mix:
                 others = describe_other_judges(dataset, set(pooled).difference(todo), kept_grades)
                 refuse_mixed_judges(others, len(todo), kept_grades, observer)
+                refuse_beside_drift(len(other_side), len(todo), kept_grades)
             result = JudgingResult(judges.name, len(pooled))
             if copies and not job.mode.dry_run:
                 add_copies(dataset, copies)
@@ -187,6 +195,17 @@ async def judge_dataset(
         observer(Event("note", message=_failed_before(len(todo))))
         return result
     return refused_if_all_failed(result, len(todo))
+
+
+def _with_other_side(
+    retrieved: Sequence[PairId],
+    other_side: Iterable[PairId],
+    query_ids: Container[str],
+    kept_grades: KeptGrades,
+) -> list[PairId]:
+    """Return a pool, with what its judge graded on the other side of a drift if that is redone."""
+    more = (pair for pair in other_side if pair.query_id in query_ids and kept_grades.again)
+    return sorted({*retrieved, *more})
 
 
 def _without(todo: Sequence[PairId], copies: Iterable[Judgment]) -> list[PairId]:

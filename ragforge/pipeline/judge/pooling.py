@@ -21,6 +21,7 @@ from ragforge.files.set.stale_runs import usable_runs
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.evaluated import KEPT_RANKS
 from ragforge.records import Baseline, ItemValues, Judgment, Provenance, Ranking, is_text_id
+from ragforge.records.canaries import before_drift
 from ragforge.records.judgments import LOCAL_MODEL_JUDGE
 from ragforge.stages.judge.pairs import Pair, PairId, pool
 
@@ -201,6 +202,34 @@ def refuse_mixed_judges(
     observer(Event("note", message=message))
 
 
+def pairs_before_drift(judgments: Iterable[Judgment], kept_grades: KeptGrades) -> set[PairId]:
+    """Return the pairs that a judge graded on the other side of a drift."""
+    names = {_key(before_drift(judge)) for judge in kept_grades.judges}
+    return {
+        PairId(old.query_id, old.chunk_id)
+        for old in judgments
+        if old.source in ("judge", "carried") and old.grade is not None and old.level == "chunk"
+        if (by := old.provenance) is not None and by.kind == "llm"
+        if not kept_grades.is_same(by) and _key(before_drift(by)) in names
+    }
+
+
+def refuse_beside_drift(n_before: int, n_open: int, kept_grades: KeptGrades) -> None:
+    """Refuse to put grades of a judge that drifted beside those that it gave before, unasked.
+
+    Other pools may hold those: a comparison of the two would be one of two judges.
+
+    Raises:
+        UsageError: There are such grades, and this judge would give others.
+    """
+    if n_before and n_open and not kept_grades.again:
+        raise UsageError(
+            f"the set holds {plural(n_before, 'grade')} that {_named(kept_grades.judges[0])} gave "
+            "on the other side of a drift: `ragforge judge --again` without --run judges all of "
+            "them anew, --mix lets both stand"
+        )
+
+
 def _other_baseline(judge: Provenance) -> str:
     """Return how the baseline that graded before goes on; "" where a model judges.
 
@@ -214,11 +243,11 @@ def _other_baseline(judge: Provenance) -> str:
 
 
 def _same(one: Provenance, other: Provenance) -> bool:
-    return (one.model, one.prompt_sha256, one.protocol) == (
-        other.model,
-        other.prompt_sha256,
-        other.protocol,
-    )
+    return _key(one) == _key(other)
+
+
+def _key(judge: Provenance) -> tuple[str, str, str]:
+    return judge.model, judge.prompt_sha256, judge.protocol
 
 
 def _named(judge: Provenance) -> str:
