@@ -256,8 +256,13 @@ class _Corrected:
         by_people = self._values(measure, self.used.grades)
         pairs = self._labelled(of_a - of_b if against else of_a, measure, by_people)
         corrected, refused = None, ""
+        is_census = len(self._places.keys() & self.used.grades.keys()) == len(self._places)
         try:
-            corrected = self._ndcg(measure, of_a, of_b, is_difference=bool(against))
+            if is_census:
+                apart = of_b if against else np.zeros_like(of_a)
+                corrected = self._counted_ndcg(measure, of_a, apart)
+            else:
+                corrected = self._ndcg(measure, of_a, of_b, is_difference=bool(against))
         except UsageError as error:
             refused = str(error)
         by_judge = self._ndcg_by_judge(measure, of_a)
@@ -273,9 +278,27 @@ class _Corrected:
             without_judge=None,
             n=int((~np.isnan(pairs.values)).sum()),
             n_pairs=len(pairs.weights),
-            model_assisted=True,
+            model_assisted=not is_census,
             refused=refused,
         )
+
+    def _counted_ndcg(self, measure: Measure, of_a: Floats, apart: Floats) -> CorrectedValue:
+        """Return nDCG, or a difference, by labels on all pairs: nothing is left to a model."""
+        units, n = self.population.units, len(self.population.query_ids)
+        values = self._values(measure, self.used.grades)
+        dcg = np.bincount(self.population.queries, (of_a - apart) * values, n)
+        # The best ranking has each chunk, though two have one text.
+        chunks = np.repeat(np.arange(len(units)), [1 + len(unit.same_text) for unit in units])
+        gains, queries = values[chunks], self.population.queries[chunks]
+        order = np.lexsort((-gains, queries))
+        ranks = np.arange(len(order)) - np.searchsorted(queries[order], queries[order])
+        discounts = np.where(ranks < (measure.cutoff or 0), 1 / np.log2(ranks + 2), 0.0)
+        ideal = np.bincount(queries[order], gains[order] * discounts, n)
+        by_query: Floats = np.divide(dcg, ideal, out=np.zeros(n), where=ideal > 0)
+        error = float(np.std(by_query, ddof=1)) / n**0.5 if n > 1 else float("inf")
+        mean, degrees = float(by_query.mean()), float(max(n - 1, 1))
+        counted = CorrectedMean("people only", mean, 0.0, 1.0, error, degrees, by_query)
+        return _value(counted, -1.0 if apart.any() else 0.0, 1.0)
 
     def _ndcg(
         self, measure: Measure, of_a: Floats, of_b: Floats, *, is_difference: bool

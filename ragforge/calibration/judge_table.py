@@ -69,6 +69,8 @@ class AgreementReport:
     """The second labeller beside the first, on the pairs that both graded: what a judge could reach
     at most; None where one labeller graded."""
     labellers: tuple[str, ...]
+    without_pairs: tuple[str, ...] = ()
+    """Judges that graded no pair of people's; they are in no table."""
 
 
 def report_agreement(
@@ -92,9 +94,16 @@ def report_agreement(
         seed: Of the resampled queries.
 
     Raises:
-        DataError: A judge and people graded no pair in common.
+        DataError: No judge and people graded a pair in common.
     """
     people, labelled = human.grades(), human.all_grades()
+    without = [judge.name for judge in judges if not labelled.keys() & judge.grades().keys()]
+    if len(without) == len(judges):
+        raise DataError(
+            f"{', '.join(without)}: graded none of the {len(labelled):,} pairs that people graded; "
+            "do query and chunk ids go by the same names in both files?"
+        )
+    judges = [judge for judge in judges if judge.name not in without]
     reports = [_report(judge, labelled, threshold, seed) for judge in judges]
     if runs and len(runs) >= LEAST_RUNS:
         reports = [
@@ -103,7 +112,10 @@ def report_agreement(
         ]
     reports.sort(key=lambda report: (-_quadratic_kappa(report), report.name))
     return AgreementReport(
-        tuple(reports), _between_people(human, threshold, seed), tuple(sorted(human.by_labeller))
+        tuple(reports),
+        _between_people(human, threshold, seed),
+        tuple(sorted(human.by_labeller)),
+        tuple(without),
     )
 
 
@@ -172,11 +184,6 @@ def _report(
 ) -> JudgeReport:
     grades = judge.grades()
     both = [pair for pair in people if pair in grades]
-    if not both:
-        raise DataError(
-            f"{judge.name}: graded none of the {len(people):,} pairs that people graded; do query "
-            "and chunk ids go by the same names in both files?"
-        )
     failed = [middle_grade(of) for pair, of in people.items() if pair in judge.failed]
     rows = [(pair, grade, 1 / len(people[pair])) for pair in both for grade in people[pair]]
     agreement = agree(

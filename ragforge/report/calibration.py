@@ -185,9 +185,10 @@ def _named(run: str, against: str) -> str:
 def _difference_text(item: PlannedDifference) -> str:
     n = "not even labels on all pairs" if item.n is None else f"about {item.n:,} labels"
     wide = "takes more queries" if item.n_wide is None else f"takes about {item.n_wide:,} labels"
+    which = f"{one_line(item.run, 40)} - {one_line(item.against, 40)}"
     return (
-        f"{item.measure}: {n} show a difference of {signed(item.expected)}, as by the judge's "
-        f"grades, on these queries; on queries like these it {wide}"
+        f"{item.measure} of {which}: {n} show a difference of {signed(item.expected)}, as by the "
+        f"judge's grades, on these queries; on queries like these it {wide}"
     )
 
 

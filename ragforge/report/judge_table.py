@@ -66,6 +66,11 @@ def judge_table_text(report: AgreementReport, *, by_query: bool = False) -> str:
         *one_grade_lines(judge.agreement.graders[0] for judge in report.judges),
         *_grades(report.judges),
         *([_SEVERAL] if len(report.labellers) > 1 else []),
+        *(
+            f"{one_line(name, 60)}: left out, as it graded no pair that people graded; do query "
+            "and chunk ids go by the same names in both files?"
+            for name in report.without_pairs
+        ),
     ]
     if by_query:
         parts += [_queries(judge) for judge in report.judges]
@@ -79,6 +84,7 @@ def judge_table_json(report: AgreementReport) -> dict[str, object]:
         "judges": {judge.name: _judge_json(judge) for judge in report.judges},
         "people": None if people is None else _judge_json(people),
         "labellers": list(report.labellers),
+        "without_pairs": list(report.without_pairs),
         "level": 0.95,
     }
 

@@ -1,8 +1,11 @@
 """Correcting measures by labels."""
 
-import pytest
-from labelled_sets import as_label, drawn, graded_set, label_all, place_of, ranked, truth
+from itertools import product
 
+import pytest
+from labelled_sets import N_CHUNKS, as_label, drawn, graded_set, label_all, place_of, ranked, truth
+
+import ragforge as rf
 from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.population import Question
 from ragforge.errors import DataError, UsageError
@@ -59,6 +62,30 @@ def test_a_census_is_exact(tmp_path):
     assert found.n == found.n_pairs
     assert found.corrected.value == pytest.approx(precision(made, "a"), abs=1e-12)
     assert (found.corrected.low, found.corrected.high) == (found.corrected.value,) * 2
+
+
+def test_a_census_of_ndcg_is_what_people_would_measure(tmp_path):
+    """No model of the grades is left to allow for."""
+    made = graded_set(tmp_path, text=lambda q, c: f"Text {c // 2} on subject {q}.")
+    drawn(made, 10_000, Question(("a", "b"), ("nDCG@10",)))
+    label_all(made, grade=lambda q, c: truth(q, c - c % 2))
+
+    found = applied(made, model_assisted=True)
+
+    qrels, means = {}, {}
+    for query, chunk in product(range(30), range(N_CHUNKS)):
+        of_query = qrels.setdefault(f"q{query:05}", {})
+        of_query[f"c{query:05}-{chunk:02}"] = truth(query, chunk - chunk % 2)
+    for name in ("a", "b"):
+        rankings = {of.query_id: of.ranking for of in made.run(name)}
+        run = {key: {hit.chunk_id: hit.score for hit in of} for key, of in rankings.items()}
+        means[name] = rf.evaluate(qrels, run, ["nDCG@10"]).mean("nDCG@10")
+    level, apart = found.figure("nDCG@10", "a"), found.figure("nDCG@10", "b", "a")
+    assert level.corrected.value == pytest.approx(means["a"], abs=1e-12)
+    assert apart.corrected.value == pytest.approx(means["b"] - means["a"], abs=1e-12)
+    assert (level.corrected.low, level.corrected.high) == (level.corrected.value,) * 2
+    assert apart.corrected.wide_low < apart.corrected.low
+    assert "model-assisted" not in calibration_text(found)
 
 
 def test_near_a_census_the_rest_is_asked_for(tmp_path):

@@ -9,6 +9,7 @@ from ragforge.calibration.judge_table import report_agreement
 from ragforge.calibration.label_files import Labels, PairKey
 from ragforge.errors import DataError
 from ragforge.pipeline.judge_table import compare_judge_files
+from ragforge.report.judge_table import judge_table_text
 
 
 def labels(name: str, grades: dict[tuple[str, str], int], **others) -> Labels:
@@ -168,6 +169,16 @@ def test_judges_of_other_pairs_are_refused():
     """Ids that go by other names would give a table of nothing."""
     with pytest.raises(DataError, match="judge: graded none of the 240 pairs"):
         report_agreement(labels("people", pool()), [labels("judge", {("x", "y"): 1})])
+
+
+def test_a_judge_of_other_pairs_does_not_take_the_table_of_the_others():
+    """Of thirty files one may be another set's; it is named below."""
+    other = labels("stray", {("x", "y"): 1})
+
+    found = report_agreement(labels("people", pool()), [other, labels("judge", pool())])
+
+    assert [judge.name for judge in found.judges] == ["judge"]
+    assert "stray: left out, as it graded no pair" in judge_table_text(found)
 
 
 def test_a_judge_goes_by_the_whole_name_of_its_file(tmp_path):
