@@ -16,9 +16,8 @@ _SCALAR: Final = re.compile(
     re.MULTILINE,
 )
 _FLOW: Final = re.compile(r"^[\w.\"'-]{1,200}+[ \t]{0,20}+:[ \t]{1,100}+(?=[\[{])", re.MULTILINE)
-_FLOW_SIGN: Final = re.compile(
-    r"\"(?:[^\"\\]|\\.){0,2000}+\"|(?<=[\s,:\[{])'[^']{0,2000}+'|[ \t]#[^\n]*|[\[\]{}]"
-)
+_FLOW_SIGN: Final = re.compile(r"(?<=[\s,:\[{])[\"']|[ \t]#[^\n]*|[\[\]{}]")
+_DOUBLE_QUOTED: Final = re.compile(r"\\.|\"", re.DOTALL)
 _FRONT_MATTER_CHARS: Final = 20_000
 _EMPTY_LINES: Final = re.compile(r"(?>(?:[ \t]{0,100}+\n){0,20})")
 
@@ -45,19 +44,33 @@ def front_matter_end(text: str) -> int:
 
 def _is_closed(body: str) -> bool:
     """Whether the brackets are closed in which values of YAML stand."""
-    behind = 0
+    behind: int | None = 0
     for value in _FLOW.finditer(body):
-        if value.start() < behind:
-            continue
-        depth = 0
-        for sign in _FLOW_SIGN.finditer(body, value.end()):
-            depth += (sign[0] in "[{") - (sign[0] in "]}")
-            if not depth:
-                behind = sign.end()
-                break
-        else:
-            return False
-    return True
+        if behind is not None and value.start() >= behind:
+            behind = _flow_end(body, value.end())
+    return behind is not None
+
+
+def _flow_end(body: str, start: int) -> int | None:
+    """Return where the brackets of a value end that begins with one; None where they stay open."""
+    depth, at = 0, start
+    while sign := _FLOW_SIGN.search(body, at):
+        end = _quote_end(body, sign.start()) if sign[0] in {"'", '"'} else sign.end()
+        if end is None:
+            return None
+        at = end
+        depth += (sign[0] in "[{") - (sign[0] in "]}")
+        if not depth:
+            return at
+    return None
+
+
+def _quote_end(body: str, start: int) -> int | None:
+    """Return where a text in quotes ends that begins there; None where it stays open."""
+    if body[start] == "'":
+        return body.find("'", start + 1) + 1 or None
+    found = _DOUBLE_QUOTED.finditer(body, start + 1)
+    return next((sign.end() for sign in found if sign[0] == '"'), None)
 
 
 def stated_title(text: str) -> str:
