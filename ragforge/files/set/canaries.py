@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.deferred import dataclass, hashlib
-from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.history import appending
+from ragforge.files.set.history import appending, ledger_lines
 from ragforge.records import Canary, Provenance
 from ragforge.records.canaries import before_drift
 from ragforge.records.model import pydantic
@@ -20,7 +19,8 @@ FILE: Final = "canaries.jsonl"
 _ID_DIGITS: Final = 16
 REMEDY: Final = (
     "judge all anew (`ragforge judge --again`), then `ragforge judge canary --anew`; where there "
-    "are labels of people, calibrate again (`ragforge calibrate sample --again`)"
+    "are labels of people, have their pairs graded (`ragforge judge --on-labels`) and calibrate "
+    "again (`ragforge calibrate sample --again`)"
 )
 """What to do after a drift. The first step asks live: replies of before are not used."""
 
@@ -112,15 +112,9 @@ def read_canaries(dataset: Dataset) -> Canaries:
         DataError: The file is there and cannot be read.
     """
     path = dataset.home / FILE
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return Canaries()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     by_id: dict[str, Canary] = {}
     notes = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(ledger_lines(path), start=1):
         if line.strip():
             try:
                 canary = Canary.model_validate_json(line)

@@ -212,6 +212,20 @@ def appending(dataset_path: Path, file: str = FILE) -> Iterator[Ledger]:
         os.close(descriptor)
 
 
+def ledger_lines(path: Path) -> list[bytes]:
+    """Return the lines of a ledger, whole or not; [] where there is none.
+
+    Raises:
+        DataError: The file is there and cannot be read.
+    """
+    try:
+        return path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
 def _require_own(path: Path, descriptor: int) -> None:
     """Check that what is added to a file is added to no other: it may have several names."""
     n_names = os.fstat(descriptor).st_nlink

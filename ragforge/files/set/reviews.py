@@ -7,9 +7,8 @@ is passed over.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.history import appending
+from ragforge.files.set.history import appending, ledger_lines
 from ragforge.records import Query, ReviewEvent
 from ragforge.records.model import pydantic
 
@@ -35,15 +34,8 @@ def undecided_states(dataset: Dataset) -> Mapping[str, Query]:
     Raises:
         DataError: The file is there and cannot be read.
     """
-    path = dataset.home / FILE
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     states: dict[str, Query] = {}
-    for line in lines:
+    for line in ledger_lines(dataset.home / FILE):
         try:
             event = ReviewEvent.model_validate_json(line)
         except pydantic.ValidationError:
