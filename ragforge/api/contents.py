@@ -21,7 +21,8 @@ from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.intake.log_samples import LogSample
 from ragforge.pipeline.intake.logs import Clicks, import_logs
-from ragforge.pipeline.intake.reviewing import Batch, Order, export_sheet, review_dataset
+from ragforge.pipeline.intake.review_sheets import Batch, Order, export_sheet
+from ragforge.pipeline.intake.reviewing import review_dataset
 from ragforge.pipeline.intake.runs_and_qrels import import_qrels, import_run
 from ragforge.pipeline.rederiving import rederive_dataset
 from ragforge.pipeline.run_list import ListedRun, remove_runs

@@ -86,7 +86,7 @@ def _part(text: str) -> tuple[int, int]:
 
 def _export(arguments: argparse.Namespace) -> None:
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.intake.reviewing import Batch, export_sheet
+    from ragforge.pipeline.intake.review_sheets import Batch, export_sheet
 
     out = arguments.out
     part, parts = arguments.part

@@ -32,6 +32,7 @@ from ragforge.records import (
     without_place,
 )
 from ragforge.stages.generate.splits import Connections, names_of, with_names
+from ragforge.stages.visible_text import locate_shown
 
 T = TypeVar("T")
 _EXAMPLES = 3
@@ -93,8 +94,6 @@ def _lacks_quote(judgment: Judgment, chunk: Chunk | None) -> bool:
     """Whether the quote of a judgment does not stand in its chunk as a judge sees that."""
     if chunk is None or not judgment.evidence.strip():
         return False
-    from ragforge.stages.asking import locate_shown  # Its asyncio is for asking.
-
     quotes = (judgment.evidence, quote_as_read(judgment.evidence, chunk.doc_id))
     return all(locate_shown(quote, chunk.text) is None for quote in quotes)
 

@@ -10,8 +10,8 @@ from typing import Final
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
 from ragforge.deferred import pattern
 from ragforge.files.text import normalize
-from ragforge.stages.asking import visible_text
 from ragforge.stages.values import CURRENCIES, is_unit
+from ragforge.stages.visible_text import visible_text
 from ragforge.stages.words import (
     content_stems,
     each_content_stem,

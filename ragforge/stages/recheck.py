@@ -15,9 +15,10 @@ from ragforge.deferred import dataclass
 from ragforge.records import Behaviour, Provenance
 from ragforge.records.model import ConfigDict, Model
 from ragforge.stages.answer.refusals import abstains
-from ragforge.stages.asking import Asker, quoted, quoted_list, upto, visible
+from ragforge.stages.asking import Asker, quoted, quoted_list, upto
 from ragforge.stages.quotes import find_proof, has_content
 from ragforge.stages.values import say_the_same, small_numbers
+from ragforge.stages.visible_text import visible
 from ragforge.stages.words import SENTENCE_END, all_entries, content_stems, numbers, words
 
 _LONGEST: Final = 400

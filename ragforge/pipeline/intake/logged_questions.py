@@ -12,8 +12,8 @@ from ragforge.errors import DataError
 from ragforge.files.formats.query_log import LoggedLabels, LoggedQuery, masked, read_log
 from ragforge.files.formats.row_relevance import Relevance, joined
 from ragforge.files.text import shown
-from ragforge.stages.asking import visible
 from ragforge.stages.generate.gates.repeated_questions import normal_question
+from ragforge.stages.visible_text import visible
 
 MOST_CHARS: Final = 1000
 """Of a question; what is longer was pasted in."""

@@ -11,8 +11,9 @@ from ragforge.corpus.quote_locations import fold
 from ragforge.errors import CallError
 from ragforge.records import Fact, Query
 from ragforge.records.model import ConfigDict, Field, Model
-from ragforge.stages.asking import Asker, quoted, upto, visible
+from ragforge.stages.asking import Asker, quoted, upto
 from ragforge.stages.values import small_numbers
+from ragforge.stages.visible_text import visible
 from ragforge.stages.words import all_entries, content_stems, numbers, words
 
 if TYPE_CHECKING:

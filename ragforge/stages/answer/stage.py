@@ -8,9 +8,9 @@ from typing import Final
 from ragforge.deferred import dataclass
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Provenance, Query
 from ragforge.stages.answer.refusals import abstains, speaks_of_absence
-from ragforge.stages.asking import visible
 from ragforge.stages.runner import Collected, Judge, Work, Workers, collect
 from ragforge.stages.values import equal_values, same_text
+from ragforge.stages.visible_text import visible
 
 _NAME: Final = "answer-rules-1"
 

@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 from ragforge.deferred import dataclass
 from ragforge.records import Expectation
-from ragforge.stages.asking import locate_shown, visible
 from ragforge.stages.judge.llm import RelevanceReply
 from ragforge.stages.judge.pairs import Pair
+from ragforge.stages.visible_text import locate_shown, visible
 from ragforge.stages.words import content_stems, sentences
 
 _SENTENCES: Final = (

@@ -25,15 +25,7 @@ from pydantic.fields import FieldInfo
 
 from ragforge.deferred import dataclass
 from ragforge.records import Difficulty, Lineage, Turn
-from ragforge.stages.asking import (
-    Asker,
-    Way,
-    locate_shown,
-    quoted,
-    quoted_list,
-    repeats_data,
-    visible,
-)
+from ragforge.stages.asking import Asker, Way, quoted, quoted_list, repeats_data
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
 from ragforge.stages.generate.kinds import (
     FOLLOW_UPS,
@@ -46,6 +38,7 @@ from ragforge.stages.generate.kinds import (
     length_of,
     persona_of,
 )
+from ragforge.stages.visible_text import locate_shown, visible
 
 _MOST_QUOTES = 4
 

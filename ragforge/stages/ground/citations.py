@@ -6,8 +6,8 @@ from typing import Literal
 
 from ragforge.corpus.quote_locations import Location
 from ragforge.deferred import dataclass
-from ragforge.stages.asking import visible
 from ragforge.stages.ground.parts import Wording, blanked, spans
+from ragforge.stages.visible_text import visible
 
 _LABEL = re.compile(
     r"(?:sources?|refs?|references?|citations?|chunks?|passages?|documents?|docs?|contexts?|"

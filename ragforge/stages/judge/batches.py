@@ -17,7 +17,7 @@ from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply, DryRunError
 from ragforge.records import Failure, Judgment, Provenance, Vote
 from ragforge.records.model import ConfigDict, Model
-from ragforge.stages.asking import Asker, Way, locate_shown, quoted, quoted_by_id, together, visible
+from ragforge.stages.asking import Asker, Way, quoted, quoted_by_id, together
 from ragforge.stages.judge.llm import (
     RelevanceReply,
     broken_rule,
@@ -28,6 +28,7 @@ from ragforge.stages.judge.llm import (
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.votes import Ballot, NoQuorumError, in_order, lost_vote, settle
 from ragforge.stages.runner import Judge, Sink, Work, Workers, failure_of, pour
+from ragforge.stages.visible_text import locate_shown, visible
 
 _TOGETHER = 2000
 """Pairs of one query that are looked at together for equal texts."""

@@ -21,16 +21,7 @@ from ragforge.llm.structured import Structured
 from ragforge.prompts import Prompt
 from ragforge.records import Grade, Judgment, Provenance, Vote
 from ragforge.records.model import BeforeValidator, ConfigDict, Model, WithJsonSchema
-from ragforge.stages.asking import (
-    Asker,
-    Way,
-    locate_shown,
-    quoted,
-    together,
-    upto,
-    user_turn,
-    visible,
-)
+from ragforge.stages.asking import Asker, Way, quoted, together, upto, user_turn
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.judge.tripwires import flags
 from ragforge.stages.judge.votes import (
@@ -42,6 +33,7 @@ from ragforge.stages.judge.votes import (
     weighted,
 )
 from ragforge.stages.quotes import find_proof, is_evidence
+from ragforge.stages.visible_text import locate_shown, visible
 
 SCHEMA = "relevance"
 BARE_SCHEMA = "relevance_grade"

@@ -12,7 +12,7 @@ from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.files.text import normalize
-from ragforge.stages.asking import visible
+from ragforge.stages.visible_text import visible
 from ragforge.stages.words import all_entries
 
 _ROLES: Final = (

@@ -3,7 +3,7 @@ import pytest
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.intake.review_passages import passages
-from ragforge.pipeline.intake.reviewing import (
+from ragforge.pipeline.intake.review_sheets import (
     Batch,
     drawn_at_random,
     export_sheet,

@@ -8,7 +8,8 @@ import pytest
 from ragforge.errors import DataError, UsageError
 from ragforge.files.formats.review_sheet import SheetRow, write_sheet
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.intake.reviewing import review_audit, review_dataset, sheet_rows
+from ragforge.pipeline.intake.review_sheets import sheet_rows
+from ragforge.pipeline.intake.reviewing import review_audit, review_dataset
 from ragforge.records import (
     Chunk,
     Evidence,

@@ -26,7 +26,8 @@ READING = {
         *("_FINAL", "_END_OF_TURN", "_FENCE", "parse_object", "_unwrapped", "_after"),
         *("_after_lone_thought", "_parse", "_check_end", "_exact", "_distinct"),
     },
-    "stages/asking.py": {"locate_shown", "visible", "visible_text", "upto"},
+    "stages/asking.py": {"upto"},
+    "stages/visible_text.py": EVERYTHING,
     "stages/judge/llm.py": {
         *("_EVIDENCE_CHARS", "_whole", "_GivenGrade", "RelevanceReply", "GradeReply"),
         *("broken_rule", "find_evidence", "evidence_in"),

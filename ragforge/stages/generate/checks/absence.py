@@ -11,9 +11,10 @@ from ragforge.errors import CallError
 from ragforge.records import Provenance
 from ragforge.records.model import ConfigDict, Model
 from ragforge.retrieval import Retriever
-from ragforge.stages.asking import Asker, quoted, upto, visible
+from ragforge.stages.asking import Asker, quoted, upto
 from ragforge.stages.generate.checks.batches import Item
 from ragforge.stages.quotes import find_proof
+from ragforge.stages.visible_text import visible
 from ragforge.stages.words import content_stems
 
 DEPTH = 10

@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.records import Failure, Gate, GateResult, Measured, Provenance, QueryType
-from ragforge.stages.asking import Asker, visible
+from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Anchored, Rejection
 from ragforge.stages.generate.checks.absence import Corpus, near, search
 from ragforge.stages.generate.checks.batches import (
@@ -45,6 +45,7 @@ from ragforge.stages.generate.checks.questions import (
     steps_left_out,
 )
 from ragforge.stages.runner import Outcome, Work, Workers, failure_of, run
+from ragforge.stages.visible_text import visible
 
 U = TypeVar("U")
 D = TypeVar("D")

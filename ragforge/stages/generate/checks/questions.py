@@ -19,7 +19,7 @@ from ragforge.errors import CallError
 from ragforge.records import Difficulty, Provenance, QueryType
 from ragforge.records.model import ConfigDict, Model
 from ragforge.stages.answer.refusals import abstains
-from ragforge.stages.asking import Asker, quoted, upto, visible
+from ragforge.stages.asking import Asker, quoted, upto
 from ragforge.stages.generate.checks.batches import (
     MOST,
     Entry,
@@ -31,6 +31,7 @@ from ragforge.stages.generate.checks.batches import (
 )
 from ragforge.stages.quotes import find_proof, has_content
 from ragforge.stages.values import same_text, say_the_same
+from ragforge.stages.visible_text import visible
 from ragforge.stages.words import words
 
 Agreement = Literal["agrees", "in part", "differs"]

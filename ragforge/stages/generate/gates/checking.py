@@ -11,7 +11,6 @@ from ragforge.corpus.quote_locations import Location
 from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Evidence
 from ragforge.stages.answer.refusals import abstains, speaks_of_absence
-from ragforge.stages.asking import locate_shown
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Quoted, Rejection
 from ragforge.stages.generate.gates.languages import wrong_language
 from ragforge.stages.generate.gates.prose import no_prose
@@ -26,6 +25,7 @@ from ragforge.stages.generate.gates.shape import (
 )
 from ragforge.stages.generate.gates.standing_alone import copied_run, given_away, points_away
 from ragforge.stages.quotes import has_content
+from ragforge.stages.visible_text import locate_shown
 from ragforge.stages.words import content_stems, entries, words
 
 _FEWEST_WORDS: Final = 3

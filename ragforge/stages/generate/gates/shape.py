@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Final
 
 from ragforge.records import Behaviour, QueryType
-from ragforge.stages.asking import visible
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
+from ragforge.stages.visible_text import visible
 from ragforge.stages.words import all_entries, entries, words
 
 _MARK_AT_END: Final = re.compile(r"[?!\uff1f\uff01\u061f\u037e]\W*$|[^.\s]\.\s*$|[\u3002]\s*$")
