@@ -19,6 +19,7 @@ from ragforge.corpus.origins.fetching import FetchedPaths, fetch_documents
 from ragforge.corpus.quality import ChunkQuality, Inspector
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.formatting import plural
 from ragforge.files.atomic import MIRRORS, OWN_FOLDER
 from ragforge.files.formats.chunks import read_chunks
 from ragforge.files.record_files import read_records
@@ -88,8 +89,8 @@ class Chunked(Result):
         """Return the counts and sizes in words."""
         sizes = self.sizes
         return (
-            f"{sizes.chunks} chunks of {sizes.documents} documents, median {sizes.median_chars} "
-            f"characters, largest {sizes.largest_chars}"
+            f"{plural(sizes.chunks, 'chunk')} of {plural(sizes.documents, 'document')}, median "
+            f"{sizes.median_chars} characters, largest {sizes.largest_chars}"
         )
 
 

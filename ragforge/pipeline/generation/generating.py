@@ -26,10 +26,8 @@ from ragforge.pipeline.generation.rounds import Rounds
 from ragforge.pipeline.generation.source import ChunkSource, real_queries
 from ragforge.pipeline.generation.team import estimate_generation, open_team
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.planning import typical_plan
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Coverage, FunnelStep, GenerationReport, Judgment, Query, ShareRow
-from ragforge.report.plan import plan_json
 from ragforge.stages.generate.quotas import Targets, targets
 from ragforge.stages.generate.stage import Generated
 from ragforge.stages.generate.statistics import (
@@ -106,6 +104,9 @@ async def generate_dataset(out: Path, source: ChunkSource, job: Job) -> Generati
     async with AsyncExitStack() as stack:
         team = await open_team(stack, job, dataset)
         if job.mode.dry_run:
+            from ragforge.pipeline.planning import typical_plan
+            from ragforge.report.plan import plan_json
+
             place = Path(stack.enter_context(TemporaryDirectory(prefix="ragforge-")))
             chunks = stack.enter_context(source.prepared(place))
             survey = stack.enter_context(open_survey(chunks.path, place, job.observer, seed=seed))

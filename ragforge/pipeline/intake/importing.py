@@ -13,13 +13,14 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ragforge.deferred import dataclass
-from ragforge.errors import DataError, RagforgeError
+from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
 from ragforge.files.formats.export_note import Graded, LabelsNote
 from ragforge.files.formats.queries import ImportedQueries, read_queries
 from ragforge.files.formats.row_columns import NO_COLUMNS, Columns
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.opening import create_dataset, refuse_other_files
+from ragforge.files.set.opening import create_dataset, open_dataset, refuse_other_files
+from ragforge.files.set.paths import published
 from ragforge.files.set.sorted_records import pair_and_judge
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
@@ -488,6 +489,11 @@ def dataset_without_chunks(out: Path) -> Dataset:
         UsageError: The directory holds a dataset of chunks, or other files.
         DataError: It cannot be made or read.
     """
+    is_there = (out / "manifest.json").exists() or published(out) is not None
+    if is_there and open_dataset(out).manifest.made_from.get("chunks"):
+        raise UsageError(
+            f"{out}: is a set with chunks already; add to it with --dataset {out}, or name another"
+        )
     dataset = create_dataset(out, {"chunks": ""})
     if not dataset.chunks_path.exists():
         dataset.write_chunks(())

@@ -332,6 +332,14 @@ def test_questions_alone_make_a_set(tmp_path, told, notes):
     assert any("1 quote not looked up" in note for note in notes)
 
 
+def test_a_set_with_chunks_is_added_to_by_its_name(tmp_path):
+    """A run of one file more is for the set that is there, not for a new one."""
+    made = create_dataset(tmp_path / "set", {"chunks": "digest"})
+
+    with pytest.raises(UsageError, match=f"add to it with --dataset {made.path}"):
+        dataset_without_chunks(made.path)
+
+
 def test_ids_of_files_are_exact(tmp_path, told):
     """A run of `Q1` passed a gate for `q1` by its score, where trec_eval and `evaluate` give 0."""
     qrels = written(tmp_path, "two.qrels", "q1 0 d1 1\nq2 0 d2 1\n")
