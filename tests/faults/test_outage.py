@@ -82,18 +82,21 @@ def most_within(sends, span_s):
 
 def test_a_machine_that_was_suspended_sends_no_burst(start, product):
     """Row 31: a bucket that fills for an hour of sleep would be spent at once."""
-    asleep = product(start(latency=LATENCY), 160)
+    asleep = product(start(latency=LATENCY), 240)
     flags = ("--requests-per-minute", "2400", "--timeout-s", "2", "--concurrency", "16")
     process = asleep.begin("-q", *flags)
-    asleep.endpoint.until_billed(60)
+    asleep.endpoint.until_billed(40)
     process.send_signal(signal.SIGSTOP)
-    asleep.endpoint.until(asleep.endpoint.clock() + 3)
+    asleep.endpoint.until(asleep.endpoint.clock() + 4)
+    n_before = len(asleep.endpoint.sends)
 
     process.send_signal(signal.SIGCONT)
 
     assert finish(process).code == 0
     assert asleep.grades == asleep.expected
-    assert most_within(asleep.endpoint.sends, 1.0) <= 40 + 40 + 1
+    # 40 in store and 40 a second; as many again may have waited for a busy endpoint to read them.
+    # All of the 180 or so that are left would come at once.
+    assert most_within(asleep.endpoint.sends[n_before:], 1.0) <= 40 + 40 + 40
 
 
 def test_attempts_that_ran_out_of_time_during_a_suspension_are_repeated(start, product):
