@@ -1,24 +1,15 @@
 """Sweeping: each configuration cuts the documents, ranks them for the queries, and is measured.
 
-What is ranked by words is done by several processes; local models and endpoints work in this one,
-as they take all cores, or a budget, by themselves. Each configuration is written when it is done:
-a sweep that was stopped or killed goes on where it was, and a new size adds to the old ones. The
-best may be asked for answers then.
+Each configuration is written when it is done: a sweep that was stopped or killed goes on where it
+was, and a new size adds to the old ones. The best may be asked for answers then.
 """
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
-import os
-import signal
 import sys
-import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager, redirect_stdout
-from dataclasses import field, replace
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,8 +21,7 @@ from ragforge.corpus.file_texts import laid_out_text, rebuilt_documents
 from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.corpus.quality import token_count
 from ragforge.corpus.sized_chunkers import SPLITTERS, splitter_version
-from ragforge.deferred import dataclass
-from ragforge.errors import CallError, DataError, RagforgeError, UsageError
+from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.configurations import Configuration
 from ragforge.evaluating.evidence import placed_quotes
 from ragforge.evaluating.formatting import plural
@@ -46,7 +36,7 @@ from ragforge.evaluating.sweep import (
 from ragforge.files.atomic import MIRRORS, make_own_place, write_whole
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.paths import require_own_place
-from ragforge.observe import Event, Observer, silent
+from ragforge.observe import Event, silent
 from ragforge.pipeline.backend import count_embeddings, embedder_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.sweep.answers import (
@@ -66,7 +56,6 @@ from ragforge.pipeline.sweep.judged import (
 )
 from ragforge.pipeline.sweep.plan import OWN_INDEX, SweepPlan
 from ragforge.pipeline.sweep.rankings import (
-    RankingRecorder,
     Wanted,
     chunks_digest,
     cut,
@@ -74,12 +63,23 @@ from ragforge.pipeline.sweep.rankings import (
     kept_rankings,
 )
 from ragforge.pipeline.sweep.spending import Spending
-from ragforge.plugins import HandedOver, find, sources_digest
+from ragforge.pipeline.sweep.work import (
+    CutKey,
+    Sources,
+    Work,
+    cut_key,
+    cuttings,
+    has_part,
+    is_for_processes,
+    is_held,
+    rank_here,
+    rank_in_processes,
+)
+from ragforge.plugins import find, sources_digest
 from ragforge.records import Chunk
 from ragforge.report.sweep import sweep_json
-from ragforge.retrieval import Buildable, Retriever
 from ragforge.retrieval.local_models import LOCAL_MODELS, version_of
-from ragforge.retrieval.retrievers import FUSED, GROUP, RERANKED, make_retriever
+from ragforge.retrieval.retrievers import GROUP, RERANKED, make_retriever
 
 if TYPE_CHECKING:
     from ragforge.llm.embedder import EndpointEmbedder
@@ -87,59 +87,13 @@ if TYPE_CHECKING:
 FOLDER: Final = "sweep"
 """In the own place of a set: rankings by configuration, and `sweep.json`, the last result."""
 RESULT: Final = "sweep.json"
-_BY_WORDS: Final = frozenset({"bm25", "chargram"})
 _DENSE: Final = "dense"
-_CutKey = tuple[str, int | None, int]
 _LEAST_KEPT: Final = 0.9
 """Share of the text below which chunks leave out more than marks."""
 _NAMED: Final = 10
 """Queries that a warning names."""
 _LARGE: Final = 200_000_000
 """Characters of documents from which on one process is enough for the memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sources:
-    """What is cut, and what is asked.
-
-    Args:
-        documents: Whole.
-        asked: Text by id of the queries that are measured.
-        swept: The same queries, as measuring takes them.
-        without_evidence: Queries of the part that have none.
-        unplaced: Queries of the part of whose evidence some has no place in the documents.
-    """
-
-    documents: Sequence[Document]
-    asked: Mapping[str, str]
-    swept: SweptQueries
-    without_evidence: Sequence[str]
-    unplaced: Sequence[str]
-
-
-@dataclass(slots=True)
-class _Work:
-    """What is left to do, and what is done.
-
-    Args:
-        plan: What is tried.
-        wanted: How much of each ranking.
-        paths: Where the rankings of each configuration are kept.
-        ranked: Those that are there.
-        failed: Those that cannot be, with the reason.
-    """
-
-    plan: SweepPlan
-    wanted: Wanted
-    paths: Mapping[Configuration, Path]
-    ranked: dict[Configuration, RankedConfiguration] = field(default_factory=dict)
-    failed: dict[Configuration, str] = field(default_factory=dict)
-
-    @property
-    def left(self) -> list[Configuration]:
-        """Configurations that are neither."""
-        done = self.ranked.keys() | self.failed.keys()
-        return [item for item in self.plan.configurations if item not in done]
 
 
 async def sweep_dataset(
@@ -186,10 +140,10 @@ async def sweep_dataset(
         job.observer(Event("note", message=counts))
         if sum(len(document.text) for document in sources.documents) > _LARGE:
             n_processes = 1
-        by_words = [item for item in left if _is_for_processes(item)] if n_processes > 1 else []
-        await _rank_in_processes(work, sources, by_words, n_processes, job.observer)
+        by_words = [item for item in left if is_for_processes(item)] if n_processes > 1 else []
+        await rank_in_processes(work, sources, by_words, n_processes, job.observer)
         counted = Job(job.settings, spending, job.mode, job.account)
-        await _rank_here(work, sources, dataset, counted)
+        await rank_here(work, sources, dataset, counted)
     report = _report(dataset, work, sources, spending)
     write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
     if judging and len(work.ranked) > 1:
@@ -241,13 +195,13 @@ async def forecast_sweep(
     texts = list(sources.asked.values())
     largest: list[Chunk] = []
     async with embedder_of(job, dataset) as embedder:
-        for chunks, configurations in _cuttings(work, sources, work.left):
+        for chunks, configurations in cuttings(work, sources, work.left):
             n_chunks |= dict.fromkeys(configurations, len(chunks))
             tokens = sum(token_count(chunk.text) for chunk in chunks) / len(chunks)
             of_prompts = supposed_texts(tokens, len(sources.asked), plan.top)
             n_texts += of_prompts * len(configurations)
             largest = chunks if not largest or len(chunks) < len(largest) else largest
-            if any(_has_part(item.retriever, _DENSE) for item in configurations):
+            if any(has_part(item.retriever, _DENSE) for item in configurations):
                 _require_embedder(embedder)
                 assert embedder is not None
                 await count_embeddings(embedder, chunks, texts)
@@ -284,8 +238,8 @@ async def forecast_sweep(
 
 def _finals(
     dataset: Dataset,
-    work: _Work,
-    sources: _Sources,
+    work: Work,
+    sources: Sources,
     answering: Answering,
     chunks: Sequence[Chunk],
 ) -> Finals:
@@ -317,7 +271,7 @@ def _folder(dataset: Dataset) -> Path:
     return dataset.own_place / FOLDER
 
 
-def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> _Sources:
+def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> Sources:
     part = {query.query_id: query.asked for query in dataset.require_queries()}
     read = _read(dataset, documents, job) if documents else _rebuilt(dataset)
     texts = {document.doc_id: laid_out_text(document) for document in read}
@@ -338,7 +292,7 @@ def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> _So
         )
     documents_by_id = {document.doc_id: document for document in read}
     swept = SweptQueries(queries, frozenset(asked), dataset.chosen, texts, documents_by_id)
-    return _Sources(
+    return Sources(
         read,
         dict(sorted(asked.items())),
         swept,
@@ -361,7 +315,7 @@ def _rebuilt(dataset: Dataset) -> list[Document]:
     return list(rebuilt_documents(dataset.chunks()))
 
 
-def _begun(dataset: Dataset, plan: SweepPlan, sources: _Sources, settings: Settings) -> _Work:
+def _begun(dataset: Dataset, plan: SweepPlan, sources: Sources, settings: Settings) -> Work:
     """Return the work with what earlier sweeps did."""
     _refuse_services(plan, settings)
     folder = _folder(dataset)
@@ -374,14 +328,14 @@ def _begun(dataset: Dataset, plan: SweepPlan, sources: _Sources, settings: Setti
     pieces, failed = _pieces_of_users(plan, sources.documents)
     paths = {
         item: folder
-        / f"{digest(corpus, asked, pieces.get(_cut_key(item)), *_key(item, settings))}.json"
+        / f"{digest(corpus, asked, pieces.get(cut_key(item)), *_key(item, settings))}.json"
         for item in plan.configurations
     }
     wanted = Wanted.at_least(plan.most_texts, plan.most_tokens)
-    work = _Work(plan, wanted, paths, failed=failed)
+    work = Work(plan, wanted, paths, failed=failed)
     least = Wanted(plan.most_texts, plan.most_tokens)
     for item, path in paths.items():
-        kept = None if _is_held(item) or item in failed else kept_rankings(path, item, least)
+        kept = None if is_held(item) or item in failed else kept_rankings(path, item, least)
         if kept is not None:
             work.ranked[item] = kept
     return work
@@ -389,17 +343,17 @@ def _begun(dataset: Dataset, plan: SweepPlan, sources: _Sources, settings: Setti
 
 def _pieces_of_users(
     plan: SweepPlan, documents: Sequence[Document]
-) -> tuple[dict[_CutKey, str], dict[Configuration, str]]:
+) -> tuple[dict[CutKey, str], dict[Configuration, str]]:
     """Return digests of what splitters of users give now, and why others give nothing.
 
     What such a splitter imports or reads may have changed; only its pieces tell.
     """
-    digests: dict[_CutKey, str] = {}
+    digests: dict[CutKey, str] = {}
     failed: dict[Configuration, str] = {}
     of_users = (item for item in plan.configurations if item.splitter not in SPLITTERS)
-    for key, of_cutting in groupby(of_users, _cut_key):
+    for key, of_cutting in groupby(of_users, cut_key):
         listed = list(of_cutting)
-        if all(_is_held(item) for item in listed):
+        if all(is_held(item) for item in listed):
             continue
         try:
             with redirect_stdout(sys.stderr):
@@ -417,13 +371,13 @@ def _refuse_services(plan: SweepPlan, settings: Settings) -> None:
     """
     for item in plan.configurations:
         first = item.retriever.partition(RERANKED)[0]
-        if first in settings.retrievers and not _is_held(item):
+        if first in settings.retrievers and not is_held(item):
             raise UsageError(OWN_INDEX.format(item.retriever))
 
 
 def _key(item: Configuration, settings: Settings) -> list[object]:
-    versions = [version_of(name) for name in LOCAL_MODELS if _has_part(item.retriever, name)]
-    model = settings.model if _has_part(item.retriever, _DENSE) else None
+    versions = [version_of(name) for name in LOCAL_MODELS if has_part(item.retriever, name)]
+    model = settings.model if has_part(item.retriever, _DENSE) else None
     endpoint = [model.embedding_model, model.endpoint_id or model.base_url] if model else []
     version = splitter_version(item.splitter) if item.splitter in SPLITTERS else ""
     cutting = [str(item.splitter), version, item.size, item.overlap]
@@ -435,245 +389,7 @@ def _source_digest(retriever: str) -> str:
     return sources_digest(find(GROUP, retriever.partition(RERANKED)[0])) if ":" in retriever else ""
 
 
-def _parts(retriever: str) -> list[str]:
-    return [part for of in retriever.split(RERANKED) for part in of.split(FUSED)]
-
-
-def _has_part(retriever: str, name: str) -> bool:
-    return name in _parts(retriever)
-
-
-def _is_held(item: Configuration) -> bool:
-    """Whether a splitter or retriever is an object of the caller, of which no digest tells all."""
-    return isinstance(item.splitter, HandedOver) or isinstance(item.retriever, HandedOver)
-
-
-def _is_for_processes(item: Configuration) -> bool:
-    return not _is_held(item) and _BY_WORDS.issuperset(_parts(item.retriever))
-
-
-def _cut_key(item: Configuration) -> _CutKey:
-    return item.splitter, item.size, item.overlap
-
-
-def _cuttings(
-    work: _Work, sources: _Sources, configurations: Iterable[Configuration]
-) -> Iterator[tuple[list[Chunk], list[Configuration]]]:
-    """Yield the chunks of each cutting with its configurations; those that fail are noted."""
-    for _, of_cutting in groupby(configurations, _cut_key):
-        listed = list(of_cutting)
-        try:
-            chunks = cut(listed[0], sources.documents)
-        except UsageError as error:
-            work.failed |= dict.fromkeys(listed, str(error))
-            continue
-        yield chunks, listed
-
-
-@dataclass(frozen=True, slots=True)
-class _RankTask:
-    """The configurations of a cutting that a process ranks.
-
-    Args:
-        documents: Whole.
-        asked: Text of the queries by id.
-        wanted: How much of each ranking.
-        files: Where the rankings go.
-    """
-
-    documents: Sequence[Document]
-    asked: Mapping[str, str]
-    wanted: Wanted
-    files: Mapping[Configuration, Path]
-
-
-def _rank_cutting(task: _RankTask) -> dict[Configuration, str]:
-    """Rank in a process of its own; return what failed, with the reason."""
-    begun = time.perf_counter()
-    try:
-        chunks = cut(next(iter(task.files)), task.documents)
-    except UsageError as error:
-        return dict.fromkeys(task.files, str(error))
-    cut_s = time.perf_counter() - begun
-    for configuration, path in task.files.items():
-        begun = time.perf_counter()
-        retriever = make_retriever(configuration.retriever, chunks, None)
-        recorder = RankingRecorder(chunks, task.wanted)
-        asyncio.run(_ask(retriever, recorder, task.asked, 1))
-        recorder.write(path, configuration, cut_s + time.perf_counter() - begun)
-    return {}
-
-
-def _begin_process() -> None:
-    """Leave interrupts and stdout to the parent, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.stdout = sys.stderr  # What a user's splitter prints is no data.
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_after(sentinel: int) -> None:
-    from multiprocessing.connection import wait
-
-    wait([sentinel])
-    os._exit(1)
-
-
-@contextmanager
-def _pool(n: int) -> Iterator[ProcessPoolExecutor]:
-    # Forked, a process would copy locks that threads of the caller hold.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(n, mp_context=context, initializer=_begin_process)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-async def _rank_in_processes(
-    work: _Work,
-    sources: _Sources,
-    configurations: Sequence[Configuration],
-    n_processes: int,
-    observer: Observer,
-) -> None:
-    if not configurations:
-        return
-    cuttings = [list(of) for _, of in groupby(configurations, _cut_key)]
-    with ExitStack() as stack:
-        stack.enter_context(_stage(observer, "sweep", len(configurations)))
-        pool = stack.enter_context(_pool(min(n_processes, len(cuttings))))
-        futures: dict[Future[dict[Configuration, str]], list[Configuration]] = {}
-        for listed in cuttings:
-            files = {item: work.paths[item] for item in listed}
-            task = _RankTask(sources.documents, sources.asked, work.wanted, files)
-            futures[pool.submit(_rank_cutting, task)] = listed
-        waiting = {asyncio.wrap_future(future): listed for future, listed in futures.items()}
-        pending = set(waiting)
-        while pending:
-            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for future in done:
-                work.failed |= future.result()
-                for item in waiting[future]:
-                    if item not in work.failed:
-                        _take(work, item)
-                    _tell(observer, "sweep")
-
-
-async def _rank_here(work: _Work, sources: _Sources, dataset: Dataset, job: Job) -> None:
-    left = work.left
-    if not left:
-        return
-    async with embedder_of(job, dataset) as embedder:
-        try:
-            for chunks, configurations in _cuttings(work, sources, left):
-                for item in configurations:
-                    await _rank_one(work, item, chunks, sources, dataset, embedder, job)
-        finally:
-            spent = embedder.spent() if embedder else None
-            if spent is not None:
-                dataset.note(spent=spent)
-
-
-async def _rank_one(
-    work: _Work,
-    item: Configuration,
-    chunks: Sequence[Chunk],
-    sources: _Sources,
-    dataset: Dataset,
-    embedder: EndpointEmbedder | None,
-    job: Job,
-) -> None:
-    from ragforge.pipeline.retrieving import embed_chunks
-
-    begun = time.perf_counter()
-    model = job.settings.model
-    retriever = make_retriever(
-        item.retriever,
-        chunks,
-        embedder,
-        folder=dataset.own_place,
-        note=lambda text: job.observer(Event("note", message=text)),
-        timeout_s=model.timeout_s,
-    )
-    await embed_chunks([retriever], job.observer)
-    recorder = RankingRecorder(chunks, work.wanted)
-    try:
-        await _ask(retriever, recorder, sources.asked, model.concurrency)
-    except (UsageError, DataError) as error:
-        work.failed[item] = str(error)
-        return
-    if len(recorder.failed) == len(sources.asked):
-        work.failed[item] = (
-            f"failed on all queries; the first: {next(iter(recorder.failed.values()))}"
-        )
-        return
-    recorder.write(work.paths[item], item, time.perf_counter() - begun)
-    _take(work, item)
-
-
-def _take(work: _Work, item: Configuration) -> None:
-    ranked = kept_rankings(work.paths[item], item, work.wanted, was_kept=False)
-    if ranked is None:
-        raise DataError(f"{work.paths[item]}: was written and cannot be read again")
-    work.ranked[item] = ranked
-
-
-async def _ask(
-    retriever: Retriever, recorder: RankingRecorder, asked: Mapping[str, str], at_once: int
-) -> None:
-    """Ask a retriever all queries; one that fails is noted."""
-    if isinstance(retriever, Buildable):
-        await retriever.build()
-    places = asyncio.Semaphore(max(1, at_once))
-    stopped: list[RagforgeError] = []
-
-    async def ask(query_id: str, text: str) -> None:
-        async with places:
-            if not stopped:
-                await _ask_one(retriever, recorder, query_id, text, stopped)
-
-    async with asyncio.TaskGroup() as group:
-        for query_id, text in asked.items():
-            group.create_task(ask(query_id, text))
-    if stopped:
-        raise stopped[0]
-
-
-async def _ask_one(
-    retriever: Retriever,
-    recorder: RankingRecorder,
-    query_id: str,
-    text: str,
-    stopped: list[RagforgeError],
-) -> None:
-    """Ask one query; an error that every query would meet is added to the list."""
-    try:
-        recorder.take(query_id, await retriever.retrieve(text, recorder.depth))
-    except CallError as error:
-        recorder.fail(query_id, str(error))
-    except RagforgeError as error:
-        stopped.append(error)
-    except Exception as error:  # noqa: BLE001  # a user's retriever may raise anything
-        recorder.fail(query_id, f"{type(error).__name__}: {error}")
-
-
-@contextmanager
-def _stage(observer: Observer, name: str, total: int) -> Iterator[None]:
-    observer(Event("stage.start", name, numbers={"total": float(total)}))
-    try:
-        yield
-    finally:
-        observer(Event("stage.end", name))
-
-
-def _tell(observer: Observer, stage: str) -> None:
-    observer(Event("unit", stage, "done"))
-    observer(Event("tick", stage))
-
-
-def _report(dataset: Dataset, work: _Work, sources: _Sources, spending: Spending) -> SweepReport:
+def _report(dataset: Dataset, work: Work, sources: Sources, spending: Spending) -> SweepReport:
     ranked = [work.ranked[item] for item in work.plan.configurations if item in work.ranked]
     if not ranked:
         first = next(iter(work.failed.values()))
@@ -694,7 +410,7 @@ def _report(dataset: Dataset, work: _Work, sources: _Sources, spending: Spending
     )
 
 
-def _warnings(ranked: Sequence[RankedConfiguration], sources: _Sources) -> Iterator[str]:
+def _warnings(ranked: Sequence[RankedConfiguration], sources: Sources) -> Iterator[str]:
     if sources.without_evidence:
         yield (
             f"{_left_out(sources.without_evidence)}, without evidence: give them quotes by "
@@ -731,7 +447,7 @@ def _cut_warnings(
     """Yield what is odd of how documents were cut."""
     longest = max(len(document.text) for document in documents)
     n_visible = sum(len("".join(document.text.split())) for document in documents)
-    cuttings = {_cut_key(each.configuration): each for each in ranked}.values()
+    cuttings = {cut_key(each.configuration): each for each in ranked}.values()
     whole = [each.configuration.cut_name for each in cuttings if _is_whole(each, longest)]
     if whole:
         yield (
