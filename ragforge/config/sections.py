@@ -95,10 +95,10 @@ def _split_at_commas(value: object) -> object:
 
 def _check_threshold(value: object) -> object:
     """Return `auto` or a whole number from 1."""
-    if value == "auto" or (
-        isinstance(value, int | str) and re.fullmatch("[1-9][0-9]*", str(value))
-    ):
+    if value == "auto":
         return value
+    if isinstance(value, int | str) and re.fullmatch("[1-9][0-9]*", str(value)):
+        return int(value)  # Of a flag, which needs no pydantic then.
     raise ValueError("expected auto or a whole number from 1")
 
 

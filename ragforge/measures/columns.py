@@ -8,10 +8,10 @@ and take logarithms and powers from `math`, so their results are equal to the la
 
 import operator
 import sys
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import reduce
-from itertools import accumulate, chain, compress, pairwise, repeat
+from itertools import accumulate, chain, compress, repeat
 from typing import Any, Final, Protocol, TypeAlias
 
 from ragforge.measures.hit_table import Table
@@ -92,18 +92,19 @@ def arrays_pay(n_queries: int) -> bool:
 class ListHits:
     """Hits as lists."""
 
-    __slots__ = ("grades", "highs", "indices", "lowest", "lows", "ranks")
+    __slots__ = ("counts", "grades", "highs", "indices", "lowest", "lows", "ranks")
 
     def __init__(self, table: Table, lowest: int) -> None:
         chosen = [grade >= lowest for grade in table.grades]
-        above = list(accumulate(chosen, initial=0))
-        borders = [above[start] for start in table.starts]
         self.lowest = lowest
         self.indices = list(compress(range(len(chosen)), chosen))
         self.ranks = list(compress(table.ranks, chosen))
         self.grades = list(compress(table.grades, chosen))
+        borders = list(map(bisect_left, repeat(self.indices), table.starts))
         self.lows = borders[:-1]
         self.highs = borders[1:]
+        self.counts: dict[int | None, list[int]] = {}
+        """What `ListColumns.count` found, by cutoff: P@k, R@k and Success@k share it."""
 
 
 class ListColumns:
@@ -133,15 +134,19 @@ class ListColumns:
 
     def ratio(self, part: Column, whole: Column) -> Column:
         """See `Columns`."""
-        return [p / w if w else 0.0 for p, w in zip(part, whole, strict=True)]
+        try:
+            return list(map(operator.truediv, part, whole))
+        except ZeroDivisionError:
+            return [p / w if w else 0.0 for p, w in zip(part, whole, strict=True)]
 
     def n_judged(self, lowest: int) -> Column:
         """See `Columns`."""
         if lowest not in self._n_judged:
-            counts = accumulate((grade >= lowest for grade in self.table.judged), initial=0)
-            above = list(counts)
-            starts = self.table.judged_starts
-            self._n_judged[lowest] = [above[end] - above[start] for start, end in pairwise(starts)]
+            # The other way round the grades of a query rise, so that they can be searched.
+            rising = self.table.judged[::-1]
+            ends = [len(rising) - start for start in self.table.judged_starts]
+            firsts = map(bisect_left, repeat(rising), repeat(lowest), ends[1:], ends)
+            self._n_judged[lowest] = list(map(operator.sub, ends, firsts))
         return self._n_judged[lowest]
 
     def ideal(
@@ -152,8 +157,10 @@ class ListColumns:
         judged, starts = self.table.judged.tolist(), self.table.judged_starts
         known: dict[tuple[int, ...], float] = {}
         ideals = []
-        for start, count in zip(starts, self.n_judged(1), strict=False):
-            grades = tuple(judged[start : start + count][:cutoff])
+        counts = self.n_judged(1)
+        reached = counts if cutoff is None else self.least(counts, cutoff)
+        for start, count in zip(starts, reached, strict=False):
+            grades = tuple(judged[start : start + count])
             # Grades are few, so queries share them, and with them their ideal.
             if grades not in known:
                 terms = map(operator.truediv, map(gain, grades), discounts)
@@ -168,7 +175,12 @@ class ListColumns:
 
     def count(self, hits: ListHits, cutoff: Column | int | None) -> Column:
         """See `Columns`."""
-        return list(map(operator.sub, self._ends(hits, cutoff), hits.lows))
+        if cutoff is not None and not isinstance(cutoff, int):
+            return list(map(operator.sub, self._ends(hits, cutoff), hits.lows))
+        if cutoff not in hits.counts:
+            ends = self._ends(hits, cutoff)
+            hits.counts[cutoff] = list(map(operator.sub, ends, hits.lows))
+        return hits.counts[cutoff]
 
     def total(self, hits: ListHits, terms: Column, cutoff: int | None) -> Column:
         """See `Columns`."""
@@ -230,4 +242,4 @@ class ListColumns:
 
 def _looked_up(function: Callable[[int], float], keys: list[int]) -> list[float]:
     values = {key: function(key) for key in set(keys)}
-    return [values[key] for key in keys]
+    return list(map(values.__getitem__, keys))

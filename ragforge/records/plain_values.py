@@ -1,7 +1,8 @@
 """Taking and writing values that plainly are what a field says, without pydantic.
 
 A value is taken that has the very type of its field, holds to its bounds and goes through its
-validators. All else is for pydantic to decide: whether it converts it, or what it says against it.
+validators; of text, as flags and variables have it, also what plainly is a number. All else is for
+pydantic to decide: whether it converts it, or what it says against it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _BOUNDS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ),
 }
 _NO_BOUNDS: Final = {"default", "default_factory", "exclude_if", "json_schema_extra", "strict"}
-"""What else `Field` may be given; `strict` asks for the very type, which is taken alone anyway."""
+"""What else `Field` may be given; `strict` is seen to by `marked`."""
+_WHOLE: Final = re.compile("-?[1-9][0-9]{0,14}|0")
+_DECIMAL: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
 
 
 class UnsureError(Exception):
@@ -58,14 +61,17 @@ def marked(inner: Check, marks: tuple[object, ...]) -> Check:
         if isinstance(mark, ValidatorMark) and mark.name == "BeforeValidator"
     ]
     after = [step for mark in marks for step in _steps(mark)]
-    if not before and not after:
+    is_strict = any(isinstance(mark, FieldMark) and mark.given.get("strict") for mark in marks)
+    if not before and not after and not is_strict:
         return inner
 
     def check(value: Any, is_json: bool) -> Any:  # noqa: ANN401  # whatever a field has
         try:
             for function in before:
                 value = function(value)
-            value = inner(value, is_json)
+            given, value = value, inner(value, is_json)
+            if is_strict and type(value) is not type(given):
+                raise UnsureError
             for function in after:
                 value = function(value)
         except (ValueError, AssertionError, TypeError):
@@ -125,7 +131,17 @@ def _exactly(kind: type) -> Check:
     return check
 
 
-def _number(value: Any, _: bool) -> Any:  # noqa: ANN401
+def _whole(value: Any, is_json: bool) -> Any:  # noqa: ANN401
+    if type(value) is str and not is_json and _WHOLE.fullmatch(value):
+        return int(value)
+    if type(value) is not int:
+        raise UnsureError
+    return value
+
+
+def _number(value: Any, is_json: bool) -> Any:  # noqa: ANN401
+    if type(value) is str and not is_json and _DECIMAL.fullmatch(value):
+        return float(value)
     if type(value) is int and abs(value) < _MOST_EXACT:
         return float(value)
     if type(value) is not float or not math.isfinite(value):
@@ -225,7 +241,7 @@ def _of_dict(kinds: tuple[Any, ...]) -> Check:
 
 _OF_TYPE: Final[dict[object, Check]] = {
     str: _text,
-    int: _exactly(int),
+    int: _whole,
     float: _number,
     bool: _exactly(bool),
     NoneType: _exactly(NoneType),

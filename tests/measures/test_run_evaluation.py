@@ -1,10 +1,11 @@
+import random
 import subprocess
 import sys
 
 import pytest
 
 from ragforge.errors import DataError, UsageError
-from ragforge.measures import DEFAULT_MEASURES, evaluate
+from ragforge.measures import DEFAULT_MEASURES, arrays, evaluate
 
 pytestmark = pytest.mark.usefixtures("columns_as")
 
@@ -45,6 +46,24 @@ def test_queries_match_by_id_not_by_position():
     scores = evaluate(qrels, {"2": {"b": 1.0}, "1": {"x": 1.0}}, ["RR"])
 
     assert scores.per_query == {"1": {"RR": 0.0}, "2": {"RR": 1.0}}
+
+
+def test_numbers_read_a_few_queries_at_a_time_are_those_of_their_queries(monkeypatch):
+    """Where one reading ends and the next begins must not show."""
+    rng = random.Random(5)
+    ids = [str(number) for number in range(70)]
+    qrels = {query: {chunk: rng.randrange(4) for chunk in rng.sample(ids, 5)} for query in ids}
+    run = {query: {chunk: rng.random() for chunk in rng.sample(ids, 9)} for query in ids[3:]}
+    whole = evaluate(qrels, run, DEFAULT_MEASURES)
+    alone = {query: evaluate({query: qrels[query]}, run, DEFAULT_MEASURES) for query in ids}
+    monkeypatch.setattr(arrays, "_DRAWN_CHUNKS", 30)
+
+    scores = evaluate(qrels, run, DEFAULT_MEASURES, rel_threshold=2)
+
+    assert scores.per_query == whole.per_query
+    assert scores.by_query("nDCG@10") == {
+        query: found.values("nDCG@10")[0] for query, found in alone.items()
+    }
 
 
 def test_query_ids_may_hold_a_dash():

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from ragforge.config import ModelSettings, PoolSettings, RetrieverService
+from ragforge.config import EvaluateSettings, ModelSettings, PoolSettings, RetrieverService
+from ragforge.config.sections import BudgetSettings, JudgeSettings
 from ragforge.records import (
     AnswerGrade,
     Chunk,
@@ -68,10 +69,12 @@ ODD = st.one_of(
 )
 
 
+NUMBERS = st.sampled_from(["0", "8", "-3", "-0", "007", "1.50", "-0.0", " 3", "1e3", "+2", "1_0"])
+"""Of flags and variables, and what is nearly such."""
 SIMPLE = {
     str: st.text(max_size=3) | st.sampled_from(["a.md", "a=100", "http://h/v1", "x"]),
-    int: st.integers(0, 4) | st.integers(),
-    float: st.floats(0, 1) | st.floats() | st.integers(0, 3),
+    int: st.integers(0, 4) | st.integers() | NUMBERS,
+    float: st.floats(0, 1) | st.floats() | st.integers(0, 3) | NUMBERS,
     bool: st.booleans(),
     NoneType: st.none(),
     JsonValue: ODD,
@@ -179,6 +182,9 @@ PLAIN = {
     },
     AnswerGrade: {"query_id": "q", "verdict": "correct", "score": 1, "has_hallucination": None},
     ModelSettings: {"name": "m", "base_url": "http://h/v1", "requests_per_minute": 3},
+    JudgeSettings: {"depth": "20", "batch": 2},
+    BudgetSettings: {"max_cost_usd": "0.50", "max_calls": "100"},
+    EvaluateSettings: {"rel_threshold": "2"},
     RetrieverService: {"url": "http://h/x", "body": {"q": "{query}"}, "headers": {"a": "b"}},
 }
 
