@@ -5,15 +5,17 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.judgments import Judge
 from ragforge.files.formats.qrels import JudgedQrels
-from ragforge.files.set.canaries import REMEDY, Canaries
 from ragforge.records import Calibration, Grader, MixedGrades, Provenance
 from ragforge.records.judgments import JUDGED, LOCAL_MODEL_JUDGE, GradeOrigin, origin
+
+if TYPE_CHECKING:
+    from ragforge.files.set.canaries import Canaries
 
 _KINDS: Final = {
     "llm": "language model",
@@ -227,7 +229,7 @@ def grades_of(judges: Iterable[Judge]) -> tuple[GradedBy, ...]:
     return tuple(sorted((GradedBy(item, n) for item, n in counts.items() if n > 0), key=_order))
 
 
-def mark_drift(entries: Iterable[GradedBy], canaries: Canaries) -> tuple[GradedBy, ...]:
+def mark_drift(entries: Iterable[GradedBy], canaries: "Canaries") -> tuple[GradedBy, ...]:
     """Return who graded, with the canary by which a judge is not any more what it was.
 
     It is marked as long as its last canary says so, and as long as grades of before a drift stand
@@ -275,6 +277,8 @@ def drift_text(entries: Iterable[GradedBy]) -> str:
     if not found:
         return ""
     judges = ", ".join(found.values())
+    from ragforge.files.set.canaries import REMEDY  # For the few sets where a judge drifted.
+
     return f"JUDGE DRIFTED: {judges}: grades given since are of another judge; {REMEDY}"
 
 

@@ -1,8 +1,8 @@
 """What the measures of a run mean together, in a sentence, and where to look next."""
 
 from collections.abc import Callable, Iterator, Mapping
+from math import fsum
 from operator import itemgetter
-from statistics import fmean
 from typing import Final, NamedTuple
 
 from ragforge.measures import Scores
@@ -66,7 +66,7 @@ def _means(per_query: Mapping[str, Mapping[str, float]], design: Design | None) 
 
     def mean(value: Callable[[Mapping[str, float]], float]) -> float:
         values = {query_id: value(of_query) for query_id, of_query in per_query.items()}
-        return fmean(values.values()) if design is None else design.mean(values) or 0.0
+        return fsum(values.values()) / len(values) if design is None else design.mean(values) or 0.0
 
     measured = (mean(itemgetter(name)) for name in (_RECALL, "RR", _HIT_RATE, _NDCG))
     return _Means(mean(_share_of_possible_precision), *measured)

@@ -76,7 +76,8 @@ def _hits(query: _QueryLines, judgments: Judgments) -> JudgedHits | None:
         rank_of = ranks_by_score(
             query.query_id, judgments, dict(zip(ids, query.scores, strict=True))
         )
-    found = sorted((rank_of[c], grade) for c, grade in judgments.items() if c in rank_of)
+    found = [(rank_of[c], grade) for c, grade in judgments.items() if c in rank_of]
+    found.sort()  # No two have one rank, so a grade that is None is not compared.
     return JudgedHits(len(ids), [rank for rank, _ in found], [grade for _, grade in found])
 
 
@@ -119,7 +120,7 @@ def _queries(block: bytes) -> Iterator[_QueryLines | None]:
     # Five blanks a line: every fifth piece holds the tag of a line, its end, and the next query.
     seams = words[_BLANKS:-1:_BLANKS]
     n_ends = text.count("\n")
-    scores = _numbers(words[_SCORE::_BLANKS])
+    scores = _numbers(words[_SCORE::_BLANKS], text)
     regular = len(words) == _BLANKS * (n_ends + 1) + 1 and len(seams) == n_ends
     if not regular or scores is None or _is_odd(text):
         yield None
@@ -143,8 +144,8 @@ def _is_odd(text: str) -> bool:
     return blanks or any(character in text for character in _ODD)
 
 
-def _numbers(words: list[str]) -> list[float] | None:
-    if "_" in "".join(words):  # Python reads 1_0 as 10.
+def _numbers(words: list[str], text: str) -> list[float] | None:
+    if "_" in text and "_" in "".join(words):  # Python reads 1_0 as 10.
         return None
     try:
         return list(map(float, words))
