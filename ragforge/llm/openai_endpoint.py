@@ -95,13 +95,10 @@ class _Clients:
             for _ in range(shards)
         ]
         self._turn = 0
-
-    @property
-    def address(self) -> str:
+        self.address = str(self._clients[0].official.base_url)
         """The endpoint's address."""
-        return str(self._clients[0].base_url)
 
-    def next(self) -> openai.AsyncOpenAI:
+    def next(self) -> "_Client":
         """Return the client whose turn it is."""
         if len(self._clients) == 1:
             return self._clients[0]
@@ -111,7 +108,69 @@ class _Clients:
     async def close(self) -> None:
         """Close the connections."""
         for client in self._clients:
-            await client.close()
+            await client.official.close()
+
+
+class _Client:
+    """The official client and the one beneath it.
+
+    The official one takes more of the processor's time for a request than sending it does. So it
+    makes the first one to each path, and the others are like that one but for what they say.
+
+    Args:
+        official: Sends by means of `http`.
+        http: Does not follow redirects.
+    """
+
+    def __init__(self, official: openai.AsyncOpenAI, http: httpx2.AsyncClient) -> None:
+        self.official = official
+        self._http = http
+        self._taken: dict[str, httpx2.Request] = {}
+
+    async def post(self, path: str, content: bytes) -> httpx2.Response:
+        """Send JSON, and return a reply that says it went well.
+
+        Raises:
+            openai.APIError: It did not, as of the official client.
+        """
+        first = self._taken.get(path)
+        if first is None:
+            response: httpx2.Response = await self.official.post(
+                path, cast_to=httpx2.Response, content=content, options={"headers": _HEADERS}
+            )
+            for name in ("Content-Length", "Cookie"):
+                response.request.headers.pop(name, None)
+            self._taken[path] = response.request
+            return response
+        request = httpx2.Request(
+            first.method,
+            first.url,
+            headers=first.headers,
+            cookies=self._http.cookies,
+            content=content,
+            extensions=first.extensions,
+        )
+        try:
+            response = await self._http.send(request)
+        except Exception as error:
+            # That of httpx2 lets through the end of a stream which TLS did not expect.
+            is_unmapped = type(error).__module__.partition(".")[0] in ("ssl", "anyio")
+            if not isinstance(error, httpx2.RequestError) and not is_unmapped:
+                raise
+            raise openai.APIConnectionError(request=request) from error
+        if not response.is_success:
+            raise openai.APIStatusError(
+                f"HTTP {response.status_code}", response=response, body=_parsed(response)
+            )
+        return response
+
+
+def _parsed(response: httpx2.Response) -> object:
+    """Return the JSON of a reply; None where it has none."""
+    try:
+        return read_json(response.text)
+    except ValueError:
+        return None
 
 
 def _client(
@@ -119,26 +178,28 @@ def _client(
     key: str,
     made: Callable[..., httpx2.AsyncClient],
     connections: int,
-) -> openai.AsyncOpenAI:
+) -> _Client:
     limits = httpx2.Limits(
         max_connections=connections + 8,
         max_keepalive_connections=connections + 8,
         keepalive_expiry=_KEEP_ALIVE_S,
     )
-    return openai.AsyncOpenAI(
+    http = made(
+        # Followed, a redirect would take the texts to a server that the user did not name.
+        follow_redirects=False,
+        limits=limits,
+        headers={"Accept-Encoding": ACCEPTED},
+        trust_env=settings.proxy == "environment",
+        proxy=None if settings.proxy in ("none", "environment") else settings.proxy,
+    )
+    official = openai.AsyncOpenAI(
         api_key=key or "none",
         base_url=settings.base_url or None,
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S),
-        # Followed, a redirect would take the texts to a server that the user did not name.
-        http_client=made(
-            follow_redirects=False,
-            limits=limits,
-            headers={"Accept-Encoding": ACCEPTED},
-            trust_env=settings.proxy == "environment",
-            proxy=None if settings.proxy in ("none", "environment") else settings.proxy,
-        ),
+        http_client=http,
     )
+    return _Client(official, http)
 
 
 async def _bound(response: httpx2.Response, room: asyncio.Semaphore) -> None:
@@ -403,12 +464,8 @@ class OpenAIEndpoint:
             raise self._useless(message, raw, body) from error
 
     async def _send(self, path: str, content: bytes, dialect: Dialect | None) -> str:
-        def post(client: openai.AsyncOpenAI) -> Awaitable[httpx2.Response]:
-            return client.post(
-                path, cast_to=httpx2.Response, content=content, options={"headers": _HEADERS}
-            )
-
-        response = await self.call(post, self._settings.timeout_s, dialect)
+        posting = self._clients.next().post(path, content)
+        response = await self._answered(posting, self._settings.timeout_s, dialect)
         self._report_limits(response)
         return response.text
 
@@ -416,22 +473,26 @@ class OpenAIEndpoint:
         self,
         make: Callable[[openai.AsyncOpenAI], Awaitable[T]],
         timeout_s: float,
-        dialect: Dialect | None = None,
     ) -> T:
         """Make one call of the official client, and raise what this module's callers know.
 
         Args:
             make: The call.
             timeout_s: From its beginning to its end.
-            dialect: That of the request, where a refusal may ask for a milder one.
 
         Raises:
             AttemptError, CallError, EndpointError: As for `ask`.
         """
+        return await self._answered(make(self._clients.next().official), timeout_s, None)
+
+    async def _answered(
+        self, calling: Awaitable[T], timeout_s: float, dialect: Dialect | None
+    ) -> T:
+        """Wait for a call; a refusal of the dialect may ask for a milder one."""
         try:
             # The client's own limits are between bytes: a reply that dribbles would never end.
             async with asyncio.timeout(timeout_s):
-                return await make(self._clients.next())
+                return await calling
         except TimeoutError as error:
             message = f"{self.address}: no reply within {timeout_s:g} s"
             raise AttemptError(message, maybe_billed=True) from error

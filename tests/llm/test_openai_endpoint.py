@@ -250,6 +250,53 @@ def test_the_request_carries_all_its_fields(mocked):
     }
 
 
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_later_requests_are_like_the_first_but_for_what_they_say(serve, transport):
+    """Only the first one is made by the official client, which takes longer than sending it."""
+    cookie = {"Set-Cookie": "route=a; Path=/"}
+    endpoint = serve(lambda *_: Reply(completion("hi"), headers=cookie))
+
+    ask(model(endpoint.url, transport=transport), request("é"), request("a longer one"))
+
+    first, later = endpoint.seen
+    assert (first.user, later.user) == ("é", "a longer one")
+    length = str(len(json.dumps(later.body, ensure_ascii=False, separators=(",", ":"))))
+    expected = {**first.headers, "content-length": length, "cookie": "route=a"}
+    assert (later.path, later.headers) == (first.path, expected)
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Reply({"error": {"message": "slow down", "code": "rate"}}, 429, {"Retry-After": "7"}),
+        Reply({"error": {"message": f"no such key {KEY}"}}, 401),
+        Reply(b"overloaded", 503),
+        Reply({"error": {"message": "too long", "param": "messages"}}, 422),
+        Reply(b"[" * 100_000, 500),
+        Reply(status=307, headers={"Location": "http://other.test/"}),
+        Reply(reset=True),
+        Reply(completion("hi"), cut=5),
+        Reply(b"not gzip", headers={"Content-Encoding": "gzip"}),
+    ],
+    ids=["429", "401", "503", "422", "deep", "307", "reset", "cut", "unpacked"],
+)
+def test_a_later_request_that_fails_is_told_as_a_first_one_is(serve, transport, bad):
+    """Whoever reads of it must not care how the request was made."""
+    endpoint = serve(lambda *_: next(replies))
+    settings = model(endpoint.url, transport=transport)
+
+    replies = iter([bad])
+    with pytest.raises((AttemptError, CallError, EndpointError)) as first:
+        ask(settings)
+    replies = iter([Reply(completion("hi")), bad])
+    with pytest.raises((AttemptError, CallError, EndpointError)) as later:
+        ask(settings, request("q"), request("r"))
+
+    assert type(later.value) is type(first.value)
+    assert (str(later.value), vars(later.value)) == (str(first.value), vars(first.value))
+
+
 def test_bounds_on_strings_are_kept_where_they_are_wanted(mocked):
     """A small local model rambles until a grammar stops it."""
     mocked.return_value = httpx.Response(200, json=completion("hi"))
