@@ -47,9 +47,12 @@ def repeats_data(reply: "pydantic.BaseModel", holes: Mapping[str, str]) -> bool:
         reply: Well-formed.
         holes: What was shown, encoded as JSON.
     """
+    shown = [value for value in holes.values() if "{" in value]
+    if not shown:
+        return False
     fields = reply.model_dump(mode="json")
     said, names = _folded(fields), [str(_folded(name)) for name in fields]
-    texts = (text for value in holes.values() if "{" in value for text in _texts(_decoded(value)))
+    texts = (text for value in shown for text in _texts(_decoded(value)))
     spelled = _spellings(said)
     return any(
         _holds(text, said) or _has_any(_bare(text), spelled)

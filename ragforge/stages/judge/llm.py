@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from math import exp
 from typing import Annotated
 
@@ -110,10 +111,12 @@ def broken_rule(reply: RelevanceReply, text: str) -> str | None:
     )
 
 
+@lru_cache(maxsize=256)
 def find_evidence(evidence: str, text: str) -> Location | None:
     """Return where evidence proves something of a passage; see `is_evidence`.
 
     What is as long as a grammar lets through may be cut within its last word; that one is left out.
+    The last ones are kept: a reply is checked, and then the place of its evidence is asked for.
     """
     at = text.find(evidence)
     if at >= 0 and visible(text) == text:
