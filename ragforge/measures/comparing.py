@@ -185,6 +185,9 @@ class Power:
     n_for_half: int | None
     """Queries that would show half of that; None where that is None, and in a sample, as it would
     depend on the strata that they are drawn from."""
+    is_least: bool = False
+    """Whether it takes more than `detectable`, which is how far the interval reaches: the spread is
+    so small that one query that nobody saw could outweigh it; see `unseen_values`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +365,7 @@ def _comparison(
         ties=test.ties,
         losses=test.wins if pair.lower_is_better else test.losses,
         effect=effect_size(pair.values_a, pair.values_b),
-        power=_power(pair, diffs, 1 - level),
+        power=_power(pair, diffs, 1 - level, interval),
         is_identity=is_identity(diffs, same_rankings=pair.same_rankings),
     )
 
@@ -398,7 +401,7 @@ def _winner(interval: Ends | None, is_significant: bool, lower_is_better: bool) 
     return "B" if (interval.low > 0) != lower_is_better else "A"
 
 
-def _power(pair: RunPair, diffs: Floats, alpha: float) -> Power | None:
+def _power(pair: RunPair, diffs: Floats, alpha: float, interval: Ends | None) -> Power | None:
     n = len(diffs)
     if n < 2:
         return None
@@ -412,8 +415,20 @@ def _power(pair: RunPair, diffs: Floats, alpha: float) -> Power | None:
     else:
         off = sample_error(diffs, pair.drawn)
         detectable = detectable_by_error(off.error, off.degrees, alpha)
-    is_possible = _can_be(pair, detectable)
-    return Power(sd, detectable if is_possible else None, half if is_possible else None)
+    if not _can_be(pair, detectable):
+        return Power(sd, None, None)
+    reach = _reach(diffs, pair, interval)
+    if reach > detectable:
+        return Power(sd, reach, None, is_least=True)
+    return Power(sd, detectable, half)
+
+
+def _reach(diffs: Floats, pair: RunPair, interval: Ends | None) -> float:
+    """Return how far an interval reaches from the difference towards 0; 0.0 where there is none."""
+    difference = _mean(diffs, pair.drawn)
+    if interval is None or difference is None:
+        return 0.0
+    return difference - interval.low if difference > 0 else interval.high - difference
 
 
 def _can_be(pair: RunPair, detectable: float | None) -> bool:

@@ -33,8 +33,8 @@ _LEGEND: Final = (
     "p: paired randomisation test; p corr.: Holm over all measures and pairs. W/T/L: queries in "
     "which B has the higher, the same, the lower value.",
     f"d_z: mean difference in standard deviations. shows: {LEAST_SHOWN} (>= where most of them "
-    "are the same in both, as it may take more then); for half: queries that would show half of "
-    "it.",
+    "are the same in both, or hardly differ at all, as it may take more then); for half: queries "
+    "that would show half of it.",
 )
 _SHORT_LEGEND: Final = (
     "diff: mean of B less mean of A. Intervals and p corr. allow for all comparisons made here; "
@@ -339,7 +339,7 @@ def detectable_text(comparison: Comparison) -> str:
     """Return the least difference that is shown; a dash where there is no spread to tell it by."""
     if comparison.power is None or comparison.power.detectable is None:
         return MISSING
-    return f"{'>=' if _mostly_tied(comparison) else ''}{number(comparison.power.detectable, SHORT)}"
+    return f"{'>=' if _takes_more(comparison) else ''}{number(comparison.power.detectable, SHORT)}"
 
 
 def p_text(p: float) -> str:
@@ -491,7 +491,7 @@ def _ties(tied: Sequence[Comparison]) -> list[str]:
         return []
     measures = enumerated([item.measure for item in tied], "or")
     least = [
-        f"{'at least ' if _mostly_tied(item) else ''}{number(item.power.detectable, SHORT)} in "
+        f"{'at least ' if _takes_more(item) else ''}{number(item.power.detectable, SHORT)} in "
         f"{item.measure}"
         for item in tied
         if item.power is not None and item.power.detectable
@@ -525,8 +525,10 @@ def _unknown(items: Sequence[Compared]) -> list[str]:
     ]
 
 
-def _mostly_tied(comparison: Comparison) -> bool:
-    return comparison.ties > comparison.n / 2
+def _takes_more(comparison: Comparison) -> bool:
+    """Whether a difference has to be larger than the one that is said to be shown."""
+    is_least = comparison.power is not None and comparison.power.is_least
+    return is_least or comparison.ties > comparison.n / 2
 
 
 def enumerated(parts: Sequence[str], last: str = "and") -> str:

@@ -1,5 +1,7 @@
 """Which of two runs is better, by all that such a claim rests on."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -302,3 +304,17 @@ def test_no_difference_is_promised_that_the_measure_cannot_have():
     power = compared([0.0, 0.5, 1.0], [1.0, 0.5, 0.0]).power
 
     assert (power.sd, power.detectable, power.n_for_half) == (1.0, None, None)
+
+
+def test_where_one_unseen_query_could_outweigh_all_it_takes_more_than_the_spread_tells():
+    """Of values near 0, a difference of 0.01 is far beyond their spread and still a TIE."""
+    chance = random.Random(1)
+    a = [chance.uniform(0.01, 0.04) for _ in range(60)]
+    b = [value - chance.uniform(0.0, 0.02) for value in a]
+    found = compared(a, [max(value, 0.0) for value in b], measure="TokenP@10")
+
+    assert (found.winner, found.p < 0.001) == ("TIE", True)
+    assert found.power.is_least
+    assert found.power.detectable == pytest.approx(found.interval.high - found.diff)
+    assert found.power.detectable > abs(found.diff)
+    assert found.power.n_for_half is None
