@@ -43,7 +43,9 @@ from ragforge.records.plain_values import (
     UnsureError,
     check_of,
     has_exponent,
+    is_number,
     marked,
+    number_in,
     plain_data,
 )
 
@@ -81,6 +83,8 @@ class _Plan:
         self.validators = [k for k, v in self.content.items() if isinstance(v, ModelCheck)]
         self.n_taken = 0
         self._checks: dict[str, Check] = {}
+        self._numbers: set[str] = set()
+        """Fields that take a number as text, as flags and variables have it."""
 
     @property
     def checks(self) -> dict[str, Check]:
@@ -90,6 +94,8 @@ class _Plan:
                 default = self.defaults[name]
                 marks = (default,) if isinstance(default, FieldMark) else ()
                 self._checks[name] = marked(check_of(field.hint), marks)
+                if is_number(field.hint, marks) and not self.kind.model_config.get("strict"):
+                    self._numbers.add(name)
         return self._checks
 
     def methods(self, mode: str) -> list[str]:
@@ -111,7 +117,10 @@ class _Plan:
         n_given = 0
         for name, check in self.checks.items():
             if name in given:
-                values[name] = check(given[name], is_json)
+                value = given[name]
+                if name in self._numbers and type(value) is str and not is_json:
+                    value = number_in(value)
+                values[name] = check(value, is_json)
                 n_given += 1
             elif self.fields[name].is_required():
                 raise UnsureError

@@ -1,8 +1,7 @@
 """Taking and writing values that plainly are what a field says, without pydantic.
 
 A value is taken that has the very type of its field, holds to its bounds and goes through its
-validators; of text, as flags and variables have it, also what plainly is a number. All else is for
-pydantic to decide: whether it converts it, or what it says against it.
+validators. All else is for pydantic to decide: whether it converts it, or what it says against it.
 """
 
 from __future__ import annotations
@@ -33,13 +32,47 @@ _BOUNDS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ),
 }
 _NO_BOUNDS: Final = {"default", "default_factory", "exclude_if", "json_schema_extra", "strict"}
-"""What else `Field` may be given; `strict` is seen to by `marked`."""
+"""What else `Field` may be given; `strict` asks for the very type, which is taken alone anyway."""
+
 _WHOLE: Final = re.compile("-?[1-9][0-9]{0,14}|0")
 _DECIMAL: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
 
 
 class UnsureError(Exception):
     """A value is not plainly what its field says, or may be written in another way."""
+
+
+def is_number(hint: Any, marks: tuple[object, ...] = ()) -> bool:  # noqa: ANN401
+    """Whether an annotation says a number, or none, so that its text is as good.
+
+    Args:
+        hint: The annotation.
+        marks: What stands beside it; a field that is strict takes no text.
+    """
+    if any(isinstance(mark, ValidatorMark) for mark in marks):
+        return False
+    if any(isinstance(mark, FieldMark) and mark.given.get("strict") for mark in marks):
+        return False
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return is_number(parts[0], parts[1:])
+    if origin in (Union, UnionType):
+        kinds = [part for part in parts if part is not NoneType]
+        return len(kinds) == 1 and is_number(kinds[0])
+    return hint is int or hint is float
+
+
+def number_in(text: str) -> int | float:
+    """Return the number that a flag or a variable plainly holds.
+
+    Raises:
+        UnsureError: It may hold none, or one that is written in another way.
+    """
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _DECIMAL.fullmatch(text):
+        return float(text)
+    raise UnsureError
 
 
 def check_of(hint: Any) -> Check:  # noqa: ANN401  # any form of annotation
@@ -61,17 +94,14 @@ def marked(inner: Check, marks: tuple[object, ...]) -> Check:
         if isinstance(mark, ValidatorMark) and mark.name == "BeforeValidator"
     ]
     after = [step for mark in marks for step in _steps(mark)]
-    is_strict = any(isinstance(mark, FieldMark) and mark.given.get("strict") for mark in marks)
-    if not before and not after and not is_strict:
+    if not before and not after:
         return inner
 
     def check(value: Any, is_json: bool) -> Any:  # noqa: ANN401  # whatever a field has
         try:
             for function in before:
                 value = function(value)
-            given, value = value, inner(value, is_json)
-            if is_strict and type(value) is not type(given):
-                raise UnsureError
+            value = inner(value, is_json)
             for function in after:
                 value = function(value)
         except (ValueError, AssertionError, TypeError):
@@ -131,17 +161,7 @@ def _exactly(kind: type) -> Check:
     return check
 
 
-def _whole(value: Any, is_json: bool) -> Any:  # noqa: ANN401
-    if type(value) is str and not is_json and _WHOLE.fullmatch(value):
-        return int(value)
-    if type(value) is not int:
-        raise UnsureError
-    return value
-
-
-def _number(value: Any, is_json: bool) -> Any:  # noqa: ANN401
-    if type(value) is str and not is_json and _DECIMAL.fullmatch(value):
-        return float(value)
+def _number(value: Any, _: bool) -> Any:  # noqa: ANN401
     if type(value) is int and abs(value) < _MOST_EXACT:
         return float(value)
     if type(value) is not float or not math.isfinite(value):
@@ -241,7 +261,7 @@ def _of_dict(kinds: tuple[Any, ...]) -> Check:
 
 _OF_TYPE: Final[dict[object, Check]] = {
     str: _text,
-    int: _whole,
+    int: _exactly(int),
     float: _number,
     bool: _exactly(bool),
     NoneType: _exactly(NoneType),

@@ -30,6 +30,7 @@ from ragforge.records import (
 from ragforge.records.model import (
     MOST_PLAIN,
     AfterValidator,
+    ConfigDict,
     JsonValue,
     Model,
     UnsureError,
@@ -215,6 +216,28 @@ def test_what_is_refused_is_explained_by_pydantic(kind, given, told):
         kind.model_validate(given)
     with pytest.raises(pydantic.ValidationError, match=told):
         kind.model_validate_json(json.dumps(given))
+
+
+class StrictCount(Model):
+    """As replies of models are declared."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    n: int
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (StrictCount, {"n": "2"}),
+        (Judgment, {**PLAIN[Judgment], "grade": "2"}),
+        (ModelSettings, {**PLAIN[ModelSettings], "requests_per_minute": "3 a minute"}),
+    ],
+)
+def test_text_is_no_number_where_the_very_type_is_asked_for(kind, given):
+    """A judge that says "2" has not said 2."""
+    with pytest.raises(pydantic.ValidationError, match=r"valid (integer|number)"):
+        kind.model_validate(given)
 
 
 def test_values_that_pydantic_converts_are_converted():

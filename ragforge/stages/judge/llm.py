@@ -111,7 +111,7 @@ def broken_rule(reply: RelevanceReply, text: str) -> str | None:
     )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def find_evidence(evidence: str, text: str) -> Location | None:
     """Return where evidence proves something of a passage; see `is_evidence`.
 
