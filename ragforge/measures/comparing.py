@@ -252,10 +252,13 @@ def compare_pairs(pairs: Iterable[RunPair], alpha: float = ALPHA) -> list[Compar
     tests = [_test(pair, flips) for pair in listed]
     p_values = [test.p for test in tests]
     corrected = holm(p_values)
-    levels = _levels(p_values, alpha)
+    p_ts = list(map(_p_t, listed))
+    levels = _levels(p_values, list(map(_in_any_order, listed, p_ts)), alpha)
     return [
-        _comparison(pair, test, p_corrected, level, alpha)
-        for pair, test, p_corrected, level in zip(listed, tests, corrected, levels, strict=True)
+        _comparison(pair, test, p_t, p_corrected, level, alpha)
+        for pair, test, p_t, p_corrected, level in zip(
+            listed, tests, p_ts, corrected, levels, strict=True
+        )
     ]
 
 
@@ -311,9 +314,25 @@ def _pair(
     return RunPair(a, b, measure, paired_a, paired_b, drawn=drawn)
 
 
-def _levels(p_values: Sequence[float], alpha: float) -> list[float]:
+def _p_t(pair: RunPair) -> float:
+    if pair.drawn is None:
+        return t_test(pair.values_a, pair.values_b).p
+    return sample_t_p(differences(pair.values_a, pair.values_b), pair.drawn)
+
+
+def _in_any_order(pair: RunPair, p_t: float) -> tuple[float | str, ...]:
+    """Return what parts equal p values, so that the order of runs moves no interval.
+
+    Randomisation tests often have equal ones: the least that so many flips can show.
+    """
+    return p_t, pair.measure, *sorted((pair.a, pair.b))
+
+
+def _levels(
+    p_values: Sequence[float], ties: Sequence[tuple[float | str, ...]], alpha: float
+) -> list[float]:
     """Return 1 less the level at which Holm's procedure held each hypothesis, or stopped."""
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    order = sorted(range(len(p_values)), key=lambda index: (p_values[index], *ties[index]))
     levels = [0.0] * len(order)
     divisor = len(order)
     for place, index in enumerate(order):
@@ -337,14 +356,13 @@ def _test(pair: RunPair, flips: int) -> PairedTest:
 
 
 def _comparison(
-    pair: RunPair, test: PairedTest, p_corrected: float, level: float, alpha: float
+    pair: RunPair, test: PairedTest, p_t: float, p_corrected: float, level: float, alpha: float
 ) -> Comparison:
     diffs = differences(pair.values_a, pair.values_b)
     a, b = sample(pair.values_a), sample(pair.values_b)
     mean_a = _mean(a, pair.drawn)
     interval = _interval(pair, diffs, level)
     alone = min(1 - alpha, HIGHEST_LEVEL)
-    p_t = sample_t_p(diffs, pair.drawn) if pair.drawn else t_test(pair.values_a, pair.values_b).p
     return Comparison(
         a=pair.a,
         b=pair.b,

@@ -318,3 +318,32 @@ def test_where_one_unseen_query_could_outweigh_all_it_takes_more_than_the_spread
     assert found.power.detectable == pytest.approx(found.interval.high - found.diff)
     assert found.power.detectable > abs(found.diff)
     assert found.power.n_for_half is None
+
+
+def test_the_order_of_runs_moves_no_interval():
+    """Many comparisons share the least p that flips can show; Holm holds them one by one."""
+    chance = random.Random(2)
+    base = [chance.uniform(0.2, 0.5) for _ in range(30)]
+    runs = {
+        name: [value + gain + chance.uniform(0.0, 0.2) for value in base]
+        for name, gain in (("w", 0.0), ("x", 0.1), ("y", 0.2), ("z", 0.4))
+    }
+
+    def intervals(names):
+        pairs = [RunPair(a, b, "nDCG@10", runs[a], runs[b]) for a, b in couples(names)]
+        found = compare_pairs(pairs)
+        assert len({item.p for item in found}) < len(found)
+        return {
+            frozenset((item.a, item.b)): (
+                sorted(map(abs, (item.interval.low, item.interval.high))),
+                item.level,
+            )
+            for item in found
+        }
+
+    first = intervals("wxyz")
+
+    for names in ("zyxw", "ywzx", "xzwy"):
+        for couple, (ends, level) in intervals(names).items():
+            assert ends == pytest.approx(first[couple][0], abs=1e-12)
+            assert level == first[couple][1]
