@@ -6,7 +6,6 @@ Makes a seeded set of N judgments, 100 a query, and two runs of 20 ranks.
 """
 
 import argparse
-import json
 import random
 import tempfile
 from pathlib import Path
@@ -23,7 +22,6 @@ COMMANDS = {
     "compare": "compare --dataset {set} old new",
     "gate": "gate --dataset {set} --run new --min nDCG@10=0.1",
 }
-PROVENANCE = {"kind": "llm", "model": "judge", "prompt": "p", "prompt_sha256": "ab" * 32}
 
 
 def main() -> None:
@@ -48,7 +46,7 @@ def main() -> None:
 def make(path: Path, n: int) -> None:
     """Write a set of `n` judgments, the same each time."""
     from ragforge.files.set.opening import create_dataset
-    from ragforge.records import Chunk, Hit, Query, Ranking
+    from ragforge.records import Chunk, Hit, Judgment, Provenance, Query, Ranking
 
     chance = random.Random(SEED)
     chunk_ids = [f"c{number:05}" for number in range(CHUNKS)]
@@ -77,12 +75,17 @@ def make(path: Path, n: int) -> None:
                 for query_id in query_ids
             ],
         )
+    judge = Provenance(kind="llm", model="judge", prompt="p", prompt_sha256="ab" * 32)
     with (path / "judgments.jsonl").open("w", encoding="utf-8") as stream:
         for query_id, names in judged.items():
             for name in sorted(names):
-                grade = chance.choice([0, 0, 0, 1, 2, 3])
-                row = {"query_id": query_id, "chunk_id": name, "grade": grade, "reasoning": ""}
-                stream.write(f"{json.dumps({**row, 'provenance': PROVENANCE})}\n")
+                item = Judgment(
+                    query_id=query_id,
+                    chunk_id=name,
+                    grade=chance.choice([0, 0, 0, 1, 2, 3]),
+                    provenance=judge,
+                )
+                stream.write(f"{item.model_dump_json()}\n")
 
 
 if __name__ == "__main__":

@@ -198,7 +198,7 @@ def load_population(
         UsageError: The labels of the set name documents, or a run is of a weighted sample.
     """
     judgments = dataset.judgments()
-    if document_level(dataset, judgments).query_ids:
+    if document_level(dataset, dataset.judgment_table()).query_ids:
         raise UsageError(
             f"{dataset.path}: has labels that name documents, and people are shown chunks, of "
             "which none tells the grade of its document; make a set whose chunks are whole "

@@ -10,9 +10,10 @@ from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, Cutting, cuttings
 from ragforge.evaluating.judgments import (
     LABELS_IN_WORDS,
     LEAST_OF_JUDGES,
+    ByQuery,
     LabelReading,
     Settled,
-    binary_gains,
+    SettledTable,
     failed_by_name,
     grades_in,
     judges_differ,
@@ -20,20 +21,22 @@ from ragforge.evaluating.judgments import (
     marks_in,
     of_chunks,
     of_texts,
-    on_authors_scale,
     relevance_words,
-    settle,
 )
-from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Task, measure_run
+from ragforge.evaluating.runs import MeasuredRun, Qrels, Task, measure_run
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import sample_note
 from ragforge.files.set.document_level import DocumentLevel, document_level
+from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.stale_runs import UsableRuns, usable_runs
-from ragforge.measures import DEFAULT_MEASURES, evaluate
+from ragforge.measures import DEFAULT_MEASURES
 from ragforge.measures.listed_relevance import marked_labels
 from ragforge.measures.measure_names import canonical, of_evidence
-from ragforge.records import Failure, Judgment, Query, is_text_id
+from ragforge.measures.run_evaluation import highest_grade
+from ragforge.measures.scores import threshold_of
+from ragforge.records import Failure, Query, is_text_id
+from ragforge.records.judgments import Grading
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,9 @@ class EvaluationData:
 
     queries: dict[str, Query]
     """The accepted ones, by id."""
-    judgments: list[Judgment]
+    judgments: JudgmentTable
     """Of these queries, as they were given."""
-    settled: Settled
+    settled: SettledTable
     """As they are measured on: of documents where labels name documents."""
     failures: list[Failure]
     task: Task
@@ -75,7 +78,7 @@ def load_evaluation_data(
         UsageError: A measure or the threshold cannot be taken.
     """
     queries = {query.query_id: query for query in dataset.require_accepted_queries()}
-    judgments = [item for item in dataset.judgments() if item.query_id in queries]
+    judgments = dataset.judgment_table().of_queries(queries)
     failures = dataset.failures()
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments, rel_threshold)
@@ -107,9 +110,9 @@ def load_evaluation_data(
 def settle_judgments(
     dataset: Dataset,
     level: DocumentLevel,
-    judgments: list[Judgment],
+    judgments: JudgmentTable,
     rel_threshold: int | Literal["auto"] = "auto",
-) -> dict[str, dict[str, Judgment]]:
+) -> SettledTable:
     """Return the judgment that counts for each pair of a dataset, by query and chunk.
 
     Args:
@@ -120,9 +123,8 @@ def settle_judgments(
             author where nobody does.
     """
     threshold = dataset.authors_threshold(rel_threshold)
-    settled = settle(level.judgments(on_authors_scale(judgments, threshold)))
     is_binary = dataset.manifest.is_binary and rel_threshold == "auto"
-    return binary_gains(settled) if is_binary else settled
+    return SettledTable(judgments, level, threshold, is_binary=is_binary)
 
 
 def _part_warnings(runs: Iterable[MeasuredRun]) -> Iterator[str]:
@@ -137,22 +139,24 @@ def _part_warnings(runs: Iterable[MeasuredRun]) -> Iterator[str]:
             yield run.task.cutting.describe(run.name)
 
 
-def is_complete(dataset: Dataset, judgments: Iterable[Judgment]) -> bool:
+def is_complete(dataset: Dataset, judgments: JudgmentTable) -> bool:
     """Whether a chunk of a dataset that has no label is not relevant; see `label_reading`."""
     return reading_in_force(dataset, judgments) == "complete"
 
 
-def reading_in_force(dataset: Dataset, judgments: Iterable[Judgment]) -> LabelReading:
+def reading_in_force(dataset: Dataset, judgments: JudgmentTable) -> LabelReading:
     """Return what a chunk of a dataset that has no label is; see `label_reading`."""
     has_pool = "pool.jsonl" in dataset.manifest.files
     # Texts that are no chunks are graded by rule where they hold evidence: that says nothing of
     # how the chunks were labelled.
-    of_set = (item for item in judgments if not is_text_id(item.chunk_id))
-    return label_reading(dataset.manifest.labels, of_set, has_pool=has_pool)
+    pairs = judgments.pairs(lambda _: True) if judgments.has_texts else ()
+    of_set = (pair.grading for pair in pairs if not is_text_id(pair.chunk_id))
+    given = of_set if judgments.has_texts else judgments
+    return label_reading(dataset.manifest.labels, given, has_pool=has_pool)
 
 
 def reading_words(
-    dataset: Dataset, judgments: Iterable[Judgment], task: Task, asked: int | Literal["auto"]
+    dataset: Dataset, judgments: JudgmentTable, task: Task, asked: int | Literal["auto"]
 ) -> str:
     """Return a sentence on what is relevant, and on what an unlabelled chunk is if not pooled.
 
@@ -162,31 +166,32 @@ def reading_words(
         task: What is in force.
         asked: The threshold that somebody asks for.
     """
-    given = list(judgments)
-    differ = judges_differ(given, dataset.authors_threshold(asked))
+    differ = judges_differ(judgments, dataset.authors_threshold(asked))
     words = relevance_words(task.rel_threshold, judges_differ=differ)
     words = "relevant: as listed" if task.relevant else words
-    labels = reading_in_force(dataset, given)
+    labels = reading_in_force(dataset, judgments)
     is_usual = labels == "pooled" and dataset.manifest.labels is None
     return words if is_usual else f"{words}; {LABELS_IN_WORDS[labels]}"
 
 
-def missing_relevant(dataset: Dataset, judgments: Iterable[Judgment]) -> int:
+def missing_relevant(dataset: Dataset, judgments: JudgmentTable) -> int:
     """Return how much of what people call relevant a dataset does not have, each once a query.
 
     No run can find it: chunks, and documents where labels name them. Only sets of people have such;
     the chunks of others are not looked at.
     """
-    by_people = (item for item in judgments if item.source == "human")
-    relevant = [item for item in by_people if item.grade or item.relevant]
+
+    def is_wanted(grading: Grading) -> bool:
+        return grading.source == "human" and bool(grading.grade or grading.relevant)
+
     path = dataset.chunks_path
-    if not relevant or not path.exists() or not path.stat().st_size:
+    wanted = judgments.chunk_ids(is_wanted)
+    if not wanted or not path.exists() or not path.stat().st_size:
         return 0
-    wanted = {item.chunk_id for item in relevant}
     there = set[str]()
     for chunk in dataset.chunks():
         there |= {chunk.chunk_id, chunk.doc_id} & wanted
-    return sum(item.chunk_id not in there for item in relevant)
+    return sum(pair.chunk_id not in there for pair in judgments.pairs(is_wanted))
 
 
 def task_of(
@@ -216,24 +221,28 @@ def task_of(
         of_set = of_chunks(settled)
         # Where nothing else is graded, texts tell what the grades mean.
         settled = of_set if any(of_set.values()) else settled
-    qrels = {query.query_id: grades_in(settled.get(query.query_id, {})) for query in answerable}
+    qrels = _qrels([query.query_id for query in answerable], settled)
     names = tuple(canonical(measures or DEFAULT_MEASURES))
-    # The core resolves "auto" and refuses bad thresholds; it needs some query and a run for that.
-    some = qrels or {"": {}}
-    probe = evaluate(some, {next(iter(some)): ()}, [PRIMARY], rel_threshold=rel_threshold)
-    threshold = probe.rel_threshold
+    threshold = threshold_of(highest_grade(qrels), rel_threshold)
     if threshold == 1 and rel_threshold == "auto" and _is_by_judges(settled):
         threshold = LEAST_OF_JUDGES
-    marks = marks_in({key: of for key, of in settled.items() if key in qrels})
+    marks = marks_in(settled, qrels.keys())
     graded, lists = marked_labels(qrels, marks, threshold)
     return Task(
         answerable,
-        {key: _without_texts(of) for key, of in graded.items()} if texts else graded,
+        ByQuery(graded, lambda key: _without_texts(graded[key])) if texts else graded,
         names,
         threshold,
         relevant=lists if by_lists else {},
         text_grades={key: grades_in(texts.get(key, {})) for key in qrels} if texts else {},
     )
+
+
+def _qrels(query_ids: Iterable[str], settled: Settled) -> Qrels:
+    """Return the grades of queries, by chunk."""
+    if isinstance(settled, SettledTable):
+        return ByQuery(query_ids, settled.grades)
+    return ByQuery(query_ids, lambda query_id: grades_in(settled.get(query_id, {})))
 
 
 def _without_texts(grades: Mapping[str, int | None]) -> dict[str, int | None]:

@@ -1,15 +1,22 @@
 """Who judged, what they gave, and which of several judgments of one pair counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Container, Iterable, Iterator, KeysView, Mapping
+from dataclasses import replace
+from itertools import repeat
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ragforge.deferred import dataclass
+from ragforge.files.set.document_level import DocumentLevel
+from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.records import AnswerGrade, Failure, Judgment, Provenance, Stage, is_text_id
 from ragforge.records.canaries import since_drift
+from ragforge.records.judgments import Graded, Grading
 
-Settled: TypeAlias = Mapping[str, Mapping[str, Judgment]]
-"""The judgment that counts, by query and chunk."""
+T = TypeVar("T")
+G = TypeVar("G", Judgment, Grading)
+Settled: TypeAlias = Mapping[str, Mapping[str, Graded]]
+"""The judgment that counts, with words or without, by query and chunk."""
 
 LabelReading: TypeAlias = Literal["complete", "pooled", "partial"]
 """What a chunk without a label is: not relevant, not looked at, or not known."""
@@ -30,6 +37,8 @@ GRADE_MEANINGS: Final = (
     "part of the answer",
     "answers it on its own",
 )
+_MOST_HELD: Final = 100_000
+"""Pairs of which mappings are held, so that those of most sets are made once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +107,166 @@ def settle(judgments: Iterable[Judgment]) -> dict[str, dict[str, Judgment]]:
     return settled
 
 
+class ByQuery(Mapping[str, Mapping[str, T]], Generic[T]):
+    """What is known of the chunks of each query, made when it is asked for and held for a while.
+
+    For millions of pairs, mappings that are all held would take more than all else.
+
+    Args:
+        query_ids: All queries, in order.
+        make: Returns what is known of the chunks of one.
+    """
+
+    def __init__(self, query_ids: Iterable[str], make: Callable[[str], Mapping[str, T]]) -> None:
+        self._ids = dict.fromkeys(query_ids)
+        self._make = make
+        self._held: dict[str, Mapping[str, T]] = {}
+        self._n_held = 0
+
+    def __getitem__(self, query_id: str) -> Mapping[str, T]:
+        found = self._held.get(query_id)
+        if found is None:
+            if query_id not in self._ids:
+                raise KeyError(query_id)
+            found = self._make(query_id)
+            if self._n_held > _MOST_HELD:
+                self._held, self._n_held = {}, 0
+            self._held[query_id] = found
+            self._n_held += len(found)
+        return found
+
+    def __contains__(self, query_id: object) -> bool:
+        return query_id in self._ids
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return how a copy is made, which holds everything."""
+        return dict, (dict(self),)
+
+    def keys(self) -> KeysView[str]:
+        """Return the ids of the queries, as of a dict."""
+        return self._ids.keys()
+
+
+class SettledTable(ByQuery[Grading]):
+    """The gradings of a set that count, by query and chunk.
+
+    Args:
+        table: All judgments of the queries.
+        level: Folds to documents what labels name by them.
+        authors_threshold: See `on_authors_scale`.
+        is_binary: Whether the labels of the author's file were all 1, as they then are here.
+    """
+
+    def __init__(
+        self,
+        table: JudgmentTable,
+        level: DocumentLevel,
+        authors_threshold: int | None,
+        *,
+        is_binary: bool,
+    ) -> None:
+        super().__init__(table.query_ids, self._gradings_of)
+        self._table = table
+        self._level = level
+        self._authors_threshold = authors_threshold
+        self._is_of_ones = False
+        self._in_place = list(map(self._scaled, table.gradings))
+        if is_binary and not _holds_other_grades(self):
+            self._is_of_ones = True
+            self._in_place = list(map(self._scaled, table.gradings))
+            self._held, self._n_held = {}, 0
+        self._grades = [item.grade for item in self._in_place]
+        self._holds_lists = any(item.relevant is not None for item in table.counts())
+
+    @property
+    def holds_lists(self) -> bool:
+        """Whether people listed chunks as relevant."""
+        return self._holds_lists
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether texts are judged that are no chunks of the set."""
+        return self._table.has_texts
+
+    def grades(self, query_id: str) -> dict[str, int | None]:
+        """Return the grades of a query as `grades_in` does; {} where there are none."""
+        if self._holds_lists or query_id in self._level.query_ids:
+            return grades_in(self.get(query_id, {}))
+        return self._table.of_query(query_id, self._grades)
+
+    def judgments(self, query_id: str) -> dict[str, Judgment]:
+        """Return the judgments of a query that count, with all that they say in words."""
+        return self._settled(
+            query_id, {item.chunk_id: item for item in self._table.judgments(query_id)}
+        )
+
+    def _gradings_of(self, query_id: str) -> dict[str, Grading]:
+        if query_id not in self._level.query_ids:
+            return self._table.of_query(query_id, self._in_place)
+        return self._settled(query_id, self._table.of_query(query_id, self._table.gradings))
+
+    def _settled(self, query_id: str, judged: dict[str, G]) -> dict[str, G]:
+        if query_id not in self._level.query_ids:
+            return {name: self._scaled(item) for name, item in judged.items()}
+        scaled = {n: on_authors_scale(of, self._authors_threshold) for n, of in judged.items()}
+        folded = self._level.folded(scaled)
+        return {name: _as_one(of) for name, of in folded.items()} if self._is_of_ones else folded
+
+    def _scaled(self, item: G) -> G:
+        scaled = on_authors_scale(item, self._authors_threshold)
+        return _as_one(scaled) if self._is_of_ones else scaled
+
+
+def _holds_other_grades(settled: Settled) -> bool:
+    """Whether a judge graded, or somebody gave a grade that is none of binary labels."""
+    return any(
+        item.source != "human" or item.grade not in (None, 0, 2)
+        for judged in settled.values()
+        for item in judged.values()
+    )
+
+
+def _as_one(item: G) -> G:
+    """Return binary labels with 1 for a relevant one, which is at least 2 on judges' scale."""
+    return _regraded(item, 1) if item.grade else item
+
+
+def _regraded(item: G, grade: int) -> G:
+    if isinstance(item, Grading):
+        return replace(item, grade=grade)
+    return item.model_copy(update={"grade": grade})
+
+
+def counted(judgments: Iterable[Graded]) -> Iterable[tuple[Graded, int]]:
+    """Return judgments, or the gradings of a table, with how often each was given."""
+    if isinstance(judgments, JudgmentTable):
+        return judgments.counts().items()
+    return zip(judgments, repeat(1))
+
+
+def of_queries(settled: Settled, query_ids: Container[str]) -> Settled:
+    """Return what is settled of some queries."""
+    return ByQuery((key for key in settled if key in query_ids), settled.__getitem__)
+
+
 def of_chunks(settled: Settled) -> Settled:
     """Return the judgments of chunks of a set, and of documents, without those of other texts."""
-    return {
-        query_id: {name: item for name, item in judged.items() if not is_text_id(name)}
-        for query_id, judged in settled.items()
-    }
+    return ByQuery(
+        settled,
+        lambda query_id: {n: of for n, of in settled[query_id].items() if not is_text_id(n)},
+    )
 
 
-def of_texts(settled: Settled) -> dict[str, dict[str, Judgment]]:
+def of_texts(settled: Settled) -> Settled:
     """Return the judgments of texts that runs retrieved and that are no chunks, where there are."""
+    if isinstance(settled, SettledTable) and not settled.holds_texts:
+        return {}
     texts = {
         query_id: {name: item for name, item in judged.items() if is_text_id(name)}
         for query_id, judged in settled.items()
@@ -115,45 +274,23 @@ def of_texts(settled: Settled) -> dict[str, dict[str, Judgment]]:
     return {query_id: judged for query_id, judged in texts.items() if judged}
 
 
-def on_authors_scale(judgments: list[Judgment], authors_threshold: int | None) -> list[Judgment]:
-    """Return judgments with the grades of judges on the scale of a set's author.
+def on_authors_scale(item: G, authors_threshold: int | None) -> G:
+    """Return a judgment with the grade of a judge on the scale of a set's author.
 
     Where the author calls grades from 1 on relevant, a judge's 1 (same topic, no part of the
     answer) is the author's 0. People's grades stay, and so do all under another threshold.
 
     Args:
-        judgments: As they were given.
+        item: As it was given.
         authors_threshold: See `Dataset.authors_threshold`.
     """
-    if not judges_differ(judgments, authors_threshold):
-        return judgments
-    return [
-        item.model_copy(update={"grade": 0}) if item.grade == 1 and item.source != "human" else item
-        for item in judgments
-    ]
+    is_lowered = authors_threshold == 1 and item.grade == 1 and item.source != "human"
+    return _regraded(item, 0) if is_lowered else item
 
 
-def binary_gains(settled: dict[str, dict[str, Judgment]]) -> dict[str, dict[str, Judgment]]:
-    """Return the judgments of binary labels with 1 for each relevant one, as in the author's file.
-
-    On the scale of judges, which the judgments have, relevant is at least 2; the judgments of a set
-    that holds other grades too stay as they are.
-    """
-    every = [item for judged in settled.values() for item in judged.values()]
-    if any(item.source != "human" or item.grade not in (None, 0, 2) for item in every):
-        return settled
-    return {
-        query_id: {
-            name: item.model_copy(update={"grade": 1}) if item.grade else item
-            for name, item in judged.items()
-        }
-        for query_id, judged in settled.items()
-    }
-
-
-def judges_differ(judgments: Iterable[Judgment], authors_threshold: int | None) -> bool:
+def judges_differ(judgments: Iterable[Graded], authors_threshold: int | None) -> bool:
     """Whether a set's author calls a grade relevant that says of judges that nothing is there."""
-    return authors_threshold == 1 and any(item.source != "human" for item in judgments)
+    return authors_threshold == 1 and any(item.source != "human" for item, _ in counted(judgments))
 
 
 def relevance_words(rel_threshold: int, *, judges_differ: bool = False) -> str:
@@ -162,7 +299,7 @@ def relevance_words(rel_threshold: int, *, judges_differ: bool = False) -> str:
     return f"relevant: grade >= {rel_threshold}{beside}"
 
 
-def grades_in(judged: Mapping[str, Judgment]) -> dict[str, int | None]:
+def grades_in(judged: Mapping[str, Graded]) -> dict[str, int | None]:
     """Return the grades of a query by chunk; None is a judgment that failed.
 
     A chunk that is listed as relevant and has no grade is not among them.
@@ -174,8 +311,10 @@ def grades_in(judged: Mapping[str, Judgment]) -> dict[str, int | None]:
     }
 
 
-def marks_in(settled: Settled) -> dict[str, dict[str, bool]]:
-    """Return whether chunks are listed as relevant, of the queries of which people listed some."""
+def marks_in(settled: Settled, query_ids: Container[str]) -> dict[str, dict[str, bool]]:
+    """Return whether chunks are listed as relevant, of queries of which people listed some."""
+    if isinstance(settled, SettledTable) and not settled.holds_lists:
+        return {}
     marks = {
         query_id: {
             chunk_id: item.relevant
@@ -183,12 +322,13 @@ def marks_in(settled: Settled) -> dict[str, dict[str, bool]]:
             if item.relevant is not None
         }
         for query_id, judged in settled.items()
+        if query_id in query_ids
     }
     return {query_id: of_query for query_id, of_query in marks.items() if of_query}
 
 
 def label_reading(
-    stated: LabelReading | None, judgments: Iterable[Judgment], *, has_pool: bool
+    stated: LabelReading | None, judgments: Iterable[Graded], *, has_pool: bool
 ) -> LabelReading:
     """Return what a chunk without a label is in a set.
 
@@ -204,20 +344,20 @@ def label_reading(
     """
     if stated in ("pooled", "partial"):
         return stated
-    sources = {item.source for item in judgments}
+    sources = {item.source for item, _ in counted(judgments)}
     return "complete" if sources == {"human"} and not has_pool else "pooled"
 
 
-def grades_by_source(judgments: Iterable[Judgment]) -> tuple[SourceGrades, ...]:
+def grades_by_source(judgments: Iterable[Graded]) -> tuple[SourceGrades, ...]:
     """Count the grades that each source gave."""
     counts: dict[str, Counter[int | None]] = {}
     listed = Counter[str]()
-    for judgment in judgments:
+    for judgment, n in counted(judgments):
         of_source = counts.setdefault(judgment.source, Counter())
         if judgment.grade is None and not judgment.is_failed:
-            listed[judgment.source] += 1
+            listed[judgment.source] += n
         else:
-            of_source[judgment.grade] += 1
+            of_source[judgment.grade] += n
     return tuple(
         SourceGrades(
             source,
@@ -231,21 +371,20 @@ def grades_by_source(judgments: Iterable[Judgment]) -> tuple[SourceGrades, ...]:
 
 
 def judges(
-    judgments: Iterable[Judgment], answer_grades: Mapping[str, Iterable[AnswerGrade]]
+    judgments: Iterable[Graded], answer_grades: Mapping[str, Iterable[AnswerGrade]]
 ) -> tuple[Judge, ...]:
     """List the judges, those of relevance first, with the number of records each made.
 
     A failure that does not say whose it is belongs to no judge: nobody's grade came of it.
     """
     of_relevance = _Records()
-    for judgment in judgments:
-        is_failed = judgment.is_failed
-        of_relevance.add("relevance", judgment.provenance, judgment.source, is_failed=is_failed)
+    for item, n in counted(judgments):
+        of_relevance.add("relevance", item.provenance, item.source, n, is_failed=item.is_failed)
     of_answers = _Records()
     for system, grades in answer_grades.items():
         for grade in grades:
             is_failed = grade.verdict is None
-            of_answers.add(f"answers of {system}", grade.provenance, "", is_failed=is_failed)
+            of_answers.add(f"answers of {system}", grade.provenance, "", 1, is_failed=is_failed)
     return (*of_relevance.judges(), *of_answers.judges())
 
 
@@ -284,7 +423,7 @@ class _Records:
         self._last: tuple[Provenance | None, str, str, _Identity] | None = None
 
     def add(
-        self, task: str, provenance: Provenance | None, source: str, *, is_failed: bool
+        self, task: str, provenance: Provenance | None, source: str, n: int, *, is_failed: bool
     ) -> None:
         if provenance is None and is_failed:
             return
@@ -293,9 +432,9 @@ class _Records:
         if last is None or provenance is not last[0] or (task, source) != last[1:3]:
             last = self._last = provenance, task, source, _identity(task, provenance, source)
         identity = last[3]
-        self._made[identity] += 1
-        self._failed[identity] += is_failed
-        self._evidence[identity] += source == "evidence"
+        self._made[identity] += n
+        self._failed[identity] += n * is_failed
+        self._evidence[identity] += n * (source == "evidence")
 
     def judges(self) -> list[Judge]:
         return [

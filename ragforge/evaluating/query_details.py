@@ -319,7 +319,7 @@ class QueryDetail:
 
 def query_detail(records: EvaluationData, query_id: str) -> QueryDetail:
     """Return the details of a query, without texts of chunks and replies (see `Texts`)."""
-    query, judged = records.queries[query_id], records.settled.get(query_id, {})
+    query, judged = records.queries[query_id], records.settled.judgments(query_id)
     runs = _runs(records, query_id)
     wanted = _shown(runs)
     answer = query.expected_answer
@@ -444,7 +444,7 @@ def wanted_texts(
     quotes: dict[str, tuple[str, ...]] = {}
 
     def take(query_id: str) -> None:
-        query, judged = records.queries[query_id], records.settled.get(query_id, {})
+        query, judged = records.queries[query_id], records.settled.judgments(query_id)
         for chunk_id in _shown(_runs(records, query_id)):
             known = quotes.get(chunk_id, ())
             if len(known) < _QUOTES:

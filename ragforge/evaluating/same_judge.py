@@ -17,8 +17,9 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.judgments import Settled
 from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.measure_names import Measure
-from ragforge.records import Judgment, MixedGrades, Provenance
+from ragforge.records import MixedGrades, Provenance
 from ragforge.records.canaries import before_drift, since_drift
+from ragforge.records.judgments import Graded
 
 NOBODY: Final = -1
 """Stands for the judge of a grade that is gone."""
@@ -93,13 +94,19 @@ def pair_judges(settled: Settled) -> PairJudges:
     names: dict[JudgeKey, Provenance] = {}
     several: dict[str, dict[str, JudgeKey]] = {}
     for query_id, judged in settled.items():
-        of_query = {c: key for c, item in judged.items() if (key := judge_key(item)) is not None}
-        counts.update(of_query.values())
-        if len(set(of_query.values())) > 1:
-            several[query_id] = of_query
-        for chunk_id, key in of_query.items():
+        # Gradings are few, and many chunks have the same.
+        once = {id(item): item for item in judged.values()}
+        keys = {one: key for one, item in once.items() if (key := judge_key(item)) is not None}
+        for one, n in Counter(map(id, judged.values())).items():
+            if one in keys:
+                counts[keys[one]] += n
+        if len(set(keys.values())) > 1:
+            several[query_id] = {
+                chunk_id: keys[id(item)] for chunk_id, item in judged.items() if id(item) in keys
+            }
+        for one, key in keys.items():
             if key not in names:
-                names[key] = _named(judged[chunk_id])
+                names[key] = _named(once[one])
     same = canonical_judge_keys(counts)
     judges = sorted(set(same.values()))
     number = {key: judges.index(same[key]) for key in counts}
@@ -202,7 +209,7 @@ def mixed_grades(
     )
 
 
-def judge_key(judgment: Judgment) -> JudgeKey | None:
+def judge_key(judgment: Graded) -> JudgeKey | None:
     """Return the identity of a grade's judge; None for grades that count beside any judge's."""
     by = judgment.provenance
     if judgment.grade is None or judgment.source in _ANY_JUDGE:
@@ -214,7 +221,7 @@ def judge_key(judgment: Judgment) -> JudgeKey | None:
     return by.kind, by.model, by.protocol, by.prompt_sha256
 
 
-def have_different_judges(judgment: Judgment, other: Judgment) -> bool:
+def have_different_judges(judgment: Graded, other: Graded) -> bool:
     """Whether two grades are of different judges; those that count beside any are of none."""
     keys = [key for item in (judgment, other) if (key := judge_key(item)) is not None]
     return len(set(canonical_judge_keys(keys).values())) > 1
@@ -226,7 +233,7 @@ def _has_drifted_to(judge: Provenance, other: Provenance) -> bool:
     return since_drift(judge.protocol) < since_drift(other.protocol)
 
 
-def _named(judgment: Judgment) -> Provenance:
+def _named(judgment: Graded) -> Provenance:
     by = judgment.provenance
     return _UNRECORDED if by is None else by.model_copy(update={"call_key": ""})
 

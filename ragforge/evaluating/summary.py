@@ -31,13 +31,14 @@ from ragforge.evaluating.evaluation_data import (
 from ragforge.evaluating.graded_by import Correction, GradedBy, grades_of, mark_drift
 from ragforge.evaluating.history.batches import BatchSeries
 from ragforge.evaluating.judgments import (
+    ByQuery,
     FailureCount,
     Judge,
     Settled,
+    SettledTable,
     SourceGrades,
     count_failures,
     grades_by_source,
-    grades_in,
     judges,
 )
 from ragforge.evaluating.query_details import ChunkStart, ChunkStarts, stored_replies
@@ -324,7 +325,7 @@ def summarise_system(
     """
     require_own_chunks(dataset)
     queries = {query.query_id: query for query in dataset.require_accepted_queries()}
-    judgments = [item for item in dataset.judgments() if item.query_id in queries]
+    judgments = dataset.judgment_table().of_queries(queries)
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments, rel_threshold)
     threshold, by_lists = dataset.rel_threshold(rel_threshold), rel_threshold == "auto"
@@ -372,8 +373,8 @@ def _highest_grade(task: Task) -> int | None:
     return max((grade for grade in found if grade is not None), default=None)
 
 
-def _grades(settled: Settled) -> dict[str, dict[str, int | None]]:
-    return {query_id: grades_in(judged) for query_id, judged in settled.items()}
+def _grades(settled: SettledTable) -> Qrels:
+    return ByQuery(settled, settled.grades)
 
 
 def _relevance(
@@ -402,7 +403,6 @@ def _of_system(records: SystemRecords, relevance: Relevance, chunks: Census) -> 
 
 def _counts(queries: Iterable[Query], settled: Settled, chunks: Census) -> Counts:
     listed = list(queries)
-    pairs = [judgment for judged in settled.values() for judgment in judged.values()]
     by: dict[str, Counter[str]] = {
         "difficulty": Counter(query.difficulty or NOT_SET for query in listed),
         "type": Counter(query.type or NOT_SET for query in listed),
@@ -414,8 +414,8 @@ def _counts(queries: Iterable[Query], settled: Settled, chunks: Census) -> Count
         n_chunks=chunks.n_chunks,
         n_queries=len(listed),
         n_unanswerable=sum(not query.answerable for query in listed),
-        n_pairs=len(pairs),
-        n_failed_pairs=sum(judgment.is_failed for judgment in pairs),
+        n_pairs=sum(map(len, settled.values())),
+        n_failed_pairs=sum(item.is_failed for of in settled.values() for item in of.values()),
         queries_by={name: dict(sorted(counts.items())) for name, counts in by.items()},
     )
 

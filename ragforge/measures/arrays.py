@@ -36,6 +36,8 @@ _GRADE_BITS: Final = 11
 _EXACT: Final = 2.0**53
 _DEEP: Final = 30
 """Chunks retrieved for each judged one."""
+_MOST_HELD: Final = 1 << 18
+"""Hits or judged chunks of which columns are kept; of more, they are made again when needed."""
 _EMPTY: Final[dict[str, float]] = {}
 
 
@@ -82,12 +84,12 @@ def _batches(
     if not query_ids:
         return
     rankings: list[Any] = [run.get(query_id, _EMPTY) for query_id in query_ids]
-    judgments: list[Any] = [qrels[query_id] for query_id in query_ids]
     lengths = np.fromiter(map(len, rankings), np.int64, len(rankings))
     number = np.cumsum(lengths) // BATCH_CHUNKS
     cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(query_ids)]
     for cut in starmap(slice, pairwise(cuts)):
-        yield Batch(query_ids[cut], judgments[cut], rankings[cut], lengths[cut])
+        judgments: list[Any] = [qrels[query_id] for query_id in query_ids[cut]]
+        yield Batch(query_ids[cut], judgments, rankings[cut], lengths[cut])
 
 
 class _Drawn(NamedTuple):
@@ -327,15 +329,6 @@ class ArrayHits:
         """What `ArrayColumns.count` found, by cutoff: P@k, R@k and Success@k share it."""
 
 
-class _Judged(NamedTuple):
-    """All judged chunks as the best ranking has them."""
-
-    at: NDArray[np.int64]
-    """For each the index of its query."""
-    ranks: NDArray[np.int64]
-    grades: NDArray[np.int64]
-
-
 class ArrayColumns:
     """Columns as arrays."""
 
@@ -351,9 +344,12 @@ class ArrayColumns:
 
     def hits(self, lowest: int) -> ArrayHits:
         """See `Columns`."""
-        if lowest not in self._hits:
-            self._hits[lowest] = ArrayHits(self, lowest)
-        return self._hits[lowest]
+        if lowest in self._hits:
+            return self._hits[lowest]
+        found = ArrayHits(self, lowest)
+        if len(self.grades) <= _MOST_HELD:
+            self._hits[lowest] = found
+        return found
 
     def each(self, function: Callable[..., Any], *columns: Column) -> Column:
         """See `Columns`."""
@@ -370,21 +366,36 @@ class ArrayColumns:
     def n_judged(self, lowest: int) -> Column:
         """See `Columns`."""
         if lowest not in self._n_judged:
-            at = self._judged.at[self._judged.grades >= lowest]
-            self._n_judged[lowest] = np.bincount(at, minlength=self.n_queries)
+            above = np.zeros(len(self.table.judged) + 1, np.int32)
+            np.cumsum(self._judged >= lowest, out=above[1:])
+            self._n_judged[lowest] = np.diff(above[self._judged_starts]).astype(np.int64)
         return self._n_judged[lowest]
 
     def ideal(
         self, gain: Callable[[int], float], discount: Callable[[int], float], cutoff: int | None
     ) -> Column:
         """See `Columns`."""
-        judged = self._judged
-        counted = judged.grades > 0
-        if cutoff is not None:
-            counted &= judged.ranks <= cutoff
-        gains = _looked_up(gain, judged.grades[counted])
-        terms = gains / _looked_up(discount, judged.ranks[counted])
-        return _totals(judged.at[counted], terms, self.n_queries)
+        # Grades come highest first, so that those above 0 are the first ones.
+        counts = self.n_judged(1) if cutoff is None else np.minimum(self.n_judged(1), cutoff)
+        cuts = [0, *np.flatnonzero(np.diff(np.cumsum(counts) // _MOST_HELD)) + 1, self.n_queries]
+        parts = [
+            self._ideal(gain, discount, slice(*cut), counts[slice(*cut)]) for cut in pairwise(cuts)
+        ]
+        return np.concatenate(parts)
+
+    def _ideal(
+        self,
+        gain: Callable[[int], float],
+        discount: Callable[[int], float],
+        queries: slice,
+        counts: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Return the ideals of some queries, of which so many judged chunks count."""
+        at = np.repeat(np.arange(len(counts)), counts)
+        ranks = np.arange(1, len(at) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
+        grades = self._judged[self._judged_starts[queries][at] + ranks - 1]
+        terms = _looked_up(gain, grades) / _looked_up(discount, ranks)
+        return _totals(at, terms, len(counts))
 
     def of_query(self, column: Column, hits: ArrayHits) -> Column:
         """See `Columns`."""
@@ -449,12 +460,12 @@ class ArrayColumns:
         return found
 
     @cached_property
-    def _judged(self) -> "_Judged":
-        starts = np.frombuffer(self.table.judged_starts, np.int64)
-        lengths = np.diff(starts)
-        at = np.repeat(np.arange(self.n_queries), lengths)
-        grades = np.frombuffer(self.table.judged, np.int64)
-        return _Judged(at, np.arange(1, len(at) + 1) - starts[at], grades)
+    def _judged(self) -> NDArray[np.int16]:
+        return np.frombuffer(self.table.judged, np.int16)
+
+    @cached_property
+    def _judged_starts(self) -> NDArray[np.int64]:
+        return np.frombuffer(self.table.judged_starts, np.int64)
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:

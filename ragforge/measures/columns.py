@@ -22,6 +22,8 @@ Hits: TypeAlias = Any
 """The judged hits of at least some grade, by query and rank, as `Columns.hits` returned them."""
 ARRAYS_PAY: Final = 64
 """Queries from which on arrays are faster than lists."""
+_IMPORT_PAYS: Final = 10_000
+"""Queries from which on they are faster even where numpy has to be imported first."""
 
 
 class Columns(Protocol):
@@ -85,8 +87,8 @@ class Columns(Protocol):
 
 
 def arrays_pay(n_queries: int) -> bool:
-    """Whether to use numpy: only where it is loaded, for its import takes longer than a run."""
-    return n_queries >= ARRAYS_PAY and "numpy" in sys.modules
+    """Whether to use numpy: where it is loaded, or a run takes longer than its import."""
+    return n_queries >= (ARRAYS_PAY if "numpy" in sys.modules else _IMPORT_PAYS)
 
 
 class ListHits:

@@ -128,7 +128,8 @@ class Rows(NamedTuple):
 class Table:
     """Queries with a value, in the order they were added, and their judged hits.
 
-    The columns are arrays of 64-bit integers, which numpy reads without a copy.
+    The columns are arrays of 64-bit integers, the grades of judged chunks of 16-bit ones, which
+    numpy reads without a copy.
 
     Attributes:
         query_ids: One for each query.
@@ -162,7 +163,7 @@ class Table:
         self.ranks = array("q")
         self.grades = array("q")
         self.judged_starts = array("q", [0])
-        self.judged = array("q")
+        self.judged = array("h")
         self.failures: dict[int, FailedJudgments] = {}
 
     def add(self, ranking: JudgedRanking) -> None:
@@ -189,7 +190,7 @@ class Table:
             (self.at, rows.at + n_queries),
             (self.ranks, rows.ranks),
             (self.grades, rows.grades),
-            (self.judged, rows.judged),
+            (self.judged, rows.judged.astype("int16")),
             (self.judged_starts, rows.judged_ends + n_judged),
         ):
             column.frombytes(values.tobytes())

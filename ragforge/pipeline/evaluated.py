@@ -24,7 +24,14 @@ from ragforge.evaluating.evaluation_data import (
     task_of,
 )
 from ragforge.evaluating.history.common_items import RescoringBasis
-from ragforge.evaluating.judgments import Judge, Settled, judges, of_chunks
+from ragforge.evaluating.judgments import (
+    ByQuery,
+    Judge,
+    Settled,
+    judges,
+    of_chunks,
+    of_queries,
+)
 from ragforge.evaluating.runs import MeasuredRun, Qrels, Task
 from ragforge.evaluating.same_judge import PairJudges, pair_judges
 from ragforge.files.git import commit_and_branch
@@ -42,12 +49,12 @@ from ragforge.records import (
     Evaluation,
     Grader,
     ItemValues,
-    Judgment,
     MeasuredMean,
     Query,
     Spending,
     Timing,
 )
+from ragforge.records.judgments import Graded
 from ragforge.records.queries import Selection
 
 _ITEM_DIGITS: Final = 16
@@ -79,14 +86,17 @@ def grades_digest(grades: Mapping[str, int | None], listed: Collection[str] | No
 
 def judgments_digest(settled: Settled) -> str:
     """Return a digest of all grades, failed ones and lists of relevant chunks too."""
-    grades = {
-        query_id: {chunk_id: _label_of(item) for chunk_id, item in sorted(judged.items())}
-        for query_id, judged in sorted(settled.items())
-    }
-    return json_sha256(grades)
+    digest = hashlib.sha256(b"{")
+    for place, query_id in enumerate(sorted(settled)):
+        judged = sorted(settled[query_id].items())
+        labels = {chunk_id: _label_of(item) for chunk_id, item in judged}
+        # As one mapping of all would be written, which takes as much memory as all else.
+        digest.update(b", " * bool(place) + json.dumps({query_id: labels})[1:-1].encode())
+    digest.update(b"}")
+    return digest.hexdigest()
 
 
-def _label_of(judgment: Judgment) -> object:
+def _label_of(judgment: Graded) -> object:
     if judgment.relevant is None:
         return judgment.grade
     return [judgment.grade, judgment.relevant]
@@ -159,7 +169,7 @@ def evaluate_usable(
     dataset = usable.require_any().dataset
     queries = dataset.require_accepted_queries()
     answerable = {query.query_id for query in queries if query.answerable}
-    judgments = [item for item in dataset.judgments() if item.query_id in answerable]
+    judgments = dataset.judgment_table().of_queries(answerable)
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments, settings.rel_threshold)
     judged_by = judges(judgments, {})
@@ -188,8 +198,8 @@ def evaluate_data(dataset: Dataset, data: EvaluationData) -> list[EvaluatedRun]:
         data: What was read and measured.
     """
     answerable = data.task.qrels.keys()
-    judged_by = judges((item for item in data.judgments if item.query_id in answerable), {})
-    settled = {key: judged for key, judged in data.settled.items() if key in answerable}
+    judged_by = judges(data.judgments.of_queries(answerable), {})
+    settled = of_queries(data.settled, answerable)
     labels = _Labels([*data.queries.values()], data.task, settled, judged_by)
     return _recorded(dataset, data.runs, labels)
 
@@ -259,16 +269,18 @@ def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _
 
 def _settled_of(task: Task, settled: Settled) -> Settled:
     """Return the judgments that a task has the grades of."""
-    asked = {key: of for key, of in settled.items() if key in task.qrels}
+    asked = of_queries(settled, task.qrels)
     if task.cutting is None:
         return of_chunks(asked) if task.text_grades else asked
-    folded = task.level.query_ids
-    return {
-        key: of
-        if key in folded
-        else {name: item for name, item in of.items() if name in task.cutting}
-        for key, of in asked.items()
-    }
+    folded, cutting = task.level.query_ids, task.cutting
+
+    def of_query(query_id: str) -> Mapping[str, Graded]:
+        of = asked[query_id]
+        if query_id in folded:
+            return of
+        return {name: item for name, item in of.items() if name in cutting}
+
+    return ByQuery(asked, of_query)
 
 
 def grader_of(judge: Judge) -> Grader:
@@ -431,7 +443,7 @@ def rescoring_basis_now(dataset: Dataset, rel_threshold: int, *, by_lists: bool)
     """
     queries = [query for query in dataset.queries() if query.answerable]
     answerable = {query.query_id for query in queries}
-    judgments = [item for item in dataset.judgments() if item.query_id in answerable]
+    judgments = dataset.judgment_table().of_queries(answerable)
     settled = settle_judgments(
         dataset,
         document_level(dataset, judgments),

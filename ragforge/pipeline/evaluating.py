@@ -129,7 +129,7 @@ def evaluate_dataset(
             *_of_texts(run.measured for run in evaluated),
         ),
         graded_by=mark_drift(grades_of(evaluated[0].judges), read_canaries(dataset)),
-        labels=reading_in_force(dataset, dataset.each_judgment()),
+        labels=reading_in_force(dataset, dataset.judgment_table()),
         n_by_document=evaluated[0].n_by_document,
         reading=_reading(dataset, evaluated[0], settings),
     )
@@ -201,7 +201,7 @@ def _reading(dataset: "Dataset", run: "EvaluatedRun", settings: EvaluateSettings
     if run.relevant:
         return lists_in_words(run.relevant, run.scores.per_query, run.scores.rel_threshold)
     threshold = dataset.authors_threshold(settings.rel_threshold)
-    if judges_differ(dataset.each_judgment(), threshold):
+    if judges_differ(dataset.judgment_table(), threshold):
         return relevance_words(run.scores.rel_threshold, judges_differ=True)
     return ""
 
@@ -214,7 +214,7 @@ def reading_of_file(path: Path, judged: JudgedQrels) -> LabelReading | None:
         from ragforge.files.set.dataset import Dataset
 
         dataset = Dataset(folder)
-        return reading_in_force(dataset, dataset.each_judgment())
+        return reading_in_force(dataset, dataset.judgment_table())
     return judged.labels
 
 

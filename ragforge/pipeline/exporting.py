@@ -28,8 +28,9 @@ from ragforge.files.formats.trec import write_trec_qrels, write_trec_run
 from ragforge.files.record_files import write_object
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level, whole_documents
+from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.output_paths import check_outputs
-from ragforge.records import Chunk, Judgment, Query, is_text_id
+from ragforge.records import Chunk, Query, is_text_id
 
 Form = Literal["trec", "beir", "json"]
 FORMS: Final[tuple[Form, ...]] = get_args(Form)
@@ -91,7 +92,7 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
     """
     queries = dataset.require_queries()
     threshold = dataset.rel_threshold("auto")
-    judgments = dataset.judgments()
+    judgments = dataset.judgment_table()
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments)
     task = task_of(queries, settled, rel_threshold=threshold)
@@ -101,8 +102,8 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
     known = {key: grades_in(of) for key, of in judged.items()} if form == "json" else task.qrels
     grades = {query.query_id: dict[str, int | None]() for query in queries} | dict(known)
     folded = sum(
-        item.level == "chunk" and item.query_id in level.query_ids and item.grade is not None
-        for item in judgments
+        pair.query_id in level.query_ids
+        for pair in judgments.pairs(lambda of: of.level == "chunk" and of.grade is not None)
     )
     n_listed = sum(
         item.relevant is True and chunk_id not in task.qrels[query_id]
@@ -118,9 +119,7 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
     return ExportResult(tuple(write(contents, out)), tuple(_lost(contents, form)))
 
 
-def _note(
-    dataset: Dataset, judgments: Iterable[Judgment], judged: Settled, task: Task
-) -> LabelsNote:
+def _note(dataset: Dataset, judgments: JudgmentTable, judged: Settled, task: Task) -> LabelsNote:
     graders = {
         (query_id, chunk_id): Graded(item.source, item.provenance)
         for query_id, of_query in judged.items()

@@ -36,7 +36,7 @@ from ragforge.pipeline.evaluated import (
     rescoring_basis_of,
     with_content_id,
 )
-from ragforge.records import Baseline, BridgeMean, Evaluation, Judgment, LogDraw
+from ragforge.records import Baseline, BridgeMean, Evaluation, LogDraw
 
 WINDOW: Final = 10
 """Evaluations that the longer trend reaches over."""
@@ -284,17 +284,18 @@ def _judges_of(
 ) -> dict[str, frozenset[str]]:
     """Return by batch who judged its queries, people and rules aside."""
     batch_of = {query_id: batch for batch, drawn in batches.items() for query_id in drawn}
-    judged: dict[str, list[Judgment]] = {}
-    for item in dataset.judgments():
-        if item.query_id in batch_of:
-            judged.setdefault(batch_of[item.query_id], []).append(item)
+    table = dataset.judgment_table()
+    judged: dict[str, set[str]] = {}
+    for query_id in table.query_ids:
+        if query_id in batch_of:
+            judged.setdefault(batch_of[query_id], set()).add(query_id)
     return {
         batch: frozenset(
             f"{judge.model or judge.kind} (prompt {judge.prompt_sha256[:8]})"
-            for judge in judges(items, {})
+            for judge in judges(table.of_queries(query_ids), {})
             if judge.kind not in ("", "human", "rule") and judge.count > judge.n_evidence
         )
-        for batch, items in judged.items()
+        for batch, query_ids in judged.items()
     }
 
 

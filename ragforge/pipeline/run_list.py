@@ -10,14 +10,14 @@ from typing import Final, Literal
 from ragforge.corpus.origins.origin import looks_like_address, shown_url
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError, did_you_mean
-from ragforge.evaluating.evaluation_data import is_complete
-from ragforge.evaluating.judgments import failed_by_name
+from ragforge.evaluating.evaluation_data import is_complete, settle_judgments
+from ragforge.evaluating.judgments import Settled, failed_by_name
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs, reworded_queries, usable_runs
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import checked_name
-from ragforge.records import Judgment, Ranking
+from ragforge.records import Ranking
 from ragforge.retrieval.retrievers import FUSED, without_reranking
 
 Chunks = Literal["now", "others", "no chunks", "unreadable"]
@@ -225,17 +225,17 @@ def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
         DataError: There is no such run.
     """
     accepted = {query.query_id for query in dataset.queries()}
+    table = dataset.judgment_table()
     level = DocumentLevel()
-    graded = {_pair(one) for one in dataset.each_judgment() if _counts(one, accepted)}
     if dataset.manifest.level is not None:
-        level = document_level(dataset, dataset.each_judgment())
-        judgments = level.judgments(dataset.judgments())
-        graded = {_pair(one) for one in judgments if _counts(one, accepted)}
-    if not graded or is_complete(dataset, dataset.each_judgment()):
+        level = document_level(dataset, table)
+    settled = settle_judgments(dataset, level, table.of_queries(accepted))
+    is_graded = any(not item.is_failed for of in settled.values() for item in of.values())
+    if not is_graded or is_complete(dataset, table):
         return []
     names = list(runs) or usable_runs(dataset).names
     rankings = {run: level.rankings(dataset.each_ranking(run)) for run in names}
-    return [_holes(run, rankings[run], accepted, graded) for run in names]
+    return [_holes(run, rankings[run], accepted, settled) for run in names]
 
 
 def describe_holes(holes: RunHoles, dataset: Dataset) -> str:
@@ -248,21 +248,14 @@ def describe_holes(holes: RunHoles, dataset: Dataset) -> str:
     )
 
 
-def _counts(judgment: Judgment, accepted: Container[str]) -> bool:
-    return not judgment.is_failed and judgment.query_id in accepted
-
-
-def _pair(judgment: Judgment) -> tuple[str, str]:
-    return judgment.query_id, judgment.chunk_id
-
-
 def _holes(
-    run: str, rankings: Iterable[Ranking], accepted: set[str], graded: set[tuple[str, str]]
+    run: str, rankings: Iterable[Ranking], accepted: Container[str], settled: Settled
 ) -> RunHoles:
     n_retrieved = n_holes = 0
     for ranking in rankings:
         if ranking.query_id in accepted:
-            top = [(ranking.query_id, hit.chunk_id) for hit in ranking.ranking[:TOP]]
+            judged = settled.get(ranking.query_id, {})
+            top = [judged.get(hit.chunk_id) for hit in ranking.ranking[:TOP]]
             n_retrieved += len(top)
-            n_holes += sum(pair not in graded for pair in top)
+            n_holes += sum(item is None or item.is_failed for item in top)
     return RunHoles(run, n_retrieved, n_holes)

@@ -214,7 +214,7 @@ def _hits(dataset: Dataset) -> Iterator[tuple[str, str]]:
 
 def _chunks(dataset: Dataset, retrieved: Iterable[set[str]]) -> Iterator[Chunk]:
     """Yield the chunks of the set that were retrieved, where it may hold more relevant ones."""
-    if reading_in_force(dataset, dataset.each_judgment()) == "complete":
+    if reading_in_force(dataset, dataset.judgment_table()) == "complete":
         return
     cited = set[str]().union(*retrieved)
     if dataset.chunks_path.exists():

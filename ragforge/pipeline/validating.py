@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from ragforge.corpus.chunking import fits_id
 from ragforge.corpus.quote_locations import ChunkIndex
@@ -16,6 +16,7 @@ from ragforge.files.set.calibrations import CalibrationFiles, calibration_files,
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus
 from ragforge.files.set.history import History, read_history
+from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.paths import CURRENT, number_of, own_files
 from ragforge.files.set.wholeness import accept_changes, missing_files
 from ragforge.records import (
@@ -31,6 +32,7 @@ from ragforge.records import (
     text_id,
     without_place,
 )
+from ragforge.records.judgments import Grading
 from ragforge.stages.generate.splits import Connections, names_of, with_names
 from ragforge.stages.visible_text import locate_shown
 
@@ -141,23 +143,23 @@ def validate(dataset: Dataset) -> Findings:
     queries = [query for query in every if query.status == "accepted"]
     texts = _texts(dataset, {item.chunk_id for one in queries for item in one.evidence}, findings)
     query_ids = {query.query_id for query in every}
-    judgments = _read(dataset.judgments, findings)
+    tables = _read(lambda: [dataset.judgment_table()], findings)
+    judgments = tables[0] if tables else JudgmentTable()
     _read(dataset.failures, findings)
     _check_evidence(dataset, queries, texts, findings)
     judged = "judgments.jsonl"
-    findings.problems += _unknown(judged, "query", (j.query_id for j in judgments), query_ids)
+    findings.problems += _unknown(judged, "query", judgments.query_ids, query_ids)
     retrieved = _read(dataset.retrieved_texts, findings)
     findings.problems += _wrong_texts(retrieved, texts)
     of_set: Collection[str] = texts if dataset.manifest.level is None else ids_of_corpus(dataset)
     of_corpus = {*of_set, *(text.chunk_id for text in retrieved)}
     known: Container[str] = of_corpus if texts else _EVERY_ID
     findings.problems += _level_problems(dataset, judgments)
-    by_people = {j.chunk_id for j in judgments if j.source == "human"}
+    by_people = judgments.chunk_ids(lambda of: of.source == "human")
+    made = judgments.chunk_ids(lambda of: of.source != "human") - by_people
     # A grade belongs to its text, and waits for a run that has it again.
-    made = (
-        j.chunk_id for j in judgments if j.chunk_id not in by_people and not is_text_id(j.chunk_id)
-    )
-    findings.problems += _unknown(judged, "chunk", made, texts or _EVERY_ID)
+    of_chunks = (chunk_id for chunk_id in made if not is_text_id(chunk_id))
+    findings.problems += _unknown(judged, "chunk", of_chunks, texts or _EVERY_ID)
     findings.notes += _unfindable(judgments, known)
     for documents in _read(lambda: [_documents(dataset, queries)], findings):
         findings.notes += _splits(queries, documents)
@@ -167,10 +169,10 @@ def validate(dataset: Dataset) -> Findings:
     _check_version(dataset, findings)
     findings.notes += _ungraded(checks, judgments)
     for name in dataset.run_names():
-        rankings, where = _read(partial(dataset.run, name), findings), f"runs/{name}.jsonl"
-        hits = (hit.chunk_id for item in rankings for hit in item.ranking)
-        findings.problems += _unknown(where, "chunk", hits, known)
-        findings.notes += _unknown(where, "query", (r.query_id for r in rankings), query_ids)
+        for ids in _read(partial(_ids_in_run, dataset, name), findings):
+            where = f"runs/{name}.jsonl"
+            findings.problems += _unknown(where, "chunk", ids.chunk_ids, known)
+            findings.notes += _unknown(where, "query", ids.query_ids, query_ids)
     for name in dataset.answer_names():
         answers, where = _read(partial(dataset.answers, name), findings), f"answers/{name}.jsonl"
         findings.notes += _unknown(where, "query", (a.query_id for a in answers), query_ids)
@@ -190,6 +192,21 @@ def validate(dataset: Dataset) -> Findings:
         if dataset.changed_by_hand(name)
     ]
     return findings
+
+
+class _IdsInRun(NamedTuple):
+    """What a run names."""
+
+    query_ids: set[str]
+    chunk_ids: set[str]
+
+
+def _ids_in_run(dataset: Dataset, name: str) -> list[_IdsInRun]:
+    ids = _IdsInRun(set(), set())
+    for item in dataset.each_ranking(name):
+        ids.query_ids.add(item.query_id)
+        ids.chunk_ids.update(hit.chunk_id for hit in item.ranking)
+    return [ids]
 
 
 def _wrong_texts(texts: Iterable[RetrievedText], chunks: Container[str]) -> Iterator[str]:
@@ -221,9 +238,10 @@ def accept(dataset: Dataset) -> Findings:
     return findings
 
 
-def _level_problems(dataset: Dataset, judgments: Iterable[Judgment]) -> list[str]:
+def _level_problems(dataset: Dataset, judgments: JudgmentTable) -> list[str]:
     """Return a line where the manifest does not say that labels name documents."""
-    if dataset.manifest.level is not None or all(item.level == "chunk" for item in judgments):
+    of_documents = judgments.chunk_ids(lambda of: of.level == "document")
+    if dataset.manifest.level is not None or not of_documents:
         return []
     return ["manifest.json: level: labels name documents; expected document or both, got none"]
 
@@ -378,23 +396,22 @@ def _values(dataset: Dataset, history: History, item: Evaluation) -> list[Baseli
     return [values_in(dataset.home, history, item)]
 
 
-def _ungraded(checks: list[Judgment], judgments: list[Judgment]) -> list[str]:
+def _ungraded(checks: list[Judgment], judgments: JudgmentTable) -> list[str]:
     """Return one line about the checks of pairs that no person grades, [] where all are."""
-    human = {(j.query_id, j.chunk_id) for j in judgments if j.source == "human"}
+    checked = judgments.of_queries({check.query_id for check in checks})
+    human = {pair[:2] for pair in checked.pairs(lambda of: of.source == "human")}
     lost = sum((check.query_id, check.chunk_id) not in human for check in checks)
     return [f"label_checks.jsonl: {lost} pairs have no grade of a person any more"] if lost else []
 
 
-def _unfindable(judgments: Iterable[Judgment], known: Container[str]) -> list[str]:
+def _unfindable(judgments: JudgmentTable, known: Container[str]) -> list[str]:
     """Return a line about chunks, and one about documents, that the corpus does not have.
 
     That is such as people call relevant.
     """
-    by_people = (item for item in judgments if item.source == "human")
-    relevant = [item for item in by_people if item.grade or item.relevant]
     warnings = []
     for level in ("chunk", "document"):
-        of_level = {item.chunk_id for item in relevant if item.level == level}
+        of_level = judgments.chunk_ids(partial(_is_relevant_by_people, level))
         gone = sorted(name for name in of_level if name not in known)
         if gone:
             shown = ", ".join(gone[:_EXAMPLES])
@@ -403,6 +420,10 @@ def _unfindable(judgments: Iterable[Judgment], known: Container[str]) -> list[st
                 f"corpus, such as {shown}: no run can find them"
             )
     return warnings
+
+
+def _is_relevant_by_people(level: str, of: Grading) -> bool:
+    return of.source == "human" and of.level == level and bool(of.grade or of.relevant)
 
 
 def _unknown(where: str, what: str, ids: Iterable[str], known: Container[str]) -> list[str]:

@@ -77,7 +77,7 @@ def find_worst(
         return find_bad_queries(of_run, causes[run.name], worst, _mean(run, str(measure)))
 
     findings = tuple(map(findings_of, data.runs))
-    measured_on = (item for item in data.judgments if item.query_id in data.task.qrels)
+    measured_on = data.judgments.of_queries(data.task.qrels)
     quotes = _quotes([bad for run in findings for bad in run.worst])
     return WorstReport(
         dataset=dataset.manifest.name,

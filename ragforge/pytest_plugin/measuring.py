@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import field, replace
@@ -17,6 +17,7 @@ from ragforge.deferred import dataclass
 from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.evaluating.evaluation_data import settle_judgments
 from ragforge.evaluating.formatting import MISSING, number, one_line, plural
+from ragforge.evaluating.judgments import Settled
 from ragforge.files.record_files import explain
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level
@@ -25,7 +26,8 @@ from ragforge.files.set.stale_runs import UsableRuns, usable_runs
 from ragforge.measures import DEFAULT_MEASURES, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.pytest_plugin import REPORTED
-from ragforge.records import Judgment, Query, Ranking
+from ragforge.records import Query, Ranking
+from ragforge.records.judgments import Graded
 from ragforge.records.model import pydantic
 
 MARKER: Final = "ragforge"
@@ -187,7 +189,7 @@ class Measured:
     run: EvaluatedRun
     queries: dict[str, Query]
     rankings: dict[str, Ranking]
-    settled: dict[str, dict[str, Judgment]]
+    settled: Settled
     settings: str = ""
     """The settings file that was found and read for a retriever, in a line; "" for none."""
     warnings: tuple[str, ...] = ()
@@ -318,7 +320,7 @@ def _in_thread(work: Callable[[], tuple[Dataset, str]]) -> tuple[Dataset, str]:
 
 def _measured(dataset: Dataset, usable: UsableRuns, asked: _RunRequest) -> Measured:
     [run] = evaluate_usable(usable, asked.settings)
-    judgments, rankings = dataset.judgments(), usable.dataset.run(run.measured.name)
+    judgments, rankings = dataset.judgment_table(), usable.dataset.run(run.measured.name)
     level = document_level(dataset, judgments)
     return Measured(
         dataset=dataset,
@@ -358,7 +360,7 @@ def _query(measured: Measured, query_id: str) -> MeasuredQuery:
     )
 
 
-def _grade(judged: dict[str, Judgment], chunk_id: str) -> int | None:
+def _grade(judged: Mapping[str, Graded], chunk_id: str) -> int | None:
     return judged[chunk_id].grade if chunk_id in judged else None
 
 

@@ -7,7 +7,7 @@ of a query that a mock made up is none.
 """
 
 from functools import lru_cache
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from ragforge.deferred import dataclass, hashlib
 from ragforge.records.canaries import since_drift
@@ -20,6 +20,7 @@ _RELEVANT: Final = 2
 _NOT_RELEVANT: Final = 1
 Level = Literal["chunk", "document"]
 """What a judgment is of: a chunk, or a whole document."""
+Source = Literal["judge", "human", "evidence", "carried"]
 Verdict = Literal["correct", "partial", "incorrect", "not_attempted"]
 FactStatus = Literal["supported", "partial", "missing", "contradicted"]
 Expectation = Literal["unchanged", "not raised", "lowered", "not relevant"]
@@ -95,7 +96,7 @@ class Judgment(Record):
     contains_answer: bool | None = None
     evidence: str = ""
     reasoning: str = ""
-    source: Literal["judge", "human", "evidence", "carried"] = "judge"
+    source: Source = "judge"
     failure: FailureKind | None = None
     grade_mean: Annotated[float, Field(ge=0, le=3)] | None = None
     """Mean of the votes, or grade weighted by the model's probabilities; None where neither is."""
@@ -128,6 +129,39 @@ class Judgment(Record):
         if self.relevant:
             return self.grade if self.grade is not None and self.grade >= _RELEVANT else _RELEVANT
         return self.grade if self.grade is None or self.grade < _RELEVANT else _NOT_RELEVANT
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grading:
+    """What thousands of judgments say alike: all but their pair and words. Each is there once."""
+
+    grade: Grade | None
+    source: Source
+    level: Level = "chunk"
+    relevant: bool | None = None
+    provenance: Provenance | None = None
+    """Without the key of a call."""
+
+    @property
+    def is_failed(self) -> bool:
+        """As of the judgments."""
+        return self.grade is None and self.relevant is None
+
+    @property
+    def told(self) -> tuple[object, ...]:
+        """All that it says."""
+        return self.grade, self.source, self.level, self.relevant, self.provenance
+
+
+Graded: TypeAlias = Judgment | Grading
+"""What is known of a pair, with words or without."""
+
+
+def grading_of(judgment: Judgment) -> Grading:
+    """Return what a judgment says but for its pair and words."""
+    by = judgment.provenance
+    who = by.model_copy(update={"call_key": ""}) if by is not None and by.call_key else by
+    return Grading(judgment.grade, judgment.source, judgment.level, judgment.relevant, who)
 
 
 class GivenGrade(Record):
@@ -376,9 +410,9 @@ def origin(kind: str, model: str, prompt: str, source: str, since: str = "") -> 
     return GradeOrigin(kind, model, prompt, JUDGED, since)
 
 
-def origin_of(graded: Judgment | AnswerGrade) -> GradeOrigin:
-    """Return where the grade of a record comes from."""
-    source = graded.source if isinstance(graded, Judgment) else JUDGED
+def origin_of(graded: Graded | AnswerGrade) -> GradeOrigin:
+    """Return where a grade comes from."""
+    source = JUDGED if isinstance(graded, AnswerGrade) else graded.source
     return origin_by(graded.provenance, source)
 
 

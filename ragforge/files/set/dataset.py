@@ -22,6 +22,7 @@ from ragforge.files.manifest import (
     digest_file,
 )
 from ragforge.files.record_files import read_records
+from ragforge.files.set.judgment_table import JudgmentTable, read_judgment_table
 from ragforge.files.set.paths import home_of
 from ragforge.files.set.query_selection import Chosen, combined, recall
 from ragforge.files.set.set_files import SetFiles, VersionRecords
@@ -249,6 +250,10 @@ class Dataset:
     def each_judgment(self) -> Iterator[Judgment]:
         """Yield the judgments, sorted by query and chunk, one at a time."""
         return self._set.each(lambda files: each_judgment(files / "judgments.jsonl"))
+
+    def judgment_table(self) -> JudgmentTable:
+        """Return the judgments in columns, for what needs no words of them."""
+        return self._set.steady(lambda files: read_judgment_table(files / "judgments.jsonl"))
 
     def has_text_grades(self) -> bool:
         """Whether texts are graded that are no chunks of the set; no judgment is parsed."""

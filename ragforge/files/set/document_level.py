@@ -5,13 +5,17 @@ are folded to the documents of the chunks. All other queries are measured on chu
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
-from typing import Final
+from dataclasses import field, replace
+from typing import Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.records import Chunk, Hit, Judgment, Level, Ranking
+from ragforge.records.judgments import Grading
+
+G = TypeVar("G", Judgment, Grading)
 
 _PART_OF_ANSWER: Final = 2
 """Grade from which a document is relevant whatever failed judgments of its other chunks are."""
@@ -33,22 +37,20 @@ class DocumentLevel:
     query_ids: frozenset[str] = frozenset()
     documents: Mapping[str, str] = field(default_factory=dict)
 
-    def judgments(self, judgments: list[Judgment]) -> list[Judgment]:
-        """Return the judgments that queries are measured on, those of a query together.
+    def folded(self, judged: Mapping[str, G]) -> dict[str, G]:
+        """Return the judgments by document that such a query is measured on, sorted.
 
         A document has the grade that was given to it as a whole, by a person before others; else
         the highest of its chunks. One with a failed judgment and no relevant chunk has no grade.
+
+        Args:
+            judged: By chunk or document, as labels name it.
         """
-        if not self.query_ids:
-            return judgments
-        of_queries: dict[str, list[Judgment]] = {}
-        for judgment in judgments:
-            of_queries.setdefault(judgment.query_id, []).append(judgment)
-        return [
-            judgment
-            for query_id, of_query in of_queries.items()
-            for judgment in (self._folded(of_query) if query_id in self.query_ids else of_query)
-        ]
+        by_document: dict[str, list[G]] = {}
+        for name, item in judged.items():
+            doc_id = name if item.level == "document" else self._document(name)
+            by_document.setdefault(doc_id, []).append(item)
+        return {doc_id: _of_document(doc_id, of) for doc_id, of in sorted(by_document.items())}
 
     def rankings(self, rankings: Iterable[Ranking]) -> Iterable[Ranking]:
         """Return the rankings that are measured: each document at the best rank of its chunks."""
@@ -78,16 +80,6 @@ class DocumentLevel:
             # Documents of equal scores keep the order of their chunks, whose ids broke the tie.
             best = {doc_id: 1 / rank for rank, doc_id in enumerate(best, 1)}
         return tuple(Hit(chunk_id=doc_id, score=score) for doc_id, score in best.items())
-
-    def _folded(self, of_query: Iterable[Judgment]) -> Iterator[Judgment]:
-        by_document: dict[str, list[Judgment]] = {}
-        for judgment in of_query:
-            is_whole = judgment.level == "document"
-            doc_id = judgment.chunk_id if is_whole else self._document(judgment.chunk_id)
-            by_document.setdefault(doc_id, []).append(judgment)
-        for doc_id, judged in sorted(by_document.items()):
-            update = {"chunk_id": doc_id, "level": "document"}
-            yield _strongest(judged).model_copy(update=update)
 
 
 class DocumentNames:
@@ -193,19 +185,20 @@ def _plain(name: str) -> str:
     return name.replace("\\", "/").removeprefix("./")
 
 
-def document_level(dataset: Dataset, judgments: Iterable[Judgment]) -> DocumentLevel:
+def document_level(dataset: Dataset, judgments: JudgmentTable) -> DocumentLevel:
     """Return how a set is folded to be measured.
 
     The chunks are read where some label names a document, and not otherwise.
 
     Args:
         dataset: Has the chunks.
-        judgments: Of the set, as they are on disk; those of queries of no interest may be missing.
+        judgments: Of the set; those of queries of no interest may be missing.
 
     Raises:
         DataError: The chunks cannot be read.
     """
-    query_ids = frozenset(item.query_id for item in judgments if item.level == "document")
+    of_documents = judgments.pairs(lambda grading: grading.level == "document")
+    query_ids = frozenset(pair.query_id for pair in of_documents)
     if not query_ids:
         return DocumentLevel()
     return DocumentLevel(query_ids, _documents_of_chunks(dataset))
@@ -236,7 +229,7 @@ def level_warnings(dataset: Dataset, names: Iterable[str]) -> Iterator[str]:
     """
     if dataset.manifest.level is None:
         return
-    level = document_level(dataset, dataset.each_judgment())
+    level = document_level(dataset, dataset.judgment_table())
     there = frozenset(dataset.run_names())
     for name in names:
         if name in there:
@@ -301,16 +294,21 @@ def ids_of_corpus(dataset: Dataset) -> set[str]:
     return ids.union(text.chunk_id for text in dataset.retrieved_texts())
 
 
-def _strongest(judged: Sequence[Judgment]) -> Judgment:
+def _of_document(doc_id: str, judged: Sequence[G]) -> G:
     """Return the judgment that decides about a document; it is listed where any of them is."""
     found = _deciding(judged)
+    relevant = found.relevant
     if any(item.relevant for item in judged):
-        return found.model_copy(update={"relevant": True})
-    is_unlisted = found.grade is not None and any(item.relevant is False for item in judged)
-    return found.model_copy(update={"relevant": False}) if is_unlisted else found
+        relevant = True
+    elif found.grade is not None and any(item.relevant is False for item in judged):
+        relevant = False
+    if isinstance(found, Grading):
+        return replace(found, level="document", relevant=relevant)
+    update = {"chunk_id": doc_id, "level": "document", "relevant": relevant}
+    return found.model_copy(update=update)
 
 
-def _deciding(judged: Sequence[Judgment]) -> Judgment:
+def _deciding(judged: Sequence[G]) -> G:
     whole = [item for item in judged if item.level == "document" and not item.is_failed]
     if whole:
         return min(whole, key=lambda item: item.source != "human")

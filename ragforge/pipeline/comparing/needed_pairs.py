@@ -177,7 +177,7 @@ class NeededPool:
 
     def grade(self, unit: Unit, judgment: Judgment) -> None:
         """Give a unit the grade of a judgment, on the scale of the set's author."""
-        [found] = on_authors_scale([judgment], self.authors_threshold)
+        found = on_authors_scale(judgment, self.authors_threshold)
         unit.grade, unit.origin = found.grade, origin_of(found)
 
     def is_known(self) -> np.ndarray:

@@ -27,7 +27,14 @@ from ragforge.evaluating.graded_by import (
     judge_name,
     mark_drift,
 )
-from ragforge.evaluating.judgments import LABELS_IN_WORDS, Settled, failed_by_name, judges, settle
+from ragforge.evaluating.judgments import (
+    LABELS_IN_WORDS,
+    Settled,
+    failed_by_name,
+    judges,
+    of_queries,
+    settle,
+)
 from ragforge.evaluating.runs import Task, by_document_text, out_of_reach, rank_order
 from ragforge.evaluating.same_judge import pair_judges
 from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
@@ -36,6 +43,7 @@ from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import sample_note
 from ragforge.files.set.document_level import DocumentLevel, document_level
+from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.files.set.stale_runs import (
     UsableRuns,
@@ -67,7 +75,7 @@ from ragforge.pipeline.comparing.deciding import (
 from ragforge.pipeline.comparing.undecided import Origins, undecided
 from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
-from ragforge.records import Judgment, Query
+from ragforge.records import Query
 from ragforge.records.judgments import origin_of
 
 _JUDGES: Final = frozenset({"llm", "baseline", "mock"})
@@ -120,7 +128,7 @@ def compare_runs(
     check_names(wanted, options.baseline, "run", "; ".join((hint, *usable.warnings)))
     accepted = dataset.require_accepted_queries()
     queries = {item.query_id: item for item in accepted if item.answerable}
-    judgments = [item for item in dataset.judgments() if item.query_id in queries]
+    judgments = dataset.judgment_table().of_queries(queries)
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments, settings.rel_threshold)
     threshold = dataset.rel_threshold(settings.rel_threshold)
@@ -147,7 +155,7 @@ def compare_runs(
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
     basis = _with_texts(basis, cuttings(dataset), replace(task, level=level), wanted)
     basis = _with_evidence(basis, dataset, queries.values(), retrieved)
-    settled_here = {key: of for key, of in settled.items() if key in basis.qrels}
+    settled_here = of_queries(settled, basis.qrels)
     basis = basis.on_one_judge(pair_judges(settled_here), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in queries.items()}
@@ -192,7 +200,7 @@ def compare_gathered(
     parts = {run.name: run.task.chosen if run.task else None for run in found.runs}
     wanted = _of_one_part(parts, options, basis)
     basis = basis.on_part(shared(parts[name] for name in wanted))
-    answerable = {key: of for key, of in found.settled.items() if key in basis.qrels}
+    answerable = of_queries(found.settled, basis.qrels)
     cut = {run.name: run.task.cutting for run in found.runs if run.task and run.task.cutting}
     basis = _with_texts(basis, cut, found.task, wanted)
     retrieved = [
@@ -204,7 +212,7 @@ def compare_gathered(
     basis = basis.on_one_judge(pair_judges(answerable), [run.ranked for run in retrieved])
     runs = _measured_all(_filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in found.queries.items()}
-    measured_on = [item for item in found.judgments if item.query_id in found.task.qrels]
+    measured_on = found.judgments.of_queries(found.task.qrels)
     return _decided(basis, runs, options, texts, _of_judgments(dataset, measured_on, found.settled))
 
 
@@ -327,7 +335,7 @@ def _of_one_part(
     return kept
 
 
-def _of_judgments(dataset: Dataset, judgments: Iterable[Judgment], settled: Settled) -> "_Graded":
+def _of_judgments(dataset: Dataset, judgments: JudgmentTable, settled: Settled) -> "_Graded":
     made = judges(judgments, {})
     graded_by = mark_drift(grades_of(made), read_canaries(dataset))
     names = dict.fromkeys(judge_name(judge) for judge in made)

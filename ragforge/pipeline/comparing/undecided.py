@@ -124,7 +124,8 @@ def _open_differences(
         for name in measures
     }
     by_name = {run.name: run for run in runs}
-    for query_id, judgments in sorted(qrels.items()):
+    for query_id in sorted(qrels):
+        judgments = qrels[query_id]
         if not judgments:
             continue
         placed = {

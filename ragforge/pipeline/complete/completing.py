@@ -99,7 +99,7 @@ async def complete_dataset(
         EndpointError, BudgetError: The run was stopped, what was judged is written; or nothing
             could be judged.
     """
-    was = reading_in_force(dataset, dataset.each_judgment())
+    was = reading_in_force(dataset, dataset.judgment_table())
     queries = queries_to_complete(dataset, job.settings.judge.split, query_ids)
     items = items_of(dataset, queries, survey, job.observer)
     if job.mode.dry_run:

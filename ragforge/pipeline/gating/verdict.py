@@ -589,7 +589,7 @@ def _untold_failures(dataset: Dataset, subject: Subject) -> Iterator[Refusal]:
 
 def _missing(dataset: Dataset, subject: Subject) -> Iterator[str]:
     if subject.run is not None and subject.run.is_complete:
-        n_missing = missing_relevant(dataset, dataset.each_judgment())
+        n_missing = missing_relevant(dataset, dataset.judgment_table())
         if n_missing:
             yield missing_text(n_missing, "document" if subject.run.n_by_document else "chunk")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ragforge.deferred import dataclass
 from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.judgment_table import GradedPair, JudgmentTable
 from ragforge.records import Judgment
 from ragforge.stages.judge.lexical import grade_of_share, share_of_words
 from ragforge.stages.judge.pairs import RELEVANT_FROM, Pair, PairId
@@ -83,7 +84,7 @@ class HumanLabels:
         )
 
 
-def agreement_in(dataset: Dataset, judgments: Iterable[Judgment]) -> "tuple[Agreement, ...]":
+def agreement_in(dataset: Dataset, judgments: JudgmentTable) -> "tuple[Agreement, ...]":
     """Return the agreement with people of each judge of a dataset's label checks.
 
     Where people graded pairs and no judge was asked to, how the baseline does.
@@ -108,7 +109,7 @@ def agreement_in(dataset: Dataset, judgments: Iterable[Judgment]) -> "tuple[Agre
     return held or ((alone,) if alone else ())
 
 
-def labels_of(dataset: Dataset, judgments: Iterable[Judgment]) -> HumanLabels:
+def labels_of(dataset: Dataset, judgments: JudgmentTable) -> HumanLabels:
     """Return the pairs of accepted queries that people graded and whose texts are in the corpus.
 
     Args:
@@ -116,32 +117,30 @@ def labels_of(dataset: Dataset, judgments: Iterable[Judgment]) -> HumanLabels:
         judgments: Its judgments.
     """
     labels = HumanLabels()
-    by_people = human_judgments(judgments)
+    by_people = graded_by_people(judgments)
     if not by_people or not dataset.chunks_path.exists():
         return labels
     queries = {query.query_id: query.asked for query in dataset.queries()}
     graded = [one for one in by_people if one.query_id in queries]
-    with dataset.chunk_texts({judgment.chunk_id for judgment in graded}) as texts:
-        for judgment in graded:
-            if judgment.chunk_id in texts:
-                text = texts[judgment.chunk_id]
-                labels.add(
-                    Pair(judgment.query_id, queries[judgment.query_id], judgment.chunk_id, text),
-                    judgment.grade,
-                )
+    with dataset.chunk_texts({one.chunk_id for one in graded}) as texts:
+        for one in graded:
+            if one.chunk_id in texts:
+                text = texts[one.chunk_id]
+                pair = Pair(one.query_id, queries[one.query_id], one.chunk_id, text)
+                labels.add(pair, one.grading.grade)
     return labels
 
 
-def human_judgments(judgments: Iterable[Judgment]) -> list[Judgment]:
-    """Return the grades that people gave to chunks, in the order of the judgments.
+def graded_by_people(judgments: JudgmentTable) -> list[GradedPair]:
+    """Return the pairs with the grades that people gave to chunks, in the order of the judgments.
 
     Those of whole documents are left out: no judge grades these.
     """
-    return [
-        one
-        for one in judgments
-        if one.source == "human" and one.grade is not None and one.level == "chunk"
-    ]
+    return list(
+        judgments.pairs(
+            lambda of: of.source == "human" and of.grade is not None and of.level == "chunk"
+        )
+    )
 
 
 def _judge_name(check: Judgment) -> str:

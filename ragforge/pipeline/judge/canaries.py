@@ -24,7 +24,7 @@ from ragforge.measures.drift import Drift, drift
 from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import Job, Mode, OutputFile, all_failed
-from ragforge.pipeline.judge.agreement import human_judgments
+from ragforge.pipeline.judge.agreement import graded_by_people
 from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges, open_judges, sum_of_estimates
 from ragforge.pipeline.judge.pooling import queries_of
@@ -318,8 +318,8 @@ def _by_people(dataset: Dataset) -> dict[PairId, Grade | None]:
             if label.grade is not None and (label.decides or pair not in found):
                 found[pair] = label.grade
     return found | {
-        PairId(one.query_id, one.chunk_id): one.grade
-        for one in human_judgments(dataset.each_judgment())
+        PairId(one.query_id, one.chunk_id): one.grading.grade
+        for one in graded_by_people(dataset.judgment_table())
     }
 
 

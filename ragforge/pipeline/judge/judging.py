@@ -18,7 +18,7 @@ from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, OutputFile, ResultSpool, all_failed
-from ragforge.pipeline.judge.agreement import HumanLabels, human_judgments, labels_of
+from ragforge.pipeline.judge.agreement import HumanLabels, graded_by_people, labels_of
 from ragforge.pipeline.judge.judge_run import (
     JudgeRun,
     JudgingResult,
@@ -149,7 +149,7 @@ async def judge_dataset(
     from ragforge.pipeline.text_grades import add_copies, found_by_text
 
     job = in_batches_of_pools(dataset, job)
-    was = reading_in_force(dataset, dataset.each_judgment())
+    was = reading_in_force(dataset, dataset.judgment_table())
     depth, observer = job.settings.judge.depth, job.observer
     queries = queries_of(dataset, job.settings.judge.split)
     retrieved = pool_of(dataset, queries, run_names, depth, observer)
@@ -246,7 +246,7 @@ def note_label_reading(dataset: Dataset, was: LabelReading, observer: Observer) 
     manifest.
     """
     manifest = dataset.manifest
-    now = reading_in_force(dataset, dataset.each_judgment())
+    now = reading_in_force(dataset, dataset.judgment_table())
     if was == "complete" and now != was:
         if manifest.labels == was:
             dataset.write_manifest(manifest.model_copy(update={"labels": now}))
@@ -412,14 +412,16 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
                 counts = {"graded_by_people": len(asked), "new": len(todo)}
                 result.estimate = {"pairs": counts, **judges.estimate(result.n_texts)}
                 return result
-    labels = labels_of(dataset, dataset.each_judgment())
+    labels = labels_of(dataset, dataset.judgment_table())
     result.agreement = labels.agreement_with(result.judge, known.values()) or labels.baseline()
     return refused_if_all_failed(result, len(todo))
 
 
 def _graded_by_people(dataset: Dataset, queries: Mapping[str, str]) -> list[PairId]:
     pairs = [
-        _pair_of(one) for one in human_judgments(dataset.each_judgment()) if one.query_id in queries
+        PairId(one.query_id, one.chunk_id)
+        for one in graded_by_people(dataset.judgment_table())
+        if one.query_id in queries
     ]
     if not pairs:
         raise DataError(

@@ -164,4 +164,6 @@ def test_a_text_that_may_be_of_several_documents_is_folded_to_none(dataset):
     add(dataset, "one", *texts)
     named = Judgment(query_id="q", chunk_id="d", grade=1, source="human", level="document")
 
-    assert document_level(dataset, [named]).ids("q", [A, B, C]) == (A, "d")
+    dataset.write_judgments([named])
+
+    assert document_level(dataset, dataset.judgment_table()).ids("q", [A, B, C]) == (A, "d")

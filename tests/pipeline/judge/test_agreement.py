@@ -85,7 +85,7 @@ def test_each_judge_of_the_label_checks_is_compared(dataset):
     other = LLM.model_copy(update={"model": "n", "protocol": "votes 3"})
     dataset.write_label_checks([judged("q0", "c0", 3), judged("q0", "c0", 1, other)])
 
-    assert [names(found)[0] for found in agreement_in(dataset, dataset.judgments())] == [
+    assert [names(found)[0] for found in agreement_in(dataset, dataset.judgment_table())] == [
         "m (judge_relevance abababab)",
         "n (judge_relevance abababab, votes 3)",
     ]
@@ -93,7 +93,7 @@ def test_each_judge_of_the_label_checks_is_compared(dataset):
 
 def test_baseline_is_held_against_labels_that_no_judge_saw(dataset):
     """What a judge would have to beat is known before it is paid for."""
-    [found] = agreement_in(dataset, dataset.judgments())
+    [found] = agreement_in(dataset, dataset.judgment_table())
 
     assert names(found) == [BASELINE, ALWAYS_0]
     assert found.n_pairs == 9
@@ -103,7 +103,7 @@ def test_dataset_without_labels_has_no_agreement(dataset):
     """Nothing is compared with nothing."""
     dataset.write_judgments([judged("q0", "c0", 3)])
 
-    assert agreement_in(dataset, dataset.judgments()) == ()
+    assert agreement_in(dataset, dataset.judgment_table()) == ()
 
 
 def test_checks_are_no_judgments(dataset):
