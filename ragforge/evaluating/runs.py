@@ -381,7 +381,7 @@ def measure_run(
 
 def rank_order(hits: Iterable[Hit]) -> tuple[str, ...]:
     """Return the chunk ids as they are ranked: by score, equal ones by id, both descending."""
-    return _ordered({hit.chunk_id: hit.score for hit in hits})
+    return _ordered({intern(hit.chunk_id): hit.score for hit in hits})
 
 
 def by_document_text(n_queries: int) -> str:

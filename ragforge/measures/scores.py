@@ -255,11 +255,11 @@ class Scores:
     @cached_property
     def per_query(self) -> Mapping[str, Mapping[str, float]]:
         """Query id to measure to value; only measures of which the query has one."""
-        rows = self._rows
+        rows = self.rows()
         return MappingProxyType({key: MappingProxyType(values) for key, values in rows.items()})
 
-    @property
-    def _rows(self) -> dict[str, dict[str, float]]:
+    def rows(self) -> dict[str, dict[str, float]]:
+        """Return the values by query and measure, made anew: `per_query` is held."""
         if self._evidence is not None:
             by_measure = {name: self.by_query(name) for name in self.measures}
             ids = sorted({*self.query_ids, *self._evidence.query_ids})
@@ -428,7 +428,7 @@ class Scores:
 
     def to_dict(self, per_query: bool = False) -> dict[str, object]:
         """Return the scores as plain mappings for JSON; values per query only when asked for."""
-        values = {"per_query": self._rows} if per_query else {}
+        values = {"per_query": self.rows()} if per_query else {}
         return {
             "measures": {name: self.summaries[name]._asdict() for name in self.measures},
             **values,
@@ -449,7 +449,7 @@ class Scores:
     @property
     def _table(self) -> dict[str, list[float | None]]:
         """Return the values by measure, of all queries with any; None where one has none of it."""
-        rows = self._rows.values()
+        rows = self.rows().values()
         return {name: [values.get(name) for values in rows] for name in self.measures}
 
     @property

@@ -56,6 +56,7 @@ from ragforge.records import (
 )
 from ragforge.records.judgments import Graded
 from ragforge.records.queries import Selection
+from ragforge.records.sharing import Sharing
 
 _ITEM_DIGITS: Final = 16
 _GRADE_DIGITS: Final = 8
@@ -356,20 +357,28 @@ def _baseline(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Base
         tool_version=__version__,
         **basis.git,
     )
-    depth = _depth(measures)
+    depth, shared = _depth(measures), Sharing().shared
     items = tuple(
-        ItemValues(
-            query_id=query_id,
-            item=basis.items[query_id],
-            grades=grades_digest(basis.task.qrels[query_id], basis.task.relevant.get(query_id)),
-            values={name: values[name] for name in measures if name in values},
-            ranking=run.ranked.get(query_id, ())[:depth],
-            n_retrieved=len(run.ranked.get(query_id, ())),
-            graded=_graded(run.ranked.get(query_id, ())[:depth], query_id, basis),
-        )
-        for query_id, values in scores.per_query.items()
+        shared(_item_values(query_id, values, run, basis, depth))
+        for query_id, values in scores.rows().items()
     )
     return Baseline(evaluation=with_content_id(evaluation), items=items)
+
+
+def _item_values(
+    query_id: str, values: dict[str, float], run: MeasuredRun, basis: _EvaluationBasis, depth: int
+) -> ItemValues:
+    ranked, names = run.ranked.get(query_id, ()), run.summary.estimates
+    # Nothing is given that has to be checked, and a check would copy the ranking.
+    return ItemValues.model_construct(
+        query_id=query_id,
+        item=basis.items[query_id],
+        grades=grades_digest(basis.task.qrels[query_id], basis.task.relevant.get(query_id)),
+        values=values if [*values] == [*names] else {n: values[n] for n in names if n in values},
+        ranking=ranked[:depth],
+        n_retrieved=len(ranked),
+        graded=_graded(ranked[:depth], query_id, basis),
+    )
 
 
 def _graded(ranking: Sequence[str], query_id: str, basis: _EvaluationBasis) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ class Sharing:
                 pass
             elif isinstance(value, Model):
                 held = self._one_of_many(value)
-            elif kind is tuple and value:
+            elif kind is tuple and any(isinstance(one, Model) for one in value):
                 held = tuple(self.shared(one) if isinstance(one, Model) else one for one in value)
             # Set one by one, the values of a class stand in arrays with one index of their names.
             _PUT(made, name, held)

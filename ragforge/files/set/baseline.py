@@ -8,7 +8,7 @@ import contextlib
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import fsum
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +27,8 @@ _FOLDER: Final = "history"
 KEPT: Final = 30
 """States of a run whose values are kept."""
 _SUFFIX: Final = ".jsonl.gz"
+_GZIP: Final = 31
+"""Tells zlib to put the head and the end of a gzip file around what it packs."""
 
 FORMAT: Final = "ragforge baseline"
 _SCHEMA: Final = 2
@@ -40,9 +42,15 @@ def write_values(dataset_path: Path, baseline: Baseline) -> None:
     Raises:
         DataError: They cannot be written.
     """
-    lines = "".join(f"{item.model_dump_json()}\n" for item in baseline.items)
     path = values_path(dataset_path, baseline.evaluation.evaluation_id)
-    write_whole_bytes(path, [gzip.compress(lines.encode(), compresslevel=6, mtime=0)])
+    write_whole_bytes(path, _zipped(f"{item.model_dump_json()}\n" for item in baseline.items))
+
+
+def _zipped(lines: Iterable[str]) -> Iterator[bytes]:
+    """Yield lines as a gzip file without a time, as `gzip.compress` makes it."""
+    packer = zlib.compressobj(6, wbits=_GZIP)
+    yield from (packer.compress(line.encode()) for line in lines)
+    yield packer.flush()
 
 
 def values_of(dataset_path: Path, evaluation_id: str) -> Baseline | None:

@@ -252,7 +252,9 @@ class _OpenSums:
     paired: dict[str, float] = field(default_factory=dict)
     """The differences, by query."""
     of_failures: dict[str, Interval] = field(default_factory=dict)
+    """What differences may be, were nothing failed, of queries where that is not all one value."""
     of_holes: dict[str, Interval] = field(default_factory=dict)
+    """The same, were everything judged."""
 
     def add(
         self, query_id: str, a: _RankedQuery, b: _RankedQuery, difference: float | None
@@ -262,11 +264,14 @@ class _OpenSums:
         certain = Interval(difference or 0.0, difference or 0.0)
         if difference is not None:
             self.paired[query_id] = difference
-            self.of_holes[query_id] = self._over_holes(a, b, certain)
+            holes = self._over_holes(a, b, certain)
+            if holes is not certain:
+                self.of_holes[query_id] = holes
         if a.failures or a.has_failed or b.has_failed:
             self.n_failed += 1
-            certain = self._over_failures(a, b, difference)
-        self.of_failures[query_id] = certain
+            self.of_failures[query_id] = self._over_failures(a, b, difference)
+        elif difference is None:
+            self.of_failures[query_id] = certain
 
     def total(self) -> Undecided:
         """Return the bounds of the mean difference."""
@@ -274,14 +279,24 @@ class _OpenSums:
         n_holes = self.n_only_a + self.n_only_b + self.n_both
         unjudged = None
         if n_holes:
-            bounds = self.bounds(self.of_holes, mean)
+            bounds = self.bounds(self._with_certain(self.of_holes), mean)
             unjudged = Unjudged(self.n_only_a, self.n_only_b, bounds, self.n_both)
         return Undecided(
             n_left_out=self.n - len(self.paired),
-            failure_bounds=self.bounds(self.of_failures, mean) if self.n_failed else None,
+            failure_bounds=self.bounds(self._with_certain(self.of_failures), mean)
+            if self.n_failed
+            else None,
             unjudged=unjudged,
             withheld="" if unjudged is None else self._judged_unlike(unjudged.bounds, mean),
         )
+
+    def _with_certain(self, open_: Mapping[str, Interval]) -> dict[str, Interval]:
+        """Return the bounds of all queries, in their order: sums depend on it."""
+        found = {}
+        for query_id in sorted(self.paired.keys() | open_.keys()):
+            certain = self.paired.get(query_id) or 0.0
+            found[query_id] = open_.get(query_id) or Interval(certain, certain)
+        return found
 
     def _judged_unlike(self, bounds: Ends, mean: float | None) -> str:
         """Return why the lead may be that of the run whose chunks were judged; "" where it is not.
