@@ -21,6 +21,7 @@ from ragforge.files.set.history import ID_DIGITS, History, read_history, state_o
 from ragforge.files.text import read_text
 from ragforge.records import Baseline, Evaluation, ItemValues
 from ragforge.records.model import pydantic
+from ragforge.records.sharing import Sharing
 
 _FOLDER: Final = "history"
 """A file for each evaluation."""
@@ -124,7 +125,8 @@ def values_path(dataset_path: Path, evaluation_id: str) -> Path:
 def _read_values(path: Path) -> tuple[ItemValues, ...]:
     try:
         with gzip.open(path) as stream:
-            return tuple(ItemValues.model_validate_json(line) for line in stream)
+            shared = Sharing().shared
+            return tuple(shared(ItemValues.model_validate_json(line)) for line in stream)
     except pydantic.ValidationError as error:
         raise DataError(
             f"{path}: {explain(error)}: it is of another version of ragforge, and nothing can be "
