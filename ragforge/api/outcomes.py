@@ -250,6 +250,11 @@ class Rederived(Result):
             f"({share(found.n_found, found.n_quotes)}); grades: {found.n_kept} carried, "
             f"{found.n_dropped} of texts that are no chunks now, kept under these"
         )
+        if found.n_failed:
+            yield (
+                f"judgments that failed: {found.n_failed_kept} carried, {found.n_failed_as_texts} "
+                f"of such texts, kept as failed, {found.n_failed_dropped} dropped"
+            )
         for query_id, lost in found.lost:
             yield f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}"
         if found.freed:

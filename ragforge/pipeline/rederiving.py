@@ -18,7 +18,7 @@ from ragforge.pipeline.carried_runs import CarriedRuns, ChunkChange, carry_runs
 from ragforge.pipeline.generation.generated_queries import settle
 from ragforge.pipeline.generation.source import Prepared, take_corpus
 from ragforge.pipeline.graded_quotes import GradedQuotes, at_chunks, by_rank, moved_pool
-from ragforge.pipeline.text_grades import grade_retrieved
+from ragforge.pipeline.text_grades import grade_retrieved, move_failures
 from ragforge.records import (
     Chunk,
     Evidence,
@@ -43,6 +43,10 @@ class Rederivation:
         n_kept: Grades of judges and people whose chunk reads the same now, or that are of texts.
         n_dropped: Grades whose chunk is gone; their pairs are holes now. They wait under the id of
             its text, and are found again where a run, or another cutting, has that.
+        n_failed_kept: Judgments that failed, of chunks that read the same now, or of texts.
+        n_failed_as_texts: Those whose chunk is gone, which wait as grades do. Nothing was judged,
+            so that measures know no more than before.
+        n_failed_dropped: Those of chunks and documents of which no text is known.
         renamed: Documents that are found under another id: the earlier one to the one now.
         runs: What became of runs; None where the chunks are those that there were.
     """
@@ -53,6 +57,9 @@ class Rederivation:
     freed: list[str] = field(default_factory=list)
     n_kept: int = 0
     n_dropped: int = 0
+    n_failed_kept: int = 0
+    n_failed_as_texts: int = 0
+    n_failed_dropped: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict)
     runs: CarriedRuns | None = None
 
@@ -60,6 +67,11 @@ class Rederivation:
     def n_found(self) -> int:
         """Quotes that were found again."""
         return self.n_quotes - len(self.lost)
+
+    @property
+    def n_failed(self) -> int:
+        """Judgments that had failed."""
+        return self.n_failed_kept + self.n_failed_as_texts + self.n_failed_dropped
 
     def as_json(self) -> dict[str, object]:
         """Return the figures, and what was lost by query."""
@@ -71,6 +83,9 @@ class Rederivation:
             "freed": self.freed,
             "grades_carried": self.n_kept,
             "grades_dropped": self.n_dropped,
+            "failures_carried": self.n_failed_kept,
+            "failures_as_texts": self.n_failed_as_texts,
+            "failures_dropped": self.n_failed_dropped,
             "renamed": dict(self.renamed),
             "runs": [run.as_json() for run in self.runs.runs] if self.runs else [],
             "stale_runs": list(self.runs.stale) if self.runs else [],
@@ -83,7 +98,8 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     A query that lost a quote is quarantined, but for one that a person pinned. A grade stays
     where a chunk reads the same, of its document first, whatever its id; one of a judge is then
     marked as carried. A grade that a person gave to a quote follows the quote, and is never
-    raised. What no chunk reads any more keeps its grade as a text. Runs go along: what they found
+    raised. What no chunk reads any more keeps its grade as a text, and what failed to be judged
+    stays so, under the same ids. Runs go along: what they found
     is a chunk of now, or a text with its place. Running it again changes nothing.
 
     Args:
@@ -115,6 +131,7 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     if pool or dataset.pool():
         dataset.write_pool(pool)
     dataset.write_judgments({(j.query_id, j.chunk_id): j for j in by_rank(judgments)}.values())
+    move_failures(dataset, moves.of_failure)
     dataset.write_queries(derived)
     take_corpus(dataset, prepared)
     grade_retrieved(dataset)
@@ -238,16 +255,24 @@ class _NewChunkIds:
         """Return the ids a judgment holds for now; a document's own id where it is there."""
         if judgment.level != "chunk":
             return [judgment.chunk_id] if judgment.chunk_id in self._documents else []
-        if not is_text_id(judgment.chunk_id):
-            return self.of(judgment.chunk_id)
-        places = self._by_text.get(without_place(judgment.chunk_id), {})
-        return [each for ids in places.values() for each in ids] or [judgment.chunk_id]
+        return self._of_either(judgment.chunk_id)
 
-    def as_text(self, judgment: Judgment) -> list[str]:
+    def _of_either(self, chunk_id: str) -> list[str]:
+        """Return the ids that a chunk, or a text, has now; its own for a text that is no chunk."""
+        if not is_text_id(chunk_id):
+            return self.of(chunk_id)
+        places = self._by_text.get(without_place(chunk_id), {})
+        return [each for ids in places.values() for each in ids] or [chunk_id]
+
+    def as_text(self, chunk_id: str) -> list[str]:
         """Return the id under which a grade waits whose chunk is gone; [] where that is unknown."""
-        is_known = judgment.level == "chunk" and not judgment.is_failed
-        of_text = self._old.get(judgment.chunk_id, ("", ""))[1]
-        return [of_text] if is_known and of_text else []
+        of_text = self._old.get(chunk_id, ("", ""))[1]
+        return [of_text] if of_text else []
+
+    def of_failure(self, chunk_id: str) -> list[str]:
+        """Return the ids under which what failed to be judged is found now."""
+        of_document = [chunk_id] if chunk_id in self._documents else []
+        return self._of_either(chunk_id) or self.as_text(chunk_id) or of_document
 
 
 def _carried(
@@ -260,9 +285,14 @@ def _carried(
         if judgment.source == "evidence":
             continue
         now = moves.of_judgment(judgment)
-        if now or (judgment.query_id, judgment.chunk_id) in followed:
-            result.n_kept += 1
+        is_kept = bool(now) or (judgment.query_id, judgment.chunk_id) in followed
+        if not is_kept and judgment.level == "chunk":
+            now = moves.as_text(judgment.chunk_id)
+        if judgment.is_failed:
+            result.n_failed_kept += is_kept
+            result.n_failed_as_texts += not is_kept and bool(now)
+            result.n_failed_dropped += not now
         else:
-            result.n_dropped += 1
-            now = moves.as_text(judgment)
+            result.n_kept += is_kept
+            result.n_dropped += not is_kept
         yield from at_chunks(judgment, now)

@@ -10,7 +10,8 @@ from typing import Final
 
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import Chunk, Judgment, is_text_id, text_id, without_place
+from ragforge.files.set.sorted_records import Key, key_of
+from ragforge.records import Chunk, Failure, Judgment, is_text_id, text_id, without_place
 from ragforge.stages.judge.evidence import TextsInPlace
 from ragforge.stages.judge.pairs import PairId
 
@@ -42,7 +43,7 @@ class TwinGrades:
         Args:
             pairs: Without a grade.
             judgments: Reads those that are there; not asked where there is no pair.
-            stands: Whether one counts.
+            stands: Whether one counts. A failed one gives way to any grade.
 
         Returns:
             As of chunks that were copied, sorted by query and chunk.
@@ -54,7 +55,7 @@ class TwinGrades:
         by_pair: dict[tuple[str, str], Judgment] = {}
         for one in judgments() if wanted else ():
             texts = wanted.get(one.query_id)
-            if texts is None or one.grade is None or one.source not in _RANKS or not stands(one):
+            if texts is None or one.source not in _RANKS or _is_only_listed(one) or not stands(one):
                 continue
             for chunk_id in self._twins(one, texts):
                 pair = one.query_id, chunk_id
@@ -75,8 +76,12 @@ class TwinGrades:
         return [chunk_id for chunk_id in twins if chunk_id != judgment.chunk_id]
 
 
-def _rank(judgment: Judgment) -> tuple[int, str]:
-    return _RANKS[judgment.source], judgment.chunk_id
+def _is_only_listed(judgment: Judgment) -> bool:
+    return judgment.grade is None and not judgment.is_failed
+
+
+def _rank(judgment: Judgment) -> tuple[bool, int, str]:
+    return judgment.is_failed, _RANKS[judgment.source], judgment.chunk_id
 
 
 def _copied(judgment: Judgment, chunk_id: str) -> Judgment:
@@ -90,11 +95,49 @@ def _copied(judgment: Judgment, chunk_id: str) -> Judgment:
 
 
 def add_copies(dataset: Dataset, copies: Sequence[Judgment]) -> None:
-    """Write grades that were found by the text, in the place of failures of their pairs."""
-    if copies:
-        dataset.add_judgments(iter(copies))
-        keys = {f"{one.query_id}/{one.chunk_id}" for one in copies}
-        dataset.replace_failures("judge", (), keys.__contains__)
+    """Write grades that were found by the text, in the place of failures of their pairs.
+
+    What is known of a failure is written of its copies too.
+    """
+    if not copies:
+        return
+    dataset.add_judgments(iter(copies))
+    copied: dict[Key, list[str]] = {}
+    for one in copies:
+        if one.is_failed:
+            copied.setdefault((one.query_id, one.copied_from), []).append(one.chunk_id)
+    failures = failures_at(dataset.failures(), lambda pair: copied.get(pair, ())) if copied else []
+    keys = {f"{one.query_id}/{one.chunk_id}" for one in copies}
+    dataset.replace_failures("judge", failures, keys.__contains__)
+
+
+def move_failures(dataset: Dataset, now: Callable[[str], Iterable[str]]) -> None:
+    """Let what is known of failed judgments follow these.
+
+    Args:
+        dataset: With the failures of before.
+        now: Returns the ids that a chunk or text of before has now; none where it is gone.
+    """
+    before = [failure for failure in dataset.failures() if failure.what == "judge"]
+    moved = failures_at(before, lambda pair: now(pair[1]))
+    if moved != before:
+        dataset.replace_failures("judge", moved, lambda _: True)
+
+
+def failures_at(failures: Iterable[Failure], now: Callable[[Key], Iterable[str]]) -> list[Failure]:
+    """Return what is known of failed judgments, under other ids of their chunks.
+
+    Args:
+        failures: Of any stage; the others are passed over.
+        now: Returns these ids by query and chunk.
+    """
+    return [
+        failure.model_copy(update={"key": f"{query_id}/{chunk_id}"})
+        for failure in failures
+        if failure.what == "judge"
+        for query_id, _, before in [failure.key.partition("/")]
+        for chunk_id in now((query_id, before))
+    ]
 
 
 def found_by_text(
@@ -132,7 +175,8 @@ def _ids_of_texts(dataset: Dataset, wanted: Callable[[str, str], bool]) -> dict[
 def grade_retrieved(dataset: Dataset) -> int:
     """Grade what runs retrieved as far as no judge is needed, and return how many pairs were.
 
-    A text has the grades of its words under any other id, and those that its evidence gives.
+    A text has the grades of its words under any other id, and those that its evidence gives. Where
+    judging its words failed, and nothing else is known of it, it is failed as well.
 
     Raises:
         DataError: A file of the set cannot be read.
@@ -155,14 +199,12 @@ def _grade_by_twins(dataset: Dataset) -> int:
         for chunk_id in ids
         if is_text_id(chunk_id) or chunk_id in known
     }
-    pairs -= {(old.query_id, old.chunk_id) for old in dataset.each_judgment() if not old.is_failed}
-    copies = TwinGrades(known.get).of(sorted(pairs), dataset.each_judgment, _any_grade)
+    judged = {key_of(old): old.is_failed for old in dataset.each_judgment()}
+    pairs = {pair for pair in pairs if judged.get(pair, True)}
+    found = TwinGrades(known.get).of(sorted(pairs), dataset.each_judgment, lambda _: True)
+    copies = [one for one in found if not (one.is_failed and key_of(one) in judged)]
     add_copies(dataset, copies)
-    return len(copies)
-
-
-def _any_grade(judgment: Judgment) -> bool:
-    return judgment.grade is not None
+    return sum(not one.is_failed for one in copies)
 
 
 def grade_by_evidence(dataset: Dataset) -> int:

@@ -13,16 +13,18 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.same_judge import JudgeKey, canonical_judge_keys, judge_key
 from ragforge.files.manifest import Spent
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import Key, key_of
 from ragforge.files.set.wholeness import corpus_digest
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.carried_runs import CarriedRun, ChunkChange, carry_runs
 from ragforge.pipeline.evaluated import grades_digest, item_digests
 from ragforge.pipeline.generation.team import Team
+from ragforge.pipeline.graded_quotes import by_rank
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import open_judges
 from ragforge.pipeline.surveying import StoredSurvey, open_survey
-from ragforge.pipeline.text_grades import grade_retrieved
+from ragforge.pipeline.text_grades import failures_at, grade_retrieved
 from ragforge.records import (
     Action,
     CallCounts,
@@ -442,7 +444,7 @@ def _carry_runs_along(staged: Dataset, parent: Dataset, diff: CorpusDiff) -> tup
     """Write the runs of the version before into the next, and return what became of each.
 
     Runs that were stale stay behind. Grades of chunks that are gone go along with their texts, and
-    so do those of texts, whatever their documents are called now.
+    so do those of texts, whatever their documents are called now; what failed stays failed.
 
     Args:
         staged: Has the chunks, queries and judgments of now.
@@ -467,16 +469,25 @@ def _carry_runs_along(staged: Dataset, parent: Dataset, diff: CorpusDiff) -> tup
 
 
 def _carry_grades(staged: Dataset, parent: Dataset, gone: Mapping[str, str]) -> None:
-    """Give the texts of chunks that are gone the grades that these had."""
+    """Give the texts of chunks that are gone the grades that these had, and their failures."""
     if not gone:
         return
-    there = {(item.query_id, item.chunk_id) for item in staged.each_judgment()}
-    carried: dict[tuple[str, str], Judgment] = {}
-    for item in parent.each_judgment():
-        pair = item.query_id, gone.get(item.chunk_id, "")
-        is_grade = item.source != "evidence" and not item.is_failed
-        if pair[1] and is_grade and pair not in there:
+    graded = {key_of(item): not item.is_failed for item in staged.each_judgment()}
+    of_gone = (item for item in parent.each_judgment() if item.chunk_id in gone)
+    carried: dict[Key, Judgment] = {}
+    for item in by_rank(of_gone):
+        pair = item.query_id, gone[item.chunk_id]
+        is_known = pair in graded and (graded[pair] or item.is_failed)
+        if item.source != "evidence" and not is_known:
             update = {"chunk_id": pair[1], "copied_from": ""}
             carried[pair] = item.model_copy(update=update)
-    if carried:
-        staged.add_judgments(iter([carried[pair] for pair in sorted(carried)]))
+    if not carried:
+        return
+    staged.add_judgments(iter([carried[pair] for pair in sorted(carried)]))
+
+    def now(pair: Key) -> list[str]:
+        item = carried.get((pair[0], gone.get(pair[1], "")))
+        return [item.chunk_id] if item is not None and item.is_failed else []
+
+    moved = failures_at(parent.failures(), now)
+    staged.replace_failures("judge", moved, {one.key for one in moved}.__contains__)

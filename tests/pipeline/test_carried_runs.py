@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from ragforge.api.outcomes import Rederived
 from ragforge.config import ChunkSettings, Settings
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.files.record_files import write_records
@@ -16,8 +17,19 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.rederiving import chunk_change, rederive_dataset
 from ragforge.pipeline.retrieving import make_runs
+from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.pipeline.validating import validate
-from ragforge.records import Chunk, Evidence, Judgment, Query, is_text_id, text_id
+from ragforge.records import (
+    Chunk,
+    Evidence,
+    Failure,
+    Hit,
+    Judgment,
+    Query,
+    Ranking,
+    is_text_id,
+    text_id,
+)
 
 SHARED = "Every order over fifty euros is shipped for free, on any day of the week."
 QUOTE = "over fifty euros is shipped for free"
@@ -179,6 +191,92 @@ def test_grades_of_chunks_without_a_run_wait_as_texts(dataset):
     rederive(dataset, whole())
 
     assert [one for one in dataset.judgments() if one.chunk_id == "b"] == [grade]
+
+
+@pytest.fixture
+def failed(dataset):
+    """The set with a run of its chunks, of which judging one failed; no run holds another one."""
+    rederive(dataset, cut())
+    hits = (Hit(chunk_id="b2", score=2), Hit(chunk_id="a1", score=1))
+    dataset.write_run("parts", [Ranking(query_id="q", ranking=hits)])
+    add_failed(dataset, "q", "b2")
+    return dataset
+
+
+def add_failed(dataset, query_id, chunk_id):
+    judgment = Judgment(query_id=query_id, chunk_id=chunk_id, grade=None, failure="invalid")
+    others = [one for one in dataset.judgments() if one.chunk_id != chunk_id]
+    dataset.write_judgments([*others, judgment])
+    key = f"{query_id}/{chunk_id}"
+    failure = Failure(what="judge", key=key, kind="invalid", message="no grade", call_keys=("k",))
+    dataset.replace_failures("judge", [failure], lambda _: False)
+
+
+def bounds(dataset, name):
+    [run] = load_evaluation_data(dataset, measures=["nDCG@5"], run_names=[name]).runs
+    return run.summary.estimates["nDCG@5"]
+
+
+def failed_ids(dataset):
+    return [one.chunk_id for one in dataset.judgments() if one.is_failed]
+
+
+def test_bounds_are_as_wide_as_before(failed):
+    """Other chunks judge nothing: what failed is as unknown as it was."""
+    before = bounds(failed, "parts")
+    rederive(failed, whole())
+
+    assert before.n_failed == 1
+    assert bounds(failed, "parts") == before
+
+
+def test_what_failed_is_told_under_its_id_of_now(failed):
+    """The judge asks for a failed pair again by what is known of it."""
+    found = rederive(failed, whole())
+    [text] = failed_ids(failed)
+
+    assert text == text_id(PARTS["b.md"][2])
+    assert [one.key for one in failed.failures()] == [f"q/{text}"]
+    assert (found.n_failed_kept, found.n_failed_as_texts, found.n_failed_dropped) == (0, 1, 0)
+    assert Rederived(found).table().split("\n")[1] == (
+        "judgments that failed: 0 carried, 1 of such texts, kept as failed, 0 dropped"
+    )
+
+
+def test_what_failed_comes_back_with_its_chunk(failed):
+    """Also where no run holds it: a way there and back makes nothing known."""
+    failed.remove_run("parts")
+    before = failed.failures()
+    rederive(failed, whole())
+    rederive(failed, cut())
+
+    assert failed_ids(failed) == ["b2"]
+    assert failed.failures() == before
+
+
+def test_what_failed_of_no_known_text_goes(failed):
+    """Nothing can be measured on it: no text goes by its id."""
+    add_failed(failed, "q", "no-such-chunk")
+    found = rederive(failed, whole())
+
+    assert (found.n_failed_as_texts, found.n_failed_dropped) == (1, 1)
+    assert len(failed_ids(failed)) == len(failed.failures()) == 1
+
+
+def test_a_text_of_a_place_is_failed_as_its_words_are(failed):
+    """A run that comes later holds the text under another id."""
+    rederive(failed, whole())
+    [text] = failed_ids(failed)
+    [known] = [one for one in failed.retrieved_texts() if one.chunk_id == text]
+    twin = known.model_copy(update={"chunk_id": text_id(known.text, "hit 2")})
+    failed.add_retrieved_texts([twin], "later")
+    hit = Hit(chunk_id=twin.chunk_id, score=1)
+    failed.write_run("later", [Ranking(query_id="q", ranking=(hit,))])
+
+    assert grade_retrieved(failed) == 0
+    assert failed_ids(failed) == [text, twin.chunk_id]
+    assert [one.key for one in failed.failures()] == [f"q/{text}", f"q/{twin.chunk_id}"]
+    assert grade_retrieved(failed) == 0
 
 
 def rewritten():

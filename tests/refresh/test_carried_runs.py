@@ -7,11 +7,21 @@ from pipeline.generation.making import run
 from refresh.changed_corpora import FIRST, folder_of
 
 from ragforge.cli import main
+from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.stale_runs import usable_runs
-from ragforge.records import Hit, Judgment, Ranking, RetrievedText, Span, is_text_id, text_id
+from ragforge.records import (
+    Failure,
+    Hit,
+    Judgment,
+    Ranking,
+    RetrievedText,
+    Span,
+    is_text_id,
+    text_id,
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +93,40 @@ def test_their_grades_go_along(place):
     graded = {item.chunk_id for item in now.judgments() if is_text_id(item.chunk_id)}
 
     assert graded == {text.chunk_id for text in now.retrieved_texts()}
+
+
+def bounds(dataset):
+    [run] = load_evaluation_data(dataset, measures=["nDCG@5"], run_names=["bm25"]).runs
+    return run.summary.estimates["nDCG@5"]
+
+
+def test_what_failed_to_be_judged_stays_so(place):
+    """A night judges nothing of it: bounds that get narrower would claim knowledge."""
+    before = open_dataset(place / "set")
+    name = sorted((place / "documents").glob("*.md"))[0].name
+    of_document = {chunk.chunk_id for chunk in before.chunks() if chunk.doc_id == name}
+    judgments = [
+        one.model_copy(update={"grade": None, "failure": "invalid", "contains_answer": None})
+        if one.chunk_id in of_document and one.source == "judge"
+        else one
+        for one in before.judgments()
+    ]
+    before.write_judgments(judgments)
+    keys = [f"{one.query_id}/{one.chunk_id}" for one in judgments if one.is_failed]
+    failures = [Failure(what="judge", key=key, kind="invalid", message="no grade") for key in keys]
+    before.replace_failures("judge", failures, lambda _: True)
+    wide = bounds(before)
+
+    edited(place)
+    now = refresh(place)
+
+    failed = [one for one in now.judgments() if one.is_failed]
+    assert wide.low < wide.mean < wide.high
+    assert bounds(now) == wide
+    assert any(is_text_id(one.chunk_id) for one in failed)
+    assert [one.key for one in now.failures() if one.what == "judge"] == [
+        f"{one.query_id}/{one.chunk_id}" for one in failed
+    ]
 
 
 def test_a_run_that_is_made_again_is_of_now(place):

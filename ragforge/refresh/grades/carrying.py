@@ -25,6 +25,7 @@ from ragforge.pipeline.graded_quotes import (
     place_grades,
 )
 from ragforge.pipeline.judge.pooling import KeptGrades
+from ragforge.pipeline.text_grades import move_failures
 from ragforge.records import (
     DormantGrade,
     Evidence,
@@ -75,7 +76,7 @@ def carry_judgments(
 
     Args:
         staged: Gets `judgments.jsonl`, `dormant_grades.jsonl`, `pool.jsonl`, `label_checks.jsonl`,
-            `moved_chunks.jsonl`.
+            `moved_chunks.jsonl`, and in `failures.jsonl` the ids of now.
         parent: The version before.
         diff: What changed in the corpus.
         updated: The queries as they are now.
@@ -102,6 +103,7 @@ def carry_judgments(
     staged.put_judgments(carrying.judgments(parent.each_judgment()))
     _carry_pool(staged, parent, moves)
     _carry_checks(staged, parent, moves)
+    move_failures(staged, moves.of)
     return count_grades(parent, staged, carrying.n_dropped)
 
 
