@@ -44,6 +44,8 @@ _BY_FIRST: Final = frozenset({"RR", "Success"})
 _BY_QUOTIENT: Final = frozenset({
     "P", "R", "F1", "RBP", "nDCG", "DCG", "NumRelRet", "SetP", "SetR",
 })  # fmt: skip
+_BY_COUNT: Final = frozenset({"P", "R", "F1", "NumRelRet", "SetR"})
+"""Those of them to which all chunks within the cutoff are alike."""
 _DEPTHS: Final = 64
 """Tables of discounts are made for multiples of this depth, so that few are made."""
 
@@ -203,6 +205,8 @@ def difference_bounds(query: OpenQuery, measure: Measure, rel: int, top: int) ->
     if measure.name in _BY_FIRST:
         least = -_greatest_first(query.mirrored(), measure, rel, top)
         return Interval(least, _greatest_first(query, measure, rel, top))
+    if measure.name in _BY_COUNT:
+        return _counted_bounds(query, measure, rel, top)
     if measure.name in _BY_QUOTIENT:
         return _quotient_bounds(query, measure, rel, top)
     a = judgment_bounds(_opened(query.a, query, 0), measure, rel, top)
@@ -262,6 +266,53 @@ class _Scale(NamedTuple):
     none, and each chunk more adds no more than the one before."""
 
 
+def _counted_bounds(query: OpenQuery, measure: Measure, rel: int, top: int) -> Interval:
+    """Bound the difference of a measure that counts chunks: few numbers say all of a query."""
+    last = measure.cutoff or inf
+    in_a, in_b = (
+        sum(rank <= last and grade >= rel for rank, grade in zip(of.ranks, of.grades, strict=True))
+        for of in (query.a, query.b)
+    )
+    weights = [
+        (b is not None and b <= last) - (a is not None and a <= last) for a, b in query.chunks
+    ]
+    return _bounds_of_counts(
+        measure,
+        known=in_b - in_a,
+        better=weights.count(1),
+        even=weights.count(0),
+        worse=weights.count(-1),
+        relevant=_reaching(query.a.judged, rel),
+        reachable=int(rel <= top),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _bounds_of_counts(
+    measure: Measure,
+    *,
+    known: int,
+    better: int,
+    even: int,
+    worse: int,
+    relevant: int,
+    reachable: int,
+) -> Interval:
+    """Bound the difference of a measure that counts chunks.
+
+    Args:
+        measure: The measure.
+        known: Relevant chunks that run b has within the cutoff, less those of run a.
+        better: Open chunks that only run b has there.
+        even: Those that both have, or neither.
+        worse: Those that only run a has.
+        relevant: Chunks known to be relevant.
+        reachable: 1 where an open chunk could be relevant, 0 where none.
+    """
+    weights = [*[1.0] * better, *[0.0] * even, *[-1.0] * worse]
+    return _between(float(known), weights, [relevant], _counting_scale(measure, 1), reachable)
+
+
 def _quotient_bounds(query: OpenQuery, measure: Measure, rel: int, top: int) -> Interval:
     """Bound the difference of a measure that a `_Scale` describes."""
     scale = _scale(query, measure, rel, top)
@@ -269,6 +320,13 @@ def _quotient_bounds(query: OpenQuery, measure: Measure, rel: int, top: int) -> 
     known = _sum(query.b, scale, scale.weigh_b) - _sum(query.a, scale, scale.weigh_a)
     weights = [_weight(chunk, scale) for chunk in query.chunks]
     reachable = sum(level <= top for level in scale.levels)
+    return _between(known, weights, counts, scale, reachable)
+
+
+def _between(
+    known: float, weights: Sequence[float], counts: Sequence[int], scale: _Scale, reachable: int
+) -> Interval:
+    """Return the least and the greatest difference; see `_greatest_quotient`."""
     mirrored = [-weight for weight in weights]
     return Interval(
         -_greatest_quotient(-known, mirrored, counts, scale, reachable),
@@ -371,12 +429,18 @@ def _weight(chunk: OpenChunk, scale: _Scale) -> float:
 
 
 def _scale(query: OpenQuery, measure: Measure, rel: int, top: int) -> _Scale:
+    if measure.name in {"nDCG", "DCG"}:
+        return _graded_scale(query, measure, top)
+    if measure.name == "SetP":
+        return _Scale([rel], [1.0], _evenly(query.a), _evenly(query.b), 1.0, _nothing)
+    return _counting_scale(measure, rel)
+
+
+@lru_cache
+def _counting_scale(measure: Measure, rel: int) -> _Scale:
+    """Return the scale of a measure by what is relevant, whatever the rankings."""
     cutoff = measure.cutoff or inf
     name = measure.name
-    if name in {"nDCG", "DCG"}:
-        return _graded_scale(query, measure, top)
-    if name == "SetP":
-        return _Scale([rel], [1.0], _evenly(query.a), _evenly(query.b), 1.0, _nothing)
 
     def weigh(rank: int) -> float:
         if rank > cutoff:

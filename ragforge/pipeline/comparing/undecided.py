@@ -132,13 +132,14 @@ def _open_differences(
             run.name: _ranked_query(query_id, judgments, run, is_complete=basis.is_complete)
             for run in runs
         }
+        holes: _OpenHoles = {}
         for (a, b, name), tally in tallies.items():
             if basis.only_retrieved and not (placed[a].is_expected and placed[b].is_expected):
                 continue
             of_a, of_b = by_name[a].values[name], by_name[b].values[name]
             known = query_id in of_a and query_id in of_b
             difference = of_b[query_id] - of_a[query_id] if known else None
-            tally.add(query_id, placed[a], placed[b], difference)
+            tally.add(query_id, placed[a], placed[b], difference, holes.setdefault((a, b), {}))
     return {key: tally.total() for key, tally in tallies.items()}
 
 
@@ -257,16 +258,21 @@ class _OpenSums:
     """The same, were everything judged."""
 
     def add(
-        self, query_id: str, a: _RankedQuery, b: _RankedQuery, difference: float | None
+        self,
+        query_id: str,
+        a: _RankedQuery,
+        b: _RankedQuery,
+        difference: float | None,
+        holes: "_HolesByReach",
     ) -> None:
         """Add a query; the difference is None where a run has no value."""
         self.n += 1
         certain = Interval(difference or 0.0, difference or 0.0)
         if difference is not None:
             self.paired[query_id] = difference
-            holes = self._over_holes(a, b, certain)
-            if holes is not certain:
-                self.of_holes[query_id] = holes
+            over_holes = self._over_holes(a, b, certain, holes)
+            if over_holes is not certain:
+                self.of_holes[query_id] = over_holes
         if a.failures or a.has_failed or b.has_failed:
             self.n_failed += 1
             self.of_failures[query_id] = self._over_failures(a, b, difference)
@@ -330,16 +336,21 @@ class _OpenSums:
             return Ends(low, high)
         return Ends(min(low, difference), max(high, difference))
 
-    def _over_holes(self, a: _RankedQuery, b: _RankedQuery, certain: Interval) -> Interval:
-        chunks = list(_open(a.holes, b.holes, self._reach(a.known), self._reach(b.known)))
-        if not chunks:
+    def _over_holes(
+        self, a: _RankedQuery, b: _RankedQuery, certain: Interval, holes: "_HolesByReach"
+    ) -> Interval:
+        if not a.holes and not b.holes:
             return certain
-        n_only_a = sum(chunk.rank_b is None for chunk in chunks)
-        n_only_b = sum(chunk.rank_a is None for chunk in chunks)
-        self.n_only_a += n_only_a
-        self.n_only_b += n_only_b
-        self.n_both += len(chunks) - n_only_a - n_only_b
-        return self._over(OpenQuery(a.known, b.known, chunks), certain)
+        reach = self._reach(a.known), self._reach(b.known)
+        found = holes.get(reach)
+        if found is None:
+            found = holes[reach] = _open(a.holes, b.holes, *reach)
+        if not found.chunks:
+            return certain
+        self.n_only_a += found.n_only_a
+        self.n_only_b += found.n_only_b
+        self.n_both += len(found.chunks) - found.n_only_a - found.n_only_b
+        return self._over(OpenQuery(a.known, b.known, found.chunks), certain)
 
     def _reach(self, ranking: JudgedRanking) -> float:
         """Return the last rank that can make a difference; RR and Success end at the first hit."""
@@ -375,21 +386,41 @@ class _OpenSums:
         return judgment_bounds(ranking, self.measure, self.rel, self.top)
 
 
+class _Holes(NamedTuple):
+    """What of a query nobody judged, as far as some measure looks."""
+
+    chunks: Sequence[OpenChunk]
+    n_only_a: int
+    n_only_b: int
+
+
+_HolesByReach: TypeAlias = dict[tuple[float, float], _Holes]
+"""Of a query as two runs answered it, by the last ranks in each that can make a difference."""
+_OpenHoles: TypeAlias = dict[tuple[str, str], _HolesByReach]
+
+
 def _open(
     of_a: Mapping[str, int], of_b: Mapping[str, int], reach_a: float, reach_b: float
-) -> Iterator[OpenChunk]:
-    """Yield the holes that either run has within its reach."""
+) -> _Holes:
+    """Return the holes that either run has within its reach."""
+    chunks = []
+    n_only_a = n_only_b = 0
     for chunk_id, rank in of_a.items():
         if rank > reach_a:
             break
         other = of_b.get(chunk_id)
-        yield OpenChunk(rank, other if other is not None and other <= reach_b else None)
+        if other is not None and other > reach_b:
+            other = None
+        n_only_a += other is None
+        chunks.append(OpenChunk(rank, other))
     for chunk_id, rank in of_b.items():
         if rank > reach_b:
             break
         other = of_a.get(chunk_id)
         if other is None or other > reach_a:
-            yield OpenChunk(None, rank)
+            n_only_b += 1
+            chunks.append(OpenChunk(None, rank))
+    return _Holes(chunks, n_only_a, n_only_b)
 
 
 def _by_silent_grades(
