@@ -6,7 +6,7 @@ Each rule looks at one query and returns its finding, or nothing.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.causes.catalogue import CauseCode, Causes
@@ -97,9 +97,12 @@ class ChunkMarks:
 
     def repeated(self, chunk_ids: Sequence[str]) -> list[int]:
         """Return the places, from 0, of chunks that say nearly what an earlier one says."""
+        firsts = self._first
+        if firsts.keys().isdisjoint(chunk_ids):
+            return []
         seen, repeats = set(), []
         for place, chunk_id in enumerate(chunk_ids):
-            first = self._first.get(chunk_id, chunk_id)
+            first = firsts.get(chunk_id, chunk_id)
             if first in seen:
                 repeats.append(place)
             seen.add(first)
@@ -133,8 +136,7 @@ class ChunkMarks:
         return {self._rows[row]: self._rows[first] for row, first in pairs.items()}
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A query on which a run did badly, with all that the rules look at."""
 
     query: Query
@@ -147,54 +149,30 @@ class Case:
     marks: ChunkMarks
     has_full_grades: bool
     """Whether some judgment of the set says that a chunk answers on its own."""
-    noun: str = "chunk"
+    noun: str
     """What is ranked and labelled: chunk or document."""
-    listed: frozenset[str] | None = None
+    listed: frozenset[str] | None
     """The relevant chunks, where a list says which they are; None where the grades do."""
-    absent: frozenset[str] = frozenset()
+    absent: frozenset[str]
     """Relevant chunks that the corpus does not have."""
-
-    @property
-    def cutoff(self) -> int:
-        """The last rank that the measure looks at; 10 where it looks at all."""
-        return self.measure.cutoff or DEPTH
-
-    @property
-    def top(self) -> tuple[str, ...]:
-        """The ranks that are looked at for holes and repeats."""
-        return self.ranked[: min(self.cutoff, DEPTH)]
-
-    @cached_property
-    def relevant(self) -> frozenset[str]:
-        """The chunks known to be relevant."""
-        if self.listed is not None:
-            return self.listed
-        return frozenset(
-            chunk_id
-            for chunk_id, grade in self.grades.items()
-            if grade is not None and grade >= self.threshold
-        )
-
-    @cached_property
-    def relevant_ranks(self) -> list[int]:
-        """Where relevant chunks stand in the whole ranking."""
-        return [rank for rank, chunk in enumerate(self.ranked, 1) if chunk in self.relevant]
-
-    @property
-    def first(self) -> int | None:
-        """Rank of the first relevant chunk."""
-        return self.relevant_ranks[0] if self.relevant_ranks else None
-
-    @property
-    def above(self) -> tuple[str, ...]:
-        """The top as far as it stands above the first relevant chunk."""
-        return self.top if self.first is None else self.top[: self.first - 1]
+    cutoff: int
+    """The last rank that the measure looks at; 10 where it looks at all."""
+    top: tuple[str, ...]
+    """The ranks that are looked at for holes and repeats."""
+    relevant: frozenset[str]
+    """The chunks known to be relevant."""
+    relevant_ranks: Sequence[int]
+    """Where relevant chunks stand in the whole ranking."""
+    first: int | None
+    """Rank of the first relevant chunk."""
+    above: tuple[str, ...]
+    """The top as far as it stands above the first relevant chunk."""
 
     @property
     def compared(self) -> tuple[str, ...]:
         """The chunks among which repeats could have crowded out a relevant one."""
-        last = self.cutoff
-        if any(last < rank <= last + len(self.top) for rank in self.relevant_ranks):
+        beyond = range(self.cutoff + 1, self.cutoff + len(self.top) + 1)
+        if any(rank in beyond for rank in self.relevant_ranks):
             return self.top
         return self.above if len(self.above) > 1 else ()
 
@@ -270,6 +248,8 @@ def _evidence_cut(case: Case) -> str | None:
 def _duplicates_crowd(case: Case) -> str | None:
     compared = case.compared
     places = case.marks.repeated(compared)
+    if not places:
+        return None
     repeats = [at for at in places if compared[at] not in case.relevant]
     above = [at for at in repeats if at < len(case.above)]
     last = case.cutoff
@@ -424,18 +404,39 @@ class CauseFinder:
         # What was retrieved without a grade casts no doubt on a measure of evidence.
         if task.is_complete or self._measure.is_of_evidence:
             grades = {**dict.fromkeys(ranked, 0), **grades}
+        threshold = self._measure.rel or self._task.rel_threshold
+        listed = self._listed(bad.query_id, task)
+        relevant = (
+            frozenset(
+                chunk_id
+                for chunk_id, grade in grades.items()
+                if grade is not None and grade >= threshold
+            )
+            if listed is None
+            else listed
+        )
+        ranks = [rank for rank, chunk_id in enumerate(ranked, 1) if chunk_id in relevant]
+        first = ranks[0] if ranks else None
+        cutoff = self._measure.cutoff or DEPTH
+        top = ranked[: min(cutoff, DEPTH)]
         return Case(
             query=self._queries[bad.query_id],
             state=bad.state,
             ranked=ranked,
             grades=grades,
-            threshold=self._measure.rel or self._task.rel_threshold,
+            threshold=threshold,
             measure=self._measure,
             marks=self._marks,
             has_full_grades=self._has_full_grades,
             noun=self._task.noun(bad.query_id),
-            listed=self._listed(bad.query_id, task),
+            listed=listed,
             absent=absent,
+            cutoff=cutoff,
+            top=top,
+            relevant=relevant,
+            relevant_ranks=ranks,
+            first=first,
+            above=top if first is None else top[: first - 1],
         )
 
     def _listed(self, query_id: str, task: Task) -> frozenset[str] | None:
