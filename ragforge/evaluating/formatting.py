@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.deferred import dataclass, pattern
 
@@ -29,8 +29,7 @@ _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 """Longer than the units that may follow a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """The start of a text."""
 
     text: str

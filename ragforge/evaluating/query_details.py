@@ -16,7 +16,7 @@ from ragforge.evaluating.evaluation_data import EvaluationData
 from ragforge.evaluating.formatting import Excerpt, excerpt, visible
 from ragforge.evaluating.runs import DEPTH, MeasuredRun, Task
 from ragforge.llm.store.sqlite_file import reading, stored_reply
-from ragforge.records import Chunk, Judgment, Query
+from ragforge.records import Chunk, Evidence, Judgment, Query
 
 CHUNK_CHARS: Final = 500
 _BEFORE: Final = 80
@@ -173,7 +173,9 @@ class ChunkStarts:
 
 def spans(text: str, quotes: Sequence[str]) -> tuple[Span, ...]:
     """Return where quotes stand in a shown text, in order and apart from one another."""
-    standing = sorted(span for quote in quotes if (span := _find(text, quote) or _cut(text, quote)))
+    # Most quotes stand in few of the chunks that they are looked for in.
+    likely = [quote for quote in quotes if _longest_word(quote) in text]
+    standing = sorted(span for quote in likely if (span := _find(text, quote) or _cut(text, quote)))
     joined: list[Span] = []
     for span in standing:
         if joined and span.start <= joined[-1].end:
@@ -213,6 +215,12 @@ def _words(quote: str) -> tuple[str, ...]:
     return tuple(quote[:_LONGEST].split())
 
 
+@lru_cache(maxsize=64)
+def _longest_word(quote: str) -> str:
+    """Return the longest word in the beginning of a quote, which stands wherever the quote does."""
+    return max(quote[:_NEEDLE].split(), key=len, default="")
+
+
 def _cut(text: str, quote: str) -> Span | None:
     """Return where a quote begins that goes on beyond the shown text."""
     at = text.find(quote[:_NEEDLE]) if len(quote) >= _NEEDLE else -1
@@ -224,7 +232,9 @@ def _cut(text: str, quote: str) -> Span | None:
 def reply_key(judgment: Judgment) -> str:
     """Return the key of the reply that a grade rests on, the first of several; "" without one."""
     own = judgment.provenance.call_key if judgment.provenance else ""
-    return own or next((vote.call_key for vote in judgment.votes if vote.call_key), "")
+    if own or not judgment.votes:
+        return own
+    return next((vote.call_key for vote in judgment.votes if vote.call_key), "")
 
 
 def stored_replies(path: Path, call_keys: Collection[str]) -> dict[str, Excerpt]:
@@ -337,8 +347,12 @@ def query_detail(records: EvaluationData, query_id: str) -> QueryDetail:
 
 
 def _runs(records: EvaluationData, query_id: str) -> tuple[RunDetail, ...]:
+    of_all = records.task
+    relevant = of_all.relevant_in(query_id)
     return tuple(
-        _run(run, query_id, _relevant(run.cut_task(records.task), query_id)) for run in records.runs
+        _run(run, query_id, task, relevant if task is of_all else task.relevant_in(query_id))
+        for run in records.runs
+        for task in (run.cut_task(of_all),)
     )
 
 
@@ -347,18 +361,15 @@ def _shown(runs: Iterable[RunDetail]) -> dict[str, None]:
     return dict.fromkeys(item for run in runs for item in (*run.top, *run.missed))
 
 
-def _relevant(task: Task, query_id: str) -> list[str]:
-    grades = task.qrels.get(query_id, {})
-    wanted = task.relevant_in(query_id)
-    return sorted(wanted, key=lambda chunk_id: (-(grades.get(chunk_id) or 0), chunk_id))
-
-
-def _run(run: MeasuredRun, query_id: str, relevant: Iterable[str]) -> RunDetail:
+def _run(run: MeasuredRun, query_id: str, task: Task, relevant: Collection[str]) -> RunDetail:
     ranked = run.ranked.get(query_id, ())
-    top = ranked[:DEPTH]
-    missed = tuple(chunk_id for chunk_id in relevant if chunk_id not in top)
-    listed = missed[:MISSED]
-    ranks = {chunk_id: rank for rank, chunk_id in enumerate(ranked, 1) if chunk_id in listed}
+    top, below = ranked[:DEPTH], ranked[DEPTH:]
+    missed = [chunk_id for chunk_id in relevant if chunk_id not in top]
+    if len(missed) > 1:
+        grades = task.qrels.get(query_id, {})
+        missed.sort(key=lambda chunk_id: (-(grades.get(chunk_id) or 0), chunk_id))
+    listed = tuple(missed[:MISSED])
+    ranks = {item: DEPTH + 1 + below.index(item) for item in listed if item in below}
     return RunDetail(run.name, len(ranked), top, listed, len(missed), ranks)
 
 
@@ -380,9 +391,11 @@ def _chunk_detail(
 
 
 def _quotes(chunk_id: str, judgment: Judgment | None, query: Query) -> tuple[str, ...]:
-    quotes = [item.quote for item in query.evidence if item.chunk_id == chunk_id]
-    # Where chunks overlap, or were cut again, the quote of another chunk may stand in this one.
-    quotes += [item.quote for item in query.evidence if item.chunk_id != chunk_id]
+    evidence: Sequence[Evidence] = query.evidence
+    if len(evidence) > 1:
+        # Where chunks overlap, or were cut again, the quote of another chunk may stand in this one.
+        evidence = sorted(evidence, key=lambda item: item.chunk_id != chunk_id)
+    quotes = [item.quote for item in evidence]
     if judgment is None:
         return tuple(quotes)
     if judgment.evidence:

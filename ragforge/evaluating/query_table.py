@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
@@ -175,7 +176,13 @@ def _facets(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:
         ", ".join(named[:3]) + (" …" if len(named) > 3 else ""),
         query.split,
     )
-    return tuple(one_line(value or "", 80) for value in facets)
+    return tuple(_facet(value) if value else "" for value in facets)
+
+
+@lru_cache(maxsize=1024)
+def _facet(value: str) -> str:
+    """Return a value that many queries share as it is shown."""
+    return one_line(value, 80)
 
 
 def _verdict(system: SystemRecords, query_id: str) -> str:

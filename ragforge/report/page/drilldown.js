@@ -1,8 +1,13 @@
 "use strict";
 /* What is shown of a query when it is opened. Data goes in as text, never as markup. */
 const drilldown = (index, rows, h, number) => {
-  const noted = ([text, note], tag = "p", name = "quote") =>
-    h(tag, { class: name, dir: "auto" }, text, note && h("span", { class: "cut" }, `… ${note}`));
+  // A text that is cut comes with a note.
+  const parts = (text) => [text].flat();
+
+  function noted(of, tag = "p", name = "quote") {
+    const [text, note] = parts(of);
+    return h(tag, { class: name, dir: "auto" }, text, note && h("span", { class: "cut" }, `… ${note}`));
+  }
 
   function marked(text, marks) {
     const points = [...text];
@@ -42,19 +47,19 @@ const drilldown = (index, rows, h, number) => {
 
   function hit(opened, place, where) {
     const { query } = opened;
-    const [chunk, grade, source] = query.chunks[place];
+    const chunk = query.chunks[place];
     const start = opened.start(chunk);
     const reason = query.reasons[place];
     const reply = query.replies[query.reply[place]];
     return h("li", null,
       h("div", { class: "hit" },
-        badge(grade),
+        badge(query.grades[place]),
         h("span", { class: "rank" }, where),
         h("code", null, opened.chunks[chunk]),
         h("span", { class: "where", dir: "auto" }, start?.[0] || ""),
-        h("span", { class: "where" }, index.sources[source] || "")),
-      chunkText(start, query.marks[place]),
-      reason[0] && noted(reason, "p", "reason"),
+        h("span", { class: "where" }, index.sources[query.sources[place]])),
+      chunkText(start, query.marks[place] || []),
+      reason && noted(reason, "p", "reason"),
       reply && h("details", { class: "raw" },
         h("summary", null, "Raw reply of the judge"), noted(reply, "pre", "")));
   }
@@ -92,8 +97,8 @@ const drilldown = (index, rows, h, number) => {
     const claims = answer.hallucinates ? ", claims what no chunk says" : "";
     return [
       h("h4", null, "Answer of ", h("bdi", null, answer.system), `: ${verdict}${claims}`),
-      answer.text ? noted(answer.text) : h("p", { class: "empty" }, "None."),
-      answer.reason[0] ? noted(answer.reason, "p", "reason") : null,
+      answer.text !== null ? noted(answer.text) : h("p", { class: "empty" }, "None."),
+      answer.reason ? noted(answer.reason, "p", "reason") : null,
     ];
   }
 
@@ -109,10 +114,10 @@ const drilldown = (index, rows, h, number) => {
   function body(opened) {
     const { row, query } = opened;
     const facts = index.facets.map((facet, place) => facet.values[rows.facets[place][row]]);
-    const title = h("h3", { dir: "auto" }, query ? query.text[0] : rows.text[row]);
+    const title = h("h3", { dir: "auto" }, query ? parts(query.text)[0] : rows.text[row]);
     const head = [
       title,
-      query?.text[1] && h("p", { class: "cut" }, query.text[1]),
+      query && parts(query.text)[1] && h("p", { class: "cut" }, parts(query.text)[1]),
       h("p", { class: "id" }, h("code", null, rows.id[row]), ` ${facts.filter(Boolean).join(" · ")}`),
     ];
     if (!query) return [...head, h("p", { class: "empty", role: "status" }, absent(opened))];
@@ -120,7 +125,7 @@ const drilldown = (index, rows, h, number) => {
     return [
       ...head,
       h("h4", null, "Expected answer"),
-      query.answer ? noted(query.answer) : h("p", { class: "empty" }, none),
+      query.answer !== null ? noted(query.answer) : h("p", { class: "empty" }, none),
       query.evidence.length ? h("h4", null, "Evidence") : null,
       ...query.evidence.map((quote) => h("blockquote", null, noted(quote))),
       ...query.answers.flatMap(answered),

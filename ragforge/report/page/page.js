@@ -320,7 +320,7 @@
     if (row >= index.details) return { row };
     const details = await block(`queries-detail-${Math.floor(row / index.aBlock)}`);
     const query = details.queries[row % index.aBlock];
-    const places = query.chunks.map(([chunk]) => details.at[chunk][0]);
+    const places = query.chunks.map((chunk) => details.at[chunk][0]);
     const wanted = [...new Set(places)];
     const found = await Promise.all(wanted.map((place) => block(`queries-texts-${place}`)));
     const texts = new Map(wanted.map((place, at) => [place, found[at]]));

@@ -61,14 +61,14 @@ def test_drill_down_names_chunks_that_are_stored_once(packed, dataset):
 
 def test_later_blocks_lead_to_texts_of_earlier_ones(packed, many_queries, make_ranking):
     """A chunk that many queries show is in the page once, however many blocks there are."""
-    made = many_queries(60)
-    made.write_run("same", [make_ranking(f"q{n:04}", "c0003") for n in range(60)])
+    made = many_queries(120)
+    made.write_run("same", [make_ranking(f"q{n:04}", "c0003") for n in range(120)])
 
     found = packed(made)
     later = found["queries-detail-1"]
 
     assert later["at"][later["chunks"].index("c0003")] == [0, 2]
-    assert sum(len(texts) for key, texts in found.items() if "-texts-" in key) == 61
+    assert sum(len(texts) for key, texts in found.items() if "-texts-" in key) == 121
 
 
 def test_drill_down_marks_the_evidence_in_code_points(packed, dataset):
@@ -76,7 +76,7 @@ def test_drill_down_marks_the_evidence_in_code_points(packed, dataset):
     found = packed(dataset)
     at = found["queries-rows-0"]["id"].index("q1")
 
-    assert found["queries-detail-0"]["queries"][at]["marks"] == [[0, 7], [0, 7]]
+    assert found["queries-detail-0"]["queries"][at]["marks"] == {"0": [0, 7], "1": [0, 7]}
 
 
 def test_drill_downs_are_left_out_where_there_is_no_room(packed, many_queries):
@@ -85,7 +85,7 @@ def test_drill_downs_are_left_out_where_there_is_no_room(packed, many_queries):
 
     assert len(found["queries-rows-0"]["id"]) == 600
     assert 0 < found["queries-index"]["details"] < 600
-    assert found["queries-index"]["details"] % 50 == 0
+    assert found["queries-index"]["details"] % 100 == 0
 
 
 class Beside:
@@ -112,13 +112,13 @@ def test_what_the_page_has_no_room_for_goes_beside_it(many_queries):
     inside = re.findall(r'id="queries-detail-(\d+)"', "".join(block.code for block in found.blocks))
     outside = re.findall(r"queries-detail-(\d+)\.js", " ".join(beside.files))
 
-    assert [*inside, *outside] == [str(place) for place in range(24)]
+    assert [*inside, *outside] == [str(place) for place in range(12)]
     assert inside
     assert outside
     name, code = next(iter(beside.files.items()))
     key, text = re.fullmatch(r'ragforgeBlock\("([\w-]+)","([\w+/=]+)"\)\n', code).groups()
     assert f"{key}.js" == name
-    assert len(json.loads(zlib.decompress(b64decode(text)))["queries"]) == 50
+    assert len(json.loads(zlib.decompress(b64decode(text)))["queries"]) == 100
 
 
 def test_hidden_characters_are_visible_in_every_block(packed, hostile_dataset):
