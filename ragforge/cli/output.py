@@ -4,11 +4,15 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any, Final
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any, Final
 
-from ragforge.api.colour import coloured_result
+from ragforge.api.colour import BOLD, coloured, coloured_result
 from ragforge.api.results import Estimate, Result
 from ragforge.evaluating.formatting import escaped_json, inert
+
+if TYPE_CHECKING:
+    from ragforge.report.page.picture import Picture
 
 _COMMANDS: Final = re.compile(r"##(?=\w*\[)")
 """How commands to the runner of a CI service begin."""
@@ -25,6 +29,19 @@ def print_result(result: Result, *, as_json: bool) -> None:
         print(dumps(result.to_dict()))
     else:
         show(result.table())
+
+
+def show_picture(picture: "Picture") -> None:
+    """Print a picture as text, in what the encoding of the terminal has."""
+    from ragforge.report.picture_text import ASCII, BLOCKS, picture_text
+
+    try:
+        "".join((BLOCKS.levels, BLOCKS.middle)).encode(sys.stdout.encoding or "ascii")
+        marks = BLOCKS
+    except UnicodeEncodeError:
+        marks = ASCII
+    title, _, rest = picture_text(picture, get_terminal_size().columns, marks).partition("\n")
+    print(f"{coloured(title, BOLD, sys.stdout)}\n{rest}")
 
 
 def print_estimate(counted: Mapping[str, Any], *, as_json: bool) -> None:

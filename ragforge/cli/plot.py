@@ -4,7 +4,8 @@
   trend        the means of each run over the evaluations of the set
   calibration  levels by the judge, by people and corrected
 
-The picture of a sweep is drawn by `ragforge sweep … --out FILE.svg` (or .png).
+The picture of a sweep is drawn by `ragforge sweep`: below its table in a terminal, and as a file by
+--out FILE.svg (or .png).
 
 Examples:
   ragforge plot compare --dataset set/ --run bm25 --run dense
@@ -14,17 +15,10 @@ Examples:
 """
 
 import argparse
-import sys
 from pathlib import Path
-from shutil import get_terminal_size
-from typing import TYPE_CHECKING
 
-from ragforge.api.colour import BOLD, coloured
 from ragforge.cli.flags import add_common, add_json, settings_of
-from ragforge.cli.output import dumps
-
-if TYPE_CHECKING:
-    from ragforge.report.page.picture import Picture
+from ragforge.cli.output import dumps, show_picture
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,20 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         file = None if out is None else str(out)
         print(dumps({"file": file, "title": picture.title, "shows": picture.told}))
     elif out is None:
-        _show(picture)
+        show_picture(picture)
     else:
         print(out)
     return 0
-
-
-def _show(picture: "Picture") -> None:
-    """Print a picture as text, in what the encoding of the terminal has."""
-    from ragforge.report.picture_text import ASCII, BLOCKS, picture_text
-
-    try:
-        "".join((BLOCKS.levels, BLOCKS.middle)).encode(sys.stdout.encoding or "ascii")
-        marks = BLOCKS
-    except UnicodeEncodeError:
-        marks = ASCII
-    title, _, rest = picture_text(picture, get_terminal_size().columns, marks).partition("\n")
-    print(f"{coloured(title, BOLD, sys.stdout)}\n{rest}")

@@ -2,7 +2,8 @@
 
 Every combination cuts the documents, ranks the chunks for the queries of a set, and is measured by
 where the quotes of the queries stand: no judge is asked, and no index has to be built. One table
-tells them all; the best is named together with what is not told apart from it.
+tells them all; the best is named together with what is not told apart from it. In a terminal a
+picture below it sets the measure against the tokens that it takes of a prompt.
 
 What decides is EvidenceR within a budget of tokens: the share of the quotes that are whole in what
 fits into the prompt. At equal k large chunks win by filling more of the prompt; at an equal budget
@@ -63,7 +64,7 @@ from ragforge.cli.flags import (
     tell_chosen,
 )
 from ragforge.cli.next_step import after_sweep
-from ragforge.cli.output import print_result
+from ragforge.cli.output import print_result, show_picture
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -209,6 +210,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         tell_chosen(dataset)
     print_result(found, as_json=arguments.json)
+    if found.report is not None and not arguments.json and sys.stdout.isatty():
+        from ragforge.report.page.sweep import sweep_picture
+
+        print()
+        show_picture(sweep_picture(found.report))
     if found.failed:
         n_failed = plural(len(found.failed), "configuration")
         say(f"ragforge: error: {n_failed} could not be ranked; see above")

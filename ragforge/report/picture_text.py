@@ -1,8 +1,9 @@
-"""Pictures as text, for a terminal: bars, sparklines and intervals, as wide as it is."""
+"""Pictures as text, for a terminal: bars, sparklines, intervals and points, as wide as it is."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from math import floor
+from string import ascii_letters
 from textwrap import wrap
 from typing import Final
 
@@ -19,6 +20,9 @@ _NAME: Final = 28
 """Characters of a name, at most."""
 _LEAST_ACROSS: Final = 16
 """Characters of a chart, without names and numbers; a narrower terminal breaks lines."""
+_ROWS_A_TICK: Final = 3
+_SEVERAL: Final = "*"
+"""Where points of several lines fall on one place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,9 @@ def _lines(panel: Panel, width: int, marks: Marks) -> Iterator[str]:
     elif isinstance(shows, IntervalRows):
         yield visible(panel.caption)
         yield from _intervals(shows, width, marks)
+    elif shows is not None and any(shows.axis_names):
+        yield visible(panel.caption)
+        yield from _points(shows, width, marks)
     elif shows is not None:
         yield "evaluations from left to right, the oldest first"
         yield from _sparklines(shows, width, marks)
@@ -141,6 +148,37 @@ def _numbers(row: IntervalRow, *, is_signed: bool) -> str:
     form = signed if is_signed else number
     ends = f" [{form(row.interval.low)}, {form(row.interval.high)}]" if row.interval else ""
     return f"{form(row.value)}{ends}"
+
+
+def _points(chart: Chart, width: int, marks: Marks) -> Iterator[str]:
+    """Yield the points of lines between two axes, a letter a line, and what the letters mean."""
+    lines = dict(zip(ascii_letters, (line for line in chart.lines if line.points), strict=False))
+    n_rows = _ROWS_A_TICK * (len(chart.y_ticks) - 1)
+    labels = {n_rows - _ROWS_A_TICK * at: f"{y:.3g}" for at, y in enumerate(chart.y_ticks)}
+    left = max(map(len, labels.values()))
+    last = max(width - left - 2, _LEAST_ACROSS) - 1
+    xs = [x for x, _ in chart.x_ticks] + [p.x for line in lines.values() for p in line.points]
+    across = Scale(min(xs), max(xs), 0, last)
+    up = Scale(chart.y_ticks[0], chart.y_ticks[-1], n_rows, 0)
+    drawn: dict[tuple[int, int], str] = {}
+    for letter, line in lines.items():
+        for point in line.points:
+            place = round(up.place(point.y)), round(across.place(point.x))
+            drawn[place] = letter if drawn.get(place, letter) == letter else _SEVERAL
+    yield chart.axis_names[1]
+    for row in range(n_rows + 1):
+        cells = "".join(drawn.get((row, column), " ") for column in range(last + 1))
+        yield f"{labels.get(row, ''):>{left}} {marks.zero}{cells}".rstrip()
+    below = [" "] * (left + 2)
+    for x, label in chart.x_ticks:
+        at = left + 2 + min(round(across.place(x)), last + 1 - len(label))
+        if at > len(below) or at == left + 2:
+            below += [" "] * (at - len(below)) + list(label)
+    yield "".join(below)
+    yield f"{chart.axis_names[0]:>{left + 3 + last}}"
+    keys = [f"{letter} {one_line(line.name, 60)}" for letter, line in lines.items()]
+    several = [f"{_SEVERAL} several"] if _SEVERAL in drawn.values() else []
+    yield from wrap("; ".join([*keys, *several]), width, break_on_hyphens=False)
 
 
 def _sparklines(chart: Chart, width: int, marks: Marks) -> Iterator[str]:

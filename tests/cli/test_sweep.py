@@ -1,6 +1,7 @@
 """The command `sweep`: what it prints, and how it ends."""
 
 import json
+import sys
 
 import pytest
 
@@ -34,6 +35,19 @@ def test_the_verdict_stands_above_the_table(swept, capsys):
     shown = capsys.readouterr().out
     assert code == 0
     assert shown.index("by EvidenceR(tokens=2000)") < shown.index("Configurations, best first")
+
+
+def test_in_a_terminal_the_picture_stands_below_the_table(swept, capsys, monkeypatch):
+    """A file has the table alone: programs read on from it."""
+    swept("--size", "200")
+    piped = capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    swept("--size", "200")
+    shown = capsys.readouterr().out
+
+    assert "tokens in the prompt, mean" not in piped
+    assert shown.index("Configurations, best first") < shown.index("tokens in the prompt, mean")
+    assert "a 200 characters" in shown
 
 
 def test_json_is_all_there_is_on_stdout(swept, capsys):

@@ -85,7 +85,38 @@ def test_means_over_time_are_a_sparkline_a_run():
     ]
 
 
-@pytest.mark.parametrize("shows", [differences(0.6, -0.1), IntervalRows("k", "t", [
+def swept():
+    """A chart of quality against tokens, as a sweep has it."""
+    lines = [
+        Line("200 characters", 0, [Point(500, 0.7), Point(1000, 0.8)]),
+        Line("500 characters, overlap 100", 1, [Point(500, 0.6), Point(1000, 0.8)]),
+        Line("its own size", 2, []),
+    ]
+    ticks = [(0, "0"), (500, "500"), (1000, "1,000")]
+    names = ("tokens in the prompt, mean", "EvidenceR")
+    return Chart("k", "t", "d", lines, ticks, [0.6, 0.7, 0.8], has_dots=True, axis_names=names)
+
+
+def test_points_of_a_sweep_stand_between_two_axes_a_letter_a_line():
+    """Which size finds more for the same tokens is seen in the terminal that swept."""
+    assert shown(swept(), width=36)[2:] == [
+        "caption",
+        "EvidenceR",
+        "0.8 ┊                              *",
+        "    ┊",
+        "    ┊",
+        "0.7 ┊               a",
+        "    ┊",
+        "    ┊",
+        "0.6 ┊               b",
+        "     0              500        1,000",
+        "          tokens in the prompt, mean",
+        "a 200 characters; b 500 characters,",
+        "overlap 100; * several",
+    ]
+
+
+@pytest.mark.parametrize("shows", [differences(0.6, -0.1), swept(), IntervalRows("k", "t", [
     IntervalRow("r", "", 0.5, Ends(0.4, 0.6)), IntervalRow("s", "", 0.5, None, is_second=True),
 ])])  # fmt: skip
 def test_an_encoding_without_blocks_is_drawn_on_too(shows):

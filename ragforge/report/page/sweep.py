@@ -90,7 +90,13 @@ def sweep_picture(report: SweepReport) -> Picture:
     """Return the panels as a picture."""
     rows = [
         [
-            Panel(panel.title, line_chart(panel.chart), NAMED_HEIGHT, panel.chart.lines)
+            Panel(
+                panel.title,
+                line_chart(panel.chart),
+                NAMED_HEIGHT,
+                panel.chart.lines,
+                shows=panel.chart,
+            )
             for panel in row
         ]
         for row in _rows(list(_panels(report)))
