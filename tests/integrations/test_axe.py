@@ -266,7 +266,9 @@ def test_pages_of_view_have_nothing_that_axe_finds(browser, findings, wordy):
 
 @pytest.fixture
 def drawn(wordy):
-    """The set with a sample of pairs and one of answers, ready to be labelled."""
+    """The set with a sample of pairs and one of answers, ready to be labelled, texts long."""
+    longer = [chunk.model_copy(update={"text": f"{chunk.text} " * 8}) for chunk in wordy.chunks()]
+    wordy.write_chunks(longer)
     texts = {chunk.chunk_id: chunk.text for chunk in wordy.chunks()}
     pairs = tuple(
         SampledPair(

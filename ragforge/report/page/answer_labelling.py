@@ -93,7 +93,7 @@ def render_answer_labelling(sheet: AnswerSheet) -> str:
             element("kbd", "m"),
             id="more-label",
         ),
-        bar_part(
+        bar=bar_part(
             first=element("button", element("kbd", "Enter"), " Next", type="button", id="next")
         ),
         name="answer_labelling",

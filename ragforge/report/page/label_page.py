@@ -48,13 +48,14 @@ class LabelPage:
 
 
 def label_document(
-    page: LabelPage, *work: Html, name: str, data: Mapping[str, str] | None = None
+    page: LabelPage, *work: Html, bar: Html, name: str, data: Mapping[str, str] | None = None
 ) -> str:
     """Return the page, as text.
 
     Args:
         page: What it shows.
-        work: What is between the place and the end: the item and the buttons.
+        work: What is between the place and the end: the item.
+        bar: The buttons, below all that scrolls: no text is ever under them.
         name: Of its own script, and of its style sheet where it has one.
         data: What else the script is told.
     """
@@ -65,7 +66,19 @@ def label_document(
     return document(
         lang="en",
         head=page_head(f"{one_line(page.dataset)}: {title}"),
-        body=[_header(page), _work(page, work, data or {}), _end(page), _items(page)],
+        body=[
+            element(
+                "div",
+                _header(page),
+                _work(page, work, data or {}),
+                _end(page),
+                id="desk",
+                # Where it scrolls and holds no button, keys scroll it.
+                tabindex=0,
+            ),
+            bar,
+            _items(page),
+        ],
         css="".join(map(page_file, sheets)),
         script=page_file("label_session.js") + page_file(f"{name}.js"),
         connects=bool(page.post),
@@ -104,7 +117,7 @@ def bar_part(*rows: Html | None, first: Html | None = None) -> Html:
         first: The first of the usual row.
     """
     return element(
-        "div",
+        "section",
         *rows,
         element(
             "div",
@@ -115,7 +128,10 @@ def bar_part(*rows: Html | None, first: Html | None = None) -> Html:
             class_="row",
         ),
         element("p", role="alert", id="fault"),
+        id="bar",
         class_="bar",
+        aria_label="Decide",
+        hidden=True,
     )
 
 

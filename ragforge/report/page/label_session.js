@@ -68,7 +68,7 @@ async function labelSession(page) {
 
   function show() {
     const item = items[given.length];
-    work.hidden = !item;
+    work.hidden = $("bar").hidden = !item;
     $("end").hidden = Boolean(item);
     $("undo").disabled = $("undo-last").disabled = !given.length;
     $("save").hidden = $("save-all").hidden = Boolean(post);
@@ -83,7 +83,9 @@ async function labelSession(page) {
     $("before").hidden = !item.before;
     $("text").textContent = item.text;
     page.show(item);
-    scrollTo(0, 0);
+    $("desk").scrollTo(0, 0);
+    // Keys scroll what has the focus; buttons keep theirs.
+    if (document.activeElement === document.body) $("desk").focus();
     since = performance.now();
   }
 

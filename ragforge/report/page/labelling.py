@@ -81,7 +81,7 @@ def render_labelling(sheet: LabelSheet) -> str:
     parts = element(
         "div", question_part(expected), text_part("Text"), _guidelines(), class_="sheet"
     )
-    return label_document(page, parts, _buttons(), name="labelling")
+    return label_document(page, parts, bar=_buttons(), name="labelling")
 
 
 def _ways(sheet: LabelSheet) -> Html:
