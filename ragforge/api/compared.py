@@ -78,7 +78,7 @@ class RunComparison(Result):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What must be known to read it."""
-        return self.report.warnings
+        return self.report.every_warning
 
     def winner_in(self, measure: str) -> str | None:
         """Return the winner by one of the measures.

@@ -33,6 +33,7 @@ from ragforge.api.running import awaited, each_awaited, plainly
 from ragforge.api.sources import Documents, Records, as_documents, as_file, as_optional_file
 from ragforge.deferred import dataclass
 from ragforge.errors import ShortfallError, UsageError
+from ragforge.files.formats.export_note import brings_chunks
 from ragforge.files.formats.row_columns import parse_columns
 from ragforge.files.manifest import Manifest
 from ragforge.files.set.opening import open_dataset
@@ -372,7 +373,8 @@ def from_queries(
 ) -> EvaluationSet:
     """Make a set of hand-made queries with their relevant passages, if they name some.
 
-    Without documents and chunks, runs of the set hold the texts that a retriever returns.
+    Without documents and chunks, runs of the set hold the texts that a retriever returns; an export
+    whose labels name whole documents brings their chunks.
 
     Args:
         queries: A path, records or a data frame, in any shape that `ragforge import` takes, such as
@@ -400,9 +402,12 @@ def from_queries(
         as_documents(documents) as named,
         as_optional_file(chunks) as chunk_file,
     ):
-        source = ChunkSource(named, chunk_file, call.settings.chunk, call.observer)
+        brought = path if not has_corpus and brings_chunks(path) else None
+        source = ChunkSource(named, chunk_file or brought, call.settings.chunk, call.observer)
         place = Path(out)
-        dataset = dataset_for(place, source) if has_corpus else dataset_without_chunks(place)
+        dataset = (
+            dataset_for(place, source) if has_corpus or brought else dataset_without_chunks(place)
+        )
         import_queries(
             path,
             dataset,

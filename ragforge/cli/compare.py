@@ -207,7 +207,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ragforge.api.compared import RunComparison
 
     found = RunComparison(_compared(arguments, settings, left_out(made)))
-    for warning in found.warnings:
+    for warning in found.report.warnings:
         say(f"warning: {warning}")
     if arguments.json:
         print(dumps({**found.to_dict(), **({"judged": judged.to_dict()} if judged else {})}))

@@ -6,17 +6,22 @@ told with counts.
 Forms:
   trec   a folder: qrels.trec, queries.tsv, runs/NAME.trec, ragforge.json
   beir   a folder: corpus.jsonl, queries.jsonl, qrels/test.tsv (and qrels/dev.tsv), ragforge.json
+         and, where labels name whole documents, chunks.jsonl
   json   a file: {"queries": [{id, query, relevant_doc_ids, graded_relevance}]}
 
 Texts of runs that are no chunks of the set are kept apart, as pieces of another splitter: what such
 a run is measured on goes to qrels/NAME.trec, to the folder texts/NAME/ of a BEIR folder, and to
 graded_texts in the json form.
 
+Where labels name whole documents, corpus.jsonl has these, beside the chunks if other labels name
+chunks; `ragforge import` and `--chunks` read chunks.jsonl, so that chunks alone are searched, and
+each counts as its document. The other forms need --chunks for that.
+
 ragforge.json (in the json form the key "ragforge") says what grades alone do not: from which grade
-on a chunk is relevant, what a chunk without a label is, and who graded. `ragforge import` and
-`ragforge evaluate --qrels` read queries, labels and this back; without it, grades count as
-people's, and those from 2 on as relevant. Chunks have to be brought beside the trec and json
-forms; runs are measured as files.
+on a chunk is relevant, what a chunk without a label is, which queries are labelled by documents,
+and who graded. `ragforge import` and `ragforge evaluate --qrels` read queries, labels and this
+back; without it, grades count as people's, and those from 2 on as relevant. Chunks have to be
+brought beside the trec and json forms; runs are measured as files.
 
 Examples:
   ragforge export --dataset set/ --as beir --out set-beir/

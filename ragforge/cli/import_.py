@@ -334,21 +334,23 @@ def _labels_file(arguments: argparse.Namespace) -> Path | None:
 
 def _dataset(arguments: argparse.Namespace, observer: Progress) -> "Dataset":
     from ragforge.errors import UsageError
+    from ragforge.files.formats.export_note import brings_chunks
     from ragforge.files.set.opening import open_dataset
     from ragforge.pipeline.generation.source import ChunkSource
     from ragforge.pipeline.intake.importing import dataset_for, dataset_without_chunks
 
     if arguments.dataset is not None:
         return open_dataset(arguments.dataset)
-    if arguments.documents is None and arguments.chunks is None:
-        return dataset_without_chunks(arguments.out)
+    chunks = arguments.chunks
+    if arguments.documents is None and chunks is None:
+        if arguments.queries is None or not brings_chunks(arguments.queries):
+            return dataset_without_chunks(arguments.out)
+        chunks = arguments.queries
     if arguments.out is None:
         raise UsageError("--documents and --chunks need --out DIR")
     documents = arguments.documents or []
     settings = settings_of(arguments)
-    return dataset_for(
-        arguments.out, ChunkSource(documents, arguments.chunks, settings.chunk, observer)
-    )
+    return dataset_for(arguments.out, ChunkSource(documents, chunks, settings.chunk, observer))
 
 
 def _set(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress) -> "Counted":

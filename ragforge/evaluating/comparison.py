@@ -134,6 +134,8 @@ class ComparisonReport:
     """Whether lists say what is relevant in binary measures, rather than the threshold."""
     reading: str = ""
     """What is relevant, and what a chunk without a label is, in words; "" where neither is told."""
+    other_judges: str = ""
+    """Whose grades are left out of the values, in a sentence; "" where none are."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, who gave most first; empty where it is not known."""
     baseline: str | None = None
@@ -147,6 +149,11 @@ class ComparisonReport:
     """By which differences are corrected; None where none is used."""
     n_lacked: dict[str, int] = field(default_factory=dict)
     """By run: queries that it lacks and that are left out for it, rather than counted as 0."""
+
+    @property
+    def every_warning(self) -> tuple[str, ...]:
+        """The warnings, with what a table shows below it."""
+        return (*filter(None, [self.other_judges]), *self.warnings)
 
     @property
     def correction(self) -> Correction | None:

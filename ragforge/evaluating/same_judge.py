@@ -8,12 +8,13 @@ grade that was carried to another chunk id is still of the judge that gave it.
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import product, takewhile
 from math import inf
 from typing import Final, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import Settled
 from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.measure_names import Measure
@@ -36,6 +37,7 @@ _UNRECORDED: Final = Provenance(kind="llm")
 JudgeKey: TypeAlias = tuple[str, str, str, str]
 """Kind, model, protocol, and digest of the prompt."""
 _Grades = Mapping[str, int | None]
+_Qrels: TypeAlias = Mapping[str, _Grades]
 _NO_LACK: Final[Mapping[str, int]] = {}
 
 
@@ -65,6 +67,12 @@ class PairJudges:
     mixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Of the queries that several judges graded: chunk to index of its judge, without the chunks
     whose grade counts for any."""
+
+    def names_of(self, judges: Mapping[int, int]) -> str:
+        """Return the names of some judges, those of the highest counts first."""
+        ordered = sorted(judges, key=lambda judge: (-judges[judge], judge))
+        named = (self.judges[judge].model or self.judges[judge].kind for judge in ordered)
+        return ", ".join(dict.fromkeys(named))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,84 @@ def pair_judges(settled: Settled) -> PairJudges:
         tuple(totals),
         {q: of for q, of in mixed.items() if len(set(of.values())) > 1},
     )
+
+
+def several_judges_text(
+    qrels: _Qrels,
+    by: PairJudges,
+    rankings: Sequence[Mapping[str, Sequence[str]]],
+    measures: Sequence[str],
+) -> str:
+    """Return that means over all grades are not what comparisons count; "" where they are.
+
+    Args:
+        qrels: All grades, by query and chunk.
+        by: Who gave them.
+        rankings: Of the runs that are measured.
+        measures: Canonical names, of measures that are computed from judgments.
+    """
+    if not by.mixed or not measures:
+        return ""
+    counted, left = grades_of_one_judge(qrels, by, rankings, measures)
+    out = left_out(qrels, counted, by)
+    if not out and not left.mixed:
+        return ""
+    everyone = Counter(judge for judges in by.mixed.values() for judge in judges.values())
+    kept = Counter(
+        judge
+        for query_id, judges in by.mixed.items()
+        if query_id not in left.mixed
+        for judge in {judges[name] for name in counted[query_id] if name in judges}
+    )
+    which = f" ({by.names_of(kept)})" if kept else ""
+    return (
+        f"means rest on grades of several judges ({by.names_of(everyone)}) in "
+        f"{plural(len(by.mixed), 'query', 'queries')}; compare and gate count those of one in "
+        f"each{which}"
+    )
+
+
+def left_out(qrels: _Qrels, counted: _Qrels, by: PairJudges) -> Counter[int]:
+    """Return how many grades are not counted, by judge."""
+    return Counter(
+        judge
+        for query_id, judges in by.mixed.items()
+        for chunk_id, judge in judges.items()
+        if chunk_id in qrels[query_id] and chunk_id not in counted[query_id]
+    )
+
+
+def grades_of_one_judge(
+    qrels: _Qrels,
+    by: PairJudges,
+    rankings: Sequence[Mapping[str, Sequence[str]]],
+    measures: Sequence[str],
+) -> tuple[_Qrels, PairJudges]:
+    """Return the grades that runs are measured on, and the queries that are left with several.
+
+    Where one judge graded all that the measures look at in all runs, grades of others are left out:
+    they are of chunks that no run holds, and would only move what values are divided by.
+    """
+    reach = max((parse_measure(name).cutoff or inf for name in measures), default=inf)
+    counted, left = dict(qrels), {}
+    for query_id, judges in by.mixed.items():
+        chunks = (c for ranked in rankings for c in _top(ranked.get(query_id, ()), reach))
+        seen = {judges[chunk_id] for chunk_id in chunks if chunk_id in judges}
+        if len(seen) > 1:
+            left[query_id] = judges
+        else:
+            of = seen or {_most(judges)}
+            counted[query_id] = {
+                chunk_id: grade
+                for chunk_id, grade in qrels[query_id].items()
+                if chunk_id not in judges or judges[chunk_id] in of
+            }
+    return counted, replace(by, mixed=left)
+
+
+def _most(judges: Mapping[str, int]) -> int:
+    given = list(judges.values())
+    return min(set(given), key=lambda judge: (-given.count(judge), judge))
 
 
 def measure_on_same_judge(

@@ -19,6 +19,8 @@ from ragforge.evaluating.runs import Latency, MeasuredRun, latency_of
 from ragforge.evaluation import evaluate_file
 from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
 from ragforge.files.formats.row_relevance import lists_in_words
+from ragforge.files.formats.runs import read_run
+from ragforge.files.set.document_level import chunks_for_documents
 from ragforge.files.set.stale_runs import (
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
@@ -106,6 +108,7 @@ def evaluate_dataset(
         DataError: There is no (such) run, it was made on other chunks, or nothing is judged.
     """
     from ragforge.evaluating.evaluation_data import reading_in_force
+    from ragforge.evaluating.same_judge import several_judges_text
     from ragforge.files.set.canaries import read_canaries
     from ragforge.files.set.decision_samples import sample_note
     from ragforge.pipeline.evaluated import evaluate_usable  # What files do not need.
@@ -113,6 +116,12 @@ def evaluate_dataset(
     usable = usable_runs(dataset, run_names)
     evaluated = evaluate_usable(usable, settings, only_retrieved=only_retrieved)
     latencies = {run.measured.name: run.measured.summary.latency for run in evaluated}
+    of_several = several_judges_text(
+        evaluated[0].qrels,
+        evaluated[0].pair_judges,
+        [run.measured.ranked for run in evaluated],
+        by_judgments(evaluated[0].measured.summary.estimates),
+    )
     empty = (name for name in usable.names if name not in latencies)
     return EvaluatedRuns(
         scores={run.measured.name: run.scores for run in evaluated},
@@ -124,7 +133,7 @@ def evaluate_dataset(
         records=tuple(evaluated),
         warnings=(
             *usable.warnings,
-            *filter(None, [sample_note(dataset)]),
+            *filter(None, [sample_note(dataset), of_several]),
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
             *_of_texts(run.measured for run in evaluated),
         ),
@@ -179,9 +188,18 @@ def evaluate_files(
         _names(settings),
         judged.n_unanswerable,
         graded_by=count_file_grades(judged),
+        warnings=tuple(_of_documents(judged, run_paths)),
+        n_by_document=len(judged.grades.keys() & set(judged.by_document)),
         reading=labels.reading,
         labels=reading_of_file(qrels_path, judged),
     )
+
+
+def _of_documents(judged: JudgedQrels, run_paths: Iterable[Path]) -> Iterator[str]:
+    """Yield which runs seem to be of chunks, though labels name whole documents."""
+    labelled = {key: judged.grades.get(key, {}).keys() for key in judged.by_document}
+    for path in run_paths if labelled else ():
+        yield from chunks_for_documents(plain_name(path), read_run(path).rankings, labelled)
 
 
 def _of_texts(runs: Iterable[MeasuredRun]) -> Iterator[str]:

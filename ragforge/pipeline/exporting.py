@@ -16,6 +16,7 @@ from ragforge.evaluating.judgments import Settled, grades_in, of_chunks
 from ragforge.evaluating.runs import Task
 from ragforge.files.atomic import write_whole
 from ragforge.files.formats.export_note import (
+    CHUNKS,
     NOTE,
     TREC_QRELS,
     TREC_QUERIES,
@@ -23,9 +24,10 @@ from ragforge.files.formats.export_note import (
     LabelsNote,
     grouped,
     json_with_note,
+    note_of,
 )
 from ragforge.files.formats.trec import write_trec_qrels, write_trec_run
-from ragforge.files.record_files import write_object
+from ragforge.files.record_files import write_object, write_records
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level, whole_documents
 from ragforge.files.set.judgment_table import JudgmentTable
@@ -81,8 +83,8 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
         form: `trec`: a folder with qrels.trec, queries.tsv and runs/NAME.trec; qrels/NAME.trec has
             what a run with texts that are no chunks is measured on. `beir`: a folder with
             corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv; texts/NAME/ is one of its own for such
-            a run. `json`: a file with `{"queries": [{id, query, relevant_doc_ids,
-            graded_relevance, graded_texts, …}]}`.
+            a run, and chunks.jsonl has the chunks of documents that labels name. `json`: a file
+            with `{"queries": [{id, query, relevant_doc_ids, graded_relevance, graded_texts, …}]}`.
         out: The folder or file; files of an earlier export are replaced.
 
     Raises:
@@ -111,7 +113,10 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
         for chunk_id, item in of.items()
     )
     counting = {query_id: settled.get(query_id, {}) for query_id in task.qrels}
-    note = _note(dataset, judgments, counting, task)
+    by_document = level.query_ids & {query.query_id for query in queries}
+    note = _note(dataset, judgments, counting, task).model_copy(
+        update={"by_document": tuple(sorted(by_document))}
+    )
     cut = cuttings(dataset) if task.text_grades else {}
     contents = _Contents(dataset, queries, grades, task, level, folded, note, n_listed, cut)
     write = {"trec": _write_trec, "beir": _write_beir, "json": _write_json}[form]
@@ -171,12 +176,27 @@ def _write_beir(contents: _Contents, out: Path) -> Iterator[Path]:
     of_split: dict[str, list[Query]] = {}
     for query in contents.queries:
         of_split.setdefault(query.split or "test", []).append(query)
+    _drop_earlier_chunks(out)
     yield from _beir_folder(out, of_split, _corpus(contents), contents.grades)
+    if contents.note.by_document and _n_chunks(contents.dataset):
+        write_records(out / CHUNKS, contents.dataset.chunks(), lambda chunk: chunk.chunk_id)
+        yield out / CHUNKS
     for name, cutting in contents.cut.items():
         corpus = _texts(contents, cutting)
         yield from _beir_folder(out / "texts" / name, of_split, corpus, contents.grades_of(name))
     note = contents.note.model_copy(update={"splits": tuple(sorted(of_split))})
     yield _written_note(note, out)
+
+
+def _drop_earlier_chunks(out: Path) -> None:
+    """Delete chunks that an earlier export wrote; beside another corpus they would be read first.
+
+    Raises:
+        DataError: The note of the earlier export does not hold to its format.
+    """
+    before = note_of(out)
+    if before is not None and before.by_document:
+        (out / CHUNKS).unlink(missing_ok=True)
 
 
 def _beir_folder(
@@ -217,8 +237,8 @@ def _written_note(note: LabelsNote, out: Path) -> Path:
 
 def _corpus(contents: _Contents) -> Iterator[dict[str, object]]:
     """Yield the corpus to retrieve from: chunks, documents where labels name them, or both."""
-    by_document = contents.level.query_ids
-    if any(query.query_id not in by_document for query in contents.queries if query.answerable):
+    by_document = contents.note.by_document
+    if _names_chunks(contents):
         for chunk in contents.dataset.chunks():
             yield _document(chunk, chunk.heading_path[-1] if chunk.heading_path else "")
     if by_document:
@@ -230,6 +250,12 @@ def _corpus(contents: _Contents) -> Iterator[dict[str, object]]:
                 "text": document.text,
                 "metadata": {"source": document.doc_id},
             }
+
+
+def _names_chunks(contents: _Contents) -> bool:
+    """Whether some query is measured on chunks."""
+    by_document = frozenset(contents.note.by_document)
+    return any(query.query_id not in by_document for query in contents.queries if query.answerable)
 
 
 def _document(chunk: Chunk, title: str) -> dict[str, object]:
@@ -288,8 +314,10 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
     losses = [
         (
             len(contents.task.relevant),
-            "list of relevant ids beside its grades",
-            "lists of relevant ids beside their grades",
+            "list of relevant ids beside its grades (P, R, RR, AP and Success go by grades then; "
+            "--as json keeps it)",
+            "lists of relevant ids beside their grades (P, R, RR, AP and Success go by grades; "
+            "--as json keeps them)",
             ("trec", "beir"),
         ),
         (
@@ -338,6 +366,19 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
             ("trec",),
         ),
         (_n_chunks(dataset), "chunk's text", "chunks' texts", ("trec", "json")),
+        (
+            _n_beside_chunks(contents),
+            "document apart from the chunks (corpus.jsonl holds both; search in chunks.jsonl)",
+            "documents apart from the chunks (corpus.jsonl holds both; search in chunks.jsonl)",
+            ("beir",),
+        ),
+        (
+            len(contents.note.by_document),
+            "query's chunks of the documents that its labels name (import it with --chunks FILE)",
+            "queries' chunks of the documents that their labels name (import them with --chunks "
+            "FILE)",
+            ("trec", "json"),
+        ),
     ]
     for count, one, several, forms in losses:
         if count and form in forms:
@@ -357,6 +398,13 @@ def _n_of_no_run(contents: _Contents) -> int:
     }
     texts = contents.task.text_grades.items()
     return sum((key, name) not in held for key, of in texts for name in of)
+
+
+def _n_beside_chunks(contents: _Contents) -> int:
+    """Return the number of documents that a corpus holds beside chunks."""
+    if not contents.note.by_document or not _names_chunks(contents):
+        return 0
+    return len({chunk.doc_id for chunk in contents.dataset.chunks()})
 
 
 def _n_chunks(dataset: Dataset) -> int:

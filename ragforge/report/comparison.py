@@ -301,6 +301,8 @@ def _notes(report: ComparisonReport) -> Iterable[str]:
         yield f"alpha: {share(report.alpha)}"
     if _basis(report):
         yield _basis(report)
+    if report.other_judges:
+        yield one_line(report.other_judges)
     if _baseline_note(report):
         yield f"careful: {_baseline_note(report)}"
 
@@ -566,7 +568,7 @@ def comparison_json(report: ComparisonReport) -> dict[str, object]:
         "letters": report.letters,
         "means": report.means,
         "n_values": report.n_values,
-        "warnings": list(report.warnings),
+        "warnings": list(report.every_warning),
         **({"calibration": calibration_summary(report.calibration)} if report.calibration else {}),
         **({"selection": part_json(report.part)} if report.part else {}),
         "rel_threshold": report.rel_threshold,

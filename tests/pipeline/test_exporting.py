@@ -382,3 +382,111 @@ def test_a_set_of_lists_alone_comes_back_as_one(tmp_path, form):
     again = imported(tmp_path, tmp_path / "out", *chunks)
     assert graded(again) == graded(first)
     assert (again.manifest.is_binary, again.manifest.rel_threshold) == (True, None)
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """A set of two documents of two chunks; q1 is labelled by document d2, q2 by chunk d1-b.
+
+    Its run holds d1-a, d2-b for q1 and d1-b for q2: RR is (1/2 + 1) / 2 = 0.75.
+    """
+    chunks = [
+        {"id": f"{doc_id}-{part}", "document": doc_id, "text": f"text {doc_id} {part}"}
+        for doc_id in ("d1", "d2")
+        for part in "ab"
+    ]
+    rows = [row("q1", ["d2"], {"d2": 3}), row("q2", ["d1-b"], {"d1-b": 3})]
+    (tmp_path / "chunks.json").write_text(json.dumps(chunks))
+    (tmp_path / "queries.json").write_text(json.dumps({"queries": rows}))
+    (tmp_path / "run.json").write_text(json.dumps({"q1": ["d1-a", "d2-b"], "q2": ["d1-b"]}))
+    place, queries = tmp_path / "whole", tmp_path / "queries.json"
+    files = [str(queries), "--chunks", str(tmp_path / "chunks.json")]
+    assert main(["import", *files, "--out", str(place), "--quiet"]) == 0
+    return open_dataset(place)
+
+
+def reciprocal_rank(dataset, tmp_path):
+    run = str(tmp_path / "run.json")
+    assert main(["import", "--run", run, "--dataset", str(dataset.path), "--quiet"]) == 0
+    [measured] = evaluate_runs(dataset, ["run"], EvaluateSettings(measures=["RR"]))
+    return measured.scores.mean("RR")
+
+
+def test_labels_of_documents_come_back_from_beir(tmp_path, whole):
+    """As labels of chunks they found nothing: a run of chunks fell to 0."""
+    export(whole, "beir", tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out")
+    assert [(item.chunk_id, item.level) for item in again.judgments()] == [
+        ("d2", "document"),
+        ("d1-b", "chunk"),
+    ]
+    assert reciprocal_rank(again, tmp_path) == reciprocal_rank(whole, tmp_path) == 0.75
+
+
+def test_chunks_of_an_export_with_labels_of_documents_are_no_documents(tmp_path, whole):
+    """A retriever would search each text twice."""
+    export(whole, "beir", tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "out")
+    assert list(again.chunks()) == list(whole.chunks())
+
+
+def test_a_foreign_reader_finds_all_that_labels_name_in_the_corpus(tmp_path, whole):
+    """Readers of BEIR know corpus.jsonl alone, and look ids of qrels up there."""
+    result = export(whole, "beir", tmp_path / "out")
+
+    lines = (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()
+    ids = {json.loads(line)["_id"] for line in lines}
+    assert ids == {"d1-a", "d1-b", "d2-a", "d2-b", "d1", "d2"}
+    assert (
+        "2 documents apart from the chunks (corpus.jsonl holds both; search in chunks.jsonl)"
+        in result.lost
+    )
+
+
+def test_chunks_of_an_earlier_export_do_not_stay(tmp_path, whole, lenient):
+    """They would be read before the corpus that stands beside them."""
+    export(whole, "beir", tmp_path / "out")
+    (tmp_path / "chunks.json").write_text(json.dumps(CHUNKS))
+
+    export(lenient, "beir", tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "out")
+    assert [chunk.chunk_id for chunk in again.chunks()] == ["c1", "c2", "c3"]
+
+
+@pytest.mark.parametrize("form", ["trec", "json"])
+def test_labels_of_documents_come_back_with_chunks(tmp_path, whole, form):
+    """The other forms hold no chunks, and say so."""
+    result = export(whole, form, tmp_path / "out")
+
+    again = imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "chunks.json")
+    assert any("--chunks FILE" in item for item in result.lost)
+    assert reciprocal_rank(again, tmp_path) == 0.75
+
+
+@pytest.mark.parametrize("form", ["trec", "json"])
+def test_chunks_that_cannot_count_for_their_documents_are_told(tmp_path, whole, form, capsys):
+    """Without chunks nothing tells whose they are; q1 counted 0 in silence."""
+    export(whole, form, tmp_path / "out")
+    again = imported(tmp_path, tmp_path / "out")
+
+    assert reciprocal_rank(again, tmp_path) == 0.5
+    assert main(["evaluate", "--dataset", str(again.path), "-m", "RR"]) == 0
+    assert (
+        "run run: no hit of 1 query labelled by whole documents names a labelled document"
+        in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_run_of_chunks_on_an_export_with_labels_of_documents_is_told(
+    tmp_path, whole, form, capsys
+):
+    """The same of files that are measured as they are."""
+    export(whole, form, tmp_path / "out")
+
+    files = ["--qrels", str(tmp_path / "out"), "--run", str(tmp_path / "run.json")]
+    assert main(["evaluate", *files, "-m", "RR"]) == 0
+    assert "labelled by whole documents names a labelled document" in capsys.readouterr().err

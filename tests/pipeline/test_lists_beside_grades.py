@@ -198,7 +198,8 @@ def test_an_export_tells_where_a_form_cannot_hold_lists(dataset, tmp_path, form,
     assert (
         told[:n_lost]
         == [
-            "2 lists of relevant ids beside their grades",
+            "2 lists of relevant ids beside their grades (P, R, RR, AP and Success go by grades; "
+            "--as json keeps them)",
             "1 relevant id without a grade",
         ][:n_lost]
     )

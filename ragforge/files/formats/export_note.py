@@ -17,6 +17,8 @@ from ragforge.records.judgments import GradeOrigin, origin_by
 from ragforge.records.model import ConfigDict, Field, Model, pydantic
 
 NOTE: Final = "ragforge.json"
+CHUNKS: Final = "chunks.jsonl"
+"""Beside the corpus of a BEIR folder, where labels name documents: what these are cut into."""
 TREC_QRELS: Final = "qrels.trec"
 TREC_QUERIES: Final = "queries.tsv"
 _BEIR_QRELS: Final = "qrels"
@@ -56,6 +58,8 @@ class LabelsNote(Model):
     """What a chunk without a label is: not relevant, not looked at, or not known."""
     splits: Annotated[tuple[str, ...], Field(exclude_if=lambda splits: not splits)] = ()
     """Of a BEIR folder, the names of its qrels files."""
+    by_document: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
+    """Queries whose labels name whole documents."""
     graded_by: tuple[GradedPairs, ...] = ()
     """Who graded; a pair that is in none was graded by people who are not named."""
 
@@ -75,7 +79,7 @@ class LabelsNote(Model):
     @property
     def is_usual(self) -> bool:
         """Whether it says what is taken for granted of a file of labels without a note."""
-        return not self.graded_by and self.labels == "complete"
+        return not self.graded_by and not self.by_document and self.labels == "complete"
 
 
 def grouped(graders: Mapping[tuple[str, str], Graded]) -> tuple[GradedPairs, ...]:
@@ -128,6 +132,11 @@ def note_of(path: Path) -> LabelsNote | None:
         raise DataError(f"{path}: {_KEY}: {explain(error)}") from error
     except (ValueError, RecursionError):
         return None  # Whoever reads the rows says what is wrong with the file.
+
+
+def brings_chunks(path: Path) -> bool:
+    """Whether a folder is an export with the chunks of the documents that its labels name."""
+    return (path / NOTE).is_file() and (path / CHUNKS).is_file()
 
 
 def _note_beside(path: Path) -> Path | None:

@@ -54,6 +54,8 @@ class JudgedQrels:
     """How lists and grades are read together, in a sentence."""
     labels: "Literal['complete', 'pooled', 'partial'] | None" = None
     """What a chunk without a label is, as the author of the labels says; None where nobody does."""
+    by_document: Collection[str] = ()
+    """Queries whose labels name whole documents, as an export says."""
     n_unanswerable: int = 0
     """Queries of a dataset that are left out, as no chunk is to answer them."""
 
@@ -198,6 +200,7 @@ def _with_note(judged: JudgedQrels, path: Path) -> JudgedQrels:
         origins={**note.origins(), **judged.origins},
         rel_threshold=threshold,
         labels=note.labels,
+        by_document=note.by_document,
         reading=reading,
     )
 

@@ -4,7 +4,7 @@ A query with a label of a document is measured on documents: its grades of chunk
 are folded to the documents of the chunks. All other queries are measured on chunks.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from typing import Final, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -229,11 +229,41 @@ def level_warnings(dataset: Dataset, names: Iterable[str]) -> Iterator[str]:
     """
     if dataset.manifest.level is None:
         return
-    level = document_level(dataset, dataset.judgment_table())
+    judgments = dataset.judgment_table()
+    level = document_level(dataset, judgments)
     there = frozenset(dataset.run_names())
+    labelled: dict[str, set[str]] = {query_id: set() for query_id in level.query_ids}
+    for pair in judgments.of_queries(level.query_ids).pairs(lambda _: True):
+        labelled[pair.query_id].add(pair.chunk_id)
     for name in names:
-        if name in there:
+        if name in there and level.documents:
             yield from _warnings(name, dataset.each_ranking(name), level)
+        elif name in there:
+            rankings = {
+                ranking.query_id: [hit.chunk_id for hit in ranking.ranking]
+                for ranking in dataset.each_ranking(name)
+            }
+            yield from chunks_for_documents(name, rankings, labelled)
+
+
+def chunks_for_documents(
+    run: str, rankings: Mapping[str, Iterable[str]], labelled: Mapping[str, Set[str]]
+) -> Iterator[str]:
+    """Yield that a run seems to be of chunks where nothing tells whose they are; else nothing.
+
+    Args:
+        run: Its name.
+        rankings: Ids by query.
+        labelled: Documents with a label, by query; of queries that are labelled by documents.
+    """
+    held = labelled.keys() & rankings.keys()
+    if held and all(labelled[query_id].isdisjoint(rankings[query_id]) for query_id in held):
+        n = "1 query" if len(held) == 1 else f"{len(held):,} queries"
+        yield (
+            f"run {run}: no hit of {n} labelled by whole documents names a labelled document; "
+            "chunks count for their documents only in a set that has the chunks (`ragforge import "
+            "… --chunks FILE`)"
+        )
 
 
 def _warnings(name: str, rankings: Iterable[Ranking], level: DocumentLevel) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -12,7 +11,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import Cutting, are_cut_alike
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.runs import PRIMARY, grades_of_cutting, listed_of_cutting
-from ragforge.evaluating.same_judge import PairJudges
+from ragforge.evaluating.same_judge import PairJudges, grades_of_one_judge, left_out
 from ragforge.evaluating.selection import Part
 from ragforge.files.formats.row_relevance import lists_in_words
 from ragforge.files.set.query_selection import Chosen
@@ -69,6 +68,8 @@ class ComparisonBasis:
     """Whether what has no label is not relevant."""
     reading: str = ""
     """What is relevant, and what a chunk without a label is, in words."""
+    other_judges: str = ""
+    """Whose grades are left out of the values, in a sentence; "" where none are."""
     relevant: Listed | None = None
     """What lists call relevant, where they decide binary measures; see `Ground`."""
     pair_judges: PairJudges = field(default_factory=PairJudges)
@@ -180,14 +181,15 @@ class ComparisonBasis:
         """Return the basis with the grades of one judge in each query, as far as they reach."""
         if not by.mixed or not self.by_judgments:
             return self
-        qrels, left = _grades_of_one_judge(self.qrels, by, rankings, self.by_judgments)
-        n_out = sum(map(len, self.qrels.values())) - sum(map(len, qrels.values()))
-        warnings = list(self.warnings)
-        if n_out:
-            warnings.append(
-                f"left out: {plural(n_out, 'grade')} by other judges, of chunks that no run holds "
-                "as far up as the measures look"
-            )
+        qrels, left = grades_of_one_judge(self.qrels, by, rankings, self.by_judgments)
+        out = left_out(self.qrels, qrels, by)
+        other_judges = (
+            f"the means are not those of `evaluate`: {plural(out.total(), 'grade')} by "
+            f"{by.names_of(out)} {'is' if out.total() == 1 else 'are'} left out, of chunks that no "
+            "run holds as far up as the measures look"
+            if out
+            else ""
+        )
         settings = self.settings
         if settings.rel_threshold == "auto":
             # As the set has it: what is left out may hold the only grades beyond 1.
@@ -199,7 +201,7 @@ class ComparisonBasis:
             relevant=self._lists_without(qrels),
             pair_judges=left,
             settings=settings,
-            warnings=warnings,
+            other_judges=other_judges,
         )
 
     def labels(self, runs: Sequence["RankedRun"]) -> tuple[Ground, ...]:
@@ -251,43 +253,6 @@ def comparison_basis(
         raise UsageError(f"measures: {told}; compare by another measure, such as nDCG@10")
     every = [*warnings, *([f"left out of the comparison: {told}"] if left else [])]
     return ComparisonBasis(where, qrels, names, settings, options.only_retrieved, is_binary, every)
-
-
-def _grades_of_one_judge(
-    qrels: Qrels,
-    by: PairJudges,
-    rankings: Sequence[Mapping[str, Sequence[str]]],
-    measures: Sequence[str],
-) -> tuple[Qrels, PairJudges]:
-    """Return the grades that runs are measured on, and the queries that are left with several.
-
-    Where one judge graded all that the measures look at in all runs, grades of others are left out:
-    they are of chunks that no run holds, and would only move what values are divided by.
-    """
-    reach = max((parse_measure(name).cutoff or inf for name in measures), default=inf)
-    counted, left = dict(qrels), {}
-    for query_id, judges in by.mixed.items():
-        chunks = (c for ranked in rankings for c in _top(ranked.get(query_id, ()), reach))
-        seen = {judges[chunk_id] for chunk_id in chunks if chunk_id in judges}
-        if len(seen) > 1:
-            left[query_id] = judges
-        else:
-            of = seen or {_most(judges)}
-            counted[query_id] = {
-                chunk_id: grade
-                for chunk_id, grade in qrels[query_id].items()
-                if chunk_id not in judges or judges[chunk_id] in of
-            }
-    return counted, replace(by, mixed=left)
-
-
-def _top(ranking: Sequence[str], reach: float) -> Sequence[str]:
-    return ranking if reach == inf else ranking[: int(reach)]
-
-
-def _most(judges: Mapping[str, int]) -> int:
-    given = list(judges.values())
-    return min(set(given), key=lambda judge: (-given.count(judge), judge))
 
 
 @dataclass(frozen=True, slots=True)

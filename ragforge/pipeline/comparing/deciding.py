@@ -93,6 +93,8 @@ class Contest:
     """Measures of which that is so."""
     rel_threshold: int | None = None
     by_lists: bool = False
+    other_judges: str = ""
+    """Whose grades are left out of the values, in a sentence; "" where none are."""
     reading: str = ""
     judged_by: tuple[str, ...] = ()
     graded_by: tuple[GradedBy, ...] = ()
@@ -181,6 +183,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         rel_threshold=contest.rel_threshold,
         by_lists=contest.by_lists,
         reading=contest.reading,
+        other_judges=contest.other_judges,
         judged_by=contest.judged_by,
         warnings=(
             *contest.warnings,

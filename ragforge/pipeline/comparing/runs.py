@@ -407,6 +407,7 @@ def _decided(
         rel_threshold=runs[0].scores.rel_threshold,
         by_lists=bool(basis.relevant),
         reading=basis.reading,
+        other_judges=basis.other_judges,
         judged_by=graded.judged_by,
         graded_by=graded.graded_by,
         # What a sample ranks alike may differ in what was not drawn.

@@ -110,6 +110,7 @@ class ImportedTruth:
         there: Ids of queries that get grades and nothing else.
         allow_missing: Keep relevant ids that the corpus does not have, rather than refuse them.
         graders: Who graded, by query and id of the file, where the file says so; else `made_by`.
+        by_document: Queries whose labels name documents, where the file says so.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class ImportedTruth:
         there: Collection[str] = (),
         allow_missing: bool = False,
         graders: Mapping[tuple[str, str], Graded] = MappingProxyType({}),
+        by_document: Collection[str] = (),
     ) -> None:
         chunks = list(dataset.chunks())
         self._has_chunks = bool(chunks)
@@ -130,6 +132,7 @@ class ImportedTruth:
         self._by = _grader(made_by)
         self._there = there
         self._graders = graders
+        self._by_document = frozenset(by_document)
         self._repeated: list[str] = []
         self._allow_missing = allow_missing
         self.missing: list[str] = []
@@ -180,6 +183,12 @@ class ImportedTruth:
 
     def _notes(self) -> Iterator[str]:
         """Yield what is to be told of names and quotes that are not lost."""
+        if self._by_document and not self._has_chunks:
+            n = plural(len(self._by_document), "query is", "queries are")
+            yield (
+                f"{n} labelled by whole documents, and the set has no chunks: only hits that name "
+                "documents count there; for runs of chunks import into a set with --chunks FILE"
+            )
         if self._n_unplaced:
             n = plural(self._n_unplaced, "quote")
             yield f"{n} not looked up, as the set has no documents; --documents brings some"
@@ -253,7 +262,7 @@ class ImportedTruth:
             return
         checked = None if grade is None else _checked(query, name, grade)
         is_wanted = bool(checked or mark)
-        meant, pair = self._labels.find(name), (query.query_id, name)
+        meant, pair = self._meant(query.query_id, name), (query.query_id, name)
         if len(meant) > 1 and is_wanted:
             shown = ", ".join(one.id for one in meant[:3])
             self.missing.append(f"{query.query_id}: {name} (it may be any of {shown})")
@@ -271,6 +280,13 @@ class ImportedTruth:
             self._judge(query.query_id, label, relevant, mark=mark, by=self._graders.get(pair))
         else:
             self.n_unknown += 1
+
+    def _meant(self, query_id: str, name: str) -> list[Label]:
+        """Return what a label may name: documents where the file says so, chunks before others."""
+        if query_id not in self._by_document:
+            return self._labels.find(name)
+        doc_ids = self._labels.documents(name) if self._has_chunks else (name,)
+        return [Label(doc_id, "document") for doc_id in doc_ids] or self._labels.find(name)
 
     def _quoted(self, query_id: str, graded_quotes: Iterable[GradedQuote]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""

@@ -203,6 +203,7 @@ def import_queries(
         binary=_is_binary(read),
         allow_missing=allow_missing,
         graders=read.note.graders() if read.note else {},
+        by_document=read.note.by_document if read.note else (),
     )
     truth.take_all(imported, str(path), observer)
     before = {old.query_id: old for old in dataset.all_queries()}
@@ -301,6 +302,7 @@ def add_logged(
     where: str,
     allow_missing: bool = False,
     graders: Mapping[tuple[str, str], Graded] = MappingProxyType({}),
+    by_document: Collection[str] = (),
 ) -> ImportResult:
     """Add queries to a dataset beside those that are there, which get grades and nothing else.
 
@@ -314,6 +316,7 @@ def add_logged(
         where: Which file they are of, for messages.
         allow_missing: As for `import_queries`.
         graders: Who graded, by query and id of the file, where the file says so; else people did.
+        by_document: Queries whose labels name documents, where the file says so.
 
     Raises:
         DataError: None of the relevant passages is in any chunk, or relevant ids are missing and
@@ -328,6 +331,7 @@ def add_logged(
         there=before,
         allow_missing=allow_missing,
         graders=graders,
+        by_document=by_document,
     )
     truth.take_all(imported.queries, where, observer)
     differing = n_there = 0

@@ -261,6 +261,7 @@ def import_qrels(
         where=str(path),
         allow_missing=allow_missing,
         graders=graders,
+        by_document=[query.query_id for key, query in known if key in judged.by_document],
     )
     _keep_labels(judged, dataset)
     if scale == "graded" and not judged.relevant:

@@ -1,0 +1,60 @@
+"""What is told where two judges graded a set: `evaluate` counts both, a comparison one."""
+
+import pytest
+from two_judges import IDS, NEW, OLD, make_set, rank
+
+from ragforge.cli import main
+from ragforge.records import Judgment, Provenance
+
+LENIENT = Provenance(kind="llm", model="lenient", prompt="judge", prompt_sha256="ab" * 32)
+STRICT = LENIENT.model_copy(update={"model": "strict"})
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A set whose two runs hold what `lenient` graded; `strict` graded three more a query."""
+    dataset = make_set(tmp_path / "set")
+    rank(dataset, OLD[::-1], run="turned")
+    dataset.write_judgments(
+        Judgment(
+            query_id=query_id,
+            chunk_id=f"{query_id}-{name}",
+            grade=int(name[-1]),
+            provenance=LENIENT if name in OLD else STRICT,
+        )
+        for query_id in IDS
+        for name in sorted({*OLD, *NEW})
+    )
+    return str(dataset.path)
+
+
+def test_evaluate_says_that_its_means_rest_on_several_judges(place, capsys):
+    """Held beside those of a comparison they look like another run's."""
+    assert main(["evaluate", "--dataset", place, "-m", "nDCG@5"]) == 0
+
+    assert (
+        "warning: means rest on grades of several judges (lenient, strict) in 30 queries; compare "
+        "and gate count those of one in each (lenient)\n"
+    ) in capsys.readouterr().err
+
+
+def test_compare_says_below_its_table_whose_grades_are_left_out(place, capsys):
+    """It stands at the numbers, and not among what comes after."""
+    runs = ["--run", "bm25", "--run", "turned"]
+    assert main(["compare", "--dataset", place, *runs, "-m", "nDCG@5"]) == 0
+
+    output = capsys.readouterr()
+    said = " ".join(output.out.split())
+    assert "the means are not those of `evaluate`: 90 grades by strict are left out" in said
+    assert "by strict" not in output.err
+
+
+def test_nothing_is_said_of_one_judge(tmp_path, capsys):
+    """Its means are those of a comparison."""
+    dataset = make_set(tmp_path / "set")
+    dataset.write_judgments(
+        Judgment(query_id=q, chunk_id=f"{q}-a2", grade=2, provenance=LENIENT) for q in IDS
+    )
+    assert main(["evaluate", "--dataset", str(dataset.path), "-m", "nDCG@5"]) == 0
+
+    assert "several judges" not in capsys.readouterr().err
