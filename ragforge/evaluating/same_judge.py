@@ -69,10 +69,18 @@ class PairJudges:
     whose grade counts for any."""
 
     def names_of(self, judges: Mapping[int, int]) -> str:
-        """Return the names of some judges, those of the highest counts first."""
+        """Return the names of some judges, those of the highest counts first.
+
+        Those of one model are told apart by how they were asked.
+        """
+        models = Counter(judge.model for judge in self.judges)
         ordered = sorted(judges, key=lambda judge: (-judges[judge], judge))
-        named = (self.judges[judge].model or self.judges[judge].kind for judge in ordered)
-        return ", ".join(dict.fromkeys(named))
+        named = []
+        for judge in map(self.judges.__getitem__, ordered):
+            name = judge.model or judge.kind
+            way = judge.protocol or judge.prompt
+            named.append(f"{name}, {way}" if models[judge.model] > 1 and way else name)
+        return "; ".join(dict.fromkeys(named))
 
 
 @dataclass(frozen=True, slots=True)

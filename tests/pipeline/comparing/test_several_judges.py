@@ -1,9 +1,12 @@
 """What is told where two judges graded a set: `evaluate` counts both, a comparison one."""
 
+from pathlib import Path
+
 import pytest
 from two_judges import IDS, NEW, OLD, make_set, rank
 
 from ragforge.cli import main
+from ragforge.files.set.opening import open_dataset
 from ragforge.records import Judgment, Provenance
 
 LENIENT = Provenance(kind="llm", model="lenient", prompt="judge", prompt_sha256="ab" * 32)
@@ -33,7 +36,7 @@ def test_evaluate_says_that_its_means_rest_on_several_judges(place, capsys):
     assert main(["evaluate", "--dataset", place, "-m", "nDCG@5"]) == 0
 
     assert (
-        "warning: means rest on grades of several judges (lenient, strict) in 30 queries; compare "
+        "warning: means rest on grades of several judges (lenient; strict) in 30 queries; compare "
         "and gate count those of one in each (lenient)\n"
     ) in capsys.readouterr().err
 
@@ -58,3 +61,19 @@ def test_nothing_is_said_of_one_judge(tmp_path, capsys):
     assert main(["evaluate", "--dataset", str(dataset.path), "-m", "nDCG@5"]) == 0
 
     assert "several judges" not in capsys.readouterr().err
+
+
+def test_judges_of_one_model_are_told_apart(place, capsys):
+    """One model asked in two ways is two judges, and one name twice says nothing."""
+    dataset = open_dataset(Path(place))
+    votes = LENIENT.model_copy(update={"protocol": "votes 2"})
+    dataset.write_judgments(
+        item.model_copy(update={"provenance": votes}) if item.provenance == STRICT else item
+        for item in dataset.judgments()
+    )
+    assert main(["evaluate", "--dataset", place, "-m", "nDCG@5"]) == 0
+
+    assert (
+        "several judges (lenient, judge; lenient, votes 2) in 30 queries; compare and gate count "
+        "those of one in each (lenient, judge)"
+    ) in capsys.readouterr().err
