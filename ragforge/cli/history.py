@@ -37,13 +37,13 @@ Examples:
 import argparse
 from math import inf
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
 from ragforge.cli.next_step import after_history
 from ragforge.cli.output import dumps, show
+from ragforge.deferred import shutil
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _print(path: Path, runs: "list[RunHistory]", arguments: argparse.Namespace) 
 
     if not runs:
         print(f"{path}: no evaluation yet; `ragforge evaluate --dataset {path}` makes one")
-    width = get_terminal_size().columns
+    width = shutil.get_terminal_size().columns
     for found in runs:
         where = f"{path}, " if len(arguments.dataset) > 1 else ""
         show(f"{where}{history_text(found, arguments.n, width, arguments.difference)}\n")

@@ -4,11 +4,11 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 from ragforge.api.colour import BOLD, coloured, coloured_result
 from ragforge.api.results import Estimate, Result
+from ragforge.deferred import shutil
 from ragforge.evaluating.formatting import escaped_json, inert
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def show_picture(picture: "Picture") -> None:
         marks = BLOCKS
     except UnicodeEncodeError:
         marks = ASCII
-    title, _, rest = picture_text(picture, get_terminal_size().columns, marks).partition("\n")
+    width = shutil.get_terminal_size().columns
+    title, _, rest = picture_text(picture, width, marks).partition("\n")
     print(f"{coloured(title, BOLD, sys.stdout)}\n{rest}")
 
 

@@ -175,7 +175,16 @@ def test_a_command_loads_no_module_for_what_it_does_not_do(line, tmp_path):
 
     modules = loaded(*line.split(), cwd=tmp_path)
 
-    unused = ("difflib", "tempfile", "traceback", "zipfile", "tomllib", "socket", "logging")
+    unused = (
+        "difflib",
+        "shutil",
+        "tempfile",
+        "traceback",
+        "zipfile",
+        "tomllib",
+        "socket",
+        "logging",
+    )
     assert [name for name in unused if name in modules] == []
 
 
