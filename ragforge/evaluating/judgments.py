@@ -11,11 +11,11 @@ from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.records import AnswerGrade, Failure, Judgment, Provenance, Stage, is_text_id
 from ragforge.records.canaries import since_drift
-from ragforge.records.judgments import Graded, Grading
+from ragforge.records.judgments import Grading, JudgmentOrGrading
 
 T = TypeVar("T")
 G = TypeVar("G", Judgment, Grading)
-Settled: TypeAlias = Mapping[str, Mapping[str, Graded]]
+Settled: TypeAlias = Mapping[str, Mapping[str, JudgmentOrGrading]]
 """The judgment that counts, with words or without, by query and chunk."""
 
 LabelReading: TypeAlias = Literal["complete", "pooled", "partial"]
@@ -243,7 +243,7 @@ def _regraded(item: G, grade: int) -> G:
     return item.model_copy(update={"grade": grade})
 
 
-def counted(judgments: Iterable[Graded]) -> Iterable[tuple[Graded, int]]:
+def with_counts(judgments: Iterable[JudgmentOrGrading]) -> Iterable[tuple[JudgmentOrGrading, int]]:
     """Return judgments, or the gradings of a table, with how often each was given."""
     if isinstance(judgments, JudgmentTable):
         return judgments.counts().items()
@@ -288,9 +288,11 @@ def on_authors_scale(item: G, authors_threshold: int | None) -> G:
     return _regraded(item, 0) if is_lowered else item
 
 
-def judges_differ(judgments: Iterable[Graded], authors_threshold: int | None) -> bool:
+def judges_differ(judgments: Iterable[JudgmentOrGrading], authors_threshold: int | None) -> bool:
     """Whether a set's author calls a grade relevant that says of judges that nothing is there."""
-    return authors_threshold == 1 and any(item.source != "human" for item, _ in counted(judgments))
+    return authors_threshold == 1 and any(
+        item.source != "human" for item, _ in with_counts(judgments)
+    )
 
 
 def relevance_words(rel_threshold: int, *, judges_differ: bool = False) -> str:
@@ -299,7 +301,7 @@ def relevance_words(rel_threshold: int, *, judges_differ: bool = False) -> str:
     return f"relevant: grade >= {rel_threshold}{beside}"
 
 
-def grades_in(judged: Mapping[str, Graded]) -> dict[str, int | None]:
+def grades_in(judged: Mapping[str, JudgmentOrGrading]) -> dict[str, int | None]:
     """Return the grades of a query by chunk; None is a judgment that failed.
 
     A chunk that is listed as relevant and has no grade is not among them.
@@ -328,7 +330,7 @@ def marks_in(settled: Settled, query_ids: Container[str]) -> dict[str, dict[str,
 
 
 def label_reading(
-    stated: LabelReading | None, judgments: Iterable[Graded], *, has_pool: bool
+    stated: LabelReading | None, judgments: Iterable[JudgmentOrGrading], *, has_pool: bool
 ) -> LabelReading:
     """Return what a chunk without a label is in a set.
 
@@ -344,15 +346,15 @@ def label_reading(
     """
     if stated in ("pooled", "partial"):
         return stated
-    sources = {item.source for item, _ in counted(judgments)}
+    sources = {item.source for item, _ in with_counts(judgments)}
     return "complete" if sources == {"human"} and not has_pool else "pooled"
 
 
-def grades_by_source(judgments: Iterable[Graded]) -> tuple[SourceGrades, ...]:
+def grades_by_source(judgments: Iterable[JudgmentOrGrading]) -> tuple[SourceGrades, ...]:
     """Count the grades that each source gave."""
     counts: dict[str, Counter[int | None]] = {}
     listed = Counter[str]()
-    for judgment, n in counted(judgments):
+    for judgment, n in with_counts(judgments):
         of_source = counts.setdefault(judgment.source, Counter())
         if judgment.grade is None and not judgment.is_failed:
             listed[judgment.source] += n
@@ -371,14 +373,14 @@ def grades_by_source(judgments: Iterable[Graded]) -> tuple[SourceGrades, ...]:
 
 
 def judges(
-    judgments: Iterable[Graded], answer_grades: Mapping[str, Iterable[AnswerGrade]]
+    judgments: Iterable[JudgmentOrGrading], answer_grades: Mapping[str, Iterable[AnswerGrade]]
 ) -> tuple[Judge, ...]:
     """List the judges, those of relevance first, with the number of records each made.
 
     A failure that does not say whose it is belongs to no judge: nobody's grade came of it.
     """
     of_relevance = _Records()
-    for item, n in counted(judgments):
+    for item, n in with_counts(judgments):
         of_relevance.add("relevance", item.provenance, item.source, n, is_failed=item.is_failed)
     of_answers = _Records()
     for system, grades in answer_grades.items():

@@ -20,7 +20,7 @@ from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.measure_names import Measure
 from ragforge.records import MixedGrades, Provenance
 from ragforge.records.canaries import before_drift, since_drift
-from ragforge.records.judgments import Graded
+from ragforge.records.judgments import JudgmentOrGrading
 
 NOBODY: Final = -1
 """Stands for the judge of a grade that is gone."""
@@ -303,7 +303,7 @@ def mixed_grades(
     )
 
 
-def judge_key(judgment: Graded) -> JudgeKey | None:
+def judge_key(judgment: JudgmentOrGrading) -> JudgeKey | None:
     """Return the identity of a grade's judge; None for grades that count beside any judge's."""
     by = judgment.provenance
     if judgment.grade is None or judgment.source in _ANY_JUDGE:
@@ -315,7 +315,7 @@ def judge_key(judgment: Graded) -> JudgeKey | None:
     return by.kind, by.model, by.protocol, by.prompt_sha256
 
 
-def have_different_judges(judgment: Graded, other: Graded) -> bool:
+def have_different_judges(judgment: JudgmentOrGrading, other: JudgmentOrGrading) -> bool:
     """Whether two grades are of different judges; those that count beside any are of none."""
     keys = [key for item in (judgment, other) if (key := judge_key(item)) is not None]
     return len(set(canonical_judge_keys(keys).values())) > 1
@@ -327,7 +327,7 @@ def _has_drifted_to(judge: Provenance, other: Provenance) -> bool:
     return since_drift(judge.protocol) < since_drift(other.protocol)
 
 
-def _named(judgment: Graded) -> Provenance:
+def _named(judgment: JudgmentOrGrading) -> Provenance:
     by = judgment.provenance
     return _UNRECORDED if by is None else by.model_copy(update={"call_key": ""})
 

@@ -185,7 +185,7 @@ class Power:
     n_for_half: int | None
     """Queries that would show half of that; None where that is None, and in a sample, as it would
     depend on the strata that they are drawn from."""
-    is_least: bool = False
+    is_lower_bound: bool = False
     """Whether it takes more than `detectable`, which is how far the interval reaches: the spread is
     so small that one query that nobody saw could outweigh it; see `unseen_values`."""
 
@@ -253,7 +253,7 @@ def compare_pairs(pairs: Iterable[RunPair], alpha: float = ALPHA) -> list[Compar
     p_values = [test.p for test in tests]
     corrected = holm(p_values)
     p_ts = list(map(_p_t, listed))
-    levels = _levels(p_values, list(map(_in_any_order, listed, p_ts)), alpha)
+    levels = _levels(p_values, list(map(_tie_break, listed, p_ts)), alpha)
     return [
         _comparison(pair, test, p_t, p_corrected, level, alpha)
         for pair, test, p_t, p_corrected, level in zip(
@@ -320,7 +320,7 @@ def _p_t(pair: RunPair) -> float:
     return sample_t_p(differences(pair.values_a, pair.values_b), pair.drawn)
 
 
-def _in_any_order(pair: RunPair, p_t: float) -> tuple[float | str, ...]:
+def _tie_break(pair: RunPair, p_t: float) -> tuple[float | str, ...]:
     """Return what parts equal p values, so that the order of runs moves no interval.
 
     Randomisation tests often have equal ones: the least that so many flips can show.
@@ -437,7 +437,7 @@ def _power(pair: RunPair, diffs: Floats, alpha: float, interval: Ends | None) ->
         return Power(sd, None, None)
     reach = _reach(diffs, pair, interval)
     if reach > detectable:
-        return Power(sd, reach, None, is_least=True)
+        return Power(sd, reach, None, is_lower_bound=True)
     return Power(sd, detectable, half)
 
 

@@ -54,7 +54,7 @@ from ragforge.records import (
     Spending,
     Timing,
 )
-from ragforge.records.judgments import Graded
+from ragforge.records.judgments import JudgmentOrGrading
 from ragforge.records.queries import Selection
 from ragforge.records.sharing import Sharing
 
@@ -97,7 +97,7 @@ def judgments_digest(settled: Settled) -> str:
     return digest.hexdigest()
 
 
-def _label_of(judgment: Graded) -> object:
+def _label_of(judgment: JudgmentOrGrading) -> object:
     if judgment.relevant is None:
         return judgment.grade
     return [judgment.grade, judgment.relevant]
@@ -275,7 +275,7 @@ def _settled_of(task: Task, settled: Settled) -> Settled:
         return of_chunks(asked) if task.text_grades else asked
     folded, cutting = task.level.query_ids, task.cutting
 
-    def of_query(query_id: str) -> Mapping[str, Graded]:
+    def of_query(query_id: str) -> Mapping[str, JudgmentOrGrading]:
         of = asked[query_id]
         if query_id in folded:
             return of

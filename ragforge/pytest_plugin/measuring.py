@@ -27,7 +27,7 @@ from ragforge.measures import DEFAULT_MEASURES, parse_measure
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_usable
 from ragforge.pytest_plugin import REPORTED
 from ragforge.records import Query, Ranking
-from ragforge.records.judgments import Graded
+from ragforge.records.judgments import JudgmentOrGrading
 from ragforge.records.model import pydantic
 
 MARKER: Final = "ragforge"
@@ -360,7 +360,7 @@ def _query(measured: Measured, query_id: str) -> MeasuredQuery:
     )
 
 
-def _grade(judged: Mapping[str, Graded], chunk_id: str) -> int | None:
+def _grade(judged: Mapping[str, JudgmentOrGrading], chunk_id: str) -> int | None:
     return judged[chunk_id].grade if chunk_id in judged else None
 
 

@@ -148,12 +148,12 @@ class Grading:
         return self.grade is None and self.relevant is None
 
     @property
-    def told(self) -> tuple[object, ...]:
+    def as_tuple(self) -> tuple[object, ...]:
         """All that it says."""
         return self.grade, self.source, self.level, self.relevant, self.provenance
 
 
-Graded: TypeAlias = Judgment | Grading
+JudgmentOrGrading: TypeAlias = Judgment | Grading
 """What is known of a pair, with words or without."""
 
 
@@ -410,7 +410,7 @@ def origin(kind: str, model: str, prompt: str, source: str, since: str = "") -> 
     return GradeOrigin(kind, model, prompt, JUDGED, since)
 
 
-def origin_of(graded: Graded | AnswerGrade) -> GradeOrigin:
+def origin_of(graded: JudgmentOrGrading | AnswerGrade) -> GradeOrigin:
     """Return where a grade comes from."""
     source = JUDGED if isinstance(graded, AnswerGrade) else graded.source
     return origin_by(graded.provenance, source)

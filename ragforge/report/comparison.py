@@ -529,8 +529,8 @@ def _unknown(items: Sequence[Compared]) -> list[str]:
 
 def _takes_more(comparison: Comparison) -> bool:
     """Whether a difference has to be larger than the one that is said to be shown."""
-    is_least = comparison.power is not None and comparison.power.is_least
-    return is_least or comparison.ties > comparison.n / 2
+    is_lower_bound = comparison.power is not None and comparison.power.is_lower_bound
+    return is_lower_bound or comparison.ties > comparison.n / 2
 
 
 def enumerated(parts: Sequence[str], last: str = "and") -> str:

@@ -314,7 +314,7 @@ def test_where_one_unseen_query_could_outweigh_all_it_takes_more_than_the_spread
     found = compared(a, [max(value, 0.0) for value in b], measure="TokenP@10")
 
     assert (found.winner, found.p < 0.001) == ("TIE", True)
-    assert found.power.is_least
+    assert found.power.is_lower_bound
     assert found.power.detectable == pytest.approx(found.interval.high - found.diff)
     assert found.power.detectable > abs(found.diff)
     assert found.power.n_for_half is None

@@ -306,7 +306,7 @@ class _Columns:
 
     def _number_of(self, judgment: Judgment) -> int:
         grading = grading_of(judgment)
-        number = self._numbers.setdefault(grading.told, len(self.gradings))
+        number = self._numbers.setdefault(grading.as_tuple, len(self.gradings))
         if number == len(self.gradings):
             self.gradings.append(grading)
         return number

@@ -62,11 +62,10 @@ from ragforge.pipeline.sweep.rankings import (
     digest,
     kept_rankings,
 )
-from ragforge.pipeline.sweep.spending import Spending
-from ragforge.pipeline.sweep.work import (
+from ragforge.pipeline.sweep.retrieving import (
     CutKey,
     Sources,
-    Work,
+    SweepState,
     cut_key,
     cuttings,
     has_part,
@@ -75,6 +74,7 @@ from ragforge.pipeline.sweep.work import (
     rank_here,
     rank_in_processes,
 )
+from ragforge.pipeline.sweep.spending import Spending
 from ragforge.plugins import find, sources_digest
 from ragforge.records import Chunk
 from ragforge.report.sweep import sweep_json
@@ -132,22 +132,22 @@ async def sweep_dataset(
     sources = _sources(dataset, documents, job)
     if answering:
         gradable(sources.swept)
-    work = _begun(dataset, plan, sources, job.settings)
-    n_kept = len(work.ranked)
-    left = work.left
+    state = _begun(dataset, plan, sources, job.settings)
+    n_kept = len(state.ranked)
+    left = state.left
     if left:
         counts = f"{plural(len(left), 'configuration')} to rank, {n_kept} there from before"
         job.observer(Event("note", message=counts))
         if sum(len(document.text) for document in sources.documents) > _LARGE:
             n_processes = 1
         by_words = [item for item in left if is_for_processes(item)] if n_processes > 1 else []
-        await rank_in_processes(work, sources, by_words, n_processes, job.observer)
+        await rank_in_processes(state, sources, by_words, n_processes, job.observer)
         counted = Job(job.settings, spending, job.mode, job.account)
-        await rank_here(work, sources, dataset, counted)
-    report = _report(dataset, work, sources, spending)
+        await rank_here(state, sources, dataset, counted)
+    report = _report(dataset, state, sources, spending)
     write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
-    if judging and len(work.ranked) > 1:
-        ranked = list(work.ranked.values())
+    if judging and len(state.ranked) > 1:
+        ranked = list(state.ranked.values())
         prompts = prompts_of(ranked, sources.swept, plan.top, judging)
         judged = await judge_prompts(ranked, prompts, sources.asked, dataset, job)
         report = replace(report, judged=judged)
@@ -189,13 +189,13 @@ async def forecast_sweep(
     if judging:
         check_judging(plan.top)
     sources = _sources(dataset, documents, job)
-    work = _begun(dataset, plan, sources, job.settings)
+    state = _begun(dataset, plan, sources, job.settings)
     n_texts = 0
-    n_chunks = {item: each.n_chunks for item, each in work.ranked.items()}
+    n_chunks = {item: each.n_chunks for item, each in state.ranked.items()}
     texts = list(sources.asked.values())
     largest: list[Chunk] = []
     async with embedder_of(job, dataset) as embedder:
-        for chunks, configurations in cuttings(work, sources, work.left):
+        for chunks, configurations in cuttings(state, sources, state.left):
             n_chunks |= dict.fromkeys(configurations, len(chunks))
             tokens = sum(token_count(chunk.text) for chunk in chunks) / len(chunks)
             of_prompts = supposed_texts(tokens, len(sources.asked), plan.top)
@@ -210,21 +210,21 @@ async def forecast_sweep(
     cost = estimate.get("cost_usd", 0.0)
     answers = None
     if answering and n_chunks:
-        finals = _finals(dataset, work, sources, answering, largest)
+        finals = _finals(dataset, state, sources, answering, largest)
         place = AnswerPlace(dataset, _folder(dataset))
         answers = await forecast_finals(finals, place, answering, job)
     judged = None
     if judging and n_chunks:
-        ranked = list(work.ranked.values())
+        ranked = list(state.ranked.values())
         if ranked:
             n_texts += prompts_of(ranked, sources.swept, plan.top, judging).pool.size
-        judged = await forecast_judging(n_texts, not work.left, dataset, job)
+        judged = await forecast_judging(n_texts, not state.left, dataset, job)
     return SweepForecast(
         dataset=str(dataset.path),
         decided_by=str(plan.decided_by),
         configurations=tuple(n_chunks.items()),
-        kept=tuple(work.ranked),
-        failed=tuple(work.failed.items()),
+        kept=tuple(state.ranked),
+        failed=tuple(state.failed.items()),
         n_queries=len(sources.asked),
         n_documents=len(sources.documents),
         calls=_int(estimate.get("calls", 0)),
@@ -238,17 +238,17 @@ async def forecast_sweep(
 
 def _finals(
     dataset: Dataset,
-    work: Work,
+    state: SweepState,
     sources: Sources,
     answering: Answering,
     chunks: Sequence[Chunk],
 ) -> Finals:
     """Return what is to be answered; where not all is ranked, what stands in for it."""
-    plan = work.plan
-    if work.left:
-        left = [item for item in plan.configurations if item not in work.failed]
+    plan = state.plan
+    if state.left:
+        left = [item for item in plan.configurations if item not in state.failed]
         return supposed_finals(left, chunks, sources.swept, plan.top, answering)
-    report = _report(dataset, work, sources, Spending(silent))
+    report = _report(dataset, state, sources, Spending(silent))
     return finals_of(report.results, sources.swept, plan.top, answering)
 
 
@@ -315,8 +315,8 @@ def _rebuilt(dataset: Dataset) -> list[Document]:
     return list(rebuilt_documents(dataset.chunks()))
 
 
-def _begun(dataset: Dataset, plan: SweepPlan, sources: Sources, settings: Settings) -> Work:
-    """Return the work with what earlier sweeps did."""
+def _begun(dataset: Dataset, plan: SweepPlan, sources: Sources, settings: Settings) -> SweepState:
+    """Return the state with what earlier sweeps did."""
     _refuse_services(plan, settings)
     folder = _folder(dataset)
     make_own_place(dataset.own_place)
@@ -332,13 +332,13 @@ def _begun(dataset: Dataset, plan: SweepPlan, sources: Sources, settings: Settin
         for item in plan.configurations
     }
     wanted = Wanted.at_least(plan.most_texts, plan.most_tokens)
-    work = Work(plan, wanted, paths, failed=failed)
+    state = SweepState(plan, wanted, paths, failed=failed)
     least = Wanted(plan.most_texts, plan.most_tokens)
     for item, path in paths.items():
         kept = None if is_held(item) or item in failed else kept_rankings(path, item, least)
         if kept is not None:
-            work.ranked[item] = kept
-    return work
+            state.ranked[item] = kept
+    return state
 
 
 def _pieces_of_users(
@@ -389,21 +389,23 @@ def _source_digest(retriever: str) -> str:
     return sources_digest(find(GROUP, retriever.partition(RERANKED)[0])) if ":" in retriever else ""
 
 
-def _report(dataset: Dataset, work: Work, sources: Sources, spending: Spending) -> SweepReport:
-    ranked = [work.ranked[item] for item in work.plan.configurations if item in work.ranked]
+def _report(
+    dataset: Dataset, state: SweepState, sources: Sources, spending: Spending
+) -> SweepReport:
+    ranked = [state.ranked[item] for item in state.plan.configurations if item in state.ranked]
     if not ranked:
-        first = next(iter(work.failed.values()))
+        first = next(iter(state.failed.values()))
         raise UsageError(
-            f"no configuration of {len(work.failed)} could be ranked; the first: {first}"
+            f"no configuration of {len(state.failed)} could be ranked; the first: {first}"
         )
-    results = measure_sweep(ranked, sources.swept, work.plan.tops, work.plan.decided_by)
+    results = measure_sweep(ranked, sources.swept, state.plan.tops, state.plan.decided_by)
     return SweepReport(
         dataset=str(dataset.path),
-        decided_by=str(work.plan.decided_by),
+        decided_by=str(state.plan.decided_by),
         results=tuple(results),
         n_queries=len(sources.asked),
         n_documents=len(sources.documents),
-        failed=tuple(work.failed.items()),
+        failed=tuple(state.failed.items()),
         calls=spending.calls,
         cost_usd=spending.cost_usd,
         warnings=tuple(_warnings(ranked, sources)),

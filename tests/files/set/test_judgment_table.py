@@ -44,7 +44,9 @@ def by_query(items):
 def told(table):
     """Return what a table tells of each pair, by query and chunk."""
     return {
-        query_id: {name: of.told for name, of in table.of_query(query_id, table.gradings).items()}
+        query_id: {
+            name: of.as_tuple for name, of in table.of_query(query_id, table.gradings).items()
+        }
         for query_id in table.query_ids
     }
 

@@ -1,4 +1,4 @@
-"""The work of a sweep: to cut the documents and rank the queries, with each configuration.
+"""Cutting the documents and ranking their chunks for the queries, with each configuration.
 
 What is ranked by words is done by several processes; local models and endpoints work in this one,
 as they take all cores, or a budget, by themselves. Each configuration is written when it is done.
@@ -65,8 +65,8 @@ class Sources:
 
 
 @dataclass(slots=True)
-class Work:
-    """What is left to do, and what is done.
+class SweepState:
+    """What a sweep has still to do, and what it has done.
 
     Args:
         plan: What is tried.
@@ -114,7 +114,7 @@ def cut_key(item: Configuration) -> CutKey:
 
 
 def cuttings(
-    work: Work, sources: Sources, configurations: Iterable[Configuration]
+    state: SweepState, sources: Sources, configurations: Iterable[Configuration]
 ) -> Iterator[tuple[list[Chunk], list[Configuration]]]:
     """Yield the chunks of each cutting with its configurations; those that fail are noted."""
     for _, of_cutting in groupby(configurations, cut_key):
@@ -122,7 +122,7 @@ def cuttings(
         try:
             chunks = cut(listed[0], sources.documents)
         except UsageError as error:
-            work.failed |= dict.fromkeys(listed, str(error))
+            state.failed |= dict.fromkeys(listed, str(error))
             continue
         yield chunks, listed
 
@@ -189,13 +189,13 @@ def _pool(n: int) -> Iterator[ProcessPoolExecutor]:
 
 
 async def rank_in_processes(
-    work: Work,
+    state: SweepState,
     sources: Sources,
     configurations: Sequence[Configuration],
     n_processes: int,
     observer: Observer,
 ) -> None:
-    """Rank with configurations that go by words; what fails is noted in the work."""
+    """Rank with configurations that go by words; what fails is noted in the state."""
     if not configurations:
         return
     cuttings = [list(of) for _, of in groupby(configurations, cut_key)]
@@ -204,31 +204,31 @@ async def rank_in_processes(
         pool = stack.enter_context(_pool(min(n_processes, len(cuttings))))
         futures: dict[Future[dict[Configuration, str]], list[Configuration]] = {}
         for listed in cuttings:
-            files = {item: work.paths[item] for item in listed}
-            task = _RankTask(sources.documents, sources.asked, work.wanted, files)
+            files = {item: state.paths[item] for item in listed}
+            task = _RankTask(sources.documents, sources.asked, state.wanted, files)
             futures[pool.submit(_rank_cutting, task)] = listed
         waiting = {asyncio.wrap_future(future): listed for future, listed in futures.items()}
         pending = set(waiting)
         while pending:
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             for future in done:
-                work.failed |= future.result()
+                state.failed |= future.result()
                 for item in waiting[future]:
-                    if item not in work.failed:
-                        _take(work, item)
+                    if item not in state.failed:
+                        _take(state, item)
                     _tell(observer, "sweep")
 
 
-async def rank_here(work: Work, sources: Sources, dataset: Dataset, job: Job) -> None:
-    """Rank with what is left, with the embedder of the job; what fails is noted in the work."""
-    left = work.left
+async def rank_here(state: SweepState, sources: Sources, dataset: Dataset, job: Job) -> None:
+    """Rank with what is left, with the embedder of the job; what fails is noted in the state."""
+    left = state.left
     if not left:
         return
     async with embedder_of(job, dataset) as embedder:
         try:
-            for chunks, configurations in cuttings(work, sources, left):
+            for chunks, configurations in cuttings(state, sources, left):
                 for item in configurations:
-                    await _rank_one(work, item, chunks, sources, dataset, embedder, job)
+                    await _rank_one(state, item, chunks, sources, dataset, embedder, job)
         finally:
             spent = embedder.spent() if embedder else None
             if spent is not None:
@@ -236,7 +236,7 @@ async def rank_here(work: Work, sources: Sources, dataset: Dataset, job: Job) ->
 
 
 async def _rank_one(
-    work: Work,
+    state: SweepState,
     item: Configuration,
     chunks: Sequence[Chunk],
     sources: Sources,
@@ -257,26 +257,26 @@ async def _rank_one(
         timeout_s=model.timeout_s,
     )
     await embed_chunks([retriever], job.observer)
-    recorder = RankingRecorder(chunks, work.wanted)
+    recorder = RankingRecorder(chunks, state.wanted)
     try:
         await _ask(retriever, recorder, sources.asked, model.concurrency)
     except (UsageError, DataError) as error:
-        work.failed[item] = str(error)
+        state.failed[item] = str(error)
         return
     if len(recorder.failed) == len(sources.asked):
-        work.failed[item] = (
+        state.failed[item] = (
             f"failed on all queries; the first: {next(iter(recorder.failed.values()))}"
         )
         return
-    recorder.write(work.paths[item], item, time.perf_counter() - begun)
-    _take(work, item)
+    recorder.write(state.paths[item], item, time.perf_counter() - begun)
+    _take(state, item)
 
 
-def _take(work: Work, item: Configuration) -> None:
-    ranked = kept_rankings(work.paths[item], item, work.wanted, was_kept=False)
+def _take(state: SweepState, item: Configuration) -> None:
+    ranked = kept_rankings(state.paths[item], item, state.wanted, was_kept=False)
     if ranked is None:
-        raise DataError(f"{work.paths[item]}: was written and cannot be read again")
-    work.ranked[item] = ranked
+        raise DataError(f"{state.paths[item]}: was written and cannot be read again")
+    state.ranked[item] = ranked
 
 
 async def _ask(
