@@ -37,8 +37,10 @@ GRADE_MEANINGS: Final = (
     "part of the answer",
     "answers it on its own",
 )
-_MOST_HELD: Final = 100_000
-"""Pairs of which mappings are held, so that those of most sets are made once."""
+_MOST_HELD: Final = 200_000
+"""Pairs of which mappings are held, so that those of most sets are made once: some 10 MB."""
+_LAST_QUERIES: Final = 100
+"""Queries beyond those of which the last mappings are held: one is asked for many times in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +110,11 @@ def settle(judgments: Iterable[Judgment]) -> dict[str, dict[str, Judgment]]:
 
 
 class ByQuery(Mapping[str, Mapping[str, T]], Generic[T]):
-    """What is known of the chunks of each query, made when it is asked for and held for a while.
+    """What is known of the chunks of each query, made when it is asked for.
 
-    For millions of pairs, mappings that are all held would take more than all else.
+    For millions of pairs, mappings that are all held would take more than all else. Those of the
+    first queries stay, as the queries are gone through again and again in one order; of the others
+    the last ones do.
 
     Args:
         query_ids: All queries, in order.
@@ -120,20 +124,29 @@ class ByQuery(Mapping[str, Mapping[str, T]], Generic[T]):
     def __init__(self, query_ids: Iterable[str], make: Callable[[str], Mapping[str, T]]) -> None:
         self._ids = dict.fromkeys(query_ids)
         self._make = make
-        self._held: dict[str, Mapping[str, T]] = {}
-        self._n_held = 0
+        self._forget()
 
     def __getitem__(self, query_id: str) -> Mapping[str, T]:
         found = self._held.get(query_id)
         if found is None:
+            found = self._last.get(query_id)
+        if found is None:
             if query_id not in self._ids:
                 raise KeyError(query_id)
             found = self._make(query_id)
-            if self._n_held > _MOST_HELD:
-                self._held, self._n_held = {}, 0
-            self._held[query_id] = found
-            self._n_held += len(found)
+            if self._n_held < _MOST_HELD:
+                self._held[query_id] = found
+                self._n_held += len(found)
+            else:
+                if len(self._last) >= _LAST_QUERIES:
+                    self._last = {}
+                self._last[query_id] = found
         return found
+
+    def _forget(self) -> None:
+        self._held: dict[str, Mapping[str, T]] = {}
+        self._n_held = 0
+        self._last: dict[str, Mapping[str, T]] = {}
 
     def __contains__(self, query_id: object) -> bool:
         return query_id in self._ids
@@ -180,7 +193,7 @@ class SettledTable(ByQuery[Grading]):
         if is_binary and not _holds_other_grades(self):
             self._is_of_ones = True
             self._in_place = list(map(self._scaled, table.gradings))
-            self._held, self._n_held = {}, 0
+            self._forget()
         self._grades = [item.grade for item in self._in_place]
         self._holds_lists = any(item.relevant is not None for item in table.counts())
 
@@ -202,9 +215,18 @@ class SettledTable(ByQuery[Grading]):
 
     def judgments(self, query_id: str) -> dict[str, Judgment]:
         """Return the judgments of a query that count, with all that they say in words."""
-        return self._settled(
-            query_id, {item.chunk_id: item for item in self._table.judgments(query_id)}
-        )
+        return self._with_words(query_id, quoting=False)
+
+    def quotes(self, query_id: str) -> dict[str, str]:
+        """Return what the judgments of a query that count quote as evidence, by chunk."""
+        # Of documents one judgment counts for all chunks, and all have to be looked at.
+        quoting = query_id not in self._level.query_ids
+        judged = self._with_words(query_id, quoting=quoting)
+        return {name: item.evidence for name, item in judged.items() if item.evidence}
+
+    def _with_words(self, query_id: str, *, quoting: bool) -> dict[str, Judgment]:
+        found = self._table.judgments(query_id, quoting=quoting)
+        return self._settled(query_id, {item.chunk_id: item for item in found})
 
     def _gradings_of(self, query_id: str) -> dict[str, Grading]:
         if query_id not in self._level.query_ids:

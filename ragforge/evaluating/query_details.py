@@ -376,7 +376,7 @@ def _run(run: MeasuredRun, query_id: str, task: Task, relevant: Collection[str])
 def _chunk_detail(
     chunk_id: str, judgment: Judgment | None, query: Query, unlabelled: ChunkState
 ) -> ChunkDetail:
-    quotes = _quotes(chunk_id, judgment, query)
+    quotes = _quotes(chunk_id, judgment.evidence if judgment else "", query)
     if judgment is None:
         return ChunkDetail(chunk_id, None, unlabelled, "", _NOTHING, "", quotes)
     return ChunkDetail(
@@ -390,16 +390,15 @@ def _chunk_detail(
     )
 
 
-def _quotes(chunk_id: str, judgment: Judgment | None, query: Query) -> tuple[str, ...]:
+def _quotes(chunk_id: str, judges: str, query: Query) -> tuple[str, ...]:
+    """Return the evidence to be seen in a chunk: what its judge quotes, "" for nothing, first."""
     evidence: Sequence[Evidence] = query.evidence
     if len(evidence) > 1:
         # Where chunks overlap, or were cut again, the quote of another chunk may stand in this one.
         evidence = sorted(evidence, key=lambda item: item.chunk_id != chunk_id)
     quotes = [item.quote for item in evidence]
-    if judgment is None:
-        return tuple(quotes)
-    if judgment.evidence:
-        quotes.insert(0, judgment.evidence)
+    if judges:
+        quotes.insert(0, judges)
     return tuple(dict.fromkeys(quotes[:_QUOTES]))
 
 
@@ -457,11 +456,11 @@ def wanted_texts(
     quotes: dict[str, tuple[str, ...]] = {}
 
     def take(query_id: str) -> None:
-        query, judged = records.queries[query_id], records.settled.judgments(query_id)
+        query, judges = records.queries[query_id], records.settled.quotes(query_id)
         for chunk_id in _shown(_runs(records, query_id)):
             known = quotes.get(chunk_id, ())
             if len(known) < _QUOTES:
-                own = _quotes(chunk_id, judged.get(chunk_id), query)
+                own = _quotes(chunk_id, judges.get(chunk_id, ""), query)
                 quotes[chunk_id] = (*known, *own)[:_QUOTES]
 
     reach = 0

@@ -4,8 +4,8 @@ pydantic takes longer to import than a short command has, and its validators tak
 build. `Model` stands in the place of its `BaseModel`, with what this package uses of that. Values
 that plainly are what their fields say are taken by `plain_values`. About all others (another type,
 an unknown key, a number out of its range) pydantic decides, on the same fields: what it accepts,
-how it converts, and what it says are its own. So it does once a class has had so many records that
-its speed pays for its import.
+how it converts, and what it says are its own. So it does once there were so many fields that its
+speed pays for its import.
 
 For checkers of types all of it is pydantic.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from threading import RLock
@@ -63,14 +64,19 @@ __all__ = [
     "pydantic",
 ]
 
-MOST_PLAIN: Final = 5_000
-"""Records of a class that are taken and written without pydantic: it would take no less time for
-them, its import counted in."""
+MOST_PLAIN: Final = 100_000
+"""Fields that are taken and written without pydantic: it would take no less time for them, its
+import counted in."""
+MOST_PLAIN_BESIDE: Final = 300
+"""Records of a class that are, where pydantic is imported: its validator takes time to build."""
 _COMPLETING: Final = RLock()
 
 
 class _Plan:
     """What is known of a class: its fields, how values are taken, and how often that was done."""
+
+    n_fields: ClassVar[int] = 0
+    """Taken and written without pydantic, of all classes."""
 
     def __init__(self, kind: type[_Model]) -> None:
         self.kind = kind
@@ -105,7 +111,11 @@ class _Plan:
     def may_be_plain(self) -> bool:
         """Count a record, and return whether it may be taken or written without pydantic."""
         self.n_taken += 1
-        return self.n_taken <= MOST_PLAIN and self.kind.model_config.get("extra") == "forbid"
+        if "pydantic.main" in sys.modules:
+            pays = self.n_taken > MOST_PLAIN_BESIDE
+        else:
+            pays = _Plan.n_fields > MOST_PLAIN
+        return not pays and self.kind.model_config.get("extra") == "forbid"
 
     def values(self, given: dict[Any, Any], *, is_json: bool) -> dict[str, Any]:
         """Return the values of all fields.
@@ -115,6 +125,7 @@ class _Plan:
         """
         values = {}
         n_given = 0
+        _Plan.n_fields += len(self.checks)
         for name, check in self.checks.items():
             if name in given:
                 value = given[name]
@@ -294,6 +305,7 @@ class _Model:
         """
         plan = type(self).plan()
         made = {}
+        _Plan.n_fields += len(self.__dict__)
         for name, value in self.__dict__.items():
             leave_out = plan.fields[name].given.get("exclude_if")
             if leave_out is None or not leave_out(value):

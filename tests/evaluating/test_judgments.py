@@ -1,4 +1,13 @@
-from ragforge.evaluating.judgments import SourceGrades, grades_by_source, judges, settle
+import pytest
+
+from ragforge.evaluating import judgments
+from ragforge.evaluating.judgments import (
+    ByQuery,
+    SourceGrades,
+    grades_by_source,
+    judges,
+    settle,
+)
 from ragforge.records import AnswerGrade, Judgment, Provenance
 
 
@@ -97,3 +106,22 @@ def test_grade_without_a_named_judge_stays_a_judge_not_recorded():
     [found] = judges([judgment(1, "judge")], {})
 
     assert (found.kind, found.count) == ("", 1)
+
+
+def test_mappings_of_the_first_queries_are_made_once_and_the_last_ones_are_at_hand(monkeypatch):
+    """A set is gone through again and again in one order: forgetting all would make all anew."""
+    monkeypatch.setattr(judgments, "_MOST_HELD", 4)
+    monkeypatch.setattr(judgments, "_LAST_QUERIES", 2)
+    made = []
+
+    def make(query_id):
+        made.append(query_id)
+        return {"c1": query_id, "c2": query_id}
+
+    known = ByQuery("abcdef", make)
+
+    for _ in range(3):
+        assert [known[name]["c1"] for name in "abcdeff"] == list("abcdeff")
+    assert [made.count(name) for name in "abcdef"] == [1, 1, 3, 3, 3, 3]
+    with pytest.raises(KeyError):
+        known["g"]

@@ -46,6 +46,8 @@ _AS_WRITTEN: Final = re.compile(
 """How ragforge writes a judgment. The groups are its pair and its `_Kind`: of each kind, the first
 line is read in full, as is every line of another form."""
 
+_QUOTES_NOTHING: Final = b'"evidence":"","reasoning":"'
+
 
 class GradedPair(NamedTuple):
     """A query and a chunk with what is known of them, words left out."""
@@ -132,13 +134,19 @@ class JudgmentTable:
         chunk_ids = map(columns.chunk_ids.__getitem__, columns.chunks[rows])
         return dict(zip(chunk_ids, map(in_place.__getitem__, columns.given[rows]), strict=True))
 
-    def judgments(self, query_id: str) -> list[Judgment]:
+    def judgments(self, query_id: str, *, quoting: bool = False) -> list[Judgment]:
         """Return the judgments of a query as they are in the file, words and all.
+
+        Args:
+            query_id: The query.
+            quoting: Whether those that quote no evidence may be left out, which saves reading them.
 
         Raises:
             DataError: The file was written over in place.
         """
-        return self._columns.judgments(self._at[query_id]) if query_id in self._at else []
+        if query_id not in self._at:
+            return []
+        return self._columns.judgments(self._at[query_id], quoting=quoting)
 
     def _rows(self, query_id: str) -> slice:
         at, starts = self._at[query_id], self._columns.starts
@@ -191,13 +199,15 @@ class _Words:
         self._lock = threading.Lock()
         weakref.finalize(self, stream.close)
 
-    def judgments(self, begin: int, end: int) -> Iterator[Judgment]:
+    def judgments(self, begin: int, end: int, *, quoting: bool) -> Iterator[Judgment]:
         """Yield the judgments between two places of the file, in bytes."""
         with self._lock:
             self._stream.seek(begin)
             lines = self._stream.read(end - begin).split(b"\n")
         try:
             for line in lines:
+                if quoting and _QUOTES_NOTHING in line:
+                    continue
                 if text := line.decode("utf-8-sig").strip():
                     yield Judgment.model_validate_json(text)
         except (UnicodeDecodeError, pydantic.ValidationError) as error:
@@ -231,13 +241,14 @@ class _Columns:
         self._numbers: dict[tuple[object, ...], int] = {}
         """Of the gradings, by all that they say."""
 
-    def judgments(self, at: int) -> list[Judgment]:
+    def judgments(self, at: int, *, quoting: bool) -> list[Judgment]:
         """Return the judgments of the query at a place, words and all."""
         assert self._words is not None
         runs = self._of_query[at] if self._of_query else (at,)
         found: list[Judgment] = []
         for run in runs:
-            found += self._words.judgments(self._begins[run], self._begins[run + 1])
+            begin, end = self._begins[run : run + 2]
+            found += self._words.judgments(begin, end, quoting=quoting)
         return found
 
     def read(self, stream: IO[bytes]) -> None:

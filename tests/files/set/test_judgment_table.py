@@ -114,6 +114,20 @@ def test_mark_of_byte_order_and_line_ends_of_windows_are_no_part_of_a_line(path)
     assert table.judgments("a") == ITEMS[:2]
 
 
+@pytest.mark.parametrize("form", [as_written, with_spaces])
+def test_judgments_that_quote_are_all_there_where_others_may_be_left_out(path, form):
+    """What a judge quotes is looked for in a hundred thousand judgments that quote nothing."""
+    quoting = ITEMS[1].model_copy(update={"evidence": 'It "is" so.'})
+    tricky = ITEMS[2].model_copy(update={"reasoning": '"evidence":"","reasoning":"'})
+    tricky = tricky.model_copy(update={"query_id": "a", "chunk_id": "c3", "evidence": "so"})
+
+    table = written(path, form([ITEMS[0], quoting, tricky]))
+
+    found = table.judgments("a", quoting=True)
+    assert [item for item in found if item.evidence] == [quoting, tricky]
+    assert len(found) == (3 if form is with_spaces else 2)
+
+
 def test_gradings_are_shared_whatever_the_call(path):
     """Each judgment has a call of its own; what it was asked by is that of thousands."""
     items = [
