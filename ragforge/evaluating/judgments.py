@@ -40,7 +40,7 @@ GRADE_MEANINGS: Final = (
 _MOST_HELD: Final = 200_000
 """Pairs of which mappings are held, so that those of most sets are made once: some 10 MB."""
 _LAST_QUERIES: Final = 100
-"""Queries beyond those of which the last mappings are held: one is asked for many times in a row."""
+"""Queries beyond those, the last ones, of which they are held: one is asked for several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,9 @@ class ByQuery(Mapping[str, Mapping[str, T]], Generic[T]):
     def __init__(self, query_ids: Iterable[str], make: Callable[[str], Mapping[str, T]]) -> None:
         self._ids = dict.fromkeys(query_ids)
         self._make = make
-        self._forget()
+        self._held: dict[str, Mapping[str, T]] = {}
+        self._last: dict[str, Mapping[str, T]] = {}
+        self._n_held = 0
 
     def __getitem__(self, query_id: str) -> Mapping[str, T]:
         found = self._held.get(query_id)
@@ -139,14 +141,14 @@ class ByQuery(Mapping[str, Mapping[str, T]], Generic[T]):
                 self._n_held += len(found)
             else:
                 if len(self._last) >= _LAST_QUERIES:
-                    self._last = {}
+                    self._last.clear()
                 self._last[query_id] = found
         return found
 
     def _forget(self) -> None:
-        self._held: dict[str, Mapping[str, T]] = {}
+        self._held.clear()
+        self._last.clear()
         self._n_held = 0
-        self._last: dict[str, Mapping[str, T]] = {}
 
     def __contains__(self, query_id: object) -> bool:
         return query_id in self._ids
