@@ -7,6 +7,7 @@ import contextlib
 import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, count
 from pathlib import Path
 from typing import IO, Generic, TypeAlias, TypeVar
 
@@ -24,6 +25,8 @@ _SHOWN = 80
 _PART_RECORDS = 20_000
 """Records held in memory before they are sorted and put on disk."""
 _MOST_PARTS = 64
+"""Parts of one size before they become one of the next: so each record is written anew for each
+factor of that, and not each time there are so many parts again."""
 
 
 def read_records(
@@ -150,12 +153,13 @@ class ExternalSorter(contextlib.AbstractContextManager["ExternalSorter[R]"], Gen
         self._key = key
         self._folder = folder
         self._held: list[tuple[tuple[str, ...], str]] = []
-        self._parts: list[IO[str]] = []
+        self._parts: list[list[IO[str]]] = []
+        """By size, the smallest first."""
         self.count = 0
         """Records taken."""
 
     def __exit__(self, *_: object) -> None:
-        for part in self._parts:
+        for part in chain.from_iterable(self._parts):
             part.close()
 
     def add(self, record: R) -> None:
@@ -172,7 +176,7 @@ class ExternalSorter(contextlib.AbstractContextManager["ExternalSorter[R]"], Gen
     def lines(self) -> Iterator[str]:
         """Yield the records' JSON, sorted by key, each with its line end."""
         self._held.sort()
-        for _, line in heapq.merge(self._held, *map(_read, self._parts)):
+        for _, line in heapq.merge(self._held, *map(_read, chain(*self._parts))):
             yield f"{line}\n"
 
     def write(self, path: Path) -> None:
@@ -186,12 +190,19 @@ class ExternalSorter(contextlib.AbstractContextManager["ExternalSorter[R]"], Gen
     def _put(self) -> None:
         try:
             self._held.sort()
-            self._parts.append(self._part(iter(self._held)))
+            part = self._part(iter(self._held))
             self._held.clear()
-            if len(self._parts) >= _MOST_PARTS:
-                merged = self._part(heapq.merge(*map(_read, self._parts)))
-                self.__exit__()
-                self._parts = [merged]
+            for size in count():
+                if size == len(self._parts):
+                    self._parts.append([])
+                alike = self._parts[size]
+                alike.append(part)
+                if len(alike) < _MOST_PARTS:
+                    break
+                part = self._part(heapq.merge(*map(_read, alike)))
+                for merged in alike:
+                    merged.close()
+                alike.clear()
         except OSError as error:
             raise DataError(f"{self._folder}: {error.strerror or error}") from error
 

@@ -81,6 +81,23 @@ def test_records_come_back_sorted_however_many_there_are(opened, n):
     assert opened.count == n
 
 
+def test_a_record_is_written_anew_once_for_each_size_of_parts(opened, monkeypatch):
+    """Merging all there is again and again made ten million records take hours."""
+    written, put = [], ExternalSorter._part
+
+    def counting(self, rows):
+        return put(self, (written.append(1) or row for row in rows))
+
+    monkeypatch.setattr(ExternalSorter, "_part", counting)
+    n = 3 * 8 * 8 * 3
+    ids = [f"c{(37 * number) % 577:03}" for number in range(n)]
+    for chunk_id in ids:
+        opened.add(Hit(chunk_id=chunk_id, score=1.0))
+
+    assert names(opened) == sorted(ids)
+    assert len(written) == 3 * n
+
+
 def test_records_can_be_read_again_and_more_be_added(opened):
     """The file is written first and summed up afterwards."""
     for chunk_id in "dbca":
