@@ -5,7 +5,7 @@ Names are compared without case, underscores, dashes and blanks: `relevant_doc_i
 """
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 
@@ -181,9 +181,15 @@ def normal_name(name: str) -> str:
     return mark + re.sub(r"[\s_-]", "", name).lower()
 
 
+@cache
+def normal_names(field: Field) -> tuple[str, ...]:
+    """Return the names that a field is known by as they are compared, the first found counts."""
+    return tuple(map(normal_name, field.accepted))
+
+
 def goes_by(name: str, field: Field) -> bool:
     """Whether a field is known by a name."""
-    return normal_name(name) in {normal_name(accepted) for accepted in field.accepted}
+    return normal_name(name) in normal_names(field)
 
 
 @lru_cache(maxsize=1)

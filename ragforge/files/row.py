@@ -18,6 +18,7 @@ from ragforge.files.field_names import (
     QUERY_OF_PAIR,
     Field,
     normal_name,
+    normal_names,
 )
 from ragforge.files.text import SHOWN_CHARS, is_unicode, shown
 
@@ -40,12 +41,12 @@ class Row:
 
     def has(self, *fields: Field) -> bool:
         """Whether the row has one of the fields, whatever its value."""
-        return any(self._name(field) is not None for field in fields)
+        return any(not self._by_name.keys().isdisjoint(normal_names(field)) for field in fields)
 
     def get(self, field: Field) -> object:
         """Return the value of a field; None where it is missing or null."""
-        name = self._name(field)
-        return None if name is None else self._by_name[normal_name(name)]
+        values = map(self._by_name.get, normal_names(field))
+        return next((value for value in values if value is not None), None)
 
     def text(self, field: Field) -> str:
         """Return a text that has to be there and to hold more than blanks.
@@ -259,12 +260,9 @@ def load_json(text: str | bytes) -> object:
             name twice.
         RecursionError: It is nested too deeply.
     """
-    return json.loads(
-        text,
-        parse_float=read_float,
-        parse_constant=_refuse_constant,
-        object_pairs_hook=_refuse_twins,
-    )
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    return _DECODER.decode(text)
 
 
 def pair_twice(where: str, query_id: str, chunk_id: str) -> DataError:
@@ -360,3 +358,9 @@ def _parse_grade(value: object) -> int | None:
 def is_grade(value: object) -> bool:
     """Whether a value can be meant as a grade: a number, or a word for relevant or not."""
     return _parse_grade(value) is not None or parse_number(value) is not None
+
+
+_DECODER: Final = json.JSONDecoder(
+    parse_float=read_float, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins
+)
+"""Made once: `json.loads` makes one for each text that is read in a way of its own."""
