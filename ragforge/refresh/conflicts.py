@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from itertools import pairwise
 from typing import Final
@@ -214,8 +215,9 @@ async def find_conflicts(
     """
     items = {item.query.query_id: item for item in updated.items}
     causes = {
-        name: [_answered(survey.chunk(chunk_ids[0]))]
+        name: [_answered(chunks[0])]
         for name, chunk_ids in possible.unanswerable.items()
+        if (chunks := _there(survey, chunk_ids))
     }
     checks = [
         check
@@ -316,9 +318,21 @@ def _without_evidence(query: Query, chunk_ids: Iterable[str]) -> list[str]:
 
 
 def _checks(item: UpdatedQuery, survey: Survey, found: PossibleConflicts) -> Iterator[_Check]:
-    chunks = [survey.chunk(chunk_id) for chunk_id in found.answerable[item.query.query_id]]
+    chunks = _there(survey, found.answerable[item.query.query_id])
     for first in range(0, len(chunks), MOST_PASSAGES):
         yield _Check(item, tuple(chunks[first : first + MOST_PASSAGES]))
+
+
+def _there(survey: Survey, chunk_ids: Iterable[str]) -> list[Chunk]:
+    """Return those chunks that are in the corpus.
+
+    Grades are also of texts that only a run has, of whole documents, and of what a corpus lacks.
+    """
+    found = []
+    for chunk_id in chunk_ids:
+        with suppress(KeyError):
+            found.append(survey.chunk(chunk_id))
+    return found
 
 
 def _subject(check: _Check) -> Subject:

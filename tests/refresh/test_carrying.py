@@ -211,6 +211,42 @@ def test_evidence_of_a_moved_query_is_told_anew(carry):
     assert counts(found) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("grade", [1, 2])
+def test_judges_grade_stands_beside_evidence_that_it_saw(carry, grade):
+    """A section put on top of a page moves offsets, and must not turn verdicts into claims."""
+    moved = QUERY.model_copy(
+        update={"evidence": (QUERY.evidence[0].model_copy(update={"start": 40, "end": 60}),)}
+    )
+    item = changed(QUERY, moved, is_moved=True)
+
+    carry({"a": ("New on top.", FEES, DAYS)}, [graded("q", id_of("a", FEES), grade)], items=[item])
+
+    assert carry.grades == {("q", id_of("a", FEES)): (grade, "judge")}
+
+
+def test_evidence_stands_that_moves_to_a_text_of_a_lower_grade(carry):
+    """What proved the query goes on to do so where its chunk becomes one with another."""
+    before = {"a": (FEES,), "b": (FEES,)}
+    own = graded("q", id_of("a", FEES), 3, "evidence")
+    item = changed(QUERY, asking("q", "z", FEES, FEES), is_moved=True)
+
+    carry({"z": (FEES,)}, [own, graded("q", id_of("b", FEES), 1)], before=before, items=[item])
+
+    assert carry.grades == {("q", id_of("z", FEES)): (3, "evidence")}
+
+
+@pytest.mark.parametrize("source", ["human", "judge"])
+def test_text_is_open_whose_evidence_was_found_not_relevant(carry, source):
+    """Nobody saw what was added, and whoever saw the evidence said that it answers nothing."""
+    longer = f"{FEES} It is due at once."
+    refuted = graded("q", id_of("a", FEES), 0, source, None if source == "human" else JUDGE)
+
+    found = carry({**BEFORE, "a": (longer, DAYS)}, [refuted], items=[reverified(longer, FEES)])
+
+    assert carry.grades == {}
+    assert (found.dropped, found.dormant) == (1, source == "human")
+
+
 def test_grades_of_judges_outlive_an_answer_and_its_evidence_does_not(carry):
     """Relevance is judged against the question; evidence is of the answer."""
     now = QUERY.model_copy(update={"answerable": False, "evidence": ()})

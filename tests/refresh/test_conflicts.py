@@ -102,6 +102,14 @@ def world(tmp_path):
     return World(tmp_path)
 
 
+def test_grade_of_what_the_corpus_lacks_puts_no_unanswerable_query_in_doubt(world):
+    """Texts that a run made then, and documents, have grades and are no chunks."""
+    judgments = [graded("u", "t_6zwmnm3sllx23q24", 3), graded("u", "gone.md", 2, "human", None)]
+    world.stage(judgments, OPEN)
+
+    assert world.find(None, {"u"}).items == []
+
+
 def test_query_to_which_a_new_chunk_gives_another_answer_is_set_aside(world):
     """A system that tells what the documents say today must not be marked down for it."""
     world.stage([graded("q", NEW, 3)])

@@ -14,6 +14,7 @@ from typing import Final, Literal
 from ragforge.corpus.quote_locations import ChunkIndex, fold
 from ragforge.corpus.rereading import seen_sha256
 from ragforge.deferred import dataclass
+from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import key_of, pair_and_judge, pair_of
 from ragforge.pipeline.graded_quotes import (
@@ -70,8 +71,9 @@ def carry_judgments(
     marked as carried there, as is one that another judge would give today. A grade that a person
     gave to a quote follows the quote, and one to a chunk the evidence that it held, also where a
     check found that it says the same in other words. Where nothing of the kind stands, it waits
-    until it does. What the evidence of a query says is told anew where the query changed; it is no
-    grade that is given up for a lower one of a judge, and gives none up that a person gave.
+    until it does. What the evidence of a query says is told anew where the query changed. New
+    evidence is not given up for a lower grade of a judge, and gives none up that a person gave;
+    where a person or a judge saw the evidence and found its chunk not relevant, it says nothing.
     Relevance is judged against the question: where only the answer changed, grades stand.
 
     Args:
@@ -99,7 +101,13 @@ def carry_judgments(
         followed, dormant = people.place(documents.index(theirs))
     if dormant or people.dormant:
         staged.past.write_dormant_grades(dormant)
-    carrying = _Carrying(moves, KeptGrades(tuple(judges), again=False), evidence, followed)
+    proofs = {
+        item.query.query_id: item.before.evidence
+        for item in updated.items
+        if item.before is not None
+    }
+    kept_grades = KeptGrades(tuple(judges), again=False)
+    carrying = _Carrying(moves, kept_grades, evidence, followed, proofs)
     staged.put_judgments(carrying.judgments(parent.each_judgment()))
     _carry_pool(staged, parent, moves)
     _carry_checks(staged, parent, moves)
@@ -116,12 +124,14 @@ class _Carrying:
         kept_grades: Who would judge today.
         evidence: What evidence says, by the id of each query for which it is told anew.
         followed: Grades of people that come to chunks, for those whose chunk is gone.
+        proofs: The evidence that each query had.
     """
 
     moves: MovedChunks
     kept_grades: KeptGrades
     evidence: Mapping[str, Sequence[Judgment]]
     followed: PlacedGrades
+    proofs: Mapping[str, Sequence[Evidence]]
     n_dropped: int = 0
     _following: dict[str, list[Judgment]] = field(default_factory=dict)
 
@@ -137,7 +147,7 @@ class _Carrying:
         for query_id, parts in groupby(both, lambda group: group[0]):
             yield from self._of_query(query_id, [one for _, of in parts for one in of])
 
-    def _of_query(self, query_id: str, old: Iterable[Judgment]) -> list[Judgment]:
+    def _of_query(self, query_id: str, old: Sequence[Judgment]) -> list[Judgment]:
         again = self.evidence.get(query_id)
         judgments = [*self._following.get(query_id, ())]
         for judgment in old:
@@ -146,10 +156,34 @@ class _Carrying:
             elif again is None:
                 judgments.append(judgment)
         by_chunk = {judgment.chunk_id: judgment for judgment in by_rank(judgments)}
-        for judgment in again or ():
+        graded = {chunk_id for chunk_id, one in by_chunk.items() if not one.is_failed}
+        for judgment in self._claims(query_id, old, graded) if again else ():
             if _says_more(judgment, by_chunk.get(judgment.chunk_id)):
                 by_chunk[judgment.chunk_id] = judgment
         return [by_chunk[chunk_id] for chunk_id in sorted(by_chunk)]
+
+    def _claims(
+        self, query_id: str, old: Sequence[Judgment], graded: Container[str]
+    ) -> Iterator[Judgment]:
+        """Yield what the evidence says that nobody who saw it there has said otherwise.
+
+        Args:
+            query_id: The query.
+            old: Its judgments in the version before.
+            graded: Ids of the chunks for which one of these stands.
+        """
+        proofs = self.proofs.get(query_id, ())
+        known = {fold(item.quote) for item in proofs}
+        refuted = {one.chunk_id for one in old if one.source != "evidence" and _is_refuted(one)}
+        refuted_quotes = {fold(item.quote) for item in proofs if item.chunk_id in refuted}
+        proved = {
+            now for one in old if one.source == "evidence" for now in self.moves.of(one.chunk_id)
+        }
+        for judgment in self.evidence[query_id]:
+            quote = fold(judgment.evidence)
+            was_seen = quote in known and judgment.chunk_id in graded
+            if judgment.chunk_id in proved or not (was_seen or quote in refuted_quotes):
+                yield judgment
 
     def _carried(self, judgment: Judgment) -> list[Judgment]:
         now = self.moves.of(judgment.chunk_id)
@@ -166,6 +200,11 @@ class _Carrying:
         if self.kept_grades.is_baseline or self.kept_grades.is_same(by):
             return judgment
         return judgment.model_copy(update={"source": "carried"})
+
+
+def _is_refuted(judgment: Judgment) -> bool:
+    """Whether a chunk as a whole was found not relevant."""
+    return not judgment.is_failed and (judgment.listed_grade or 0) < RELEVANT
 
 
 def _says_more(evidence: Judgment, old: Judgment | None) -> bool:
@@ -270,11 +309,14 @@ class PeoplesGrades:
     def _reworded(self, grades: Iterable[DormantGrade]) -> Iterator[tuple[Judgment, Evidence]]:
         """Yield grades with what the evidence of their query says now in the place of what it said.
 
-        A grade of a chunk as a whole is taken for one of the evidence that the chunk held.
+        A grade of a chunk as a whole is taken for one of the evidence that the chunk held, where it
+        says that the chunk is relevant: what else stands beside the evidence now nobody has seen.
         """
         gone = {pair_of(one) for one in self.gone}
         for one in grades:
             judgment, item = one.judgment, self.items.get(one.judgment.query_id)
+            if not judgment.evidence and _is_refuted(judgment):
+                continue
             for now in _wordings(item, judgment) if item else ():
                 if pair_of(one) in gone or now.doc_id in self.changed:
                     update = {"evidence": now.quote} if judgment.evidence else {}
