@@ -121,6 +121,13 @@ def duration(seconds: float) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds >= 9.95 else f"{milliseconds:#.2g} ms"
 
 
+def enumerated(parts: Sequence[str], last: str = "and") -> str:
+    """Return parts as a list in words."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+
+
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """Return a count with its noun: `1 query`, `1,200 queries`."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

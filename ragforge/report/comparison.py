@@ -7,7 +7,16 @@ from math import isfinite
 from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
-from ragforge.evaluating.formatting import MISSING, Table, number, one_line, plural, share, signed
+from ragforge.evaluating.formatting import (
+    MISSING,
+    Table,
+    enumerated,
+    number,
+    one_line,
+    plural,
+    share,
+    signed,
+)
 from ragforge.evaluating.graded_by import graded_json, graded_line
 from ragforge.evaluating.selection import part_json
 from ragforge.measures.comparing import Comparison
@@ -531,13 +540,6 @@ def _takes_more(comparison: Comparison) -> bool:
     """Whether a difference has to be larger than the one that is said to be shown."""
     is_lower_bound = comparison.power is not None and comparison.power.is_lower_bound
     return is_lower_bound or comparison.ties > comparison.n / 2
-
-
-def enumerated(parts: Sequence[str], last: str = "and") -> str:
-    """Return parts as a list in words."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 
 
 def _holds_zero(ends: Ends) -> bool:

@@ -6,11 +6,11 @@ from typing import Final, Literal, TypeAlias
 from ragforge.calibration.comparing import next_labels
 from ragforge.deferred import dataclass
 from ragforge.evaluating.comparison import Compared, ComparisonReport
-from ragforge.evaluating.formatting import number, one_line, plural, share, with_ends
+from ragforge.evaluating.formatting import enumerated, number, one_line, plural, share, with_ends
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.summary import Summary
 from ragforge.measures.intervals import Ends
-from ragforge.report.comparison import enumerated, findings, has_doubtful_lead, is_of_evidence
+from ragforge.report.comparison import findings, has_doubtful_lead, is_of_evidence
 from ragforge.report.document import Listing
 
 Kind: TypeAlias = Literal["winner", "careful", "tie", "mixed", "unknown", "level"]
@@ -214,7 +214,10 @@ def _found_of_several(report: ComparisonReport, items: Sequence[Compared]) -> It
     if 1 < len(best) < len(report.names):
         yield f"{enumerated(list(map(_name, best)))} are not told apart from the best."
     if unknown:
-        yield f"UNKNOWN in {plural(len(unknown), 'pair')}: {unknown[0].withheld}."
+        first = unknown[0].comparison
+        such = "such as" if len(unknown) > 1 else "that of"
+        names = enumerated([_name(first.a), _name(first.b)])
+        yield f"UNKNOWN in {plural(len(unknown), 'pair')}, {such} {names}: {unknown[0].withheld}."
     if report.outcome_by(measure) == "SEVERAL":
         yield "Which of those is best is not told: they were held against the base only."
 

@@ -8,7 +8,7 @@ from typing import Final
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery, Unjudged
-from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.formatting import enumerated, plural
 from ragforge.evaluating.graded_by import GradedBy
 from ragforge.evaluating.selection import Part
 from ragforge.measures.checked_samples import differences
@@ -359,20 +359,45 @@ def _remarks(comparisons: Sequence[Comparison]) -> list[str]:
     couples: dict[tuple[str, str], list[Comparison]] = {}
     for item in comparisons:
         couples.setdefault((item.a, item.b), []).append(item)
-    remarks = []
-    for (a, b), items in couples.items():
-        n = max(item.n for item in items)
-        if n == 0:
-            remarks.append(f"{a} and {b}: no query has a value in both: nothing can be compared")
-        elif n == 1:
-            remarks.append(f"{a} and {b}: one query tells nothing about others: all is a tie")
-        elif all(item.is_identity for item in items):
-            remarks.append(f"{a} and {b}: the same rankings: are they one and the same?")
-        elif all(item.ties == item.n and not item.mean_a for item in items):
-            remarks.append(f"{a} and {b}: every value of both is 0: nothing tells them apart")
-        elif all(item.ties == item.n for item in items):
-            remarks.append(f"{a} and {b}: all values are the same, of rankings that differ")
-    return remarks
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for couple, items in couples.items():
+        if text := _remark(items):
+            alike.setdefault(text, []).append(couple)
+    return [
+        f"{enumerated(names)}: {text}" for text, found in alike.items() for names in _groups(found)
+    ]
+
+
+def _remark(items: Sequence[Comparison]) -> str:
+    """Return why the comparisons of two runs tell nothing; "" where they may."""
+    n = max(item.n for item in items)
+    if n == 0:
+        return "no query has a value in both: nothing can be compared"
+    if n == 1:
+        return "one query tells nothing about others: all is a tie"
+    if all(item.is_identity for item in items):
+        return "the same rankings, as of copies of one run"
+    if all(item.ties == item.n and not item.mean_a for item in items):
+        return "every value is 0: nothing tells them apart"
+    if all(item.ties == item.n for item in items):
+        return "all values are the same, of rankings that differ"
+    return ""
+
+
+def _groups(couples: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """Return runs of which every two are among the couples, in the order they come in."""
+    groups: list[list[str]] = []
+    left = dict.fromkeys(couples)
+    while left:
+        group = list(next(iter(left)))
+        for name in dict.fromkeys(name for couple in left for name in couple):
+            if all((one, name) in left or (name, one) in left for one in group):
+                group.append(name)
+        for couple in [*left]:
+            if {*couple} <= {*group}:
+                del left[couple]
+        groups.append(group)
+    return groups
 
 
 def _mean(values: Values, design: Design | None) -> float | None:

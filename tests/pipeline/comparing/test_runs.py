@@ -244,7 +244,18 @@ def test_equal_runs_are_pointed_out(files):
     """Most often it is one file under two names."""
     report = compared(files(a=GOOD, b=GOOD))
 
-    assert report.warnings == ("a and b: the same rankings: are they one and the same?",)
+    assert report.warnings == ("a and b: the same rankings, as of copies of one run",)
+
+
+def test_equal_runs_are_pointed_out_together(files):
+    """Four copies of a run are one remark, and not six."""
+    report = compared(files(a=GOOD, b=BAD, c=GOOD, d=GOOD, e=BAD), names="abcde")
+
+    same = [text for text in report.warnings if "same rankings" in text]
+    assert same == [
+        "a, c and d: the same rankings, as of copies of one run",
+        "b and e: the same rankings, as of copies of one run",
+    ]
 
 
 def test_one_ranking_under_two_names_does_not_differ(files):
