@@ -72,7 +72,8 @@ class DecisionPlan:
     n_queries: int
     """Of the set, that can be measured; 0 where there is no set."""
     shows: float | None
-    """The least difference that these show; None with fewer than two."""
+    """The least difference that these show, by the test and by the interval of a comparison; None
+    with fewer than two."""
     pairs_a_query: float
     rows: tuple[PlannedDifference, ...]
     model: str = ""
@@ -96,7 +97,9 @@ class RulePlan:
     """Whether the spread is what is typical, and not that of judged runs."""
     shows: float | None
     """How far beyond the threshold a run has to be to pass with 80 % chance; the least drop that is
-    ruled out for a run that is as good. None with fewer than two queries."""
+    ruled out for a run that is as good. None with fewer than two queries, and where no mean can be
+    so far beyond. By the interval that a gate decides on; by the spread alone where it is what is
+    typical."""
     passes_unchanged: float | None
     """Chance that a run which is as good as the baseline is shown to be; None but for drops."""
     queries: int | None

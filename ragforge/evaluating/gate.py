@@ -110,7 +110,8 @@ class CheckPower:
     """What so many queries can show, whatever was found."""
 
     detectable: float
-    """Distance from the threshold (for a drop: the drop) that is shown with 80 % chance."""
+    """Distance from the threshold (for a drop: the drop) that is shown with 80 % chance, by the
+    interval that a gate decides on."""
     wanted: float
     """A smaller one: the drop allowed, or half of the distance."""
     n_more: int

@@ -7,8 +7,9 @@ randomisation test has the same. `sd` is the standard deviation of the differenc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, exp, fsum, isfinite, sqrt
-from typing import Final
+from typing import Final, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
@@ -29,11 +30,18 @@ from ragforge.measures.distributions import (
     root,
     student_quantile,
 )
+from ragforge.measures.intervals import Ends
 from ragforge.measures.paired import signed_ranks
+
+IntervalOf: TypeAlias = Callable[[Floats], Ends | None]
+"""Gives the interval of the mean of values, of any number; None where so few have none."""
 
 _NEGLIGIBLE: Final = 0.05
 """Of the standard error of the sum: largest differences below it change no power."""
 _MOST_TILTED: Final = 60.0
+_FINEST_CHANCE: Final = 0.001
+_SPREAD_DECIDES: Final = 10_000
+"""Queries beyond which an interval goes by the spread alone: one more hardly moves the mean."""
 _T_IS_NORMAL: Final = 100_000
 """Queries from which on t differs from the normal distribution by a known few queries."""
 
@@ -250,12 +258,17 @@ def _tilted_spread(diffs: Floats, wanted: float) -> float:
 
 def _tilted(diffs: Floats, c: float) -> tuple[float, float]:
     """Return mean and spread of differences that weigh exp(c d), d in units of the largest."""
-    scaled = c * diffs / float(np.abs(diffs).max())
-    weights = np.exp(scaled - scaled.max())
-    weights /= weights.sum()
+    weights = _weights(diffs, c)
     centre = float(weights @ diffs)
     n = len(diffs)
     return centre, sqrt(float(weights @ (diffs - centre) ** 2) * n / (n - 1))
+
+
+def _weights(diffs: Floats, c: float) -> Floats:
+    scaled = c * diffs / float(np.abs(diffs).max())
+    weights = np.exp(scaled - scaled.max())
+    shares: Floats = weights / weights.sum()
+    return shares
 
 
 def queries_needed(difference: float, sd: float, alpha: float = 0.05, power: float = 0.8) -> int:
@@ -290,6 +303,115 @@ def queries_needed(difference: float, sd: float, alpha: float = 0.05, power: flo
     while achieved_power(difference, sd, n, alpha) < power:
         n += 1
     return n
+
+
+def shown_distance(
+    values: Floats, n: int, interval: IntervalOf, *, below: bool = False, power: float = 0.8
+) -> float | None:
+    """Return how far beyond a bound a mean lies that an interval shows to be beyond it.
+
+    An interval of bounded values may reach further than their spread tells, as it allows for
+    values that nobody saw. So it is taken of n values like these whose mean is as near to the bound
+    as it comes in one sample of `1 - power`; they are weighed by exp(c v), as in
+    `shown_difference`, so that a spread which grows towards the bound counts.
+
+    Args:
+        values: Of queries like those to come, at least two.
+        n: Queries to come, at least two.
+        interval: By which it is decided.
+        below: Whether the upper end is to lie below the bound, rather than the lower one above it.
+        power: Wished probability that it does.
+
+    Returns:
+        The distance in the unit of the values; None where n values have no interval.
+
+    Raises:
+        UsageError: The power is not between 0 and 1.
+    """
+    check_share(power, "power")
+    return _distance(-values if below else values, n, _turned(interval, below), power)
+
+
+def shown_chance(values: Floats, distance: float, interval: IntervalOf) -> float:
+    """Return the chance that a mean so far above a bound is shown to be, to a thousandth.
+
+    Args:
+        values: Of the queries, at least two.
+        distance: In the unit of the values.
+        interval: As for `shown_distance`, whose inverse it is.
+    """
+    least, most = 0.0, 1.0
+    while most - least > _FINEST_CHANCE:
+        middle = (least + most) / 2
+        found = _distance(values, len(values), interval, middle)
+        is_shown = found is not None and found <= distance
+        least, most = (middle, most) if is_shown else (least, middle)
+    return least
+
+
+def queries_for_distance(
+    values: Floats, distance: float, interval: IntervalOf, *, below: bool = False
+) -> int:
+    """Return how many queries have a `shown_distance` that is no larger, with a power of 80 %.
+
+    It is the least number, or up to 1 % more. Beyond 10,000 it goes by the spread alone.
+
+    Args:
+        values: Of queries like those to come, at least two.
+        distance: In the unit of the values, above 0.
+        interval: As for `shown_distance`.
+        below: Likewise.
+
+    Raises:
+        UsageError: The distance is 0.
+    """
+
+    def is_shown(n: int) -> bool:
+        found = shown_distance(values, n, interval, below=below)
+        return found is not None and found <= distance
+
+    least = 2 if is_constant(values) else queries_needed(distance, standard_deviation(values))
+    if least >= _SPREAD_DECIDES or is_shown(least):
+        return least
+    most = 2 * least
+    while most < _SPREAD_DECIDES and not is_shown(most):
+        least, most = most, 2 * most
+    while most - least > 1 + least // 100:
+        middle = (least + most) // 2
+        least, most = (least, middle) if is_shown(middle) else (middle, most)
+    return most
+
+
+def _turned(interval: IntervalOf, below: bool) -> IntervalOf:
+    """Return the interval for values with the other sign, where the upper end decides."""
+    if not below:
+        return interval
+
+    def turned(values: Floats) -> Ends | None:
+        ends = interval(-values)
+        return None if ends is None else Ends(-ends.high, -ends.low)
+
+    return turned
+
+
+def _distance(values: Floats, n: int, interval: IntervalOf, power: float) -> float | None:
+    below = normal_quantile(power) * standard_deviation(values) / sqrt(n)
+    unlucky = _lowered(values, n, below)
+    ends = interval(unlucky)
+    return None if ends is None else below + mean(unlucky) - ends.low
+
+
+def _lowered(values: Floats, n: int, by: float) -> Floats:
+    """Return n values like these, of a mean that is lower by so much, as nearly as n allow."""
+    ordered = np.sort(values)
+    weights = np.full(len(ordered), 1 / len(ordered))
+    if not is_constant(ordered):
+        wanted = mean(ordered) - by
+        c = root(lambda c: _tilted(ordered, c)[0] - wanted, -_MOST_TILTED, _MOST_TILTED)
+        weights = _weights(ordered, c)
+    places = np.searchsorted(np.cumsum(weights), (np.arange(n) + 0.5) / n)
+    picked: Floats = ordered[np.minimum(places, len(ordered) - 1)]
+    return picked
 
 
 def _power(shift: float, degrees: float, critical: float) -> float:

@@ -141,6 +141,11 @@ def interval_by_measure(measure: str, values: Values, level: float = 0.95) -> Co
     return replace(found, low=None, high=None) if found.low == found.high else found
 
 
+def ends_by_measure(measure: str, values: Values, level: float = 0.95) -> Ends | None:
+    """Return the ends of the `interval_by_measure`; None where it has none."""
+    return _ends(interval_by_measure(measure, values, level))
+
+
 def difference_interval(
     diffs: Floats, level: float, *, bounded: bool, same_rankings: bool = False
 ) -> Ends | None:

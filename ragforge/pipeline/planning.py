@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from math import ceil, inf
 from statistics import median_low
@@ -38,12 +39,17 @@ from ragforge.measures.checked_samples import (
 )
 from ragforge.measures.measure_names import is_of_evidence, parse_measure
 from ragforge.measures.power import (
+    IntervalOf,
     achieved_power,
     detectable_difference,
+    queries_for_distance,
     queries_needed,
     queries_to_show,
+    shown_chance,
     shown_difference,
+    shown_distance,
 )
+from ragforge.measures.unseen_values import difference_interval, ends_by_measure, is_bounded
 from ragforge.observe import silent
 from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.pipeline.job import Job
@@ -126,7 +132,7 @@ async def plan_decision(
     n_queries = spread.n or (_n_measurable(dataset) if dataset else options.n_queries)
     a_query = _texts_a_query(dataset, couple, depth)
     price = await price_of_pairs(dataset, job) if dataset and job else None
-    shows = _shows(couple, spread, n_queries)
+    shows = _shows(couple, spread, n_queries, measure)
     return DecisionPlan(
         measure=measure,
         spread=spread,
@@ -134,7 +140,7 @@ async def plan_decision(
         shows=shows,
         pairs_a_query=a_query,
         rows=tuple(
-            _row(each, _needed(couple, spread, each), a_query, price, shows)
+            _row(each, _needed(couple, spread, each, measure), a_query, price, shows)
             for each in options.wanted
         ),
         model=job.settings.model.name if job else "",
@@ -146,10 +152,11 @@ def typical_plan(n_queries: int, measure: str = "nDCG@10") -> DecisionPlan:
     """Return the plan of a set of so many queries that has no judged runs yet."""
     options = PlanOptions(measure, n_queries=n_queries)
     spread = Spread(typical_spread(measure), 0)
-    shows = _shows(None, spread, n_queries)
+    shows = _shows(None, spread, n_queries, measure)
     a_query = TYPICAL_TEXTS * (parse_measure(measure).cutoff or _USUAL_DEPTH)
     rows = (
-        _row(each, _needed(None, spread, each), a_query, None, shows) for each in options.wanted
+        _row(each, _needed(None, spread, each, measure), a_query, None, shows)
+        for each in options.wanted
     )
     return DecisionPlan(measure, spread, n_queries, shows, a_query, tuple(rows))
 
@@ -227,16 +234,28 @@ def _n_measurable(dataset: Dataset) -> int:
     return sum(query.answerable for query in dataset.queries())
 
 
-def _shows(couple: _Couple | None, spread: Spread, n: int) -> float | None:
-    if couple is not None:
-        return shown_difference(couple.diffs, ALPHA, POWER).difference
-    return detectable_difference(spread.sd, n, ALPHA, POWER)
+def _shows(couple: _Couple | None, spread: Spread, n: int, measure: str) -> float | None:
+    """Return the least difference that both the test and the interval of a comparison show."""
+    if couple is None:
+        return detectable_difference(spread.sd, n, ALPHA, POWER)
+    found, interval = shown_difference(couple.diffs, ALPHA, POWER), _interval_of(measure)
+    sides = (shown_distance(couple.diffs, n, interval, below=below) for below in (False, True))
+    return max(found.difference, *(side or 0.0 for side in sides))
 
 
-def _needed(couple: _Couple | None, spread: Spread, difference: float) -> int:
-    if couple is not None:
-        return queries_to_show(couple.diffs, difference, ALPHA, POWER)
-    return queries_needed(difference, spread.sd, ALPHA, POWER)
+def _needed(couple: _Couple | None, spread: Spread, difference: float, measure: str) -> int:
+    if couple is None:
+        return queries_needed(difference, spread.sd, ALPHA, POWER)
+    diffs, interval = couple.diffs, _interval_of(measure)
+    return max(
+        queries_to_show(diffs, difference, ALPHA, POWER),
+        *(queries_for_distance(diffs, difference, interval, below=side) for side in (False, True)),
+    )
+
+
+def _interval_of(measure: str) -> IntervalOf:
+    """Return how far a comparison takes a mean difference to reach."""
+    return partial(difference_interval, level=1 - ALPHA, bounded=is_bounded(measure))
 
 
 def _texts_a_query(dataset: Dataset | None, couple: _Couple | None, depth: int) -> float:
@@ -297,14 +316,29 @@ def _planned_bound(kind: str, rule: Threshold, runs: Sequence[Scores], n: int) -
     columns = [
         values
         for run in runs
-        if len(values := run.values(rule.measure)) > 1 and not is_constant(sample(values))
+        if len(values := sample(run.values(rule.measure))) > 1 and not is_constant(values)
     ]
-    spreads = [standard_deviation(sample(values)) for values in columns]
-    sd = median_low(spreads) if spreads else typical_spread(rule.measure)
-    n = len(columns[spreads.index(sd)]) if spreads else n
-    shows = detectable_difference(sd, n, ALPHA, POWER)
-    needed = queries_needed(shows / 2, sd, ALPHA, POWER) if shows and sd else None
-    return RulePlan(kind, rule.measure, rule.value, n, sd, not spreads, shows, None, needed)
+    if not columns:
+        sd = typical_spread(rule.measure)
+        shows = detectable_difference(sd, n, ALPHA, POWER)
+        needed = queries_needed(shows / 2, sd, ALPHA, POWER) if shows else None
+        return RulePlan(kind, rule.measure, rule.value, n, sd, True, shows, None, needed)
+    values, sd = _median_spread(columns)
+    below = kind == "max"
+    interval = partial(ends_by_measure, rule.measure)
+    shows = shown_distance(values, len(values), interval, below=below, power=POWER)
+    room = (rule.value if below else 1 - rule.value) if is_bounded(rule.measure) else inf
+    if shows is None or shows > room:
+        return RulePlan(kind, rule.measure, rule.value, len(values), sd, False, None, None, None)
+    needed = queries_for_distance(values, shows / 2, interval, below=below)
+    return RulePlan(kind, rule.measure, rule.value, len(values), sd, False, shows, None, needed)
+
+
+def _median_spread(columns: Sequence[Floats]) -> tuple[Floats, float]:
+    """Return the values whose spread is the median, and that."""
+    spreads = [standard_deviation(values) for values in columns]
+    sd = median_low(spreads)
+    return columns[spreads.index(sd)], sd
 
 
 def _planned_drop(rule: Threshold, runs: Mapping[str, Scores], n: int) -> RulePlan:
@@ -314,18 +348,26 @@ def _planned_drop(rule: Threshold, runs: Mapping[str, Scores], n: int) -> RulePl
         for _, diffs in [_differences(runs[a], runs[b], rule.measure)]
         if len(diffs) > 1 and not is_constant(diffs)
     ]
-    spreads = [standard_deviation(diffs) for diffs in couples]
-    sd = median_low(spreads) if spreads else typical_spread(rule.measure)
-    n = len(couples[spreads.index(sd)]) if spreads else n
-    allowed = rule.value
+    allowed, wanted = rule.value, not rule.is_sized and rule.value > 0
+    if couples:
+        diffs, sd = _median_spread(couples)
+        n, interval = len(diffs), _interval_of(rule.measure)
+        shows = shown_distance(diffs, n, interval, power=POWER)
+        passes = shown_chance(diffs, allowed, interval) if wanted else 0.0
+        needed = queries_for_distance(diffs, allowed, interval) if wanted else None
+    else:
+        sd = typical_spread(rule.measure)
+        shows = detectable_difference(sd, n, ALPHA, POWER)
+        passes = achieved_power(allowed, sd, n, ALPHA)
+        needed = queries_needed(allowed, sd, ALPHA, POWER) if wanted else None
     return RulePlan(
         kind="max-drop",
         measure=rule.measure,
         threshold=None if rule.is_sized else allowed,
         n_queries=n,
         sd=sd,
-        is_typical=not spreads,
-        shows=detectable_difference(sd, n, ALPHA, POWER),
-        passes_unchanged=POWER if rule.is_sized else achieved_power(allowed, sd, n, ALPHA),
-        queries=None if rule.is_sized or not allowed else queries_needed(allowed, sd, ALPHA, POWER),
+        is_typical=not couples,
+        shows=shows,
+        passes_unchanged=POWER if rule.is_sized else passes,
+        queries=needed,
     )

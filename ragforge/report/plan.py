@@ -54,7 +54,8 @@ def plan_lines(plan: DecisionPlan) -> Iterator[str]:
         yield present_line(plan_json(plan))
     pairs = f"{plan.pairs_a_query:.1f} pairs a query, for two new retrievers"
     yield f"{pairs}{_as_needed(plan.measure)}"
-    yield f"shown: with {share(POWER)} power, at p < {ALPHA:g}, by the paired t test"
+    by = "the paired t test" + (" and the interval of `compare`" if plan.spread.runs else "")
+    yield f"shown: with {share(POWER)} power, at p < {ALPHA:g}, by {by}"
 
 
 def present_line(plan: Mapping[str, Any]) -> str:
@@ -173,6 +174,9 @@ def gate_plan_table(plans: Sequence[RulePlan]) -> Table:
 def gate_plan_line(plan: RulePlan) -> str:
     """Return what one rule can show, in a sentence."""
     queries = plural(plan.n_queries, "query", "queries")
+    if plan.shows is None and plan.kind != "max-drop" and plan.n_queries > 1:
+        rule = f"{plan.kind} {plan.measure}={plan.threshold:g}"
+        return f"{rule}: {queries} show it of no run whose values spread like these"
     if plan.shows is None:
         return f"{plan.kind} {plan.measure}: {queries} can show nothing"
     if plan.kind != "max-drop":

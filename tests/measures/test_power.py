@@ -12,9 +12,13 @@ from ragforge.measures.power import (
     achieved_power,
     detectable_difference,
     effect_size,
+    queries_for_distance,
     queries_needed,
+    shown_chance,
     shown_difference,
+    shown_distance,
 )
+from ragforge.measures.unseen_values import ends_by_measure
 
 relaxed = settings(deadline=None, max_examples=30)
 
@@ -178,3 +182,76 @@ def test_what_is_shown_of_even_differences_is_as_by_the_shift():
     expected = detectable_difference(float(diffs.std(ddof=1)), 200)
 
     assert shown_difference(diffs).difference == pytest.approx(expected, rel=0.02)
+
+
+def share_beyond(values, distance, n, measure="nDCG@10", *, below=False):
+    """Return how often n values drawn from some show that their mean is so far beyond a bound."""
+    draw, shown = np.random.default_rng(3), 0
+    centre = float(values.mean())
+    for _ in range(60):
+        ends = ends_by_measure(measure, draw.choice(values, n))
+        shown += ends.high <= centre + distance if below else ends.low >= centre - distance
+    return shown / 60
+
+
+NEAR_THE_TOP = np.array([0.6, 0.65, 0.7, *np.linspace(0.76, 0.98, 33), *[1.0] * 22])
+"""nDCG@10 of 58 queries: their mean of 0.92 has a t interval of 0.03 and may be 0.06 lower."""
+
+
+def of_mean(values):
+    """Return the interval that a gate decides on."""
+    return ends_by_measure("nDCG@10", values)
+
+
+FAR_APART = np.repeat([0.0, 0.2, 0.5, 1.0], [6, 5, 12, 35])
+
+
+@pytest.mark.parametrize(
+    ("values", "below"),
+    [
+        (NEAR_THE_TOP, False),
+        (NEAR_THE_TOP, True),
+        (np.repeat([0.0, 1.0], [2, 56]), False),
+        (FAR_APART, False),
+        (FAR_APART, True),
+    ],
+)
+def test_the_distance_that_is_shown_is_shown_in_four_of_five_samples(values, below):
+    """The interval reaches further than the spread where a query that nobody saw could weigh."""
+    distance = shown_distance(values, 58, of_mean, below=below)
+
+    assert share_beyond(values, distance, 58, below=below) == pytest.approx(0.82, abs=0.15)
+
+
+def test_what_the_spread_alone_would_show_is_not_shown_near_the_top():
+    """It said 0.035, which none of sixty samples shows."""
+    by_spread = detectable_difference(float(NEAR_THE_TOP.std(ddof=1)), 58)
+
+    assert share_beyond(NEAR_THE_TOP, by_spread, 58) < 0.1
+    assert shown_distance(NEAR_THE_TOP, 58, of_mean) > 1.7 * by_spread
+
+
+def test_so_many_queries_as_are_named_show_the_distance():
+    """Fewer than by the spread: the reach of one unseen query falls faster than it."""
+    half = shown_distance(NEAR_THE_TOP, 58, of_mean) / 2
+    n = queries_for_distance(NEAR_THE_TOP, half, of_mean)
+
+    assert share_beyond(NEAR_THE_TOP, half, n) == pytest.approx(0.82, abs=0.15)
+    assert shown_distance(NEAR_THE_TOP, round(0.9 * n), of_mean) > half
+
+
+def test_the_chance_of_what_is_shown_is_its_power():
+    """One is the inverse of the other."""
+    distance = shown_distance(NEAR_THE_TOP, 58, of_mean, power=0.6)
+
+    assert shown_chance(NEAR_THE_TOP, distance, of_mean) == pytest.approx(0.6, abs=0.02)
+    assert shown_chance(NEAR_THE_TOP, 0.0, of_mean) < 0.03
+
+
+def test_queries_without_spread_have_a_distance_too():
+    """Thirty values of 1 tell of no mean above 0.88: some that nobody saw may be 0."""
+    ones = np.ones(30)
+
+    assert shown_distance(ones, 30, of_mean) == pytest.approx(1 - 0.025 ** (1 / 30))
+    n = queries_for_distance(ones, 0.05, of_mean)
+    assert 1 - 0.025 ** (1 / n) <= 0.05 < 1 - 0.025 ** (1 / (n - 2))

@@ -9,12 +9,25 @@ from measured_set import make_measured_set
 
 from ragforge.config import EvaluateSettings, Settings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.decision_plan import Spread
+from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.files.set.opening import open_dataset
 from ragforge.llm.store.calls import CallStore
 from ragforge.measures.paired import t_test
+from ragforge.measures.power import queries_to_show
+from ragforge.measures.unseen_values import difference_interval
 from ragforge.observe import silent
+from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.pipeline.job import Job, Mode
-from ragforge.pipeline.planning import PlanOptions, plan_decision, typical_plan
+from ragforge.pipeline.planning import (
+    PlanOptions,
+    _Couple,
+    _needed,
+    plan_decision,
+    plan_gate,
+    typical_plan,
+)
+from ragforge.report.plan import gate_plan_line
 
 
 def planned(dataset, names=(), options=None, job=None):
@@ -68,6 +81,39 @@ def test_the_difference_that_is_shown_takes_the_queries_that_are_there(dataset):
     again = planned(dataset, options=PlanOptions(differences=(plan.shows,)))
 
     assert again.rows[0].queries == pytest.approx(plan.n_queries, rel=0.1)
+
+
+def test_the_plan_of_a_gate_goes_by_the_interval_that_it_decides_on(dataset):
+    """A drop that is ruled out in four of five samples is larger than the interval reaches down."""
+    rules = Rules(drops=(Threshold("RR", 0.4),))
+    [plan] = plan_gate(dataset, (), EvaluateSettings(), rules)
+    scores = evaluate_dataset(dataset, ["bad", "good"], EvaluateSettings(measures=("RR",))).scores
+    bad, good = (scores[name].by_query("RR") for name in ("bad", "good"))
+    diffs = np.array([good[query_id] - bad[query_id] for query_id in sorted(good)])
+    reach = diffs.mean() - difference_interval(diffs, 0.95, bounded=True).low
+
+    assert plan.shows > 1.2 * reach
+    assert plan.passes_unchanged > 0.99
+    assert plan.queries < plan.n_queries
+
+
+def test_a_mean_that_cannot_be_is_not_planned(dataset):
+    """No run is 0.1 above 0.99."""
+    [plan] = plan_gate(
+        dataset, ("good", "bad"), EvaluateSettings(), Rules(least=(Threshold("RR", 0.99),))
+    )
+
+    assert (plan.shows, plan.queries) == (None, None)
+    assert "of no run whose values spread like these" in gate_plan_line(plan)
+
+
+def test_a_large_difference_takes_more_queries_than_its_spread_alone_tells():
+    """Of differences that hardly spread, the test takes 3 queries; the interval allows for one."""
+    diffs = np.linspace(-0.02, 0.02, 40)
+    couple = _Couple(Spread(0.012, 40), diffs, frozenset(), None)
+
+    assert queries_to_show(diffs, 0.1) < 5
+    assert _needed(couple, couple.spread, 0.1, "nDCG@10") > 15
 
 
 def test_a_set_without_judged_runs_goes_by_what_is_typical(tmp_path):

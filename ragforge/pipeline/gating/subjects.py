@@ -21,7 +21,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import sample_interval
-from ragforge.measures.unseen_values import interval_by_measure
+from ragforge.measures.unseen_values import ends_by_measure
 from ragforge.pipeline.comparing.answers import ANSWER_MEASURES, LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import (
     EvaluatedRun,
@@ -210,9 +210,8 @@ def _mean(design: Design | None, values: Mapping[str, float]) -> float | None:
 def _mean_ends(measure: str, design: Design | None, values: Mapping[str, float]) -> Ends | None:
     listed = list(values.values())
     if design is None:
-        found = interval_by_measure(measure, listed)
-    else:
-        found = sample_interval(measure, listed, design.stratified(values))
+        return ends_by_measure(measure, listed)
+    found = sample_interval(measure, listed, design.stratified(values))
     return None if found.low is None or found.high is None else Ends(found.low, found.high)
 
 

@@ -6,9 +6,11 @@ worst, in the interval as well. Several checks need no correction: all of them m
 each is one more way to fail and never one more chance to pass.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from math import fsum, inf, sqrt
+from functools import partial
+from itertools import count
+from math import inf
 from typing import Final
 
 from ragforge.calibration.comparing import require_threshold
@@ -43,12 +45,14 @@ from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import sample_note
 from ragforge.measures import DEFAULT_MEASURES
+from ragforge.measures.checked_samples import Floats, sample
 from ragforge.measures.comparing import RunPair, compare_pairs
 from ragforge.measures.distributions import normal_quantile
 from ragforge.measures.intervals import Ends
-from ragforge.measures.power import detectable_difference, queries_needed
+from ragforge.measures.power import IntervalOf, queries_for_distance, shown_distance
+from ragforge.measures.rates import LEVEL
 from ragforge.measures.strata import Design
-from ragforge.measures.unseen_values import is_bounded
+from ragforge.measures.unseen_values import difference_interval, is_bounded
 from ragforge.pipeline.comparing.answers import LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
 from ragforge.pipeline.gating.refusals import (
@@ -81,8 +85,10 @@ def check_bound(kind: RuleKind, threshold: Threshold, valued: Valued, *, by_poin
     sign = -1 if kind == "max" else 1
     bounds = _bounded(valued, sign, by_point=by_point)
     outcome = _outcome_of(bounds, threshold.value, threshold.value, sign)
-    tells = _is_close(bounds, threshold.value, sign) and not (by_point or valued.design)
-    room = _room(threshold, sign)
+    power = None
+    if _is_close(bounds, threshold.value, sign) and not (by_point or valued.design):
+        values = sample(list(valued.values.values()))
+        power = _power(values, _interval_of(valued), _room(threshold, sign), below=sign < 0)
     return Check(
         kind=kind,
         measure=threshold.measure,
@@ -96,7 +102,7 @@ def check_bound(kind: RuleKind, threshold: Threshold, valued: Valued, *, by_poin
         n_failed=bounds.n_failed,
         outcome=outcome,
         text=bound_sentence(kind, bounds, threshold, outcome),
-        power=_power(_sd(list(valued.values.values())), bounds.n, room) if tells else None,
+        power=power,
     )
 
 
@@ -124,11 +130,14 @@ def check_drop(
         difference = replace(difference, n_left_out=shared.n_left_out([name]))
     lost = -threshold.value if by_point else 0.0
     outcome = _outcome_of(difference, -threshold.value, lost)
-    sd = _sd([now - then for then, now in pairs.values()])
-    tells = _is_close(difference, -threshold.value) and not (
-        by_point or shared.design or threshold.is_sized
-    )
-    room = 1.0 if is_bounded(name) else inf
+    power = None
+    if _is_close(difference, -threshold.value) and not (
+        by_point or shared.design or threshold.is_sized or difference.is_identical
+    ):
+        diffs = sample([now - then for then, now in pairs.values()])
+        bounded = is_bounded(name)
+        ends = partial(difference_interval, level=LEVEL, bounded=bounded)
+        power = _power(diffs, ends, 1.0 if bounded else inf, threshold.value)
     return Check(
         kind="max-drop",
         measure=name,
@@ -142,7 +151,7 @@ def check_drop(
         n_failed=difference.n_failed,
         outcome=outcome,
         text=drop_sentence(difference, threshold, outcome),
-        power=_power(sd, difference.n, room, threshold.value) if tells else None,
+        power=power,
         is_sized=threshold.is_sized,
     )
 
@@ -280,20 +289,29 @@ def _room(threshold: Threshold, sign: int) -> float:
     return 1 - threshold.value if sign > 0 else threshold.value
 
 
-def _power(sd: float | None, n: int, room: float, wanted: float = 0.0) -> CheckPower | None:
-    """Return the power of n queries; None where they can show all that is wanted, or nothing.
+def _power(
+    values: Floats, interval: IntervalOf, room: float, wanted: float = 0.0, *, below: bool = False
+) -> CheckPower | None:
+    """Return the power of so many queries; None where they can show what is wanted, or nothing.
 
     Args:
-        sd: Of the values, or of the differences.
-        n: How many there are.
+        values: Of the run, or differences from the baseline.
+        interval: By which the gate decides.
         room: The most that there can be to be shown.
         wanted: What is to be shown.
+        below: Whether less is better.
     """
-    detectable = detectable_difference(sd, n) if sd else None
-    if not sd or not detectable or not wanted < detectable <= room:
+    n = len(values)
+    detectable = shown_distance(values, n, interval, below=below) if n > 1 else None
+    if not detectable or not wanted < detectable <= room:
         return None
     target = wanted or detectable / 2
-    return CheckPower(detectable, target, queries_needed(target, sd) - n)
+    needed = queries_for_distance(values, target, interval, below=below)
+    return CheckPower(detectable, target, max(1, needed - n))
+
+
+def _interval_of(valued: Valued) -> IntervalOf:
+    return lambda values: valued.ends(dict(zip(map(str, count()), values.tolist(), strict=False)))
 
 
 def _is_close(found: Decision, bound: float, sign: int = 1) -> bool:
@@ -328,13 +346,6 @@ def _pair(pairs: Mapping[str, tuple[float, float]], name: str, design: Design | 
     now = [now for _, now in pairs.values()]
     drawn = design.stratified(pairs) if design else None
     return RunPair("baseline", "now", name, before, now, drawn=drawn)
-
-
-def _sd(values: Sequence[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    centre = fsum(values) / len(values)
-    return sqrt(fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
 def _end(ends: Ends | None, sign: int) -> float | None:
