@@ -246,11 +246,19 @@ def _trend_chart(history: History) -> Html:
 
 
 def _date_ticks(times: Sequence[float]) -> list[tuple[float, str]]:
-    """Return the first and the last day, and the one between where there is room for it."""
+    """Return the first and the last day, and the one between where there is room for it.
+
+    What was of one day stands between its two ends: a second is no trend.
+    """
     first, last = min(times), max(times)
     places = [first, (first + last) / 2, last] if last - first > 2 * _DAY_S else [first, last]
-    days = [(at, datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")) for at in places]
-    return days if days[0][1] != days[-1][1] else days[:1]
+    if _day(first) == _day(last):
+        places = [first - first % _DAY_S, first - first % _DAY_S + _DAY_S]
+    return [(at, _day(at)) for at in places]
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
 
 
 def _seconds(at: str) -> float | None:

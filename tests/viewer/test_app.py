@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 
 import pytest
@@ -35,6 +36,20 @@ def test_a_dataset_shows_its_trend_as_a_chart_with_a_verdict(site, dataset, add,
     shown = site.ask("/datasets/first").text
 
     assert ("<svg" in shown, "IMPROVING +0.400" in shown) == (True, True)
+
+
+def test_evaluations_of_one_day_stand_between_its_two_ends(site, dataset, add, make_evaluation):
+    """Two runs that one command evaluated are a second apart, which is no trend."""
+    at = "2026-01-01T12:00:0{}+00:00"
+    add(dataset, make_evaluation("a", at=at.format(0)), make_evaluation("b", at=at.format(1)))
+
+    page = site.ask("/datasets/first").text
+    ends = re.findall(r'<text class="label" x="([\d.]+)" y="\d+"><tspan>([\d-]+)<', page)
+    places = re.findall(r'<circle class="spot [^"]*" cx="([\d.]+)"', page)
+
+    assert [day for _, day in ends] == ["2026-01-01", "2026-01-02"]
+    assert places == ["197.0", "197.0", "34.0"]
+    assert float(ends[-1][0]) + 30 <= 380
 
 
 def test_a_new_dataset_appears(site, folder):

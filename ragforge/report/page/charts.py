@@ -21,6 +21,8 @@ TONES: Final = 6
 _LINES_HEIGHT: Final = 210
 _LEFT: Final = 34
 _RIGHT: Final = 20
+_HALF_LETTER: Final = 3.0
+"""Half the width of a letter below the axis."""
 _LINES_TOP: Final = 12
 _LINES_BOTTOM: Final = 26
 CHART_HEIGHT: Final = _LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM
@@ -305,7 +307,10 @@ def _grid(chart: Chart, across: Scale, up: Scale) -> Iterable[Html]:
         yield element("line", class_="rule", x1=_LEFT, x2=right, y1=y, y2=y)
         yield drawn_text(f"{value:.3g}", class_="tick", x=_LEFT - 5, y=f"{float(y) + 3.5:.1f}")
     for value, label in chart.x_ticks:
-        yield drawn_text(label, class_="label", x=f"{across.place(value):.1f}", y=base + 16)
+        # A date below the last point would reach out of the picture.
+        half = _HALF_LETTER * len(label)
+        x = f"{min(max(across.place(value), half), WIDTH - half):.1f}"
+        yield drawn_text(label, class_="label", x=x, y=base + 16)
     for mark in chart.marks:
         x = f"{across.place(mark.x):.1f}"
         yield element("line", class_="change", x1=x, x2=x, y1=_LINES_TOP, y2=base)
