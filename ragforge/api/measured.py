@@ -251,8 +251,12 @@ def _warnings(found: EvaluatedRuns) -> Iterator[str]:
     if any(summary.n_failed for summary in summaries):
         yield "[low, high]: no interval; the mean, had all failures come out worst, and best"
     if any(item.perfect for item in found.scores.values()):
-        yield "perfect: queries whose ranking could not be better, by what is judged"
+        yield (
+            "perfect: queries whose whole ranking could not be better, down to the last relevant "
+            "chunk that is judged; a measure @k, and `ragforge worst` by it, looks at k ranks alone"
+        )
     for name, scores in found.scores.items():
+        yield from (f"{name}: {sentence}" for sentence in _missing(scores))
         yield from (f"{name}: {sentence}" for sentence in patterns(scores))
         deeper = [
             measure
@@ -274,6 +278,18 @@ def _warnings(found: EvaluatedRuns) -> Iterator[str]:
                 f"{name}: no ranking has more than {what}; "
                 f"{', '.join(deeper)} {'looks' if len(deeper) == 1 else 'look'} further down"
             )
+
+
+def _missing(scores: Scores) -> Iterator[str]:
+    """Yield which judged queries a run lacks, such as those that came after it was made."""
+    lacking = scores.missing_from_run
+    if not lacking or len(lacking) == len(scores.query_ids):
+        return  # A run without any judged query is told as such.
+    is_counted = lacking[0] in scores.query_ids
+    outcome = "count 0" if is_counted else "are left out"
+    n_judged = len(scores.query_ids) + (0 if is_counted else len(lacking))
+    counts = f"{len(lacking):,} of {n_judged:,} judged queries"
+    yield f"lacks {counts}, which {outcome}: {_some(lacking)}"
 
 
 def _some(query_ids: Sequence[str]) -> str:

@@ -159,7 +159,7 @@ class Attention:
     without_hit: tuple[str, ...] = ()
     """A relevant chunk is known and none was retrieved."""
     perfect: tuple[str, ...] = ()
-    """The ranking could not be better."""
+    """The whole ranking could not be better, by nDCG without a cutoff."""
     without_relevant: tuple[str, ...] = ()
     """No relevant chunk is known, so that no ranking can do well: they count 0."""
     without_judgments: tuple[str, ...] = ()

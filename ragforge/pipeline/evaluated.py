@@ -329,6 +329,7 @@ def _recorded(
 
 def _baseline(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Baseline:
     manifest = basis.dataset.manifest
+    corpus, here = made_on(basis.dataset, run.name), basis.digests["corpus"]
     holes = run.summary.holes
     measures = {name: mean_of(scores, name) for name in run.summary.estimates}
     ranked = sorted(run.ranked.items())
@@ -349,7 +350,8 @@ def _baseline(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Base
         measures=measures,
         graders=basis.graders,
         digests=Digests(
-            **{**basis.digests, "corpus": made_on(basis.dataset, run.name)},
+            **{**basis.digests, "corpus": corpus},
+            mapped_to="" if corpus == here else here,
             rankings=json_sha256(ranked),
         ),
         spent=Spending(**manifest.spent.model_dump()),
@@ -434,7 +436,7 @@ def rescoring_basis_of(dataset: Dataset, run: EvaluatedRun) -> RescoringBasis:
         qrels=run.qrels,
         relevant=run.relevant,
         rel_threshold=evaluation.rel_threshold,
-        corpus=evaluation.digests.corpus,
+        corpus=evaluation.digests.ranked,
         judgments=evaluation.digests.judgments,
         chunk_ids=lambda: ids_of_corpus(dataset),
         moved=dataset.past.moved_chunks,

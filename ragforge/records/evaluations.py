@@ -116,7 +116,10 @@ class Digests(Record):
     """What tells whether something changed: sha256 of contents, in hexadecimal."""
 
     corpus: str
-    """Of the chunks."""
+    """Of the chunks that the run was made on."""
+    mapped_to: str = Field(default="", exclude_if=operator.not_)
+    """Of the chunks whose ids the rankings hold, where a refresh brought the run along to these; ""
+    where they are those of `corpus`."""
     queries: str
     """Of the items measured: their questions, answers and evidence."""
     judgments: str
@@ -125,6 +128,11 @@ class Digests(Record):
     """Of the chunk ids in their order; latencies and scores are not in it."""
     prompts: str
     """Of the prompts that grades were made with."""
+
+    @property
+    def ranked(self) -> str:
+        """Of the chunks whose ids the rankings hold."""
+        return self.mapped_to or self.corpus
 
 
 class Spending(Record):

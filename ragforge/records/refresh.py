@@ -91,6 +91,7 @@ class Cause(Record):
         "document renamed",
         "document cut anew",
         "new chunk",
+        "chunk there before",
         "check failed",
         "too few queries",
         "splits connected",
@@ -105,7 +106,12 @@ class Cause(Record):
     detail: str = ""
     """What was seen, in a sentence; text of documents and models is data."""
     quote: str = ""
-    """Words of a new chunk that speak against the query; "" where no chunk does."""
+    """Words of a chunk that speak against the query; "" where no chunk does."""
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether a chunk speaks against the query."""
+        return self.kind in ("new chunk", "chunk there before")
 
 
 class ItemChange(Record):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
 from ragforge.corpus.quote_locations import Location
 from ragforge.corpus.survey import Survey
@@ -109,11 +109,21 @@ class PossibleConflicts:
         unanswerable: That answer a query which is to have no answer.
         answerable: That may give another answer than a query expects.
         earlier: Keys of the failed checks of an earlier refresh that are made again, or needless.
+        new: Those of the chunks whose text no version before had.
     """
 
     unanswerable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     answerable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     earlier: frozenset[str] = frozenset()
+    new: frozenset[str] = frozenset()
+
+    def cause(self, chunk: Chunk, detail: str, quote: str) -> Cause:
+        """Return a chunk as the cause, which is not always one that came."""
+        is_new = chunk.chunk_id in self.new
+        kind: Literal["new chunk", "chunk there before"] = (
+            "new chunk" if is_new else "chunk there before"
+        )
+        return Cause(kind=kind, doc_id=chunk.doc_id, detail=detail, quote=quote)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +194,7 @@ def possible_conflicts(
             if queries[name].answerable and (others := _without_evidence(queries[name], of))
         },
         frozenset(earlier),
+        told,
     )
 
 
@@ -215,7 +226,7 @@ async def find_conflicts(
     """
     items = {item.query.query_id: item for item in updated.items}
     causes = {
-        name: [_answered(chunks[0])]
+        name: [_answered(chunks[0], possible)]
         for name, chunk_ids in possible.unanswerable.items()
         if (chunks := _there(survey, chunk_ids))
     }
@@ -228,7 +239,7 @@ async def find_conflicts(
     for checked in sorted(done.results, key=lambda one: one.check.key):
         if checked.finding.verdict == "changed":
             name = checked.check.item.query.query_id
-            causes.setdefault(name, []).append(_contradicted(checked))
+            causes.setdefault(name, []).append(_contradicted(checked, possible))
     failures = list(_failures_by_pair(checks, done.failures))
     tried = {key for check in checks for key in check.keys} | possible.earlier
     staged.replace_failures("recheck", failures, tried.__contains__)
@@ -349,18 +360,17 @@ def _subject(check: _Check) -> Subject:
     )
 
 
-def _answered(chunk: Chunk) -> Cause:
+def _answered(chunk: Chunk, possible: PossibleConflicts) -> Cause:
     detail = f"chunk {chunk.chunk_id} is relevant to a query that is to have no answer"
-    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail, quote=chunk.text)
+    return possible.cause(chunk, detail, chunk.text)
 
 
-def _contradicted(checked: _Checked) -> Cause:
+def _contradicted(checked: _Checked, possible: PossibleConflicts) -> Cause:
     proof = checked.finding.proof
     chunk = checked.check.chunks[proof.passage if proof else 0]
     detail = f"chunk {chunk.chunk_id} gives another answer: {checked.finding.answer}"
     held = widened(proof.place, chunk.text) if proof else Location(0, len(chunk.text))
-    quote = chunk.text[held.start : held.end]
-    return Cause(kind="new chunk", doc_id=chunk.doc_id, detail=detail, quote=quote)
+    return possible.cause(chunk, detail, chunk.text[held.start : held.end])
 
 
 def _failures_by_pair(checks: Iterable[_Check], failures: Iterable[Failure]) -> Iterator[Failure]:

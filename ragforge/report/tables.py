@@ -129,6 +129,12 @@ def measures_table(summary: Summary) -> Table:
     return Table("Retrieval", headers, tuple(rows) if summary.runs else (), MEAN_NOTE)
 
 
+_ATTENTION_NOTE: Final = (
+    "Counts are queries. Perfect: the whole ranking could not be better, down to the last relevant "
+    "chunk that is judged; a measure @k looks at k ranks alone."
+)
+
+
 def attention_table(summary: Summary) -> Table:
     """What each run calls attention to."""
     headers = (
@@ -142,7 +148,7 @@ def attention_table(summary: Summary) -> Table:
         "all judging failed",
     )
     rows = tuple((run.name, *_attention(run)) for run in summary.runs)
-    return Table("Queries to look at", headers, rows, "Counts are queries.")
+    return Table("Queries to look at", headers, rows, _ATTENTION_NOTE)
 
 
 def spread_table(summary: Summary) -> Table:

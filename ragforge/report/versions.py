@@ -156,7 +156,7 @@ def _diff_lines(diff: VersionDiff) -> Iterator[str]:
         f"calls: {calls.verify:,} to verify, {calls.judge:,} to judge, {calls.conflicts:,} to look "
         f"for conflicts, {calls.generate:,} to generate"
     )
-    yield _bridge_line(len(diff.bridge))
+    yield _unchanged_line(len(diff.bridge))
     if diff.shortfall:
         yield one_line(diff.shortfall, 200)
     for check in diff.checks:
@@ -180,7 +180,7 @@ def _changelog_entry(diff: VersionDiff) -> Iterator[str]:
     yield f"- {documents_line(diff.documents)}"
     yield f"- {items_line(diff.items)}"
     yield f"- {grades_line(diff.judgments)}"
-    yield f"- {_bridge_line(len(diff.bridge))}"
+    yield f"- {_unchanged_line(len(diff.bridge))}"
     if diff.shortfall:
         yield f"- {escape_markdown(diff.shortfall)}"
     by_action: dict[Action, list[ItemChange]] = defaultdict(list)
@@ -271,9 +271,13 @@ def check_text(check: VersionCheck) -> str:
     return f"{check.name} {'passed' if check.passed else 'FAILED'}{figures}{detail}"
 
 
-def _bridge_line(n_bridge: int) -> str:
-    """Return how many queries two versions have in common."""
-    return f"bridge: {plural(n_bridge, 'query', 'queries')} equal in both versions"
+def _unchanged_line(n_bridge: int) -> str:
+    """Return how many queries two versions have in common, with all that is known of them."""
+    return (
+        f"unchanged: {plural(n_bridge, 'query', 'queries')} with the same question, answer, quotes "
+        "and grades of one judge in both versions; `history` scores others anew on the grades of "
+        "now, where it can"
+    )
 
 
 def differences_text(differences: Differences, n: int) -> str:

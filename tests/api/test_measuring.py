@@ -5,6 +5,7 @@ import shutil
 from math import log2
 
 import pytest
+from measured_set import make_measured_set, ranking
 
 import ragforge as rf
 from ragforge.cli import main
@@ -465,3 +466,26 @@ def test_a_message_names_the_keyword_and_no_flag(measured):
     """A flag is no help to who writes Python."""
     with pytest.raises(rf.UsageError, match=r"^run: expected one of: bad, good"):
         measured.gate(min={"RR": 0.6}, quiet=True)
+
+
+def test_judged_queries_that_a_run_lacks_are_told_below_the_table(tmp_path, capsys):
+    """A run of yesterday counts 0 on the queries of today, and nobody would see why."""
+    made = make_measured_set(tmp_path / "set", 6)
+    made.write_run("bad", [ranking(f"q{n:02}", "cx", f"cq{n:02}") for n in range(4)])
+    words = ["evaluate", "--dataset", str(made.path), "--run", "bad", "-m", "RR"]
+    assert main([*words, "--no-history", "-q"]) == 0
+    counted = capsys.readouterr().out
+    assert main([*words, "--no-history", "-q", "--only-retrieved"]) == 0
+
+    assert "bad: lacks 2 of 6 judged queries, which count 0: q04, q05" in counted
+    assert "bad: lacks 2 of 6 judged queries, which are left out: q04, q05" in (
+        capsys.readouterr().out
+    )
+
+
+def test_a_ranking_that_is_perfect_to_its_end_is_told_from_one_at_ten_ranks(tmp_path, capsys):
+    """RR is 1 in all of them, while `perfect` asks for every relevant chunk."""
+    made = make_measured_set(tmp_path / "set", 3)
+
+    assert main(["evaluate", "--dataset", str(made.path), "--run", "good", "-m", "RR", "-q"]) == 0
+    assert "perfect: queries whose whole ranking could not be better" in capsys.readouterr().out

@@ -5,14 +5,18 @@ import asyncio
 import pytest
 
 from ragforge.api.outcomes import Rederived
-from ragforge.config import ChunkSettings, Settings
+from ragforge.config import ChunkSettings, EvaluateSettings, Settings
 from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.evaluating.history.changes import changes
 from ragforge.files.record_files import write_records
 from ragforge.files.set.opening import create_dataset
 from ragforge.files.set.stale_runs import usable_runs
+from ragforge.files.set.wholeness import corpus_digest
 from ragforge.observe import silent
 from ragforge.pipeline.carried_runs import carry_runs
+from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
+from ragforge.pipeline.history import keep_evaluations
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.rederiving import chunk_change, rederive_dataset
@@ -121,6 +125,26 @@ def test_a_run_of_chunks_before_stays_usable(dataset):
         "texts that are gone, 1 ids that the set knows nothing of; `ragforge retrieve --dataset "
         f"{dataset.path} --retriever shop:search --name mine` makes it again"
     )
+
+
+def evaluated(dataset):
+    settings = EvaluateSettings(measures=("RR", "nDCG@10"))
+    [kept] = keep_evaluations(dataset, evaluate_runs(dataset, ["mine"], settings))
+    return kept
+
+
+def test_a_run_that_was_brought_along_is_told_from_one_of_another_retriever(dataset):
+    """The rankings name other chunks, as the documents are cut otherwise: nobody searched anew."""
+    before = evaluated(dataset)
+    rederive(dataset, cut())
+    now = evaluated(dataset)
+    told = changes(before, now)
+
+    assert now.digests.corpus == before.digests.corpus
+    assert now.digests.mapped_to == corpus_digest(dataset)
+    assert "corpus" in [item.what for item in told]
+    assert "retriever" not in [item.what for item in told]
+    assert [item.text for item in told if "no retriever was asked" in item.text]
 
 
 def test_a_text_of_a_place_becomes_the_chunk_of_that_place(dataset):

@@ -22,6 +22,7 @@ from ragforge.pipeline.job import Job, OutputFile
 from ragforge.records import Cause, ItemChange, Pin, Provenance, Query
 from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.grades.carrying import carry_judgments
+from ragforge.refresh.queries.decisions import is_in_conflict
 from ragforge.refresh.queries.rechecking import Recheckers, recheckers_of
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.stages.recheck import PROMPT, Finding, Proved
@@ -192,7 +193,11 @@ def test_old_chunk_speaks_against_a_query_that_was_just_converted(world):
     """It was never held against the corpus as a question without an answer."""
     world.stage([graded("u", id_of("a", FEES), 2, "carried")], OPEN)
 
-    assert [item.query.query_id for item in world.find(Says("same"), ["u"]).items] == ["u"]
+    [item] = world.find(Says("same"), ["u"]).items
+
+    assert item.query.query_id == "u"
+    assert [cause.kind for cause in item.change.causes] == ["chunk there before"]
+    assert is_in_conflict(item.change)
 
 
 def test_contradicted_pin_is_broken_and_its_query_untouched(world):

@@ -1,5 +1,6 @@
 """What changed between two evaluations of a run."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final, Literal
 
@@ -10,6 +11,8 @@ from ragforge.records import Evaluation, Grader
 _OTHER_QUERIES: Final = {
     "moved": "",
     "equal": "; the queries that did not fail came out as before",
+    "equal by grades of now": "; by the grades of now the queries that did not fail are ranked as "
+    "well as before",
     "unknown": "; whether the other queries are ranked as before cannot be told",
 }
 """How failures go on, by what became of the queries that did not fail."""
@@ -79,6 +82,27 @@ def _scale(before: Evaluation, now: Evaluation) -> Iterator[Change]:
 
 
 def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
+    yield from _corpus(before, now)
+    if not is_of_same_part(before, now):
+        yield Change(
+            "selection",
+            f"The queries measured changed: {_part_in_words(before)} before, "
+            f"now {_part_in_words(now)}; only what is "
+            "said of the same items is of the system.",
+        )
+    old, new = before.digests, now.digests
+    if old.queries == new.queries and not stands_for_same(before, now):
+        yield Change("items", f"The items changed: {_changed_weights(before, now)}.")
+    if old.queries != new.queries:
+        version = f" (version {before.version}, now {now.version})"
+        yield Change(
+            "items",
+            f"The items changed: {_items(before, now, n_same)}"
+            f"{version if before.version != now.version else ''}.",
+        )
+
+
+def _corpus(before: Evaluation, now: Evaluation) -> Iterator[Change]:
     old, new = before.digests, now.digests
     if not (old.corpus and new.corpus):
         if old.corpus or new.corpus:
@@ -92,22 +116,33 @@ def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
             else "The corpus changed, and the rankings with it; whether the retriever changed as "
             "well cannot be told.",
         )
-    if not is_of_same_part(before, now):
+    elif _is_brought_along(before, now):
         yield Change(
-            "selection",
-            f"The queries measured changed: {_part_in_words(before)} before, "
-            f"now {_part_in_words(now)}; only what is "
-            "said of the same items is of the system.",
+            "corpus",
+            "The corpus changed; the rankings are those of before, brought along to its chunks of "
+            "now: no retriever was asked.",
         )
-    if old.queries == new.queries and not stands_for_same(before, now):
-        yield Change("items", f"The items changed: {_changed_weights(before, now)}.")
-    if old.queries != new.queries:
-        version = f" (version {before.version}, now {now.version})"
+    elif _may_be_brought_along(before, now):
         yield Change(
-            "items",
-            f"The items changed: {_items(before, now, n_same)}"
-            f"{version if before.version != now.version else ''}.",
+            "corpus",
+            f"The rankings are others in version {now.version} of the set than in version "
+            f"{before.version}: whether its chunks or the retriever changed cannot be told.",
         )
+
+
+def _is_brought_along(before: Evaluation, now: Evaluation) -> bool:
+    """Whether rankings name other chunks because a refresh put a run on those that came."""
+    old, new = before.digests, now.digests
+    is_moved = bool(new.mapped_to) and old.ranked != new.ranked
+    return is_moved and old.rankings != new.rankings and old.corpus == new.corpus
+
+
+def _may_be_brought_along(before: Evaluation, now: Evaluation) -> bool:
+    """Whether that may be, as evaluations of before `mapped_to` do not tell it."""
+    old, new = before.digests, now.digests
+    is_same_ground = bool(old.corpus) and (old.corpus, old.queries) == (new.corpus, new.queries)
+    is_open = is_same_ground and not new.mapped_to and before.version != now.version
+    return is_open and old.rankings != new.rankings
 
 
 def is_of_same_part(a: Evaluation, b: Evaluation) -> bool:
@@ -186,7 +221,43 @@ def _grading(before: Evaluation, now: Evaluation) -> Iterator[Change]:
             f"without a grade in the top 10 were {share(before.n_holes, before.n_retrieved)}, "
             f"now {share(now.n_holes, now.n_retrieved)}"
         )
-        yield Change("judgments", f"The judgments changed: {counts}; {holes}.")
+        moved = "".join([_by_source(before, now), _regraded(before, now)])
+        more = f"{moved}; means may have moved by the grades alone" if moved else ""
+        yield Change("judgments", f"The judgments changed: {counts}; {holes}{more}.")
+
+
+def _by_source(before: Evaluation, now: Evaluation) -> str:
+    """Say whose grades became more or fewer; "" where there is but one source."""
+    old, new = _sources(before), _sources(now)
+    names = list(dict.fromkeys([*old, *new]))
+    if len(names) < 2:
+        return ""
+    counts = [
+        f"{name} {old[name]:,} and now {new[name]:,}" for name in names if old[name] != new[name]
+    ]
+    return f"; by source: {', '.join(counts)}" if counts else ""
+
+
+def _sources(of: Evaluation) -> Counter[str]:
+    counts = Counter[str]()
+    for grader in of.graders:
+        # Quotes graded, whoever wrote them.
+        n_quotes = grader.n_evidence if grader.is_judge else grader.count
+        counts["quotes in queries"] += n_quotes
+        counts[_name(grader)] += grader.count - n_quotes
+    return +counts
+
+
+def _regraded(before: Evaluation, now: Evaluation) -> str:
+    """Say of how many same items the grades moved; "" where that cannot be told."""
+    if now.bridge_to != before.evaluation_id or not now.bridge:
+        return ""
+    if before.digests.ranked != now.digests.ranked or before.version != now.version:
+        return ""  # The same grades of chunks under other ids would count.
+    n, n_all = max((item.n_rescored, item.n) for item in now.bridge.values())
+    if not n:
+        return ""
+    return f"; the grades of {n:,} of {plural(n_all, 'same item')} are others"
 
 
 def _rest(before: Evaluation, now: Evaluation) -> Iterator[Change]:
@@ -218,14 +289,22 @@ def _rest(before: Evaluation, now: Evaluation) -> Iterator[Change]:
 def _is_ranked_otherwise(before: Evaluation, now: Evaluation) -> bool:
     old, new = before.digests, now.digests
     is_same_ground = (old.corpus, old.queries) == (new.corpus, new.queries)
-    return is_same_ground and old.rankings != new.rankings
+    is_other = _is_brought_along(before, now) or _may_be_brought_along(before, now)
+    return is_same_ground and old.rankings != new.rankings and not is_other
 
 
-def _by_bridge(before: Evaluation, now: Evaluation) -> Literal["moved", "equal", "unknown"]:
+def _by_bridge(
+    before: Evaluation, now: Evaluation
+) -> Literal["moved", "equal", "equal by grades of now", "unknown"]:
     """Say what became of the queries that did not fail."""
     if now.bridge_to != before.evaluation_id or not now.bridge:
         return "unknown"
-    return "moved" if any(item.diff for item in now.bridge.values()) else "equal"
+    means = now.bridge.values()
+    if any(item.diff for item in means):
+        return "moved"
+    if any(item.n_left_out > before.n_failed + now.n_failed for item in means):
+        return "unknown"
+    return "equal by grades of now" if any(item.n_rescored for item in means) else "equal"
 
 
 def _judges(of: Evaluation) -> set[tuple[str | None, str]]:

@@ -206,7 +206,7 @@ class _Side:
             for grader in evaluation.graders
             if grader.is_judge and grader.kind not in ("human", "rule")
         }
-        self._is_other = evaluation.digests.corpus != basis.corpus
+        self._is_other = evaluation.digests.ranked != basis.corpus
         self._basis = basis
 
     @cached_property
@@ -376,7 +376,7 @@ def _rescored(
     if not graded or not measures:
         return {}
     known = None
-    if evaluation.digests.corpus != basis.corpus:
+    if evaluation.digests.ranked != basis.corpus:
         known, moved = basis.chunk_ids(), basis.moved()
         graded = [_as_of_now(item, moved) for item in graded]
     run = {item.query_id: item.ranking for item in graded}

@@ -155,8 +155,8 @@ def is_from_person(query: Query) -> bool:
 
 
 def is_in_conflict(last: ItemChange) -> bool:
-    """Whether a new chunk put a query out."""
-    return any(cause.kind == "new chunk" for cause in last.causes)
+    """Whether a chunk that speaks against it put a query out."""
+    return any(cause.is_conflict for cause in last.causes)
 
 
 def query_history(
@@ -223,7 +223,7 @@ def _contradicting(query: Query, last: Mapping[str, ItemChange]) -> Query | None
     change = last.get(query.query_id)
     if change is None or change.action != "quarantined" or not is_in_conflict(change):
         return None
-    causes = [cause for cause in change.causes if cause.kind == "new chunk"]
+    causes = [cause for cause in change.causes if cause.is_conflict]
     if not all(cause.quote.strip() and cause.doc_id for cause in causes):
         return None
     words = (Evidence(doc_id=one.doc_id, chunk_id=one.doc_id, quote=one.quote) for one in causes)

@@ -276,6 +276,67 @@ def test_failures_alone_are_not_told_as_another_ranking():
     assert [item.what for item in changes(BEFORE, losing(35, 0.95, 0.285, 0.985))] == ["failures"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "tail"),
+    [
+        ({}, "; the queries that did not fail came out as before."),
+        (
+            {"n_rescored": 40},
+            "; by the grades of now the queries that did not fail are ranked as well as before.",
+        ),
+        ({"n_left_out": 4}, "; whether the other queries are ranked as before cannot be told."),
+    ],
+)
+def test_what_did_not_fail_came_out_as_before_only_where_all_of_it_was_compared(fields, tail):
+    """RR went from 0.467 to 0.867 by other grades, and 25 of 58 items were not compared."""
+    now = losing(3, 0.6, 0.5, 0.7)
+    same = now.bridge["RR"].model_copy(update=fields)
+    [change] = changes(BEFORE, now.model_copy(update={"bridge": {"RR": same}}))
+
+    assert change.text == f"Failures: 0 of 50 queries, now 3 of 50{tail}"
+
+
+def test_a_run_that_a_refresh_brought_along_is_no_other_retriever():
+    """Documents changed, and the rankings name the chunks of now: nobody ran a retriever."""
+    digests = {"rankings": "r2", "mapped_to": "c2"}
+    [change] = changes(BEFORE, evaluation(version=2, digests=digests))
+
+    assert change.what == "corpus"
+    assert "brought along to its chunks of now: no retriever was asked" in change.text
+
+
+def test_other_rankings_of_another_version_are_not_laid_on_the_retriever_unproved():
+    """Evaluations that were written before do not tell whether a run was brought along."""
+    [change] = changes(BEFORE, evaluation(version=2, digests={"rankings": "r2"}))
+
+    assert change.text == (
+        "The rankings are others in version 2 of the set than in version 1: whether its chunks or "
+        "the retriever changed cannot be told."
+    )
+
+
+def test_grades_of_another_source_are_told():
+    """Sixty grades of a judge gave way to what quotes tell, and took the mean with them."""
+    quotes = JUDGE.model_copy(update={"prompt": "generate_queries", "count": 60, "n_evidence": 60})
+    fewer = JUDGE.model_copy(update={"count": 250})
+    [change] = changes(BEFORE, evaluation(digests={"judgments": "j2"}, graders=(fewer, quotes)))
+
+    assert change.text == (
+        "The judgments changed: 300 before, 310 now; without a grade in the top 10 were 0 %, now "
+        "0 %; by source: judge-1 300 and now 250, quotes in queries 0 and now 60; means may have "
+        "moved by the grades alone."
+    )
+
+
+def test_same_items_with_other_grades_are_counted():
+    """The mean of the same rankings moves with their grades."""
+    now = bridged(0.0, -0.1, 0.1, digests={"judgments": "j2"})
+    same = now.bridge["RR"].model_copy(update={"n_rescored": 33})
+    [change] = changes(BEFORE, now.model_copy(update={"bridge": {"RR": same}}))
+
+    assert "; the grades of 33 of 40 same items are others; means may have moved" in change.text
+
+
 def test_failures_do_not_hide_that_the_rest_is_ranked_otherwise():
     """Two changes at once must not pass for one."""
     now = bridged(-0.2, -0.3, -0.1, n_failed=3, digests={"rankings": "r2"})
