@@ -164,7 +164,9 @@ def _shown(path: Path) -> str:
 def _masked(flag: str, value: object) -> str:
     """Return a value as TOML, without what may be secret in its addresses."""
     if isinstance(value, dict):
-        address = str(value.get("url", "")).partition("?")[0]
+        if "url" not in value:
+            return one_line(json.dumps(value, ensure_ascii=False), 300)
+        address = str(value["url"]).partition("?")[0]
         sent = ", ".join(variables_in(value)) or "no variable"
         return one_line(f"asks {json.dumps(address, ensure_ascii=False)}, sends {sent}", 300)
     parts = value if isinstance(value, list) else [value]

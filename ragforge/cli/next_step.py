@@ -64,7 +64,7 @@ def after_queries(arguments: argparse.Namespace, dataset: "Dataset") -> None:
         after_runs(arguments, dataset)
         return
     settings = _settings(arguments)
-    names = list(settings.retrievers)[:2]
+    names = [name for name, service in settings.retrievers.items() if service.url][:2]
     has_chunks = next(dataset.chunks(), None) is not None
     others = _BUILT_IN if has_chunks else ("http://127.0.0.1:8000/old", "http://127.0.0.1:8000/new")
     retrievers = [*names, *others][: max(2, len(names))]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from ragforge.api.progress import say
 from ragforge.cli.flags import add_json
 from ragforge.cli.output import dumps, show
-from ragforge.evaluating.formatting import MISSING, render_table
+from ragforge.evaluating.formatting import MISSING, cost_of_thousand, render_table
 
 if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset
@@ -70,16 +70,19 @@ def _list(dataset: "Dataset", *, as_json: bool) -> None:
     if as_json:
         print(dumps({"dataset": str(dataset.path), "runs": [asdict(item) for item in listed]}))
     elif listed:
-        headers = ("run", "queries", "failed", "hits", "chunks", "retriever")
-        show(render_table(headers, [_row(item) for item in listed]))
+        has_costs = any(item.usd_per_query is not None for item in listed)
+        costs = ["USD/1,000 queries"] if has_costs else []
+        headers = ("run", "queries", "failed", "hits", "chunks", *costs, "retriever")
+        show(render_table(headers, [_row(item, has_costs=has_costs) for item in listed]))
     else:
         say(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
 
 
-def _row(item: "ListedRun") -> tuple[str, ...]:
+def _row(item: "ListedRun", *, has_costs: bool) -> tuple[str, ...]:
     n_queries = f"{item.n_queries:,}{f' ({item.queries})' if item.queries else ''}"
     counts = (f"{count:,}" for count in (item.n_failed, item.n_hits))
-    return (item.run, n_queries, *counts, item.in_words, item.retriever or MISSING)
+    costs = [cost_of_thousand(item.usd_per_query)] if has_costs else []
+    return (item.run, n_queries, *counts, item.in_words, *costs, item.retriever or MISSING)
 
 
 def _remove(dataset: "Dataset", names: list[str], *, as_json: bool) -> None:

@@ -5,7 +5,7 @@ each query. What is secret stands in the environment alone: settings are printed
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from ragforge.config.section import PositiveFloat, PositiveInt, Section
@@ -141,8 +141,14 @@ class ServiceSettings(Section):
 
 
 class RetrieverService(ServiceSettings):
-    """A retriever that is asked over HTTP."""
+    """A retriever that is asked over HTTP; or, without an address, what queries of a run cost."""
 
+    url: Address = ""
+    """Where it is asked; may hold ${VARIABLE} and {query}. A dialect completes it. Without one, the
+    section holds `usd_per_query` alone: of the run of that name, whatever retrieves for it."""
+    usd_per_query: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    """What a query costs, in US dollars; not known where unset. What an endpoint takes for the
+    vector of a query comes on top."""
     collection: str = ""
     """Index, collection or class that a dialect searches."""
     id_field: str = ""
@@ -166,6 +172,14 @@ class RetrieverService(ServiceSettings):
     def _check_dialect(self) -> Self:
         if self.dialect == "openai-chat":
             raise ValueError("dialect openai-chat is one of systems, and retrieves nothing")
+        return self
+
+    @model_validator(mode="after")
+    def _check_url(self) -> Self:
+        if not self.url and self.model_fields_set != {"usd_per_query"}:
+            raise ValueError(
+                "expected a url; without one there is usd_per_query alone, of the run of that name"
+            )
         return self
 
 
@@ -202,6 +216,11 @@ def check_service_name(name: str) -> str:
 
 
 ServiceName: TypeAlias = Annotated[str, AfterValidator(check_service_name)]
+
+
+def asked_over_http(services: Mapping[str, RetrieverService]) -> dict[str, RetrieverService]:
+    """Return the retrievers that have an address; other sections only tell a price."""
+    return {name: service for name, service in services.items() if service.url}
 
 
 def variables_in(table: object) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from math import floor, log10
 from typing import Final, NamedTuple
 
 from ragforge.deferred import dataclass, pattern
@@ -126,6 +127,19 @@ def enumerated(parts: Sequence[str], last: str = "and") -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+
+
+def cost_of_thousand(usd_per_query: float | None) -> str:
+    """Return the US dollars for a thousand queries, to three digits and at least to the cent.
+
+    A dash where the cost is not known.
+    """
+    if usd_per_query is None:
+        return MISSING
+    usd = 1000 * usd_per_query
+    digits = 2 if usd <= 0 else max(2, 2 - floor(log10(usd)))
+    whole, _, decimals = f"{usd:,.{digits}f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:

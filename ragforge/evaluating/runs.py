@@ -188,6 +188,8 @@ class RunSummary:
     holes: Holes
     latency: Latency | None
     warnings: tuple[str, ...]
+    usd_per_query: float | None = None
+    """What a query cost in the mean, in US dollars; None where that is not known."""
     slices: tuple[Slice, ...] = ()
     """These and what follows only a report looks at: `details` fills them in."""
     curve: tuple[CurvePoint, ...] = ()
@@ -339,7 +341,11 @@ class MeasuredRun:
 
 
 def measure_run(
-    name: str, rankings: Iterable[Ranking], failed: Iterable[str], task: Task
+    name: str,
+    rankings: Iterable[Ranking],
+    failed: Iterable[str],
+    task: Task,
+    usd_per_query: float | None = None,
 ) -> MeasuredRun:
     """Measure one run by judgments; for measures of evidence see `with_evidence_measures`.
 
@@ -348,6 +354,7 @@ def measure_run(
         rankings: What was retrieved; queries outside of the task are passed over.
         failed: Queries on which the retriever failed; one that has a ranking does not count.
         task: The queries, judgments and measures.
+        usd_per_query: What a query cost; None where that is not known.
     """
     run: dict[str, tuple[str, ...] | dict[str, float]] = {}
     latencies_s: dict[str, float] = {}
@@ -374,6 +381,7 @@ def measure_run(
         holes=_holes(ranked, task),
         latency=latency_of([*latencies_s.values()]),
         warnings=tuple(scores.warnings) if scores else (NOTHING_MEASURED,),
+        usd_per_query=usd_per_query,
     )
     part = task if task.chosen or task.cutting else None
     return MeasuredRun(name, ranked, scores, summary, latencies_s, part)

@@ -30,6 +30,10 @@ class RunOrigin(Model):
     mapped_from: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
     """Of the file of chunks that it was made on, where a refresh put it on those of now; "" where
     it was made on these."""
+    usd_per_query: Annotated[
+        float | None, Field(ge=0, allow_inf_nan=False, exclude_if=lambda usd: usd is None)
+    ] = None
+    """What a query cost in the mean, in US dollars; None where it is not known."""
 
 
 class FileEntry(Model):

@@ -55,6 +55,7 @@ class Connection:
         tally: What a dry run counted; None in earnest.
         stop: Makes all further calls fail at once; those in flight go on.
         concurrency: Calls that can be in flight.
+        price: What its tokens cost now; None where unknown.
     """
 
     model: ChatModel
@@ -63,6 +64,17 @@ class Connection:
     tally: CountingModel | None
     stop: Callable[[], None] = _nothing
     concurrency: int = 1
+    price: Price | None = None
+
+    def cost_usd(self, reply: ChatReply) -> float | None:
+        """Return what a reply cost when it was bought; at the price of now where none was known.
+
+        None where none is known now either.
+        """
+        cost_usd = self.store.cost_usd(reply.key)
+        if cost_usd is None and self.price is not None:
+            return self.price.cost_usd(reply.usage)
+        return cost_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,12 +296,12 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
         if dry_run:
             counted = (store, resolved.endpoint, resolved.name, price, resolved.settings)
             tally = CountingModel(*counted, opening.collector)
-            yield Connection(tally, resolved.name, store, tally)
+            yield Connection(tally, resolved.name, store, tally, price=price)
             return
         if replay:
             replaying = Replay(store, resolved.endpoint, resolved.name)
             observed = _ObservedModel(replaying, observer, resolved.name, resolved.address, None)
-            yield Connection(observed, resolved.name, store, None)
+            yield Connection(observed, resolved.name, store, None, price=price)
             return
         async with (
             _paced_endpoint(resolved, store, observer, opening.innermost) as paced,
@@ -301,7 +313,7 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
             observed = _ObservedModel(model, observer, resolved.name, resolved.address, price, flow)
             pacer = paced.pacer
             most = pacer.flow.most_in_flight
-            yield Connection(observed, resolved.name, store, None, pacer.stop, most)
+            yield Connection(observed, resolved.name, store, None, pacer.stop, most, price)
 
 
 def _chat_endpoint(endpoint: "OpenAIEndpoint") -> ChatModel:

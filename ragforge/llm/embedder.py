@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import field
 from functools import partial
+from math import fsum
 from pathlib import Path
 
 from ragforge.config import Settings
@@ -19,6 +20,10 @@ from ragforge.observe import Observer
 
 BATCH = 64
 """Texts in one call."""
+
+
+def _uncounted(cost_usd: float | None) -> None:
+    """Do nothing."""
 
 
 @dataclass(slots=True)
@@ -37,8 +42,14 @@ class EndpointEmbedder:
     _connection: Connection | None = field(default=None, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+    async def embed(
+        self, texts: Sequence[str], paid: Callable[[float | None], None] = _uncounted
+    ) -> list[list[float]]:
         """Return one vector a text, in order.
+
+        Args:
+            texts: What to embed.
+            paid: Told of each call what it costs, bought now or before; None where unknown.
 
         Raises:
             ConfigError, DataError: The model or the call store cannot be opened.
@@ -57,6 +68,7 @@ class EndpointEmbedder:
             except DryRunError as error:
                 not_asked = error
                 continue
+            paid(connection.cost_usd(reply))
             try:
                 vectors += unpack(reply.text)
             except ValueError as error:
@@ -89,6 +101,31 @@ class EndpointEmbedder:
             if self._connection is None:
                 self._connection = await self.stack.enter_async_context(self.opening())
         return self._connection
+
+
+@dataclass(slots=True)
+class QueryEmbedder:
+    """Embeds for one retriever, and knows what that costs for each of its queries.
+
+    Args:
+        inner: Embeds, for other retrievers too.
+        costs_usd: By query; None where the price is unknown.
+    """
+
+    inner: EndpointEmbedder
+    costs_usd: dict[str, float | None] = field(default_factory=dict)
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return one vector a text, in order; errors are those of `EndpointEmbedder.embed`."""
+        if len(texts) != 1:  # Queries are asked one by one; these are chunks.
+            return await self.inner.embed(texts)
+        return await self.inner.embed(texts, partial(self.costs_usd.__setitem__, texts[0]))
+
+    def mean_usd(self, queries: Sequence[str]) -> float | None:
+        """Return what some queries cost in the mean, in US dollars; None where one is not known."""
+        costs = [self.costs_usd.get(query, 0.0) for query in queries]
+        known = [cost for cost in costs if cost is not None]
+        return fsum(known) / len(costs) if costs and len(known) == len(costs) else None
 
 
 @asynccontextmanager

@@ -269,6 +269,7 @@ def _write(
         chunks_sha256=digest,
         retriever=status.retriever,
         mapped_from="" if made_on == digest else made_on,
+        usd_per_query=status.usd_per_query,
     )
     texts = {text.chunk_id: text for text in placed.texts}
     rankings = [_ranking(item, placed.now, texts) for item in source.each_ranking(name)]

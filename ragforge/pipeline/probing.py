@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from ragforge.config import RetrieverService, ServiceSettings, Settings, SystemService
+from ragforge.config.services import asked_over_http
 from ragforge.errors import UsageError
 from ragforge.observe import Observer
 from ragforge.records import Hit
@@ -63,7 +64,8 @@ async def probe_service(
         system = ServiceSystem(_called(name), service, timeout_s=timeout_s)
         probe = await probe_system(system, question)
     else:
-        described = _service(name, settings.retrievers, RetrieverService, changed)
+        known = asked_over_http(settings.retrievers)
+        described = _service(name, known, RetrieverService, changed)
         async with _embedder(settings, observer) as embedder:
             probe = await _probe_retriever(
                 _called(name), described, question, settings, embedder, dataset
@@ -139,7 +141,7 @@ def _called(name: str) -> str:
 
 
 def _is_system(name: str, settings: Settings) -> bool:
-    retrievers, systems = settings.retrievers, settings.systems
+    retrievers, systems = asked_over_http(settings.retrievers), settings.systems
     if name in retrievers and name in systems:
         raise UsageError(
             f"{name!r} is a retriever and a system; --as retriever or --as system tells which"

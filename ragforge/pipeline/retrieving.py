@@ -11,8 +11,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from ragforge.config import Settings
-from ragforge.config.services import BUILT_IN
+from ragforge.config import RetrieverService, Settings
+from ragforge.config.services import BUILT_IN, asked_over_http
 from ragforge.corpus.file_texts import file_texts
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
@@ -27,6 +27,7 @@ from ragforge.pipeline.backend import embedder_of, offline_model
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.run_list import shown_spec
 from ragforge.pipeline.text_grades import grade_retrieved
+from ragforge.plugins import HandedOver
 from ragforge.records import Chunk, Failure, Query, Ranking, RetrievedText
 from ragforge.retrieval import Buildable, Embedding, Retriever
 from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
@@ -35,7 +36,7 @@ from ragforge.stages.runner import Collected, Workers, failure_of
 from ragforge.stages.systems import retrieve
 
 if TYPE_CHECKING:
-    from ragforge.llm.embedder import EndpointEmbedder
+    from ragforge.llm.embedder import EndpointEmbedder, QueryEmbedder
 
 _LONGEST = 1000
 """Characters of what a retriever says of its failure."""
@@ -361,6 +362,9 @@ class _RetrieverAtWork:
     retriever: Retriever
     known: frozenset[str]
     texts: RetrievedTexts
+    embedder: QueryEmbedder | None = None
+    section: RetrieverService | None = None
+    """What the settings say of it, or of what its queries cost; None where they say nothing."""
     collected: Collected[Ranking] = field(default_factory=Collected)
     is_built: bool = False
     """Whether queries could be put to it."""
@@ -377,6 +381,14 @@ class _RetrieverAtWork:
         keys = [f"{self.name}/{query.query_id}" for query in queries]
         error = CallError("error", why)
         return [failure_of("retrieve", key, error) for key in keys if key not in asked]
+
+    def usd_per_query(self, queries: Sequence[str]) -> float | None:
+        """Return what queries cost in the mean; None where that, or a part of it, is not known."""
+        parts: list[float | None] = [self.section.usd_per_query] if self.section else []
+        if self.embedder is not None and self.embedder.costs_usd:
+            parts.append(self.embedder.mean_usd(queries))
+        known = [part for part in parts if part is not None]
+        return float(f"{sum(known):.6g}") if parts and len(known) == len(parts) else None
 
     def result(self) -> RunResult:
         """Return the result of the retriever."""
@@ -398,24 +410,42 @@ def _started(
     job: Job,
     embedder: EndpointEmbedder | None,
 ) -> list[_RetrieverAtWork]:
+    from ragforge.llm.embedder import QueryEmbedder
+
     corpus = HitCorpus.of(dataset)
     note = _note_to(job.observer)
     timeout_s = job.settings.model.timeout_s
+    services = asked_over_http(job.settings.retrievers)
     started = []
     for name, spec in specs.items():
         texts = RetrievedTexts(corpus.documents)
+        own_embedder = None if embedder is None else QueryEmbedder(embedder)
         retriever = make_retriever(
             spec,
             corpus.chunks,
-            embedder,
+            own_embedder,
             folder=dataset.own_place,
             note=note,
             timeout_s=timeout_s,
             texts=texts,
-            services=job.settings.retrievers,
+            services=services,
         )
-        started.append(_RetrieverAtWork(name, spec, retriever, corpus.known, texts))
+        section = _section_of(name, spec, job.settings.retrievers)
+        started.append(
+            _RetrieverAtWork(name, spec, retriever, corpus.known, texts, own_embedder, section)
+        )
     return started
+
+
+def _section_of(
+    name: str, spec: str, sections: Mapping[str, RetrieverService]
+) -> RetrieverService | None:
+    """Return what the settings say of a retriever; else of what the queries of its run cost."""
+    first = without_reranking(spec)[0]
+    if first in asked_over_http(sections) and not isinstance(spec, HandedOver):
+        return sections[first]
+    prices = (sections[key] for key in (name, first) if key in sections)
+    return next((section for section in prices if not section.url), None)
 
 
 async def _at_once(started: Sequence[_RetrieverAtWork], queries: Sequence[Query], job: Job) -> None:
@@ -528,7 +558,13 @@ def _write(
                 f"queries, and the new one {n_ranked}"
             )
             continue
-        origin = RunOrigin(chunks_sha256=chunks_sha256, retriever=_without_query(each.spec))
+        origin = RunOrigin(
+            chunks_sha256=chunks_sha256,
+            retriever=_without_query(each.spec),
+            usd_per_query=each.usd_per_query(
+                [asked[item.query_id] for item in each.collected.results]
+            ),
+        )
         rankings = [item.for_question(asked[item.query_id]) for item in each.collected.results]
         ids = {hit.chunk_id for item in rankings for hit in item.ranking}
         texts = list(each.texts.located(ids))

@@ -113,6 +113,7 @@ class ListedRun:
         problem: Why it cannot be read; "" where it can.
         n_reworded: Queries whose question is another one now.
         is_mapped: Whether a refresh brought it along from other chunks.
+        usd_per_query: What a query cost in the mean, in US dollars; None where that is not known.
     """
 
     run: str
@@ -127,6 +128,7 @@ class ListedRun:
     problem: str = ""
     n_reworded: int = 0
     is_mapped: bool = False
+    usd_per_query: float | None = None
 
     @property
     def in_words(self) -> str:
@@ -196,6 +198,7 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
         queries=selection.in_words if selection else "",
         n_reworded=len(reworded),
         is_mapped=chunks.is_mapped,
+        usd_per_query=chunks.usd_per_query,
     )
 
 

@@ -5,10 +5,25 @@ from dataclasses import replace
 from typing import Final
 
 from ragforge.evaluating.causes.catalogue import CAUSES
-from ragforge.evaluating.formatting import MISSING, Table, duration, number, one_line, share
+from ragforge.evaluating.formatting import (
+    MISSING,
+    Table,
+    cost_of_thousand,
+    duration,
+    number,
+    one_line,
+    share,
+)
 from ragforge.evaluating.graded_by import judge_name
 from ragforge.evaluating.judgments import GRADE_MEANINGS, GRADES
-from ragforge.evaluating.runs import PRIMARY, RunSummary, Slice, with_counts, with_interval
+from ragforge.evaluating.runs import (
+    PRIMARY,
+    Latency,
+    RunSummary,
+    Slice,
+    with_counts,
+    with_interval,
+)
 from ragforge.evaluating.slices import DIMENSIONS
 from ragforge.evaluating.summary import Making, Summary
 from ragforge.files.manifest import Spent
@@ -90,19 +105,42 @@ def causes_table(summary: Summary) -> Table:
     return Table("Likely causes of bad queries", headers, rows)
 
 
-def latency_table(summary: Summary) -> Table:
-    """How long each run took for a query."""
+def cost_and_time_table(summary: Summary) -> Table:
+    """How long each run took for a query, and what queries cost where that is known."""
+    known = [run for run in summary.runs if run.latency or run.usd_per_query is not None]
+    has_costs = any(run.usd_per_query is not None for run in known)
     rows = tuple(
         (
             run.name,
-            f"{timed.n:,}",
-            *map(duration, (timed.mean_s, timed.median_s, timed.p95_s, timed.p99_s)),
+            *_times(run.latency),
+            *([cost_of_thousand(run.usd_per_query)] if has_costs else []),
         )
-        for run in summary.runs
-        if (timed := run.latency) is not None
+        for run in known
     )
-    headers = ("run", "queries timed", "mean", "median", "p95", "p99")
-    return Table("Time per query", headers, rows)
+    costs = ["USD/1,000 queries"] if has_costs else []
+    headers = ("run", "queries timed", "mean", "median", "p95", "p99", *costs)
+    title = "Time and cost of queries" if has_costs else "Time per query"
+    return Table(title, headers, rows, cost_note(summary))
+
+
+def cost_note(summary: Summary) -> str:
+    """Say of which runs it is not known what a query costs, and how that is known; "" of none."""
+    names = [one_line(run.name, 40) for run in summary.runs if run.usd_per_query is None]
+    if not names:
+        return ""
+    whose = "any run" if len(names) == len(summary.runs) else ", ".join(names)
+    return (
+        f"What a query costs is not known of {whose}. It is known where an endpoint with a price "
+        "makes the query's vector, and where the settings say it (`usd_per_query` in "
+        "`[retrievers.NAME]`)."
+    )
+
+
+def _times(timed: Latency | None) -> tuple[str, ...]:
+    if timed is None:
+        return (MISSING,) * 5
+    seconds = (timed.mean_s, timed.median_s, timed.p95_s, timed.p99_s)
+    return (f"{timed.n:,}", *map(duration, seconds))
 
 
 def _recall(run: RunSummary, k: int) -> str:

@@ -147,6 +147,16 @@ def test_a_run_that_was_brought_along_is_told_from_one_of_another_retriever(data
     assert [item.text for item in told if "no retriever was asked" in item.text]
 
 
+def test_what_a_query_cost_stays_known(dataset):
+    """The questions are those that were paid for."""
+    settings = Settings.model_validate({"retrievers": {"mine": {"usd_per_query": 0.002}}})
+    asyncio.run(make_runs(dataset, {"mine": "shop:search"}, Job(settings, silent)))
+
+    rederive(dataset, cut())
+
+    assert usable_runs(dataset).usd_per_query == {"mine": 0.002}
+
+
 def test_a_text_of_a_place_becomes_the_chunk_of_that_place(dataset):
     """Two documents hold it; the hit was of one."""
     assert ids(dataset)[0] == text_id(SHARED, "b.md")

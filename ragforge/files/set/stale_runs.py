@@ -54,6 +54,7 @@ class RunStatus:
         n_there: Of these, those that are in the set now; None likewise.
         retriever: What made it; "" where that is not known.
         is_mapped: Whether a refresh put it on the chunks of now.
+        usd_per_query: What a query cost in the mean, in US dollars; None where that is not known.
     """
 
     run: str
@@ -63,6 +64,7 @@ class RunStatus:
     n_there: int | None = None
     retriever: str = ""
     is_mapped: bool = False
+    usd_per_query: float | None = None
 
     @property
     def n_missing(self) -> int:
@@ -97,6 +99,7 @@ class UsableRuns:
         warnings: What is to be told of both, a line each.
         reworded: By run, the queries whose question is another one now; their rankings say nothing
             of it, so that they have no value, as those that failed.
+        usd_per_query: By run, what a query cost in the mean, in US dollars, where that is known.
     """
 
     dataset: Dataset
@@ -105,6 +108,7 @@ class UsableRuns:
     stale: tuple[RunStatus, ...]
     warnings: tuple[str, ...]
     reworded: Mapping[str, Set[str]] = field(default_factory=dict)
+    usd_per_query: Mapping[str, float] = field(default_factory=dict)
 
     def rankings(self, name: str) -> Iterator[Ranking]:
         """Yield the rankings of a run that answer the questions of now.
@@ -171,7 +175,9 @@ def usable_runs(dataset: Dataset, names: Sequence[str] = ()) -> UsableRuns:
         *_reworded_warnings(dataset, looked_at, reworded),
         *level_warnings(dataset, usable),
     )
-    return UsableRuns(dataset, usable, bool(names), stale, warnings, reworded)
+    known = {name: looked_at[name].usd_per_query for name in usable if name in looked_at}
+    costs = {name: usd for name, usd in known.items() if usd is not None}
+    return UsableRuns(dataset, usable, bool(names), stale, warnings, reworded, costs)
 
 
 def run_warnings(dataset: Dataset, names: Iterable[str]) -> tuple[str, ...]:
@@ -329,8 +335,13 @@ def _current(name: str, origin: RunOrigin | None) -> RunStatus:
     """Return the status of a run of the chunks that are there."""
     if origin is None:
         return RunStatus(name, "digest")
-    is_mapped = bool(origin.mapped_from)
-    return RunStatus(name, "digest", retriever=origin.retriever, is_mapped=is_mapped)
+    return RunStatus(
+        name,
+        "digest",
+        retriever=origin.retriever,
+        is_mapped=bool(origin.mapped_from),
+        usd_per_query=origin.usd_per_query,
+    )
 
 
 def made_on(dataset: Dataset, name: str) -> str:
@@ -351,12 +362,16 @@ def _has_chunks(dataset: Dataset) -> bool:
 def _origin(dataset: Dataset, path: Path, current: str) -> RunOrigin | None:
     """Return the recorded origin of a run file; None where no run with its bytes is recorded.
 
-    Where runs of several chunks came to the same bytes, that of the chunks of now counts.
+    Where several runs came to the same bytes, those of the chunks of now count first, and among
+    equals the one of the file's name.
     """
     manifest = dataset.manifest
     if not any(entry.run for entry in manifest.files.values()):
         return None
+    own = manifest.files.get(f"runs/{path.name}")
     origins = manifest.origins_of(digest_file(path))
+    if own is not None and own.run in origins:
+        origins = [own.run, *origins]
     of_now = (origin for origin in origins if origin.chunks_sha256 == current)
     return next(of_now, origins[0] if origins else None)
 
@@ -431,7 +446,10 @@ def _status(
     n_hits, n_there = counted
     if origin is not None:
         is_stale = origin.chunks_sha256 != current
-        return RunStatus(name, "digest", is_stale, n_hits, n_there, origin.retriever)
+        usd = origin.usd_per_query
+        return RunStatus(
+            name, "digest", is_stale, n_hits, n_there, origin.retriever, usd_per_query=usd
+        )
     return RunStatus(name, "ids", lacks_too_many(n_hits, n_hits - n_there), n_hits, n_there)
 
 

@@ -204,6 +204,13 @@ class CallStore:
                 (endpoint, json.dumps(asdict(dialect))),
             )
 
+    def cost_usd(self, key: str) -> float | None:
+        """Return what a reply cost when it was bought; None where no price was known."""
+        with self.connected() as connection:
+            row = connection.execute("SELECT cost_usd FROM calls WHERE key = ?", (key,)).fetchone()
+        cost_usd: float | None = None if row is None else row[0]
+        return cost_usd
+
     def spent(self) -> Spent:
         """Return tokens and cost of all replies ever stored; cost is None if one has no price."""
         with self.connected() as connection:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragforge.config import Settings
+from ragforge.config.services import asked_over_http
 from ragforge.corpus.chunk_files import corpus_documents
 from ragforge.corpus.documents import Document
 from ragforge.corpus.file_texts import laid_out_text, rebuilt_documents
@@ -371,7 +372,7 @@ def _refuse_services(plan: SweepPlan, settings: Settings) -> None:
     """
     for item in plan.configurations:
         first = item.retriever.partition(RERANKED)[0]
-        if first in settings.retrievers and not is_held(item):
+        if first in asked_over_http(settings.retrievers) and not is_held(item):
             raise UsageError(OWN_INDEX.format(item.retriever))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ragforge.evaluating.formatting import MISSING, number, plural, share
+from ragforge.evaluating.formatting import MISSING, cost_of_thousand, number, plural, share
 from ragforge.evaluating.runs import (
     DEPTH,
     NO_HIT,
@@ -38,14 +38,15 @@ from ragforge.report.page.markup import (
     table_row,
     with_code,
 )
-from ragforge.report.page.quality_cost import quality_latency_figure
+from ragforge.report.page.quality_cost import quality_cost_figure, quality_latency_figure
 from ragforge.report.page.slice_differences import slice_differences_figure
 from ragforge.report.tables import (
     CURVE_RANKS,
     FIRST_RELEVANT,
     attention_table,
+    cost_and_time_table,
+    cost_note,
     first_relevant_table,
-    latency_table,
     recall_table,
     slice_dimensions,
     slices_by_value,
@@ -62,14 +63,16 @@ _BIN_LABELS = ("0", ".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".9")
 
 
 def spending_block(summary: Summary) -> Html:
-    """Return what the set took, and how long each run did."""
-    timed = table_block(latency_table(summary))
-    untimed = element("p", *with_code(_NOT_TIMED), class_="empty") if summary.runs else None
+    """Return what the set took, and how long each run did and what its queries cost."""
+    known = table_block(cost_and_time_table(summary))
+    untimed = f"{_NOT_TIMED} {cost_note(summary)}"
+    unknown = element("p", *with_code(untimed), class_="empty") if summary.runs else None
     return join(
         [
             table_block(spending_table(summary.making.spent)),
-            timed or untimed,
+            known or unknown,
             quality_latency_figure(summary),
+            quality_cost_figure(summary),
         ]
     )
 
@@ -184,7 +187,9 @@ def _counted(run: RunSummary) -> str:
     """Return over how many queries a run's means are, and what is not known of its chunks."""
     failed = [f"{run.primary.n_failed:,} with failures"] if run.primary.n_failed else []
     holes = f"unjudged@10: {share(run.holes.share)}"
-    return ", ".join([f"n {run.primary.n:,}", *failed, holes])
+    is_known = run.usd_per_query is not None
+    costs = [f"1,000 queries: {cost_of_thousand(run.usd_per_query)} USD"] if is_known else []
+    return ", ".join([f"n {run.primary.n:,}", *failed, holes, *costs])
 
 
 def _patterns(summary: Summary) -> Html | None:

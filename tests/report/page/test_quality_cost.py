@@ -1,7 +1,10 @@
 import re
 
 from ragforge.evaluating.summary import summarise
-from ragforge.report.page.quality_cost import quality_latency_figure
+from ragforge.files.manifest import RunOrigin, digest_file
+from ragforge.report.page.quality_cost import quality_cost_figure, quality_latency_figure
+from ragforge.report.page.runs import headline_block, spending_block
+from ragforge.report.set_report import render_text, report_json
 
 
 def timed(made, make_ranking, latencies):
@@ -35,3 +38,60 @@ def test_one_timed_run_is_no_picture(many_queries, make_ranking):
     """There is nothing to hold it against."""
     assert timed(many_queries(6), make_ranking, (0.01,)) is None
     assert timed(many_queries(6), make_ranking, (0.01, None)) is None
+
+
+def priced(made, make_ranking, prices):
+    """Write a run for each price of a query, named by its place."""
+    for place, usd in enumerate(prices):
+        made.write_run(
+            f"run{place}",
+            [make_ranking(f"q{n:04}", f"c{n:04}", latency_s=0.01) for n in range(6)],
+            RunOrigin(chunks_sha256=digest_file(made.chunks_path), usd_per_query=usd),
+        )
+    for name in ("base", "new"):
+        made.remove_run(name)
+    return summarise(made)
+
+
+def test_each_run_whose_cost_is_known_is_a_point_by_it(many_queries, make_ranking):
+    """Ten times the price is one step across; what is not known has no place."""
+    summary = priced(many_queries(6), make_ranking, (0.0001, 0.001, None, 0.01))
+    found = quality_cost_figure(summary).code
+    xs = [float(x) for x in re.findall(r'<circle class="spot[^>]*cx="([0-9.]+)"', found)]
+
+    assert len(xs) == 3
+    assert abs((xs[1] - xs[0]) - (xs[2] - xs[1])) < 0.2
+    assert "run0: 1.000 at 0.10 USD; run1: 1.000 at 1.00 USD; run3: 1.000 at 10.00 USD" in found
+
+
+def test_what_costs_nothing_is_named_and_not_drawn(many_queries, make_ranking):
+    """A scale of powers of ten has no 0."""
+    summary = priced(many_queries(6), make_ranking, (0.0001, 0.001, 0.0))
+    found = quality_cost_figure(summary).code
+
+    assert found.count('<circle class="spot') == 2
+    assert "What costs nothing has no place here: run2." in found
+
+
+def test_one_known_cost_is_no_picture(many_queries, make_ranking):
+    """There is nothing to hold it against."""
+    assert quality_cost_figure(priced(many_queries(6), make_ranking, (0.01, 0.0, None))) is None
+
+
+def test_costs_stand_at_the_runs_in_every_form(many_queries, make_ranking):
+    """A reader of the terminal decides by them too; what is unknown is said."""
+    summary = priced(many_queries(6), make_ranking, (0.0004, None))
+    unknown = "What a query costs is not known of run1."
+
+    assert "1,000 queries: 0.40 USD" in headline_block(summary).code
+    text, page = " ".join(render_text(summary).split()), spending_block(summary).code
+    assert "USD/1,000 queries" in text
+    assert "10 ms 0.40" in text
+    assert unknown in text
+    assert unknown in page
+    assert [run["usd_per_query"] for run in report_json(summary, None)["runs"]] == [0.0004, None]
+
+
+def test_where_no_cost_is_known_a_sentence_says_so(many_queries):
+    """Nothing at all would read like nothing to pay."""
+    assert "is not known of any run" in spending_block(summarise(many_queries(6))).code
