@@ -22,6 +22,7 @@ from ragforge.evaluating.causes.catalogue import CAUSES, CauseGroup, Causes, gro
 from ragforge.evaluating.causes.finder import CauseFinder
 from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.evaluating.evaluation_data import (
+    EvaluationData,
     is_complete,
     load_evaluation_data,
     missing_relevant,
@@ -40,10 +41,12 @@ from ragforge.evaluating.judgments import (
     count_failures,
     grades_by_source,
     judges,
+    of_queries,
 )
 from ragforge.evaluating.query_details import ChunkStart, ChunkStarts, stored_replies
 from ragforge.evaluating.query_table import MAX_BYTES, QueryTable, QueryTableBuilder
 from ragforge.evaluating.runs import NOT_SET, Qrels, RunSummary, Task, rank_order
+from ragforge.evaluating.same_judge import pair_judges, several_judges_text
 from ragforge.evaluating.slices import summary_with_details
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.set.canaries import Canaries
@@ -54,6 +57,7 @@ from ragforge.files.set.stale_runs import usable_runs
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of
+from ragforge.measures.measure_names import by_judgments
 from ragforge.measures.run_evaluation import named_measures
 from ragforge.records import Calibration, Chunk, CorrectedFigure, JudgeAudit, Query
 
@@ -218,6 +222,9 @@ class Summary:
     """Of its judges."""
     run_warnings: tuple[str, ...] = ()
     """Which runs are left out because they are stale, and the like."""
+    several_judges: str = ""
+    """That means rest on grades of several judges, and whose comparisons count; "" where both are
+    the same."""
 
     @property
     def graded_by(self) -> tuple[GradedBy, ...]:
@@ -311,6 +318,7 @@ def summarise(
         by_lists=bool(task.relevant),
         n_by_document=len(task.level.query_ids & task.qrels.keys()),
         n_missing=missing_relevant(dataset, data.judgments),
+        several_judges=_several_judges(data),
     )
 
 
@@ -359,6 +367,13 @@ def _rankings(
         }
         for name in usable.names
     }
+
+
+def _several_judges(data: EvaluationData) -> str:
+    task = data.task
+    by = pair_judges(of_queries(data.settled, task.qrels))
+    rankings = [run.ranked for run in data.runs]
+    return several_judges_text(task.qrels, by, rankings, by_judgments(task.measures))
 
 
 def _in_words(causes: Mapping[str, Mapping[str, Causes]]) -> dict[str, dict[str, str]]:

@@ -228,7 +228,7 @@ def _not_compared(summary: Summary) -> Decision:
         f"It is not known which of {plural(len(summary.runs), 'run')} is best",
         summary.measures[0],
         (summary.not_compared or "These runs cannot be compared.",),
-        (("Grades", graded_line(summary.graded_by, summary.correction)),),
+        tuple(_grades(summary)),
         _JUDGE,
     )
 
@@ -271,6 +271,8 @@ def _rests_on(summary: Summary, report: ComparisonReport) -> Iterator[tuple[str,
 
 def _grades(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "Grades", graded_line(summary.graded_by, summary.correction).removeprefix("graded ")
+    if summary.several_judges:
+        yield "Whose grades", summary.several_judges
     shares = [run.holes.share for run in summary.runs if run.holes.share]
     if shares:
         yield "Without a grade", f"up to {share(max(shares))} of the top 10 of a run"

@@ -30,6 +30,7 @@ from ragforge.report.page.markup import (
     scroll_table,
     table_block,
     table_row,
+    with_code,
 )
 from ragforge.report.page.queries import query_link
 from ragforge.report.page.runs import run_name
@@ -55,7 +56,7 @@ def comparison_block(summary: Summary) -> Html:
     several = len(report.names) > 2
     return join(
         [
-            *(element("p", f"{text}.", class_="note") for text in report.warnings),
+            *(element("p", *with_code(f"{text}."), class_="note") for text in report.every_warning),
             *(element("p", f"{text}.", class_="note") for text in part_sentences(report)),
             *((_matrix(summary, report), *_several(report)) if several else ()),
             *(

@@ -167,7 +167,10 @@ def headline_block(summary: Summary) -> Html:
         others = _measures_table(summary, rest)
         more = element("details", title, others, class_="others")
     note = element("p", *with_code(f"{MEAN_NOTE} {HOLES_NOTE}"), class_="note")
-    return join([table, more, note, _patterns(summary)])
+    judges = None
+    if summary.several_judges:
+        judges = element("p", f"Whose grades: {summary.several_judges}.")
+    return join([table, more, judges, note, _patterns(summary)])
 
 
 def _measures_table(summary: Summary, measures: Sequence[str]) -> Html:

@@ -77,3 +77,36 @@ def test_judges_of_one_model_are_told_apart(place, capsys):
         "several judges (lenient, judge; lenient, votes 2) in 30 queries; compare and gate count "
         "those of one in each (lenient, judge)"
     ) in capsys.readouterr().err
+
+
+def test_a_report_says_at_its_decision_and_its_numbers_whose_grades_count(place, tmp_path):
+    """Its reader sees no terminal, and two kinds of means."""
+    several = (
+        "means rest on grades of several judges (lenient; strict) in 30 queries; compare and gate "
+        "count those of one in each (lenient)"
+    )
+    said = []
+    for form in ("html", "md", "txt"):
+        out = tmp_path / f"report.{form}"
+        assert main(["report", "--dataset", place, "--out", str(out), "-m", "nDCG@5", "-q"]) == 0
+        said.append(" ".join(out.read_text("utf-8").split()))
+
+    page, markdown, text = said
+    assert f"<dt>Whose grades</dt><dd>{several}</dd>" in page
+    assert f"<p>Whose grades: {several}.</p>" in page
+    assert "90 grades by strict are left out" in page
+    assert several in text
+    assert several in markdown.replace("\\", "")
+
+
+def test_a_report_of_one_judge_says_nothing_of_it(tmp_path):
+    """Its means are those of a comparison."""
+    dataset = make_set(tmp_path / "set")
+    rank(dataset, OLD[::-1], run="turned")
+    dataset.write_judgments(
+        Judgment(query_id=q, chunk_id=f"{q}-a2", grade=2, provenance=LENIENT) for q in IDS
+    )
+    out = tmp_path / "report.html"
+    assert main(["report", "--dataset", str(dataset.path), "--out", str(out), "-q"]) == 0
+
+    assert "Whose grades" not in out.read_text("utf-8")
