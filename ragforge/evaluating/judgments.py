@@ -39,6 +39,8 @@ GRADE_MEANINGS: Final = (
 )
 _MOST_HELD: Final = 200_000
 """Pairs of which mappings are held, so that those of most sets are made once: some 10 MB."""
+_LEAST_SHARE: Final = 0.1
+"""Of the queries: to hold those of fewer saves no time to speak of."""
 _LAST_QUERIES: Final = 100
 """Queries beyond those, the last ones, of which they are held: one is asked for several times."""
 
@@ -113,8 +115,8 @@ class ByQuery(Mapping[str, Mapping[str, T]], Generic[T]):
     """What is known of the chunks of each query, made when it is asked for.
 
     For millions of pairs, mappings that are all held would take more than all else. Those of the
-    first queries stay, as the queries are gone through again and again in one order; of the others
-    the last ones do.
+    first queries stay, as the queries are gone through again and again in one order, unless these
+    are few of all; of the others the last ones do.
 
     Args:
         query_ids: All queries, in order.
@@ -127,6 +129,7 @@ class ByQuery(Mapping[str, Mapping[str, T]], Generic[T]):
         self._held: dict[str, Mapping[str, T]] = {}
         self._last: dict[str, Mapping[str, T]] = {}
         self._n_held = 0
+        self._most = _MOST_HELD
 
     def __getitem__(self, query_id: str) -> Mapping[str, T]:
         found = self._held.get(query_id)
@@ -136,9 +139,11 @@ class ByQuery(Mapping[str, Mapping[str, T]], Generic[T]):
             if query_id not in self._ids:
                 raise KeyError(query_id)
             found = self._make(query_id)
-            if self._n_held < _MOST_HELD:
+            if self._n_held < self._most:
                 self._held[query_id] = found
                 self._n_held += len(found)
+                if self._n_held >= self._most and len(self._held) < _LEAST_SHARE * len(self._ids):
+                    self._held, self._most = {}, 0
             else:
                 if len(self._last) >= _LAST_QUERIES:
                     self._last.clear()

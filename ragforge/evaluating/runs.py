@@ -477,7 +477,7 @@ def _attention(scores: Scores | None, failed: Sequence[str]) -> Attention:
 
 def _histogram(scores: Scores | None) -> tuple[BucketCount, ...]:
     counts = [0] * BINS
-    for value in scores.columns[PRIMARY] if scores else ():
+    for value in scores.values(PRIMARY) if scores else ():
         counts[min(int(value * BINS), BINS - 1)] += 1
     return tuple(
         BucketCount(f"{index / BINS:.1f}-{(index + 1) / BINS:.1f}", count)

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import product, takewhile
 from math import inf
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
@@ -221,7 +222,7 @@ def measure_on_same_judge(
     by: PairJudges,
     measures: Iterable[str],
     rel_threshold: int,
-    n_bounded: float = inf,
+    n_bounded: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, dict[str, SameJudgeValues]]:
     """Measure pairs of rankings, both of a pair on the grades of one and the same judge.
 
@@ -234,8 +235,9 @@ def measure_on_same_judge(
         by: Who gave them.
         measures: Canonical names.
         rel_threshold: Lowest grade that counts as relevant.
-        n_bounded: Queries without a value of which it is worked out what it could be, by measure;
-            where there are more, bounds are left open: they take long, and nobody uses them.
+        n_bounded: By measure: queries without a value of which it is worked out what it could be,
+            all where it is not named; where there are more, bounds are left open: they take long,
+            and nobody uses them.
 
     Returns:
         By query and measure; measures that tell nothing of grades are left out.
@@ -413,7 +415,10 @@ def _top(ranking: Sequence[str], reach: float) -> Sequence[str]:
 
 
 def _at_reach(
-    views: Sequence[_View], names: Sequence[str], rel_threshold: int, n_bounded: float
+    views: Sequence[_View],
+    names: Sequence[str],
+    rel_threshold: int,
+    n_bounded: Mapping[str, float],
 ) -> Iterator[tuple[str, str, SameJudgeValues]]:
     """Yield the values of measures of one cutoff, each by the first judge that graded enough."""
     same = [view for view in views if view.is_same]
@@ -432,7 +437,8 @@ def _at_reach(
             chosen.setdefault(judge, {}).setdefault(view.pair.query_id, set()).add(name)
     yield from _chosen(others, chosen, names, rel_threshold)
     for name, of_name in open_.items():
-        for view, before, now in _bounded(of_name, name, rel_threshold, n_bounded):
+        most = n_bounded.get(name, inf)
+        for view, before, now in _bounded(of_name, name, rel_threshold, most):
             yield name, view.pair.query_id, SameJudgeValues(before, now, view.everything())
 
 

@@ -7,8 +7,9 @@ those of `ragforge.measures.columns`.
 """
 
 import struct
+from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, pairwise, starmap
 from math import nan
@@ -322,9 +323,9 @@ class ArrayHits:
     def __init__(self, columns: "ArrayColumns", lowest: int) -> None:
         self.lowest = lowest
         self.indices: NDArray[np.int64] = np.flatnonzero(columns.grades >= lowest)
-        self.at: NDArray[np.int64] = columns.at[self.indices]
-        self.ranks: NDArray[np.int64] = columns.all_ranks[self.indices]
-        self.grades: NDArray[np.int64] = columns.grades[self.indices]
+        self.at: NDArray[np.int32] = columns.at[self.indices]
+        self.ranks: NDArray[np.int32] = columns.all_ranks[self.indices]
+        self.grades: NDArray[np.int16] = columns.grades[self.indices]
         self.counts: dict[int | None, NDArray[np.int64]] = {}
         """What `ArrayColumns.count` found, by cutoff: P@k, R@k and Success@k share it."""
 
@@ -336,9 +337,9 @@ class ArrayColumns:
         self.table = table
         self.n_queries = len(table.query_ids)
         self.n_retrieved: Column = np.frombuffer(table.n_retrieved, np.int64)
-        self.at = np.frombuffer(table.at, np.int64)
-        self.all_ranks = np.frombuffer(table.ranks, np.int64)
-        self.grades = np.frombuffer(table.grades, np.int64)
+        self.at = np.frombuffer(table.at, np.int32)
+        self.all_ranks = np.frombuffer(table.ranks, np.int32)
+        self.grades = np.frombuffer(table.grades, np.int16)
         self._hits: dict[int, ArrayHits] = {}
         self._n_judged: dict[int, NDArray[np.int64]] = {}
 
@@ -366,10 +367,17 @@ class ArrayColumns:
     def n_judged(self, lowest: int) -> Column:
         """See `Columns`."""
         if lowest not in self._n_judged:
-            above = np.zeros(len(self.table.judged) + 1, np.int32)
-            np.cumsum(self._judged >= lowest, out=above[1:])
-            self._n_judged[lowest] = np.diff(above[self._judged_starts]).astype(np.int64)
+            parts = _some_at_a_time(np.diff(self._judged_starts))
+            counts = [self._n_judged_of(queries, lowest) for queries in parts]
+            self._n_judged[lowest] = np.concatenate(counts)
         return self._n_judged[lowest]
+
+    def _n_judged_of(self, queries: slice, lowest: int) -> NDArray[np.int64]:
+        starts = self._judged_starts[queries.start : queries.stop + 1]
+        is_counted = self._judged[starts[0] : starts[-1]] >= lowest
+        above = np.concatenate([[0], np.cumsum(is_counted)])
+        counts: NDArray[np.int64] = np.diff(above[starts - starts[0]])
+        return counts
 
     def ideal(
         self, gain: Callable[[int], float], discount: Callable[[int], float], cutoff: int | None
@@ -377,11 +385,8 @@ class ArrayColumns:
         """See `Columns`."""
         # Grades come highest first, so that those above 0 are the first ones.
         counts = self.n_judged(1) if cutoff is None else np.minimum(self.n_judged(1), cutoff)
-        cuts = [0, *np.flatnonzero(np.diff(np.cumsum(counts) // _MOST_HELD)) + 1, self.n_queries]
-        parts = [
-            self._ideal(gain, discount, slice(*cut), counts[slice(*cut)]) for cut in pairwise(cuts)
-        ]
-        return np.concatenate(parts)
+        parts = _some_at_a_time(counts)
+        return np.concatenate([self._ideal(gain, discount, of, counts[of]) for of in parts])
 
     def _ideal(
         self,
@@ -454,10 +459,9 @@ class ArrayColumns:
             products[here] = products[here - 1] * factors[here - 1]
         return products
 
-    def listed(self, column: Column) -> list[Any]:
+    def listed(self, column: Column) -> Sequence[Any]:
         """See `Columns`."""
-        found: list[Any] = column.tolist()
-        return found
+        return array(column.dtype.char, column.tobytes())
 
     @cached_property
     def _judged(self) -> NDArray[np.int16]:
@@ -472,19 +476,33 @@ class ArrayColumns:
         return np.frombuffer(self.table.starts, np.int64)
 
 
+def _some_at_a_time(counts: NDArray[np.int64]) -> Iterator[slice]:
+    """Yield slices of the queries, each of not many more judged chunks than are held.
+
+    Args:
+        counts: Judged chunks of each query.
+    """
+    cuts = np.flatnonzero(np.diff(np.cumsum(counts) // _MOST_HELD)) + 1
+    return starmap(slice, pairwise([0, *cuts.tolist(), len(counts)]))
+
+
 def _totals(
-    at: NDArray[np.int64], terms: NDArray[np.float64], n_queries: int
+    at: NDArray[np.signedinteger], terms: NDArray[np.float64], n_queries: int
 ) -> NDArray[np.float64]:
     """Add terms one after the other, the order that `Columns` promises."""
     # Of no terms at all, bincount makes whole numbers.
     return np.bincount(at, terms, n_queries).astype(np.float64)
 
 
-def _looked_up(function: Callable[[int], float], keys: NDArray[np.int64]) -> NDArray[np.float64]:
+def _looked_up(
+    function: Callable[[int], float], keys: NDArray[np.signedinteger]
+) -> NDArray[np.float64]:
     if len(keys) == 0:
         return np.zeros(0)
     low, high = int(keys.min()), int(keys.max())
     if high - low > 4 * len(keys):
         distinct, inverse = np.unique(keys, return_inverse=True)
         return np.array(list(map(function, distinct.tolist())), np.float64)[inverse]
-    return np.array(list(map(function, range(low, high + 1))), np.float64)[keys - low]
+    of_each = np.array(list(map(function, range(low, high + 1))), np.float64)
+    found: NDArray[np.float64] = of_each[keys - low]
+    return found

@@ -82,8 +82,8 @@ class Columns(Protocol):
     def product_above(self, hits: Hits, factors: Column) -> Column:
         """For each hit: the product of the factors of the hits above it, in rank order."""
 
-    def listed(self, column: Column) -> list[Any]:
-        """Return a column as a list of plain numbers."""
+    def listed(self, column: Column) -> Sequence[Any]:
+        """Return a column as a sequence of plain numbers."""
 
 
 def arrays_pay(n_queries: int) -> bool:

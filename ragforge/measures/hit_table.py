@@ -128,8 +128,8 @@ class Rows(NamedTuple):
 class Table:
     """Queries with a value, in the order they were added, and their judged hits.
 
-    The columns are arrays of 64-bit integers, the grades of judged chunks of 16-bit ones, which
-    numpy reads without a copy.
+    The columns are arrays, which numpy reads without a copy: of 64-bit integers for each query, of
+    32-bit ones for each hit, and of 16-bit ones for grades.
 
     Attributes:
         query_ids: One for each query.
@@ -159,9 +159,9 @@ class Table:
         self.query_ids: list[str] = []
         self.n_retrieved = array("q")
         self.starts = array("q", [0])
-        self.at = array("q")
-        self.ranks = array("q")
-        self.grades = array("q")
+        self.at = array("i")
+        self.ranks = array("i")
+        self.grades = array("h")
         self.judged_starts = array("q", [0])
         self.judged = array("h")
         self.failures: dict[int, FailedJudgments] = {}
@@ -190,10 +190,10 @@ class Table:
             (self.at, rows.at + n_queries),
             (self.ranks, rows.ranks),
             (self.grades, rows.grades),
-            (self.judged, rows.judged.astype("int16")),
+            (self.judged, rows.judged),
             (self.judged_starts, rows.judged_ends + n_judged),
         ):
-            column.frombytes(values.tobytes())
+            column.frombytes(values.astype(column.typecode).tobytes())
 
     def extend_listed(self, rows: Rows) -> None:
         """Add queries given as lists."""

@@ -1,6 +1,6 @@
 """Scores of an evaluation: values per query, their means, and which queries to look at."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 from math import fsum
@@ -74,7 +74,7 @@ class Scores:
     n_not_in_qrels: int
     warnings: tuple[str, ...]
     design: "Design | None"
-    _columns: Mapping[str, list[float]]
+    _columns: Mapping[str, Sequence[float]]
     _summaries: Mapping[str, Summary]
     _evidence: "RunEvidence | None"
     _judged: Judged
@@ -83,7 +83,7 @@ class Scores:
     def __init__(
         self,
         judged: Judged,
-        columns: Mapping[str, list[float]],
+        columns: Mapping[str, Sequence[float]],
         summaries: Mapping[str, Summary],
         rel_threshold: int,
         by_list: Judged | None = None,
@@ -148,7 +148,7 @@ class Scores:
 
     def values(self, measure: str | Measure) -> tuple[float, ...]:
         """Return the values of a measure, aligned with `query_ids_of` it."""
-        return self.columns[self._computed(measure)]
+        return tuple(self._columns[self._computed(measure)])
 
     def query_ids_of(self, measure: str | Measure) -> tuple[str, ...]:
         """Return the queries with a value of a measure, sorted.
@@ -261,17 +261,37 @@ class Scores:
     def rows(self) -> dict[str, dict[str, float]]:
         """Return the values by query and measure, made anew: `per_query` is held."""
         if self._evidence is not None:
-            by_measure = {name: self.by_query(name) for name in self.measures}
-            ids = sorted({*self.query_ids, *self._evidence.query_ids})
-            return {
-                key: {name: of[key] for name, of in by_measure.items() if key in of} for key in ids
-            }
+            return {query_id: self.row(query_id) for query_id in self.measured_ids}
         names = self.measures
         rows = zip(*self._columns.values(), strict=True)
         return {
             query_id: dict(zip(names, row, strict=True))
             for query_id, row in zip(self.query_ids, rows, strict=True)
         }
+
+    @property
+    def measured_ids(self) -> Sequence[str]:
+        """Queries with a value of any measure, sorted."""
+        if self._evidence is None:
+            return self.query_ids
+        return sorted({*self.query_ids, *self._evidence.query_ids})
+
+    def row(self, query_id: str) -> dict[str, float]:
+        """Return the values of a query by measure; only of measures of which it has one."""
+        return {
+            name: self._columns[name][places[query_id]]
+            for name, places in self._places.items()
+            if query_id in places
+        }
+
+    @cached_property
+    def _places(self) -> dict[str, dict[str, int]]:
+        """By measure: the places of the queries in its column."""
+        judged = {query_id: place for place, query_id in enumerate(self.query_ids)}
+        if self._evidence is None:
+            return dict.fromkeys(self.measures, judged)
+        quoted = {query_id: place for place, query_id in enumerate(self._evidence.query_ids)}
+        return {name: quoted if self._evidence_of(name) else judged for name in self.measures}
 
     @cached_property
     def first_relevant_rank(self) -> Mapping[str, int | None]:
@@ -496,7 +516,7 @@ def score(
     """
     threshold = threshold_of(judged.highest_grade, rel_threshold)
     _check_scale(wanted, judged.highest_grade)
-    values: dict[str, list[float]] = {}
+    values: dict[str, Sequence[float]] = {}
     summaries: dict[str, Summary] = {}
     for name, measure in wanted.items():
         if evidence is not None and measure.is_of_evidence:
@@ -544,7 +564,7 @@ def _check_scale(wanted: Mapping[str, Measure], highest: int) -> None:
             raise UsageError(f"measure {name!r}: {found}; expected max={highest} or more")
 
 
-def _summary(values: list[float], judged: Judged, measure: Measure, threshold: int) -> Summary:
+def _summary(values: Sequence[float], judged: Judged, measure: Measure, threshold: int) -> Summary:
     mean = _mean(values)
     if judged.n_failed == 0:
         return Summary(mean, len(values), 0, mean, mean)
@@ -554,7 +574,7 @@ def _summary(values: list[float], judged: Judged, measure: Measure, threshold: i
     return Summary(mean, len(values), judged.n_failed, min(means), max(means))
 
 
-def _evidence_summary(values: list[float], evidence: "RunEvidence") -> Summary:
+def _evidence_summary(values: Sequence[float], evidence: "RunEvidence") -> Summary:
     """Return the summary of a measure of evidence: only failures of retrieval leave it open."""
     by_query = dict(zip(evidence.query_ids, values, strict=True))
     mean, failed = evidence.mean(by_query), evidence.failed
@@ -585,7 +605,7 @@ def _sample_summary(
 
 
 def _bounds(
-    values: list[float], judged: Judged, measure: Measure, threshold: int
+    values: Sequence[float], judged: Judged, measure: Measure, threshold: int
 ) -> tuple[float | None, float | None]:
     """Return the means of the bounds of every query, those included that have no value."""
     possible = _possible(judged, measure, threshold)
@@ -615,5 +635,5 @@ def _possible(judged: Judged, measure: Measure, threshold: int) -> dict[str, "In
     return found
 
 
-def _mean(values: list[float]) -> float | None:
+def _mean(values: Sequence[float]) -> float | None:
     return fsum(values) / len(values) if values else None

@@ -5,9 +5,10 @@ Digests of queries, grades and chunks tell whether what an evaluation rests on c
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Final
 
 from ragforge import __version__
@@ -115,8 +116,10 @@ class EvaluatedRun:
 
     measured: MeasuredRun
     scores: Scores
-    baseline: Baseline
-    """The evaluation and its values per item."""
+    evaluation: Evaluation
+    """The record of it."""
+    item_values: "_ItemsOfRun"
+    """The values of its items by query, made when they are asked for."""
     qrels: Qrels
     """The grades that it was measured on, by query and chunk."""
     pair_judges: PairJudges = field(default_factory=PairJudges)
@@ -135,9 +138,19 @@ class EvaluatedRun:
     """The part of the queries that it was measured on; None where that is all."""
 
     @property
-    def evaluation(self) -> Evaluation:
-        """The record of it."""
-        return self.baseline.evaluation
+    def items(self) -> Collection[ItemValues]:
+        """Its values per item, sorted by query."""
+        return self.item_values.values()
+
+    def by_query(self) -> Mapping[str, ItemValues]:
+        """Return its values per item by query."""
+        return self.item_values
+
+    @property
+    def baseline(self) -> Baseline:
+        """The evaluation with its values per item, made anew."""
+        items = tuple(map(Sharing().shared, self.items))
+        return Baseline(evaluation=self.evaluation, items=items)
 
 
 def evaluate_runs(
@@ -247,10 +260,10 @@ def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _
     chosen = task.chosen
     asked_of = [q for q in labels.queries if chosen is None or q.query_id in chosen.query_ids]
     graders = tuple(map(grader_of, labels.judges))
-    asked = [
+    asked = (
         (q.query_id, q.asked, q.expected_answer, sorted(item.quote for item in q.evidence))
         for q in task.queries
-    ]
+    )
     return _EvaluationBasis(
         dataset=dataset,
         task=task,
@@ -258,7 +271,7 @@ def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _
         graders=graders,
         digests={
             "corpus": corpus_digest(dataset),
-            "queries": json_sha256(asked),
+            "queries": list_sha256(asked),
             "judgments": judgments_digest(settled),
             "prompts": json_sha256(sorted((g.prompt, g.prompt_sha256) for g in graders)),
         },
@@ -313,7 +326,8 @@ def _recorded(
             EvaluatedRun(
                 measured=run,
                 scores=run.scores,
-                baseline=_baseline(run, run.scores, basis),
+                evaluation=_evaluation(run, run.scores, basis),
+                item_values=_ItemsOfRun(run, run.scores, basis),
                 qrels=basis.task.qrels,
                 relevant=basis.task.relevant,
                 pair_judges=basis.pair_judges,
@@ -327,12 +341,11 @@ def _recorded(
     return evaluated
 
 
-def _baseline(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Baseline:
+def _evaluation(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Evaluation:
     manifest = basis.dataset.manifest
     corpus, here = made_on(basis.dataset, run.name), basis.digests["corpus"]
     holes = run.summary.holes
     measures = {name: mean_of(scores, name) for name in run.summary.estimates}
-    ranked = sorted(run.ranked.items())
     evaluation = Evaluation(
         evaluation_id="-",
         at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -352,35 +365,46 @@ def _baseline(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Base
         digests=Digests(
             **{**basis.digests, "corpus": corpus},
             mapped_to="" if corpus == here else here,
-            rankings=json_sha256(ranked),
+            rankings=list_sha256(sorted(run.ranked.items())),
         ),
         spent=Spending(**manifest.spent.model_dump()),
         timing=_timing(run),
         tool_version=__version__,
         **basis.git,
     )
-    depth, shared = _depth(measures), Sharing().shared
-    items = tuple(
-        shared(_item_values(query_id, values, run, basis, depth))
-        for query_id, values in scores.rows().items()
-    )
-    return Baseline(evaluation=with_content_id(evaluation), items=items)
+    return with_content_id(evaluation)
 
 
-def _item_values(
-    query_id: str, values: dict[str, float], run: MeasuredRun, basis: _EvaluationBasis, depth: int
-) -> ItemValues:
-    ranked, names = run.ranked.get(query_id, ()), run.summary.estimates
-    # Nothing is given that has to be checked, and a check would copy the ranking.
-    return ItemValues.model_construct(
-        query_id=query_id,
-        item=basis.items[query_id],
-        grades=grades_digest(basis.task.qrels[query_id], basis.task.relevant.get(query_id)),
-        values=values if [*values] == [*names] else {n: values[n] for n in names if n in values},
-        ranking=ranked[:depth],
-        n_retrieved=len(ranked),
-        graded=_graded(ranked[:depth], query_id, basis),
-    )
+class _ItemsOfRun(Mapping[str, ItemValues]):
+    """The values of a run's items, made when they are asked for: of many queries they are large."""
+
+    def __init__(self, run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> None:
+        self._run = run
+        self._scores = scores
+        self._basis = basis
+        self._depth = _depth(run.summary.estimates)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores.measured_ids)
+
+    def __len__(self) -> int:
+        return len(self._scores.measured_ids)
+
+    def __getitem__(self, query_id: str) -> ItemValues:
+        values, task = self._scores.row(query_id), self._basis.task
+        if not values:
+            raise KeyError(query_id)
+        ranked = self._run.ranked.get(query_id, ())
+        # Nothing is given that has to be checked, and a check would copy the ranking.
+        return ItemValues.model_construct(
+            query_id=query_id,
+            item=self._basis.items[query_id],
+            grades=grades_digest(task.qrels[query_id], task.relevant.get(query_id)),
+            values={name: values[name] for name in self._run.summary.estimates if name in values},
+            ranking=ranked[: self._depth],
+            n_retrieved=len(ranked),
+            graded=_graded(ranked[: self._depth], query_id, self._basis),
+        )
 
 
 def _graded(ranking: Sequence[str], query_id: str, basis: _EvaluationBasis) -> tuple[int, ...]:
@@ -424,6 +448,15 @@ def json_sha256(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
+def list_sha256(items: Iterable[object]) -> str:
+    """Return what `json_sha256` does of a list, of which one item at a time is written."""
+    digest = hashlib.sha256(b"[")
+    for place, item in enumerate(items):
+        digest.update(b", " * bool(place) + json.dumps(item).encode())
+    digest.update(b"]")
+    return digest.hexdigest()
+
+
 def rescoring_basis_of(dataset: Dataset, run: EvaluatedRun) -> RescoringBasis:
     """Return the basis on which earlier rankings are scored to be compared with a run.
 
@@ -438,8 +471,8 @@ def rescoring_basis_of(dataset: Dataset, run: EvaluatedRun) -> RescoringBasis:
         rel_threshold=evaluation.rel_threshold,
         corpus=evaluation.digests.ranked,
         judgments=evaluation.digests.judgments,
-        chunk_ids=lambda: ids_of_corpus(dataset),
-        moved=dataset.past.moved_chunks,
+        chunk_ids=cache(lambda: ids_of_corpus(dataset)),
+        moved=cache(dataset.past.moved_chunks),
         pair_judges=run.pair_judges,
     )
 
@@ -468,7 +501,7 @@ def rescoring_basis_now(dataset: Dataset, rel_threshold: int, *, by_lists: bool)
         rel_threshold=rel_threshold,
         corpus=corpus_digest(dataset),
         judgments=judgments_digest(settled),
-        chunk_ids=lambda: ids_of_corpus(dataset),
-        moved=dataset.past.moved_chunks,
+        chunk_ids=cache(lambda: ids_of_corpus(dataset)),
+        moved=cache(dataset.past.moved_chunks),
         pair_judges=pair_judges(settled),
     )

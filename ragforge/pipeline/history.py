@@ -23,7 +23,14 @@ from ragforge.evaluating.history.trends import (
     trend_on_bridge,
 )
 from ragforge.evaluating.judgments import judges
-from ragforge.files.set.baseline import drop_old_values, drop_stray_values, values_in, write_values
+from ragforge.files.set.baseline import (
+    KeptValues,
+    drop_old_values,
+    drop_stray_values,
+    kept_values,
+    values_in,
+    write_values,
+)
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import History, appending, read_history
 from ragforge.files.set.query_selection import recall
@@ -45,7 +52,7 @@ _NOTHING: Final = Bridge({}, None)
 
 
 def keep_evaluations(
-    dataset: Dataset, runs: Iterable[EvaluatedRun], observer: Observer = silent
+    dataset: Dataset, runs: Sequence[EvaluatedRun], observer: Observer = silent
 ) -> list[Evaluation]:
     """Add evaluations to the history, each with the bridge to the one of its run before.
 
@@ -63,10 +70,9 @@ def keep_evaluations(
     with appending(dataset.home) as ledger:
         history = read_history(dataset.home)
         drop_stray_values(dataset.home)
-        kept = [_bridged(dataset, history, run, observer) for run in runs]
-        for baseline in kept:
-            write_values(dataset.home, baseline)
-        evaluations = [baseline.evaluation for baseline in kept]
+        evaluations = [_bridged(dataset, history, run, observer) for run in runs]
+        for run, evaluation in zip(runs, evaluations, strict=True):
+            write_values(dataset.home, replace(run, evaluation=evaluation))
         if ledger.append(evaluations):
             _note(observer, f"{ledger.path}: the last line was torn; it stays, and is passed over")
         everything = History((*history.evaluations, *evaluations))
@@ -94,10 +100,7 @@ def kept_in_history(
     except DataError as error:
         return KeptEvaluations([*runs], f"not kept in the history: {error}")
     return KeptEvaluations(
-        [
-            replace(run, baseline=run.baseline.model_copy(update={"evaluation": evaluation}))
-            for run, evaluation in zip(runs, kept, strict=True)
-        ],
+        [replace(run, evaluation=evaluation) for run, evaluation in zip(runs, kept, strict=True)],
         "",
     )
 
@@ -117,7 +120,7 @@ def with_now(dataset: Dataset, history: History, runs: Iterable[EvaluatedRun]) -
         last, now = history.of_run(run.evaluation.run)[-1:], run.evaluation
         if last and not _is_as_now(last[0], now):
             timeless = {"at": "", "git_commit": "", "git_branch": ""}
-            bridged = _bridged(dataset, history, run, silent).evaluation
+            bridged = _bridged(dataset, history, run, silent)
             newer.append(with_content_id(bridged.model_copy(update=timeless)))
     return History((*history.evaluations, *newer), history.notes)
 
@@ -248,7 +251,7 @@ def batches_now(dataset: Dataset, runs: Iterable[EvaluatedRun], measure: str) ->
         return None
     # Without its time, so that the same data give the same report.
     timeless = [
-        Baseline(evaluation=run.evaluation.model_copy(update={"at": ""}), items=run.baseline.items)
+        Baseline(evaluation=run.evaluation.model_copy(update={"at": ""}), items=tuple(run.items))
         for run in runs
     ]
     found = _batch_runs(dataset, batches, timeless)
@@ -360,7 +363,7 @@ class _Bridged:
     def _make(self, first: Evaluation, last: Evaluation) -> Bridge:
         path = self.dataset.home
         with suppress(DataError):  # Damaged values: the means are still there.
-            before, now = (values_in(path, self.history, item) for item in (first, last))
+            before, now = (kept_values(path, self.history, item) for item in (first, last))
             if before is not None and now is not None:
                 design = _design(self.dataset, first, last)
                 return bridge(before, now, self._basis(first, last), design)
@@ -443,22 +446,22 @@ def _distant_bridges(
     return bridges
 
 
-def _bridged(dataset: Dataset, history: History, run: EvaluatedRun, observer: Observer) -> Baseline:
-    now = run.baseline
-    of_run = comparable([*history.of_run(now.evaluation.run), now.evaluation])[:-1]
+def _bridged(
+    dataset: Dataset, history: History, run: EvaluatedRun, observer: Observer
+) -> Evaluation:
+    now = run.evaluation
+    of_run = comparable([*history.of_run(now.run), now])[:-1]
     before = _before(dataset, of_run, history, observer)
     if before is None:
         return now
     basis = rescoring_basis_of(dataset, run)
-    design = _design(dataset, before.evaluation, now.evaluation)
-    made = bridge(before, now, basis, design)
+    design = _design(dataset, before.evaluation, now)
+    made = bridge(before, run, basis, design)
     if not made.means and not made.mixed:
         return now
-    is_mixed = has_several_judges(before.evaluation, now.evaluation)
+    is_mixed = has_several_judges(before.evaluation, now)
     update = _bridge_fields(before.evaluation, made, is_mixed=is_mixed)
-    return now.model_copy(
-        update={"evaluation": with_content_id(now.evaluation.model_copy(update=update))}
-    )
+    return with_content_id(now.model_copy(update=update))
 
 
 def _design(dataset: Dataset, before: Evaluation, now: Evaluation) -> Design | None:
@@ -473,11 +476,11 @@ def _design(dataset: Dataset, before: Evaluation, now: Evaluation) -> Design | N
 
 def _before(
     dataset: Dataset, of_run: Sequence[Evaluation], history: History, observer: Observer
-) -> Baseline | None:
+) -> KeptValues | None:
     if not of_run:
         return None
     try:
-        return values_in(dataset.home, history, of_run[-1])
+        return kept_values(dataset.home, history, of_run[-1])
     except DataError as error:
         _note(observer, f"{error}; not compared item by item with the evaluation before")
         return None

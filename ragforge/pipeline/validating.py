@@ -11,7 +11,7 @@ from ragforge.corpus.rereading import quote_as_read
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
-from ragforge.files.set.baseline import values_in, values_path
+from ragforge.files.set.baseline import KeptValues, kept_values, values_path
 from ragforge.files.set.calibrations import CalibrationFiles, calibration_files, calibration_names
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus
@@ -20,7 +20,6 @@ from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.paths import CURRENT, number_of, own_files
 from ragforge.files.set.wholeness import accept_changes, missing_files
 from ragforge.records import (
-    Baseline,
     Calibration,
     Chunk,
     Evaluation,
@@ -392,8 +391,8 @@ def _check_history(dataset: Dataset, findings: Findings) -> None:
                 _read(partial(_values, dataset, history, item), findings)
 
 
-def _values(dataset: Dataset, history: History, item: Evaluation) -> list[Baseline | None]:
-    return [values_in(dataset.home, history, item)]
+def _values(dataset: Dataset, history: History, item: Evaluation) -> list[KeptValues | None]:
+    return [kept_values(dataset.home, history, item)]
 
 
 def _ungraded(checks: list[Judgment], judgments: JudgmentTable) -> list[str]:

@@ -215,3 +215,7 @@ class Baseline(Record):
     evaluation: Evaluation
     items: tuple[ItemValues, ...]
     """Sorted by query."""
+
+    def by_query(self) -> dict[str, ItemValues]:
+        """Return the items by query."""
+        return {item.query_id: item for item in self.items}

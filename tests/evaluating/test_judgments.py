@@ -125,3 +125,21 @@ def test_mappings_of_the_first_queries_are_made_once_and_the_last_ones_are_at_ha
     assert [made.count(name) for name in "abcdef"] == [1, 1, 3, 3, 3, 3]
     with pytest.raises(KeyError):
         known["g"]
+
+
+def test_mappings_of_a_few_of_many_queries_are_not_held(monkeypatch):
+    """They save no time to speak of, and take as much memory as those that do."""
+    monkeypatch.setattr(judgments, "_MOST_HELD", 4)
+    monkeypatch.setattr(judgments, "_LAST_QUERIES", 2)
+    made = []
+
+    def make(query_id):
+        made.append(query_id)
+        return {"c1": query_id, "c2": query_id}
+
+    query_ids = [f"q{number:02}" for number in range(50)]
+    known = ByQuery(query_ids, make)
+
+    for _ in range(2):
+        assert [known[name]["c1"] for name in query_ids] == query_ids
+    assert made == query_ids * 2

@@ -53,6 +53,14 @@ def test_values_of_items_are_those_of_the_scores(tmp_path):
     }
 
 
+def test_an_item_is_found_by_its_query(tmp_path):
+    """An earlier evaluation may have queries that the set lacks now."""
+    [found] = evaluate_runs(make_measured_set(tmp_path / "set"), ["bad"], RR)
+
+    assert dict(found.by_query()) == found.baseline.by_query()
+    assert found.by_query().get("another") is None
+
+
 def test_an_item_stays_the_same_when_the_corpus_is_cut_otherwise():
     """New chunk ids for the same evidence are no other question."""
     query = Query(

@@ -24,11 +24,12 @@ from ragforge.evaluating.same_judge import (
     measure_on_same_judge,
     mixed_grades,
 )
+from ragforge.files.set.baseline import Evaluated
 from ragforge.measures import evaluate, parse_measure
 from ragforge.measures.bounds import Interval
 from ragforge.measures.listed_relevance import Ground, Listed, grounds
 from ragforge.measures.measure_names import Measure, is_of_evidence
-from ragforge.records import Baseline, Evaluation, ItemValues, MixedGrades
+from ragforge.records import Evaluation, ItemValues, MixedGrades
 
 LEFT_OUT: Final = 0.1
 """Share of the items in common from which on too many cannot be measured again."""
@@ -84,7 +85,10 @@ class CommonItem:
 
 
 def common_items(
-    before: Baseline, now: Baseline, basis: RescoringBasis | None = None
+    before: Evaluated,
+    now: Evaluated,
+    basis: RescoringBasis | None = None,
+    n_bounded: Mapping[str, float] | None = None,
 ) -> dict[str, CommonItem]:
     """Return the items in common by query, those of `before` measured on the grades of `now`.
 
@@ -93,8 +97,9 @@ def common_items(
         now: The later one. An item whose query it has no value of counts as in common where the
             query is still in the set.
         basis: The grades of today; without it, items whose grades changed have no value.
+        n_bounded: As for `measure_on_same_judge`; a tenth of the items where None.
     """
-    of_now = {item.query_id: item for item in now.items}
+    of_now = now.by_query()
     both = [
         (item, of_now.get(item.query_id))
         for item in before.items
@@ -126,7 +131,8 @@ def common_items(
         of_labels = [name for name in by_measure if not is_of_evidence(name)]
         paired = [(old, new) for old, new in both if new is not None]
         sides = _Side(before.evaluation, basis), _Side(now.evaluation, basis)
-        common |= _on_same_judge(paired, common, sides, of_labels, basis)
+        most = dict.fromkeys(of_labels, LEFT_OUT * len(common)) if n_bounded is None else n_bounded
+        common |= _on_same_judge(paired, common, sides, of_labels, basis, most)
     depths = {name: depth for name in by_measure if (depth := _depth_of(name)) is not None}
     is_same_run = before.evaluation.digests.rankings == now.evaluation.digests.rankings
     for old, new in both:
@@ -156,12 +162,24 @@ def is_read_alike(before: Evaluation, now: Evaluation) -> bool:
     return (before.rel_threshold, before.by_lists) == (now.rel_threshold, now.by_lists)
 
 
-def mixed_of(common: Mapping[str, CommonItem], basis: RescoringBasis | None) -> MixedGrades | None:
-    """Return the grades that are missing for measuring the common items on one judge's grades."""
-    lacking = {query_id: item.lacking for query_id, item in common.items() if item.lacking}
-    if basis is None or not lacking:
-        return None
-    return mixed_grades(lacking, len(common), basis.pair_judges)
+def mixed_of(
+    lacking: Mapping[str, Mapping[str, Mapping[str, int]]],
+    n_items: int,
+    basis: RescoringBasis | None,
+) -> MixedGrades | None:
+    """Return the grades that are missing for measuring the common items on one judge's grades.
+
+    Args:
+        lacking: As `lacking_of` returns it.
+        n_items: Items in common.
+        basis: The grades of today.
+    """
+    return mixed_grades(lacking, n_items, basis.pair_judges) if basis and lacking else None
+
+
+def lacking_of(common: Mapping[str, CommonItem]) -> dict[str, Mapping[str, Mapping[str, int]]]:
+    """Return what no one judge graded, by query and measure, of items that lack something."""
+    return {query_id: item.lacking for query_id, item in common.items() if item.lacking}
 
 
 def _shared_depth(old: ItemValues, new: ItemValues) -> float:
@@ -226,6 +244,7 @@ def _on_same_judge(
     sides: tuple[_Side, _Side],
     measures: Sequence[str],
     basis: RescoringBasis,
+    n_bounded: Mapping[str, float],
 ) -> dict[str, CommonItem]:
     """Return the items whose rankings several judges graded, measured on one judge's grades."""
     pairs, items = [], {}
@@ -240,7 +259,7 @@ def _on_same_judge(
             items[old.query_id] = before, now
     if not pairs or not measures:
         return {}
-    by_query = _pair_readings(pairs, measures, basis, LEFT_OUT * len(common))
+    by_query = _pair_readings(pairs, measures, basis, n_bounded)
     widest = _of_any_ranking(items, measures, basis)
     again = {}
     for query_id, readings in by_query.items():
@@ -272,7 +291,10 @@ def _of_any_ranking(
 
 
 def _pair_readings(
-    pairs: Sequence[RankingPair], measures: Sequence[str], basis: RescoringBasis, n_bounded: float
+    pairs: Sequence[RankingPair],
+    measures: Sequence[str],
+    basis: RescoringBasis,
+    n_bounded: Mapping[str, float],
 ) -> dict[str, dict[str, SameJudgeValues]]:
     """Return the values of ranking pairs on one judge's grades; see `measure_on_same_judge`."""
     query_ids = [pair.query_id for pair in pairs]

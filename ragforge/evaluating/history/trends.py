@@ -1,11 +1,13 @@
 """Trends: whether a measure of a run rises, falls or stays, with intervals."""
 
-from collections.abc import Mapping, Sequence
-from itertools import zip_longest
-from math import fsum, isinf
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress, islice, zip_longest
+from math import fsum, nan
 from typing import Final, Literal, TypeAlias
 
 from ragforge.deferred import dataclass
+from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.evaluating.graded_by import silent_of
 from ragforge.evaluating.history.changes import stands_for_same
@@ -14,9 +16,11 @@ from ragforge.evaluating.history.common_items import (
     CommonItem,
     RescoringBasis,
     common_items,
+    lacking_of,
     mixed_of,
 )
 from ragforge.evaluating.same_judge import Reading
+from ragforge.files.set.baseline import Evaluated
 from ragforge.measures import parse_measure
 from ragforge.measures.checked_samples import (
     Floats,
@@ -38,6 +42,8 @@ from ragforge.records import Baseline, BridgeMean, Evaluation, MeasuredMean, Mix
 LEAST_DIFFERENCE: Final = 0.05
 """What a difference has to be for people to care, where they do not say."""
 _ROUNDING: Final = 1e-9
+_ITEMS_AT_A_TIME: Final = 1000
+"""Items of two evaluations that are compared at a time."""
 TrendVerdict: TypeAlias = Literal["IMPROVING", "DEGRADING", "STABLE", "UNKNOWN"]
 
 
@@ -52,8 +58,8 @@ class Bridge:
 
 
 def bridge(
-    before: Baseline,
-    now: Baseline,
+    before: Evaluated,
+    now: Evaluated,
     basis: RescoringBasis | None = None,
     design: Design | None = None,
 ) -> Bridge:
@@ -61,7 +67,7 @@ def bridge(
 
     Items are equal where query and item digest are; those whose grades changed are measured on the
     grades of now, see `common_items`. Measures that only one has are left out, and nothing is
-    compared where relevance was counted in another way.
+    compared where relevance was counted in another way. Items are read some at a time.
 
     Args:
         before: The earlier one.
@@ -72,24 +78,84 @@ def bridge(
     """
     if not is_comparable(before.evaluation, now.evaluation):
         return Bridge({}, None)
-    common = common_items(before, now, basis)
-    items = {query_id: item for query_id, item in common.items() if item.now}
-    if design is not None and not items.keys() <= design.stratum_of.keys():
-        design = None
+    names = [name for name in now.evaluation.measures if name in before.evaluation.measures]
+    columns = {name: _Column() for name in names}
+    lacking: dict[str, Mapping[str, Mapping[str, int]]] = {}
+    n_items = 0
+    for common in _some_at_a_time(before, now, columns, basis):
+        n_items += len(common)
+        lacking |= lacking_of(common)
+        items = {query_id: item for query_id, item in common.items() if item.now}
+        if design is not None and not items.keys() <= design.stratum_of.keys():
+            design = None
+        for query_id, item in items.items():
+            for name in columns.keys() & item.now.keys():
+                columns[name].add(query_id, item, name)
     # Rankings are of all queries of the run: what differs then is only what they are measured on.
     alike = before.evaluation.digests.rankings == now.evaluation.digests.rankings
-    paired = {
-        name: _paired(
-            name,
-            {query_id: item for query_id, item in items.items() if name in item.now},
-            alike,
-            design,
-        )
-        for name in now.evaluation.measures
-        if name in before.evaluation.measures
-    }
+    paired = {name: _paired(name, column, alike, design) for name, column in columns.items()}
     means = {name: of for name, of in paired.items() if of is not None}
-    return Bridge(means, mixed_of(common, basis))
+    return Bridge(means, mixed_of(lacking, n_items, basis))
+
+
+def _some_at_a_time(
+    before: Evaluated,
+    now: Evaluated,
+    columns: "Mapping[str, _Column]",
+    basis: RescoringBasis | None,
+) -> Iterator[dict[str, CommonItem]]:
+    """Yield the items in common; the columns are read for what is lacking by then."""
+    of_now, rest = now.by_query(), iter(before.items)
+    while olds := tuple(islice(rest, _ITEMS_AT_A_TIME)):
+        news = (of_now.get(old.query_id) for old in olds)
+        yield common_items(
+            Baseline(evaluation=before.evaluation, items=olds),
+            Baseline(evaluation=now.evaluation, items=tuple(new for new in news if new)),
+            basis,
+            {
+                name: LEFT_OUT * len(before.items) - column.n_mixed
+                for name, column in columns.items()
+            },
+        )
+
+
+class _Column:
+    """The readings of one measure, an entry for each item that two evaluations have in common."""
+
+    def __init__(self) -> None:
+        self.query_ids: list[str] = []
+        self.n_mixed = 0
+        """Items that no one judge graded."""
+        self._before = array("d")
+        self._now = array("d")
+        self._is_rescored = array("B")
+
+    def add(self, query_id: str, item: CommonItem, measure: str) -> None:
+        """Add an item."""
+        self.query_ids.append(query_id)
+        self.n_mixed += measure in item.lacking
+        self._before.extend(_numbers(item.before[measure]))
+        self._now.extend(_numbers(item.now[measure]))
+        self._is_rescored.append(item.is_rescored)
+
+    @property
+    def before(self) -> Floats:
+        """Value, NaN where it cannot be told, and its least and most, shape (n, 3)."""
+        return np.array(self._before).reshape(-1, 3)
+
+    @property
+    def now(self) -> Floats:
+        """The same, in the later evaluation."""
+        return np.array(self._now).reshape(-1, 3)
+
+    @property
+    def is_rescored(self) -> Floats:
+        """1 where the earlier ranking was scored on the later grades, else 0, shape (n,)."""
+        return np.array(self._is_rescored)
+
+
+def _numbers(of: Reading) -> tuple[float, float, float]:
+    return nan if of.value is None else of.value, of.low, of.high
 
 
 def is_comparable(before: Evaluation, now: Evaluation) -> bool:
@@ -106,40 +172,32 @@ def is_bounded(measure: str) -> bool:
         return False
 
 
-def _paired(
-    measure: str, items: Mapping[str, CommonItem], alike: bool, design: Design | None
-) -> BridgeMean | None:
-    readings = {key: (item.before[measure], item.now[measure]) for key, item in items.items()}
-    known = {
-        key: (old.value, new.value)
-        for key, (old, new) in readings.items()
-        if old.value is not None and new.value is not None
-    }
-    if not known:
+def _paired(measure: str, column: _Column, alike: bool, design: Design | None) -> BridgeMean | None:
+    old, new = column.before, column.now
+    is_known = ~np.isnan(old[:, 0] + new[:, 0])
+    if not is_known.any():
         return None
-    before, now = [old for old, _ in known.values()], [new for _, new in known.values()]
-    drawn = design.stratified(known) if design else None
-    n_left_out = len(readings) - len(known)
+    before, now = old[is_known, 0], new[is_known, 0]
+    drawn = design.stratified(list(compress(column.query_ids, is_known))) if design else None
+    n_left_out = len(old) - len(before)
     moved = differences(before, now)
     ends = None
     # What a sample ranks alike may differ in what was not drawn.
     if alike and design is None and is_identity(moved, same_rankings=not n_left_out):
         ends = Ends(0.0, 0.0)
-    elif n_left_out <= LEFT_OUT * len(readings):
-        every = design.stratified(readings) if design else None
-        ends = _widest_interval(
-            _Differences(moved, drawn), [*readings.values()], every, is_bounded(measure)
-        )
+    elif n_left_out <= LEFT_OUT * len(old):
+        every = design.stratified(column.query_ids) if design else None
+        ends = _widest_interval(_Differences(moved, drawn), old, new, every, is_bounded(measure))
     return BridgeMean(
         n=len(moved),
-        before=_mean(before, drawn),
-        now=_mean(now, drawn),
+        before=_mean(before.tolist(), drawn),
+        now=_mean(now.tolist(), drawn),
         diff=mean(moved) if drawn is None else _mean(moved.tolist(), drawn),
         low=ends.low if ends else None,
         high=ends.high if ends else None,
-        n_rescored=sum(items[key].is_rescored for key in known),
+        n_rescored=int(column.is_rescored[is_known].sum()),
         n_left_out=n_left_out,
-        n_mixed=sum(measure in item.lacking for item in items.values()),
+        n_mixed=column.n_mixed,
         sd=_deviation(moved),
         n_tied=int((moved == 0).sum()),
     )
@@ -166,19 +224,24 @@ def _mean(values: Sequence[float], drawn: Stratified | None) -> float:
 
 
 def _widest_interval(
-    moved: _Differences,
-    readings: Sequence[tuple[Reading, Reading]],
-    every: Stratified | None,
-    bounded: bool,
+    moved: _Differences, old: Floats, new: Floats, every: Stratified | None, bounded: bool
 ) -> Ends | None:
-    """Return the interval, as far as what is not known of some items could move it."""
+    """Return the interval, as far as what is not known of some items could move it.
+
+    Args:
+        moved: Of the items that are known.
+        old: The earlier readings of all, as in `_Column`.
+        new: The later ones.
+        every: Of which strata these are.
+        bounded: Whether values lie in [0, 1].
+    """
     ends = _bridged_interval(moved, bounded)
-    if all(old.low == old.high and new.low == new.high for old, new in readings):
+    (_, old_lows, old_highs), (_, new_lows, new_highs) = old.T, new.T
+    if (old_lows == old_highs).all() and (new_lows == new_highs).all():
         return ends
-    if any(isinf(old.high) or isinf(new.high) for old, new in readings):
+    if np.isinf(old_highs).any() or np.isinf(new_highs).any():
         return None
-    lows = differences([old.high for old, _ in readings], [new.low for _, new in readings])
-    highs = differences([old.low for old, _ in readings], [new.high for _, new in readings])
+    lows, highs = differences(old_highs, new_lows), differences(old_lows, new_highs)
     low, high = (_bridged_interval(_Differences(of, every), bounded) for of in (lows, highs))
     if ends is None or low is None or high is None:
         return None

@@ -8,12 +8,13 @@ import contextlib
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import fsum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from ragforge.deferred import hashlib
+from ragforge.deferred import dataclass, hashlib
 from ragforge.errors import DataError
 from ragforge.files.atomic import remove_strays, write_whole, write_whole_bytes
 from ragforge.files.record_files import explain
@@ -37,14 +38,29 @@ _SCHEMA: Final = 2
 _REMEDY: Final = "make it anew with `ragforge gate --write-baseline`"
 
 
-def write_values(dataset_path: Path, baseline: Baseline) -> None:
+class Evaluated(Protocol):
+    """An evaluation with its values per item, which may be read or made as they are asked for."""
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The evaluation."""
+
+    @property
+    def items(self) -> Collection[ItemValues]:
+        """Its items, sorted by query."""
+
+    def by_query(self) -> Mapping[str, ItemValues]:
+        """Return the items by query."""
+
+
+def write_values(dataset_path: Path, evaluated: Evaluated) -> None:
     """Keep the values per item of an evaluation.
 
     Raises:
         DataError: They cannot be written.
     """
-    path = values_path(dataset_path, baseline.evaluation.evaluation_id)
-    write_whole_bytes(path, _zipped(f"{item.model_dump_json()}\n" for item in baseline.items))
+    path = values_path(dataset_path, evaluated.evaluation.evaluation_id)
+    write_whole_bytes(path, _zipped(f"{item.model_dump_json()}\n" for item in evaluated.items))
 
 
 def _zipped(lines: Iterable[str]) -> Iterator[bytes]:
@@ -67,6 +83,16 @@ def values_of(dataset_path: Path, evaluation_id: str) -> Baseline | None:
 
 def values_in(dataset_path: Path, history: History, evaluation: Evaluation) -> Baseline | None:
     """As `values_of`, for a history that was read already."""
+    kept = kept_values(dataset_path, history, evaluation)
+    if kept is None:
+        return None
+    return Baseline(evaluation=evaluation, items=tuple(map(Sharing().shared, kept.items)))
+
+
+def kept_values(
+    dataset_path: Path, history: History, evaluation: Evaluation
+) -> "KeptValues | None":
+    """As `values_in`, with the values left in their file, which is checked."""
     path = values_path(dataset_path, evaluation.evaluation_id)
     if not path.exists():
         state = state_of(evaluation)
@@ -78,9 +104,36 @@ def values_in(dataset_path: Path, history: History, evaluation: Evaluation) -> B
         if found is None:
             return None
         path = found
-    items = _read_values(path)
-    _check(path, items, evaluation)
-    return Baseline(evaluation=evaluation, items=items)
+    return KeptValues(evaluation, KeptItems(path, _check(path, evaluation)))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptItems(Collection[ItemValues]):
+    """The values per item of an evaluation, read from their file each time they are asked for."""
+
+    path: Path
+    count: int
+
+    def __iter__(self) -> Iterator[ItemValues]:
+        return _each_item(self.path)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __contains__(self, item: object) -> bool:
+        return any(item == each for each in self)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptValues:
+    """An evaluation with its values per item, as `Baseline` has them, which stay in their file."""
+
+    evaluation: Evaluation
+    items: KeptItems
+
+    def by_query(self) -> dict[str, ItemValues]:
+        """Return the items by query."""
+        return {item.query_id: item for item in self.items}
 
 
 def drop_old_values(dataset_path: Path, history: History) -> None:
@@ -122,11 +175,10 @@ def values_path(dataset_path: Path, evaluation_id: str) -> Path:
     return dataset_path / _FOLDER / f"{evaluation_id}{_SUFFIX}"
 
 
-def _read_values(path: Path) -> tuple[ItemValues, ...]:
+def _each_item(path: Path) -> Iterator[ItemValues]:
     try:
         with gzip.open(path) as stream:
-            shared = Sharing().shared
-            return tuple(shared(ItemValues.model_validate_json(line)) for line in stream)
+            yield from map(ItemValues.model_validate_json, stream)
     except pydantic.ValidationError as error:
         raise DataError(
             f"{path}: {explain(error)}: it is of another version of ragforge, and nothing can be "
@@ -136,17 +188,23 @@ def _read_values(path: Path) -> tuple[ItemValues, ...]:
         raise DataError(f"{path}: is damaged: {error}") from error
 
 
-def _check(path: Path, items: Sequence[ItemValues], evaluation: Evaluation) -> None:
-    """Check that the values have the means that the evaluation has.
+def _check(path: Path, evaluation: Evaluation) -> int:
+    """Check that the values have the means that the evaluation has; return how many items have any.
 
     The means of a sample are of the whole set, by weights that are not kept with the values: they
     only have to lie among these.
     """
+    # An item has no value of a measure that it cannot be measured by.
+    columns = {name: array("d") for name in evaluation.measures}
+    n_items = 0
+    for item in _each_item(path):
+        n_items += 1
+        for name in columns.keys() & item.values.keys():
+            columns[name].append(item.values[name])
     is_sample = evaluation.selection is not None and evaluation.selection.sample is not None
     for name, measured in evaluation.measures.items():
-        # An item has no value of a measure that it cannot be measured by.
-        values = [item.values[name] for item in items if name in item.values]
-        if len(values) < min(measured.n, len(items)):
+        values = columns[name]
+        if len(values) < min(measured.n, n_items):
             raise DataError(f"{path}: an item has no value of {name}")
         mean = fsum(values) / len(values) if values else None
         if is_sample and values and measured.mean is not None:
@@ -157,6 +215,7 @@ def _check(path: Path, items: Sequence[ItemValues], evaluation: Evaluation) -> N
             raise DataError(
                 f"{path}: {name}: expected values with a mean of {measured.mean}, got {mean}"
             )
+    return n_items
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:

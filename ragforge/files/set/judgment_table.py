@@ -222,7 +222,7 @@ class _Columns:
         chunk_ids: Every id that occurs, once.
         gradings: Every grading that occurs, once.
         chunks: For each row the index of its chunk.
-        given: For each row the index of its grading.
+        given: For each row the index of its grading, in a byte as long as there are few.
         starts: For each query its first row; one more closes the last.
     """
 
@@ -231,7 +231,7 @@ class _Columns:
         self.chunk_ids: list[str] = []
         self.gradings: list[Grading] = []
         self.chunks = array("I")
-        self.given = array("I")
+        self.given = array("B")
         self.starts = array("Q")
         self._words = words
         self._begins = array("Q")
@@ -274,7 +274,11 @@ class _Columns:
             if chunk is None:
                 chunk = places[intern(chunk_id)] = len(places)
             self.chunks.append(chunk)
-            self.given.append(number)
+            try:
+                self.given.append(number)
+            except OverflowError:
+                self.given = array("I", self.given)
+                self.given.append(number)
         self.chunk_ids += places
         self._begins.append(stream.tell())
         self.starts.append(len(self.given))
@@ -332,7 +336,7 @@ class _Columns:
         for run, query in enumerate(queries):
             runs[query].append(run)
         rows = [slice(*self.starts[run : run + 2]) for run in range(len(queries))]
-        chunks, given, starts = array("I"), array("I"), array("Q")
+        chunks, given, starts = array("I"), array(self.given.typecode), array("Q")
         for of_query in runs:
             starts.append(len(given))
             for run in of_query:

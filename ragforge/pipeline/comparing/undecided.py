@@ -505,7 +505,9 @@ def _of_couple(
         for query_id in by.mixed
         if query_id not in a.failed | b.failed
     ]
-    readings = measure_on_same_judge(couples, qrels, by, measures, rel_threshold, 0)
+    readings = measure_on_same_judge(
+        couples, qrels, by, measures, rel_threshold, dict.fromkeys(measures, 0)
+    )
     lacking = {
         query_id: {name: one.lacking for name, one in of.items() if one.lacking}
         for query_id, of in readings.items()

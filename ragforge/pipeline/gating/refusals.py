@@ -16,7 +16,13 @@ from ragforge.evaluating.graded_by import (
     silent_of,
 )
 from ragforge.evaluating.history.changes import is_of_same_part
-from ragforge.evaluating.history.common_items import LEFT_OUT, CommonItem, common_items, mixed_of
+from ragforge.evaluating.history.common_items import (
+    LEFT_OUT,
+    CommonItem,
+    common_items,
+    lacking_of,
+    mixed_of,
+)
 from ragforge.evaluating.same_judge import Reading
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
@@ -118,7 +124,7 @@ def shared_items(
     if subject.run is not None:
         basis = rescoring_basis_of(dataset, subject.run)
     common = common_items(before, subject.baseline, basis)
-    of_now = {item.query_id: item for item in subject.baseline.items}
+    of_now = subject.baseline.by_query()
     same = {key: item for key, item in common.items() if key in of_now}
     stored = {item.query_id: item.values for item in before.items}
     in_both = of_now.keys() & stored.keys()
@@ -137,7 +143,7 @@ def shared_items(
         is_identical=is_identical,
         alike={key: item.alike for key, item in same.items() if item.alike},
         is_bounded=is_bounded,
-        mixed=mixed_of(common, basis),
+        mixed=mixed_of(lacking_of(common), len(common), basis),
         design=design,
         dataset=str(dataset.path),
         has_other_chunks=subject.run is not None and _is_cut_otherwise(dataset, before, subject),

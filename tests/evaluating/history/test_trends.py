@@ -356,6 +356,16 @@ def test_a_bridge_is_over_the_items_that_are_the_same():
     assert 0 < found.low < 0.15 < (found.high or 0)
 
 
+def test_a_bridge_of_many_items_is_over_all_of_them():
+    """They are read some at a time, and what is added up must not be that of the last ones."""
+    n = 2500
+    before, now = baseline([0.5] * n), baseline([0.5] * (n - 1) + [1.0])
+
+    found = bridge(before, now).means["RR"]
+
+    assert (found.n, found.diff, found.n_tied) == (n, 0.5 / n, n - 1)
+
+
 def test_a_bridge_of_few_items_has_no_interval():
     """Two equal rises would otherwise look certain."""
     found = bridge(baseline([0.5, 0.5]), baseline([0.6, 0.6])).means["RR"]

@@ -128,6 +128,21 @@ def test_judgments_that_quote_are_all_there_where_others_may_be_left_out(path, f
     assert len(found) == (3 if form is with_spaces else 2)
 
 
+def test_many_kinds_of_gradings_are_told_apart(path):
+    """More than fit into a byte: a panel of models, each asked in several ways."""
+    items = [
+        Judgment(
+            query_id=f"q{number // 100}",
+            chunk_id=f"c{number}",
+            grade=number % 4,
+            provenance=LLM.model_copy(update={"protocol": f"way {number}"}),
+        )
+        for number in range(300)
+    ]
+
+    assert told(written(path, as_written(items))) == expected(items)
+
+
 def test_gradings_are_shared_whatever_the_call(path):
     """Each judgment has a call of its own; what it was asked by is that of thousands."""
     items = [
