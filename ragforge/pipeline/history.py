@@ -389,16 +389,21 @@ def _on_one_judge(
     What was missing may have been judged since.
     """
     rescored = list(evaluations)
-    pairs = (last_two_states(evaluations, name) for name in measures)
-    apart = {(pair[0].evaluation_id, pair[1].evaluation_id): pair for pair in pairs if pair}
-    for before, now in apart.values():
+    places = {item.evaluation_id: place for place, item in enumerate(evaluations)}
+    # Of measures that one in between lacks, `_distant_bridges` tells.
+    nearest: dict[int, int] = {}
+    for name in measures:
+        if pair := last_two_states(evaluations, name):
+            earlier, later = (places[item.evaluation_id] for item in pair)
+            nearest[later] = max(earlier, nearest.get(later, earlier))
+    for later, earlier in nearest.items():
+        before, now = evaluations[earlier], evaluations[later]
         if now.mixed is None and not is_open(before, now):
             continue
         made = bridged.between(before, now)
         if made.means or made.mixed:
-            place = next(n for n, item in enumerate(rescored) if item is now)
             update = _bridge_fields(before, made, is_mixed=True)
-            rescored[place] = now.model_copy(update=update)
+            rescored[later] = now.model_copy(update=update)
     return rescored
 
 

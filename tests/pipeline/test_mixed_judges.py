@@ -39,9 +39,9 @@ def judged(by_query):
             )
 
 
-def evaluate(dataset):
+def evaluate(dataset, settings=SETTINGS):
     """Evaluate the run and keep it."""
-    runs = evaluate_runs(dataset, ["bm25"], SETTINGS)
+    runs = evaluate_runs(dataset, ["bm25"], settings)
     [kept] = keep_evaluations(dataset, runs)
     return runs[0], kept
 
@@ -138,3 +138,20 @@ def test_a_state_that_could_not_be_compared_is_passed_over_once_it_can(moved):
     assert again.bridge_to == kept.bridge_to
     [found] = run_histories(dataset, read_history(dataset.home), measures=["nDCG@10"])
     assert found.trends[0].verdict == "IMPROVING"
+
+
+def test_a_measure_that_an_evaluation_lacks_is_held_against_the_one_before_it(tmp_path):
+    """Another measure of the newest evaluation is held against the one in between."""
+    dataset = make_set(tmp_path / "set")
+    dataset.write_judgments(judged(dict.fromkeys(IDS, LENIENT)))
+    _, first = evaluate(dataset)
+    rank(dataset, NEW)
+    dataset.write_judgments(judged(dict.fromkeys(IDS, STRICT)))
+    _, second = evaluate(dataset, SETTINGS.model_copy(update={"measures": ("nDCG@10",)}))
+    rank(dataset, OLD)
+    evaluate(dataset)
+
+    [found] = run_histories(dataset, read_history(dataset.home), measures=["nDCG@10", "RR"])
+
+    since = [item.since for item in found.trends]
+    assert since == [second.evaluation_id, first.evaluation_id]
