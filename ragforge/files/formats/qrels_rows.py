@@ -229,6 +229,7 @@ def _grade(row: Row, name: Field) -> int | None:
     if value is None:
         return None
     grade = row.as_grade(value, name)
-    if _is_judgment(row) and not 0 <= grade <= HIGHEST_GRADE:
+    is_of_a_set = _is_judgment(row) and "source" in row.given  # Other qrels are on any scale.
+    if is_of_a_set and not row.is_of_table and not 0 <= grade <= HIGHEST_GRADE:
         raise row.wrong(name, "0, 1, 2 or 3", value)
     return grade

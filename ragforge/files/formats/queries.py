@@ -473,6 +473,7 @@ def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) 
     splits = beir_files(folder)
     of_split = {split.stem: read_qrels(split) for split in splits}
     qrels = {query_id: of for judged in of_split.values() for query_id, of in judged.items()}
+    n_below = sum((grade or 0) < 0 for of in qrels.values() for grade in of.values())
     rows = _read(folder / "queries.jsonl", make_id).query_rows
     queries = {row.imported.query.query_id: row for row in rows}
     for split in splits:
@@ -484,16 +485,26 @@ def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) 
                 )
     names = {query_id: name for name, judged in of_split.items() for query_id in judged}
     taken = [
-        replace(row.imported, grades=dict(qrels.get(query_id, {})))
+        replace(row.imported, grades=_judged(qrels.get(query_id, {})))
         for query_id, row in queries.items()
         if query_id in qrels or note is not None
     ]
     if len(splits) > 1:
         taken = [_in_split(item, names.get(item.query.query_id)) for item in taken]
     left_out = _left_out(folder, splits, len(queries) - len(taken))
+    if n_below:
+        pairs = (
+            "pair left out: its grade is" if n_below == 1 else "pairs left out: their grades are"
+        )
+        left_out += (f"{n_below:,} {pairs} below 0, which is not judged",)
     if note is None:
         return ImportedQueries(taken, left_out=left_out)
     return ImportedQueries(taken, note.rel_threshold, _as_exported(note), note, left_out)
+
+
+def _judged(grades: Mapping[str, int | None]) -> dict[str, int | None]:
+    """Return grades without those below 0, which say that a pair is not judged."""
+    return {name: grade for name, grade in grades.items() if grade is None or grade >= 0}
 
 
 def _in_split(item: ImportedQuery, split: str | None) -> ImportedQuery:

@@ -392,6 +392,7 @@ def _some(items: Sequence[str], between: str) -> str:
 def _checked(query: Query, chunk_id: str, grade: int) -> int:
     if not 0 <= grade <= HIGHEST_GRADE:
         raise DataError(
-            f"query {query.query_id}: grade of {chunk_id}: expected 0, 1, 2 or 3, got {grade}"
+            f"query {query.query_id}: grade of {chunk_id}: expected 0, 1, 2 or 3, got {grade}; "
+            "those of another scale come in with --qrels FILE --grades 2=1,3=2,4=3"
         )
     return grade

@@ -68,6 +68,26 @@ def test_shapes_of_the_field_are_read_as_they_are(tmp_path, name, text):
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.trec", "q 0 a 4\nq 0 b -1\n"),
+        ("q.csv", "query_id,chunk_id,grade\nq,a,4\nq,b,-1\n"),
+        ("q.tsv", "query-id\tcorpus-id\tscore\nq\ta\t4\nq\tb\t-1\n"),
+        ("q.json", '{"q": {"a": 4, "b": -1}}'),
+        ("q.json", '[{"query": "q", "graded_relevance": {"a": 4, "b": -1}}]'),
+        (
+            "q.jsonl",
+            '{"query_id": "q", "chunk_id": "a", "grade": 4}\n'
+            '{"query_id": "q", "chunk_id": "b", "grade": -1}\n',
+        ),
+    ],
+)
+def test_grades_of_any_scale_are_read_from_every_format(tmp_path, name, text):
+    """CSV and JSON Lines were refused where TREC and JSON of the same data were taken."""
+    assert read_qrels(write(tmp_path / name, text)) == {"q": {"a": 4, "b": -1}}
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '[{"query": "q1", "relevant": ["d7", "d8"]}]',
@@ -251,7 +271,6 @@ def test_judgments_of_a_dataset_are_read(tmp_path):
         ("q.csv", "query_id,chunk_id,grade\nq1,a\n", "q.csv:2: expected 3 cells"),
         ("q.csv", "query_id,chunk_id,grade\nq1,a,1,2\n", "q.csv:2: expected 3 cells"),
         ("q.csv", "query_id,chunk_id,grade\nq1,a,\n", "q.csv:2: grade: expected a whole number"),
-        ("q.csv", "query_id,chunk_id,grade\nq,a,7\n", "grade: expected 0, 1, 2 or 3, got '7'"),
         ("q.csv", 'query_id,chunk_id,grade\nq1,"a,1\n', "q.csv:2: is no line of a table"),
         ("q.csv", "query_id,chunk_id,chunk_id\nq1,a,1\n", "q.csv:1: column 'chunk_id' comes twice"),
         ("q.tsv", "query-id\tcorpus-id\tscore\nq1\ta\t0.5\n", "q.tsv:2: score: expected a whole"),
@@ -296,7 +315,7 @@ def test_judgments_of_a_dataset_are_read(tmp_path):
         ("j.jsonl", "[1]\n", "j.jsonl:1: expected a JSON object, got [1]"),
         (
             "j.jsonl",
-            '{"query_id": "q", "chunk_id": "c", "grade": 7}\n',
+            '{"query_id": "q", "chunk_id": "c", "grade": 7, "source": "judge"}\n',
             "j.jsonl:1: grade: expected 0, 1, 2 or 3, got 7",
         ),
         (

@@ -115,6 +115,18 @@ def test_judged_queries_of_a_beir_folder_are_read(tmp_path):
     assert read(tmp_path) == [ImportedQuery(human(), grades={"a": 1})]
 
 
+def test_pairs_of_a_beir_folder_that_are_not_judged_are_left_out_and_told(tmp_path):
+    """A grade below 0 was refused here, and left out of the same file as qrels."""
+    write(tmp_path / "queries.jsonl", '{"_id": "q1", "text": "Why?"}\n')
+    rows = "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t-1\n"
+    write(tmp_path / "qrels" / "test.tsv", rows)
+
+    found = read_queries(tmp_path, id_of)
+
+    assert found.queries == [ImportedQuery(human(), grades={"a": 1})]
+    assert found.left_out == ("1 pair left out: its grade is below 0, which is not judged",)
+
+
 def test_queries_of_a_dataset_are_read(tmp_path):
     """The folder is how users name a dataset."""
     query = Query(query_id="q_1", query="Why?")

@@ -145,6 +145,29 @@ def test_grades_up_to_4_come_in_by_a_mapping(add, dataset):
     assert sorted(grades) == [0, 0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "query_id,chunk_id,grade\nq1,a,4\nq1,b,-1\n"),
+        (
+            "q.jsonl",
+            '{"query_id": "q1", "chunk_id": "a", "grade": 4}\n'
+            '{"query_id": "q1", "chunk_id": "b", "grade": -1}\n',
+        ),
+    ],
+)
+def test_rows_of_another_scale_come_in_as_lines_of_trec_do(dataset, tmp_path, name, text):
+    """The reader of rows refused every grade outside 0 to 3 before the mapping was looked at."""
+    path = written(tmp_path, name, text)
+    with pytest.raises(DataError, match=r"up to 4.*--grades 2=1,3=2,4=3"):
+        import_qrels(path, dataset, silent)
+
+    taken = import_qrels(path, dataset, silent, grades={4: 3})
+
+    assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("a", 3)]
+    assert taken.left_out == {"below 0, which is not judged": 1}
+
+
 @pytest.mark.parametrize("text", ["1", "1=", "a=2", "1=4", "1=-1", "1=1,1=2"])
 def test_a_mapping_that_says_nothing_is_refused(text):
     """A slip in it would be a wrong grade of many pairs."""
