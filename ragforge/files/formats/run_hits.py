@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ragforge.errors import UsageError
-from ragforge.files.source_files import has_header, is_packed, open_source, open_unpacked
+from ragforge.files.formats.trec import refuse_distances
+from ragforge.files.source_files import Source, has_header, is_packed, open_source, open_unpacked
 from ragforge.measures.hit_table import HitsCollector, JudgedHits, RunHits
 from ragforge.measures.locating import Judgments, falls, judged_hits, ranks_by_score
 
@@ -169,7 +170,7 @@ def read_located(
 
     Raises:
         UsageError: `n_threads` is below 1.
-        DataError: The file cannot be read or unpacked.
+        DataError: The file cannot be read or unpacked, or is refused by `refuse_distances`.
     """
     if n_threads is not None and n_threads < 1:
         raise UsageError(f"n_threads: expected a whole number of at least 1, got {n_threads!r}")
@@ -180,7 +181,7 @@ def read_located(
     if not stat.S_ISREG(status.st_mode):
         return None
     source = open_source(path)
-    is_trec = source.kind == "columns" and not has_header(source)
+    is_trec = _is_trec_run(source)
     if status.st_size < (LARGE_BYTES // _PACKED_TO if is_packed(path) else LARGE_BYTES):
         return locate_trec_run(path, qrels) if is_trec else None
     from ragforge.files.formats.runs import Scattered
@@ -196,6 +197,14 @@ def read_located(
         with suppress(Scattered):
             return _one_by_one(path, qrels)
     return None
+
+
+def _is_trec_run(source: Source) -> bool:
+    """Whether a run is a TREC file; raises as `refuse_distances`."""
+    is_trec = source.kind == "columns" and not has_header(source)
+    if is_trec:
+        refuse_distances(source.path, source.groups)
+    return is_trec
 
 
 def _one_by_one(path: Path, qrels: Mapping[str, Judgments]) -> RunHits:

@@ -5,12 +5,14 @@ blank belong to ids), and a line that starts with # is a comment.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from itertools import compress, count, pairwise
 from math import isnan
 from operator import ne
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.row import pair_twice, parse_number, parse_whole
 from ragforge.files.source_files import Group
@@ -21,6 +23,8 @@ _RUN_COLUMNS = 6
 _GLUED_COLUMNS = 11
 """Of two rows without a line end between them: the tag of one and the query of the next are one."""
 _VALUE_AT = {_QRELS_COLUMNS: 3, _RUN_COLUMNS: 4}
+_LEAST_RISES = 5
+"""Scores that rise with the rank by chance do so in 1 of 32 files of so many pairs of lines."""
 _MARK = "\0"
 """Stands for the end of a line: no file that is text holds it."""
 _SEPARATORS = b"\x1c\x1d\x1e\x1f"
@@ -65,7 +69,7 @@ def _add_qrels_lines(
 
 
 def read_trec_run(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, float]]:
-    """Return query id to chunk id to score; the column of ranks is passed over, as is the tag.
+    """Return query id to chunk id to score; scores decide, and tags are passed over.
 
     A line without tag is refused as trec_eval does: it may be one that was cut off, and then its
     score is cut off too. What stands behind the tag is passed over, unless it is another row.
@@ -75,11 +79,11 @@ def read_trec_run(path: Path, groups: Iterable[Group]) -> dict[str, dict[str, fl
         groups: The lines of the file; those of a query need not stand together.
 
     Raises:
-        DataError: A line has fewer than six columns, a score is no number (infinities are), or a
-            query lists a chunk twice.
+        DataError: A line has fewer than six columns, a score is no number (infinities are), a
+            query lists a chunk twice, or scores rise with the ranks, see `refuse_distances`.
     """
     run: dict[str, dict[str, float]] = {}
-    for first, lines in groups:
+    for first, lines in _by_scores(path, groups):
         if not _add_regular(run, lines, _RUN_COLUMNS, _scores):
             _add_run_lines(run, path, first, lines)
     return run
@@ -94,12 +98,97 @@ def each_trec_ranking(
     together comes again: arguments and errors are else those of `read_trec_run`.
     """
     run: dict[str, dict[str, float]] = {}
-    for first, lines in groups:
+    for first, lines in _by_scores(path, groups):
         if not _add_regular(run, lines, _RUN_COLUMNS, _scores):
             _add_run_lines(run, path, first, lines)
         for query_id in list(run)[:-1]:
             yield query_id, run.pop(query_id)
     yield from run.items()
+
+
+def refuse_distances(path: Path, groups: Iterable[Group]) -> None:
+    """Refuse a run whose scores rise with the ranks wherever both differ from line to line.
+
+    By its scores, which decide, every ranking of it would be turned over. One pair of lines in the
+    order of its scores, or with one rank for both, shows that ranks say nothing against them: of a
+    usual file two lines are read. Fewer than `_LEAST_RISES` may be ranks that nobody meant.
+
+    Raises:
+        DataError: It is such a run.
+    """
+    for _ in _by_scores(path, groups, to_end=False):
+        pass
+
+
+def _by_scores(path: Path, groups: Iterable[Group], *, to_end: bool = True) -> Iterator[Group]:
+    """Yield lines as they come, all or until they say enough; raises as `refuse_distances`."""
+    order = _Order(path)
+    for group in groups:
+        if order.is_open:
+            order.look(*group)
+        if not (to_end or order.is_open):
+            return
+        yield group
+    if order.is_open and order.n_rises >= _LEAST_RISES:
+        raise DataError(order.rise)
+
+
+class _Line(NamedTuple):
+    query_id: bytes
+    rank: float
+    score: float
+
+
+@dataclass(slots=True)
+class _Order:
+    """Whether the scores of a run rise with the ranks, as far as lines were looked at."""
+
+    path: Path
+    is_open: bool = True
+    """Whether no line said otherwise."""
+    n_rises: int = 0
+    rise: str = ""
+    """What is wrong with the first lines that rise; "" where there are none."""
+    last: _Line | None = field(default=None, init=False)
+
+    def look(self, first: int, lines: list[bytes]) -> None:
+        """Look at lines, of which the first has this number, until one says otherwise."""
+        for number, text in enumerate(lines, start=first):
+            columns = text.split()
+            if not columns or columns[0].startswith(b"#"):
+                continue
+            line = _line_of(columns)
+            if line is None:
+                self.is_open = False
+                return
+            last, self.last = self.last, line
+            if last is None or last.query_id != line.query_id or last.score == line.score:
+                continue
+            if last.rank == line.rank or (last.rank < line.rank) != (last.score < line.score):
+                self.is_open = False
+                return
+            self.n_rises += 1
+            self.rise = self.rise or _rise(f"{self.path}:{number}", *sorted((last, line)))
+
+
+def _line_of(columns: list[bytes]) -> _Line | None:
+    """Return what a line says; None where its rank or score is no number, or one is missing."""
+    if len(columns) < _RUN_COLUMNS:
+        return None
+    try:
+        return _Line(columns[0], float(columns[3]), float(columns[4]))
+    except ValueError:
+        return None
+
+
+def _rise(where: str, better: _Line, worse: _Line) -> str:
+    query_id = shown(better.query_id.decode("utf-8", "replace"))
+    return (
+        f"{where}: query {query_id}: rank {worse.rank:g} has a higher score than rank "
+        f"{better.rank:g}, {worse.score!r} and {better.score!r}, and so it is throughout: a TREC "
+        "run goes by its scores, which would turn every ranking over; where they are distances, "
+        "write them negative; where they decide, write rank 0 on every line"
+    )
 
 
 def _add_run_lines(

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.formats.runs import Run, read_run
+from ragforge.files.formats.run_hits import read_located
+from ragforge.files.formats.runs import Run, each_ranking, read_run
 
 SCORED = {"q1": {"d7": 2.5, "d2": 1.0}, "q2": {"d1": 3.0}}
 LISTED = {"q1": ["d7", "d2"], "q2": ["d1"]}
@@ -295,3 +296,42 @@ def test_ranks_that_contradict_scores_are_refused(tmp_path):
 
     alike = "query_id,doc_id,score,rank\nq1,a,0.5,2\nq1,b,0.5,1\nq1,c,0.4,3\nq1,d,0.3,\n"
     assert list(read_run(write(tmp_path / "r.csv", alike)).rankings["q1"]) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("n_queries", [3, 400])
+def test_trec_run_of_distances_is_refused(tmp_path, n_queries):
+    """It goes by its scores, so every ranking was turned over, and nothing was said."""
+    lines = (f"q{n} Q0 d{rank} {rank} 0.{rank} x\n" for n in range(n_queries) for rank in (1, 2, 3))
+    path = write(tmp_path / "r.trec", "".join(lines))
+
+    match = r"r\.trec:2: query 'q0': rank 2 has a higher score than rank 1, 0\.2 .* negative"
+    with pytest.raises(DataError, match=match):
+        read_run(path)
+    with pytest.raises(DataError, match=match):
+        list(each_ranking(path))
+    with pytest.raises(DataError, match=match):
+        read_located(path, {"q0": {"d1": 1}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q Q0 a 1 5 x\nq Q0 b 2 5 x\nq Q0 c 3 5 x\n",
+        "".join(f"q Q0 {n} 0 {n} x\n" for n in range(9)),
+        "".join(f"q Q0 {n} 1 {n // 2} x\n" for n in range(9)),
+        "q Q0 a 1 9 x\nr Q0 b 2 12 x\n",
+        "".join(f"q Q0 {n} {n} {n} x\n" for n in range(9)) + "r Q0 a 1 2 x\nr Q0 b 2 1 x\n",
+        "q Q0 a 1 1 x\nq Q0 b 2 2 x\n",
+        "".join(f"q Q0 {n} {9 - n} {n} x\n" for n in range(9)),
+        "".join(f"q Q0 {n} - {n} x\n" for n in range(9)),
+    ],
+    ids=["ties", "rank 0", "rank 1", "queries", "one query", "few", "last first", "no ranks"],
+)
+def test_trec_run_whose_ranks_say_nothing_else_is_read(tmp_path, text):
+    """trec_eval passes ranks over, and many tools write them as they please."""
+    path = write(tmp_path / "r.trec", text)
+
+    run = read_run(path).rankings
+
+    assert sum(map(len, run.values())) == text.count("\n")
+    assert read_located(path, {"q": {"a": 1}}) is not None
