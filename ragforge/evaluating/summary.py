@@ -177,6 +177,8 @@ class Summary:
     making: Making
     counts: Counts
     judges: tuple[Judge, ...]
+    measured_judges: tuple[Judge, ...]
+    """The same with what measures go by: of chunks, what they gave for answerable queries."""
     grades: tuple[SourceGrades, ...]
     failures: tuple[FailureCount, ...]
     measures: tuple[str, ...]
@@ -228,8 +230,8 @@ class Summary:
 
     @property
     def graded_by(self) -> tuple[GradedBy, ...]:
-        """Who gave the grades of chunks and answers, who gave most first."""
-        return mark_drift(grades_of(self.judges), self.canaries)
+        """Who gave the grades that measures go by, of chunks and answers; who gave most first."""
+        return mark_drift(grades_of(self.measured_judges), self.canaries)
 
     @property
     def levels(self) -> list[CorrectedFigure]:
@@ -296,10 +298,12 @@ def summarise(
     rankings = {run.name: run.ranked for run in data.runs}
     relevance = _relevance(grades_by_chunk, task, rankings, chunks)
     graded = {item.system: item.grades.values() for item in data.systems}
+    answerable = {query_id for query_id, query in queries.items() if query.answerable}
     return Summary(
         making=_making(dataset),
         counts=_counts(queries.values(), data.settled, chunks),
         judges=judges(data.judgments, graded),
+        measured_judges=judges(data.judgments.of_queries(answerable), graded),
         grades=grades_by_source(data.judgments),
         failures=count_failures(data.failures),
         measures=tuple(task.measures),

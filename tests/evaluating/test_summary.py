@@ -1,10 +1,12 @@
 import pytest
 
+from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.judgments import FailureCount
 from ragforge.evaluating.runs import Estimate, Holes, Latency
 from ragforge.evaluating.summary import summarise
 from ragforge.files.manifest import Spent
+from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.records import Failure, Judgment, Query
 
 
@@ -31,6 +33,16 @@ def test_unanswerable_queries_are_in_no_measure_of_retrieval(dataset):
 
     assert run.primary.n == 2
     assert "q4" not in {*run.attention.without_hit, *run.attention.perfect}
+
+
+def test_who_graded_is_told_of_what_measures_go_by(dataset):
+    """Pages and pictures counted grades of unanswerable queries too, and `compare` did not."""
+    summary = summarise(dataset)
+
+    [measured] = evaluate_runs(dataset, [], EvaluateSettings())
+    of_chunks = [judge for judge in summary.measured_judges if judge.task == "relevance"]
+    assert of_chunks == [*measured.judges]
+    assert summary.judges != summary.measured_judges
 
 
 def test_holes_tell_never_judged_from_failed(dataset):
