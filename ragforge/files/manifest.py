@@ -60,6 +60,11 @@ class Spent(Model):
     cost_usd: float | None = None
     """None where the price of a model that was used is not known."""
 
+    @property
+    def usd(self) -> float | None:
+        """What it cost: 0 where nothing was called, None where nobody knows."""
+        return self.cost_usd if self.calls else 0.0
+
 
 class ReviewAudit(Model):
     """How many of the queries that were drawn at random people found right as they were."""

@@ -395,6 +395,6 @@ def _provenance(manifest: Manifest) -> Iterable[str]:
     yield from (f"{key}: {value or 'none'}" for key, value in sorted(manifest.made_from.items()))
     yield f"models: {', '.join(manifest.models) or 'none'}"
     spent = manifest.spent
-    cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+    cost = "unknown" if spent.usd is None else f"{spent.usd:.4f} USD"
     tokens = f"{spent.prompt_tokens:,} + {spent.completion_tokens:,} tokens"
     yield f"spent: {spent.calls:,} calls, {tokens}, cost {cost}"

@@ -358,4 +358,5 @@ def _attention(run: RunSummary) -> Iterable[str]:
 def _spent(spent: Spent) -> Iterable[tuple[str, str]]:
     yield "calls", f"{spent.calls:,}"
     yield "tokens", f"{spent.prompt_tokens:,} in, {spent.completion_tokens:,} out"
-    yield "cost", _UNKNOWN if spent.cost_usd is None else f"{spent.cost_usd:,.4f} USD"
+    usd = spent.usd
+    yield "cost", _UNKNOWN if usd is None else f"{usd:,.4f} USD"

@@ -35,7 +35,9 @@ def test_unanswerable_queries_are_said_to_be_left_out(dataset):
 
 
 def test_cost_is_unknown_until_known(dataset):
-    """0 would read as free."""
+    """0 would read as free, and without a call it is."""
+    assert row(render_text(summarise(dataset)), "cost") == ["cost", "0.0000 USD"]
+    dataset.note(spent=Spent(calls=1))
     assert row(render_text(summarise(dataset)), "cost") == ["cost", "unknown"]
     dataset.note(spent=Spent(calls=1, cost_usd=0.25))
     assert row(render_text(summarise(dataset)), "cost") == ["cost", "0.2500 USD"]
