@@ -238,9 +238,7 @@ class _Corrected:
         return {PairText(unit.query_id, unit.text_sha256): i for i, unit in enumerate(units)}
 
     def _judge_only(self, weights: Floats, measure: Measure) -> CorrectedValue:
-        judged = np.where(self.population.judged == UNGRADED, 0, self.population.judged)
-        threshold = measure.rel or self.sample.rel_threshold
-        values = (judged >= threshold) if measure.name == "P" else judged
+        values = self.population.judge_values(measure, measure.rel or self.sample.rel_threshold)
         by_query: Floats = np.bincount(
             self.population.queries,
             weights=weights * values,

@@ -57,7 +57,10 @@ class PlannedDifference:
     run: str
     against: str
     expected: float
-    """The difference, by the judge's grades and what people mean by them."""
+    """What labels are expected to come to: of each grade of the judge, as people meant it on other
+    sets, and as far as there are labels, on this one."""
+    by_judge: float
+    """The difference by the judge's grades as they are."""
     n: int | None
     """Over these queries; None where not even labels on all pairs do."""
     n_wide: int | None
@@ -169,11 +172,12 @@ class _Planning:
             if measure.name == "nDCG":
                 continue
             means, variances = self._known(measure)
+            by_judge = population.judge_values(measure, measure.rel or question.rel_threshold)
             for run, against in (*levels, *apart):
                 weights = (
                     population.difference(name, run) if against else (population.levels[name, run])
                 )
-                yield _Figure(name, run, against, weights, means, variances)
+                yield _Figure(name, run, against, weights, by_judge, means, variances)
 
     def _known(self, measure: Measure) -> tuple[Floats, Floats]:
         """Return mean and variance of values by the judge's grade, by the labels there are."""
@@ -236,8 +240,9 @@ class _Planning:
                 else:
                     low = half + 1
             found.append(low)
+        by_judge = float((figure.weights * figure.by_judge).sum()) / m
         return PlannedDifference(
-            figure.measure, figure.run, figure.against, expected, found[0], found[1]
+            figure.measure, figure.run, figure.against, expected, by_judge, found[0], found[1]
         )
 
     def _shows(self, figure: _Figure, n: int, place: int, expected: float) -> bool:
@@ -252,6 +257,8 @@ class _Figure:
     run: str
     against: str
     weights: Floats
+    by_judge: Floats
+    """Of each pair; mean and variance below are of people's labels, by the judge's grade."""
     means: Floats
     variances: Floats
 

@@ -122,6 +122,12 @@ class LabelPopulation:
         """Pairs without a grade by the judge."""
         return int((self.judged == UNGRADED).sum())
 
+    def judge_values(self, measure: Measure, threshold: int) -> Floats:
+        """Return the value of each pair by the judge's grade as it is; 0 without one."""
+        judged = np.where(self.judged == UNGRADED, 0, self.judged)
+        found = (judged >= threshold) if measure.name == "P" else judged
+        return found.astype(np.float64)
+
     def weights(self) -> Floats:
         """Return what each pair weighs at most in what is asked, from 0 to 1."""
         found = np.zeros(len(self.units))

@@ -133,7 +133,7 @@ def plan_text(plan: LabelPlan) -> str:
         f"95 % intervals over these queries / queries like these, by {by}",
         render_table(("measure", "of", *(f"n {n:,}" for n in sizes)), rows),
     ]
-    lines += [_difference_text(item) for item in plan.differences]
+    lines += [_difference_text(item, by) for item in plan.differences]
     lines.append(
         "not counted: a label tells of its query's other pairs too, by which intervals come out up "
         "to a fifth narrower"
@@ -165,6 +165,7 @@ def plan_json(plan: LabelPlan) -> dict[str, object]:
                 "run": item.run,
                 "against": item.against,
                 "expected": item.expected,
+                "by_judge": item.by_judge,
                 "n": item.n,
                 "n_wide": item.n_wide,
             }
@@ -182,13 +183,14 @@ def _named(run: str, against: str) -> str:
     return f"{one_line(run, 60)} - {one_line(against, 60)}" if against else one_line(run, 60)
 
 
-def _difference_text(item: PlannedDifference) -> str:
+def _difference_text(item: PlannedDifference, by: str) -> str:
     n = "not even labels on all pairs" if item.n is None else f"about {item.n:,} labels"
     wide = "takes more queries" if item.n_wide is None else f"takes about {item.n_wide:,} labels"
     which = f"{one_line(item.run, 40)} - {one_line(item.against, 40)}"
     return (
-        f"{item.measure} of {which}: {n} show a difference of {signed(item.expected)}, as by the "
-        f"judge's grades, on these queries; on queries like these it {wide}"
+        f"{item.measure} of {which}: people are expected to find {signed(item.expected)}, by {by} "
+        f"(the judge finds {signed(item.by_judge)}); {n} show that on these queries; on queries "
+        f"like these it {wide}"
     )
 
 

@@ -7,6 +7,7 @@ from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.planning import plan_labels
 from ragforge.calibration.population import Question
 from ragforge.errors import UsageError
+from ragforge.evaluating.formatting import signed
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.report.calibration import plan_text
 
@@ -70,6 +71,23 @@ def test_a_difference_that_is_too_small_needs_more_queries(tmp_path):
     [found] = plan_labels(made, None, Question(("a", "b"), ("P@10",), "differences")).differences
 
     assert found.n_wide is None
+
+
+def test_a_plan_tells_what_people_may_find_from_what_the_judge_finds(tmp_path):
+    """It called the one the other, and `apply` showed another difference by the same grades."""
+    made = graded_set(tmp_path)
+    drawn(made, 150)
+    files = label_all(made)
+
+    plan = plan_labels(made, files, None)
+
+    applied = apply_labels(made, files)
+    assert plan.differences
+    for item in plan.differences:
+        figure = applied.figure(item.measure, item.run, item.against)
+        assert item.by_judge == pytest.approx(figure.judge_only.value)
+        assert item.expected != pytest.approx(item.by_judge)
+    assert f"the judge finds {signed(plan.differences[0].by_judge)}" in plan_text(plan)
 
 
 def test_one_query_has_no_width_over_queries_like_it(tmp_path):
