@@ -44,6 +44,8 @@ _DATUM = re.compile(
 _LISTS = frozenset({"facts", "passages", "questions", "quotes", "other quotes", "pairs"})
 _DECODER = json.JSONDecoder()
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_SHORT_WORD = re.compile(r"[^\W\d_]{2}|\d\d")
+_LEAST_LONG = 4
 _LONGEST_QUOTE = 400
 _Data = Mapping[str, Any]
 Reply = dict[str, Any]
@@ -204,9 +206,25 @@ _STAGES: tuple[tuple[set[str], Callable[[_Data, Draws], Reply]], ...] = (
 
 
 def _quote(text: str, draws: Draws) -> str:
-    """Return one of the lines of a text as it stands there, "" where all are blank."""
+    """Return one of the lines of a text as it stands there, "" where none has a word.
+
+    Where the one that is drawn says nothing, as "```" and "..." do, it is the next that does: a
+    judge refuses such evidence.
+    """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return shortened(lines[draws.below(len(lines))], _LONGEST_QUOTE) if lines else ""
+    first = draws.below(len(lines)) if lines else 0
+    quotes = [shortened(line, _LONGEST_QUOTE) for line in (*lines[first:], *lines[:first])]
+    for is_telling in (_tells, _SHORT_WORD.search):
+        found = next(filter(is_telling, quotes), "")
+        if found:
+            return found
+    return ""
+
+
+def _tells(quote: str) -> bool:
+    """Whether a quote has a word that is hardly one of grammar alone: a long one, or two."""
+    words = set(_WORD.findall(quote.lower()))
+    return len(words) > 1 or any(len(word) > _LEAST_LONG for word in words)
 
 
 def _drawn_facts(expected: str) -> dict[str, Any]:
