@@ -316,6 +316,8 @@ class RefreshSummary:
         removed: Old versions that were removed.
         broken_pins: What would have become of queries that a person pinned.
         unreadable: Ids of known documents that cannot be read now and stay as they were.
+        n_failed_judgments: Of the published version where it stays as it is: pairs without a grade,
+            as their judgment failed.
     """
 
     status: Status
@@ -329,11 +331,17 @@ class RefreshSummary:
     removed: tuple[int, ...] = ()
     broken_pins: tuple[ItemChange, ...] = ()
     unreadable: tuple[str, ...] = ()
+    n_failed_judgments: int = 0
 
     @property
     def exit_code(self) -> int:
         """What the command ends with."""
         return REFRESH_EXIT_CODES[self.status]
+
+    @property
+    def n_failed(self) -> int:
+        """Pairs of the version that was made, or stays, whose judgment failed."""
+        return self.n_failed_judgments if self.diff is None else self.diff.judgments.failed
 
     def as_json(self) -> dict[str, object]:
         """Return one object for machines; the published diff is in it whole but for the bridge."""
@@ -352,6 +360,7 @@ class RefreshSummary:
             "removed_versions": list(self.removed),
             "broken_pins": [change.model_dump(mode="json") for change in self.broken_pins],
             "unreadable": list(self.unreadable),
+            "n_failed_judgments": self.n_failed,
         }
         if self.plan is not None:
             summary["plan"] = self.plan.as_json()

@@ -156,6 +156,7 @@ def possible_conflicts(
     whole: Collection[str] = (),
     *,
     diff: CorpusDiff,
+    failed_before: Collection[tuple[str, str]] = (),
 ) -> PossibleConflicts:
     """Return which chunks may say otherwise than accepted queries expect.
 
@@ -170,6 +171,8 @@ def possible_conflicts(
         new_chunks: Ids of the chunks that the version before did not have.
         whole: Ids of queries that were never held against the corpus; all chunks count for them.
         diff: What changed in the corpus.
+        failed_before: Pairs of query and chunk that could not be judged before; those found
+            relevant count for queries that are to have no answer, as those of their whole pools do.
     """
     queries = {query.query_id: query for query in updated.queries if query.status == "accepted"}
     failed = {failure.key for failure in parent.failures() if failure.what == "recheck"}
@@ -182,7 +185,8 @@ def possible_conflicts(
     for judgment in relevant:
         query = queries[judgment.query_id]
         is_new = _is_new(judgment, told) or retried.has(judgment)
-        if is_new if query.answerable else is_new or query.query_id in whole:
+        was_failed = (judgment.query_id, judgment.chunk_id) in failed_before
+        if is_new or (not query.answerable and (was_failed or query.query_id in whole)):
             of_query = found.setdefault(query.query_id, [])
             of_query.append((-(judgment.listed_grade or 0), judgment.chunk_id))
     chunks = {name: [chunk_id for _, chunk_id in sorted(of)] for name, of in found.items()}

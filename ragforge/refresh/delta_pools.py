@@ -128,6 +128,14 @@ async def entering_chunks(
     )
 
 
+def failed_pairs(staged: Dataset, job: Job, query_ids: Collection[str]) -> Entering:
+    """Return the pairs in the pools of some queries that could not be judged, and nothing new."""
+    growth = Growth(job.settings.pool.pool_k, job.settings.pool.pool_most)
+    pools = _read(staged, query_ids, growth)
+    narrowed = _narrowed((), pools, ())
+    return Entering(narrowed, {one.query_id: pools.depth(one.query_id) for one in narrowed})
+
+
 def _read(staged: Dataset, query_ids: Collection[str], growth: Growth) -> _Pools:
     pools = _Pools(growth, {query_id: set() for query_id in query_ids}, {}, {})
     failed = set()
@@ -225,6 +233,7 @@ async def judge_new_chunks(
     *,
     new_chunks: Collection[str],
     whole: Collection[str] = (),
+    again: bool = False,
 ) -> DeltaPools:
     """Judge the new chunks that come into the pools of accepted queries.
 
@@ -241,6 +250,7 @@ async def judge_new_chunks(
             that has to be built first.
         new_chunks: Ids of the chunks that the version before did not have.
         whole: Ids of queries that are new, or whose evidence or answer changed.
+        again: Whether failed pairs are tried again without a new chunk, too.
 
     Raises:
         UsageError: Another model or prompt graded a part of a whole pool, and is not marked so.
@@ -249,8 +259,8 @@ async def judge_new_chunks(
     dry_run = job.mode.dry_run
     before = _call_keys(staged)
     accepted = {query.query_id for query in staged.queries()}
-    again = _unprobed(staged.failures()) if new_chunks else set[str]()
-    entire = accepted & again.union(whole)
+    unprobed = _unprobed(staged.failures()) if new_chunks else set[str]()
+    entire = accepted & unprobed.union(whole)
     done = Completion(JudgingResult(""), None, {})
     if entire:
         done = await complete_dataset(staged, survey, retrievers, job, sorted(entire))
@@ -260,6 +270,8 @@ async def judge_new_chunks(
     if new_chunks:
         new, others = frozenset(new_chunks), accepted - entire
         entering = await entering_chunks(staged, survey, retrievers, job, others, new)
+    elif again:
+        entering = failed_pairs(staged, job, accepted - entire)
     if not dry_run and entering.tried:
         staged.replace_failures("retrieve", entering.failures, entering.tried.__contains__)
     result = await _judge(staged, survey, job, entering)

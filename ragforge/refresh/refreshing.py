@@ -143,7 +143,7 @@ class _Refresh:
         with _work_folder(parent) as place:
             diff = self._diff(parent, place, number)
             if diff.is_empty and not self._is_asked_for(parent):
-                return _summary("unchanged", parent, unreadable=diff.documents.unreadable)
+                return _unchanged(parent, diff)
             if not self.options.accept_churn:
                 check_churn(diff, self.settings.refresh)
             if not self.options.allow_baseline:
@@ -191,8 +191,8 @@ class _Refresh:
         if made is None:
             pins = tuple(version.updated.broken_pins)
             return _summary("pins broken", parent, version=version.number, broken_pins=pins)
-        if diff.is_empty and not made.changes:
-            return _summary("unchanged", parent)
+        if diff.is_empty and not (made.changes or made.judgments.judged):
+            return _unchanged(parent, diff)
         if _is_stopped(made, self.options):
             reject(staged, parent.home)
             return _summary("rejected", parent, version=made.version, diff=made)
@@ -291,6 +291,14 @@ def _summary(status: Status, parent: Dataset, **more: object) -> RefreshSummary:
         status, str(parent.path), manifest.name, manifest.version, manifest.version
     )
     return replace(summary, **more)  # type: ignore[arg-type]  # fields of it, by name
+
+
+def _unchanged(parent: Dataset, diff: CorpusDiff) -> RefreshSummary:
+    """Return that the published version stays, and what of it is open."""
+    n_failed = sum(one.is_failed for one in parent.each_judgment())
+    return _summary(
+        "unchanged", parent, unreadable=diff.documents.unreadable, n_failed_judgments=n_failed
+    )
 
 
 @contextmanager

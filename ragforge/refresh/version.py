@@ -180,7 +180,7 @@ class Version:
             if item.change is not None and item.change.action in POOLED_ANEW
         }
         edited = without_judge(self.staged, self.updated.queries)
-        await self._pool(self.new_chunks(), changed | edited)
+        await self._pool(self.new_chunks(), changed | edited, again=self.job.mode.retry_failed)
         if self.updated.broken_pins:
             return None
         await self._fill()
@@ -263,11 +263,14 @@ class Version:
     async def estimate_pools(self) -> DeltaPools:
         """Return what judging the new chunks would take, in a dry run."""
         new_chunks, edited = self.new_chunks(), without_judge(self.staged, self.updated.queries)
-        if not self.judges_pools or not (new_chunks or edited):
+        again = self.job.mode.retry_failed
+        if not self.judges_pools or not (new_chunks or edited or again):
             return DeltaPools()
-        return await self._judged(new_chunks, edited)
+        return await self._judged(new_chunks, edited, again=again)
 
-    async def _judged(self, new_chunks: Collection[str], whole: Collection[str]) -> DeltaPools:
+    async def _judged(
+        self, new_chunks: Collection[str], whole: Collection[str], *, again: bool
+    ) -> DeltaPools:
         return await judge_new_chunks(
             self.staged,
             self.survey(),
@@ -275,13 +278,25 @@ class Version:
             self.job,
             new_chunks=new_chunks,
             whole=whole,
+            again=again,
         )
 
-    async def _pool(self, new_chunks: Collection[str], whole: Collection[str]) -> None:
-        """Judge what is new in pools, and take out queries that it contradicts."""
-        if not self.judges_pools or not (new_chunks or whole):
+    async def _pool(
+        self, new_chunks: Collection[str], whole: Collection[str], *, again: bool = False
+    ) -> None:
+        """Judge what is new in pools, and take out queries that it contradicts.
+
+        Args:
+            new_chunks: Ids of chunks.
+            whole: Ids of queries that get a whole pool.
+            again: Whether pairs that failed are judged again, whatever is new.
+        """
+        if not self.judges_pools or not (new_chunks or whole or again):
             return
-        done = await self._judged(new_chunks, whole)
+        failed = {
+            (one.query_id, one.chunk_id) for one in self.staged.each_judgment() if one.is_failed
+        }
+        done = await self._judged(new_chunks, whole, again=again)
         self.calls["judge"] += done.n_calls
         conflicts = await find_conflicts(
             self.staged,
@@ -289,7 +304,13 @@ class Version:
             self.updated,
             self.recheckers,
             possible=possible_conflicts(
-                self.staged, self.parent, self.updated, new_chunks, whole, diff=self.diff
+                self.staged,
+                self.parent,
+                self.updated,
+                new_chunks,
+                whole,
+                diff=self.diff,
+                failed_before=failed,
             ),
             version=self.number,
         )

@@ -84,9 +84,11 @@ def _refresh_lines(summary: RefreshSummary) -> Iterator[str]:
     if summary.diff is not None:
         yield from _diff_lines(summary.diff)
         spent = summary.spent
-        cost = "cost unknown" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+        cost = "cost unknown" if spent.usd is None else f"{spent.usd:.4f} USD"
         tokens = spent.prompt_tokens + spent.completion_tokens
         yield f"bought now: {plural(spent.calls, 'call')}, {tokens:,} tokens, {cost}"
+    if summary.n_failed:
+        yield _failed_line(summary.n_failed)
     if summary.removed:
         yield f"old versions removed: {', '.join(map(str, summary.removed))}"
     yield from (f"  {one_line(change_text(change), 200)}" for change in summary.broken_pins)
@@ -109,6 +111,19 @@ def _headline(summary: RefreshSummary) -> str:
                 f"look at it in rejected/, or publish it with --accept-churn"
             )
     return f"{name}: pinned queries lost their evidence; version {summary.parent} stays"
+
+
+def _failed_line(n_failed: int) -> str:
+    """Say that pairs have no grade, and what judges them."""
+    pairs = (
+        "pair has no grade, as its judgment"
+        if n_failed == 1
+        else ("pairs have no grade, as their judgments")
+    )
+    return (
+        f"{n_failed:,} {pairs} failed; --retry-failed judges those in pools again, and "
+        "`ragforge judge --retry-failed` those of runs"
+    )
 
 
 def _unreadable_line(doc_ids: Sequence[str]) -> str:

@@ -480,6 +480,22 @@ def test_a_check_that_failed_can_be_done_again_at_once(tmp_path, doubtful):
     assert actions(found)[doubtful[1]] == "revived"
 
 
+def test_failed_judgments_are_told_and_done_again_though_nothing_changed(tmp_path, base, change):
+    """ "Nothing changed" was all that was said, and no refresh judged them until a chunk came."""
+    night = base.copy(tmp_path / "night")
+    night.add_beside("privacy.md")
+    change.replies = {"judge": Reply(completion("I would rather not say."))}
+    n_failed = night.json()["judgments"]["failed"]
+    change.replies = {}
+
+    stays, again = night.json(), night.json("--retry-failed")
+
+    assert n_failed > 0
+    assert (stays["status"], stays["n_failed_judgments"]) == ("unchanged", n_failed)
+    assert (again["status"], again["n_failed_judgments"]) == ("published", 0)
+    assert again["judgments"]["judged"] == n_failed
+
+
 def actions(found):
     """Return what became of queries, by id."""
     return {change["query_id"]: change["action"] for change in found["changes"]}

@@ -78,13 +78,19 @@ class World:
         self.survey = Survey(now)
         return self
 
-    def find(self, recheck, whole=()):
+    def find(self, recheck, whole=(), failed_before=()):
         recheckers = Recheckers(recheck, None, 2, Recorder())
-        return asyncio.run(self._find(recheckers, whole))
+        return asyncio.run(self._find(recheckers, whole, failed_before))
 
-    async def _find(self, recheckers, whole=()):
+    async def _find(self, recheckers, whole=(), failed_before=()):
         found = possible_conflicts(
-            self.staged, self.parent, self.updated, self.new, whole, diff=self.diff
+            self.staged,
+            self.parent,
+            self.updated,
+            self.new,
+            whole,
+            diff=self.diff,
+            failed_before=failed_before,
         )
         return await find_conflicts(
             self.staged, self.survey, self.updated, recheckers, possible=found, version=2
@@ -187,6 +193,19 @@ def test_unanswerable_query_that_a_new_chunk_answers_is_set_aside(world):
     [item] = found.items
     assert (item.query.status, item.change.causes[0].kind) == ("quarantined", "new chunk")
     assert says.asked == []
+
+
+@pytest.mark.parametrize(("query", "n_set_aside"), [(OPEN, 1), (QUERY, 0)])
+def test_old_chunk_that_could_not_be_judged_before_may_answer_what_nothing_should(
+    world, query, n_set_aside
+):
+    """Nobody had seen that it does; of other queries, it stood beside them all along."""
+    old = id_of("a", FEES)
+    world.stage([graded(query.query_id, old, 3)], query)
+
+    found = world.find(Says("changed", "so"), failed_before={(query.query_id, old)})
+
+    assert len(found.items) == n_set_aside
 
 
 def test_old_chunk_speaks_against_a_query_that_was_just_converted(world):

@@ -78,7 +78,7 @@ class World:
         self.new = {chunk.chunk_id for chunk in diff.added()}
         return staged
 
-    def judge(self, staged, *, plain=False, mode=EARNEST, whole=(), **sections):
+    def judge(self, staged, *, plain=False, mode=EARNEST, whole=(), again=False, **sections):
         settings = self.with_settings(**sections)
         with self.survey(staged) as survey:
             retrievers = probing_retrievers(survey, None, NO_MODEL, self.parent.own_place)
@@ -92,6 +92,7 @@ class World:
                     Job(settings, Recorder(), mode),
                     new_chunks=self.new,
                     whole=whole,
+                    again=again,
                 )
             )
 
@@ -245,6 +246,20 @@ def test_pair_that_could_not_be_judged_is_tried_again(world):
 
     assert (done.n_pairs, done.n_judged) == (1, 1)
     assert pairs(staged) == pairs(world.parent)
+
+
+def test_failed_pairs_are_tried_again_without_a_new_chunk_where_that_is_asked_for(world):
+    """`refresh --retry-failed` left them where the corpus stayed as it was, and said nothing."""
+    failed, *others = world.parent.judgments()
+    hole = {"grade": None, "failure": "error", "provenance": None, "votes": ()}
+    world.parent.write_judgments([failed.model_copy(update=hole), *others])
+    staged = world.later(BEFORE)
+
+    assert world.judge(staged).n_pairs == 0
+    done = world.judge(staged, again=True)
+
+    assert (done.n_pairs, done.n_judged) == (1, 1)
+    assert not any(one.is_failed for one in staged.judgments())
 
 
 @pytest.mark.parametrize("whole", [(), ("q1", "q2")])

@@ -52,14 +52,26 @@ def test_texts_of_documents_cannot_steer_the_terminal(published):
 
 
 def test_a_price_that_is_not_known_is_not_nought(diff):
-    """A failure is never a value, nor is an unknown price."""
-    assert "tokens, cost unknown" in refresh_text(summary("published", diff=diff))
+    """A failure is never a value, nor is an unknown price; what was not bought has none."""
+    found = summary("published", diff=diff, spent=Spent(calls=1))
+    assert "tokens, cost unknown" in refresh_text(found)
+    assert "0 tokens, 0.0000 USD" in refresh_text(summary("published", diff=diff))
 
 
 def test_a_night_without_a_change_says_so():
     """Silence could as well mean that nothing ran."""
     expected = "help centre: nothing changed; version 3 stays, no call was made"
     assert refresh_text(summary("unchanged")) == expected
+
+
+def test_failed_judgments_are_said_where_nothing_changed():
+    """A hole in a pool stays until somebody asks for it to be judged again."""
+    told = refresh_text(summary("unchanged", n_failed_judgments=7))
+
+    assert told.split("\n")[1] == (
+        "7 pairs have no grade, as their judgments failed; --retry-failed judges those in pools "
+        "again, and `ragforge judge --retry-failed` those of runs"
+    )
 
 
 def test_a_plan_is_listed_figure_by_figure(diff):
