@@ -391,16 +391,18 @@ class _ItemsOfRun(Mapping[str, ItemValues]):
         return len(self._scores.measured_ids)
 
     def __getitem__(self, query_id: str) -> ItemValues:
-        values, task = self._scores.row(query_id), self._basis.task
-        if not values:
+        found, task = self._scores.row(query_id), self._basis.task
+        if not found:
             raise KeyError(query_id)
+        # Counts are whole, and are written as the numbers that they are read as.
+        values = {name: float(found[name]) for name in self._run.summary.estimates if name in found}
         ranked = self._run.ranked.get(query_id, ())
         # Nothing is given that has to be checked, and a check would copy the ranking.
         return ItemValues.model_construct(
             query_id=query_id,
             item=self._basis.items[query_id],
             grades=grades_digest(task.qrels[query_id], task.relevant.get(query_id)),
-            values={name: values[name] for name in self._run.summary.estimates if name in values},
+            values=values,
             ranking=ranked[: self._depth],
             n_retrieved=len(ranked),
             graded=_graded(ranked[: self._depth], query_id, self._basis),

@@ -53,6 +53,15 @@ def test_values_of_items_are_those_of_the_scores(tmp_path):
     }
 
 
+def test_values_of_counts_are_written_as_they_are_read(tmp_path):
+    """A file that says 3 today and 3.0 tomorrow would differ where nothing changed."""
+    settings = EvaluateSettings(measures=("NumRet", "RR"))
+    [found] = evaluate_runs(make_measured_set(tmp_path / "set"), ["bad"], settings)
+
+    values = [value for item in found.baseline.items for value in item.values.values()]
+    assert {type(value) for value in values} == {float}
+
+
 def test_an_item_is_found_by_its_query(tmp_path):
     """An earlier evaluation may have queries that the set lacks now."""
     [found] = evaluate_runs(make_measured_set(tmp_path / "set"), ["bad"], RR)
