@@ -72,7 +72,8 @@ def test_a_plan_says_how_many_labels_tell_the_runs_apart(made, capsys):
     output = capsys.readouterr().out
     assert code == 0
     assert "n 200" in output
-    assert re.search(r"P@10 of b - a: about [\d,]+ labels show a difference of -", output)
+    assert re.search(r"P@10 of b - a: people are expected to find -[\d.]+, by ", output)
+    assert re.search(r"\(the judge finds -[\d.]+\); about [\d,]+ labels show that", output)
 
 
 def test_a_run_without_a_measure_is_refused(made, capsys):

@@ -75,7 +75,7 @@ def test_all_ties_are_a_tie_and_no_error(compared):
 
     assert code == 0
     assert "No difference shown in RR" in out
-    assert "bad and same: every value of both is 0" in err
+    assert "bad and same: every value is 0" in err
 
 
 def test_one_query_alone_decides_nothing(compared):
