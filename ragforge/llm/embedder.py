@@ -79,6 +79,10 @@ class EndpointEmbedder:
             raise not_asked
         return vectors
 
+    def for_queries(self) -> "QueryEmbedder":
+        """Return what embeds for one retriever and knows the cost of its queries."""
+        return QueryEmbedder(self)
+
     def estimate(self) -> dict[str, object]:
         """Return the calls, tokens and money that a dry run counted; money None where unknown."""
         tally = self._connection.tally if self._connection else None

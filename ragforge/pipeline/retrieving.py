@@ -410,8 +410,6 @@ def _started(
     job: Job,
     embedder: EndpointEmbedder | None,
 ) -> list[_RetrieverAtWork]:
-    from ragforge.llm.embedder import QueryEmbedder
-
     corpus = HitCorpus.of(dataset)
     note = _note_to(job.observer)
     timeout_s = job.settings.model.timeout_s
@@ -419,7 +417,7 @@ def _started(
     started = []
     for name, spec in specs.items():
         texts = RetrievedTexts(corpus.documents)
-        own_embedder = None if embedder is None else QueryEmbedder(embedder)
+        own_embedder = None if embedder is None else embedder.for_queries()
         retriever = make_retriever(
             spec,
             corpus.chunks,

@@ -108,8 +108,9 @@ def test_grade_without_a_named_judge_stays_a_judge_not_recorded():
     assert (found.kind, found.count) == ("", 1)
 
 
-def test_mappings_of_the_first_queries_are_made_once_and_the_last_ones_are_at_hand(monkeypatch):
-    """A set is gone through again and again in one order: forgetting all would make all anew."""
+@pytest.fixture
+def counted(monkeypatch):
+    """Make mappings of two chunks, of which four pairs and two more queries are held."""
     monkeypatch.setattr(judgments, "_MOST_HELD", 4)
     monkeypatch.setattr(judgments, "_LAST_QUERIES", 2)
     made = []
@@ -118,7 +119,13 @@ def test_mappings_of_the_first_queries_are_made_once_and_the_last_ones_are_at_ha
         made.append(query_id)
         return {"c1": query_id, "c2": query_id}
 
-    known = ByQuery("abcdef", make)
+    return made, lambda query_ids: ByQuery(query_ids, make)
+
+
+def test_mappings_of_the_first_queries_are_made_once_and_the_last_ones_are_at_hand(counted):
+    """A set is gone through again and again in one order: forgetting all would make all anew."""
+    made, by_query = counted
+    known = by_query("abcdef")
 
     for _ in range(3):
         assert [known[name]["c1"] for name in "abcdeff"] == list("abcdeff")
@@ -127,18 +134,11 @@ def test_mappings_of_the_first_queries_are_made_once_and_the_last_ones_are_at_ha
         known["g"]
 
 
-def test_mappings_of_a_few_of_many_queries_are_not_held(monkeypatch):
+def test_mappings_of_a_few_of_many_queries_are_not_held(counted):
     """They save no time to speak of, and take as much memory as those that do."""
-    monkeypatch.setattr(judgments, "_MOST_HELD", 4)
-    monkeypatch.setattr(judgments, "_LAST_QUERIES", 2)
-    made = []
-
-    def make(query_id):
-        made.append(query_id)
-        return {"c1": query_id, "c2": query_id}
-
+    made, by_query = counted
     query_ids = [f"q{number:02}" for number in range(50)]
-    known = ByQuery(query_ids, make)
+    known = by_query(query_ids)
 
     for _ in range(2):
         assert [known[name]["c1"] for name in query_ids] == query_ids

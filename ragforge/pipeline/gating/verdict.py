@@ -9,7 +9,6 @@ each is one more way to fail and never one more chance to pass.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from math import inf
 from typing import Final
 
@@ -311,7 +310,8 @@ def _power(
 
 
 def _interval_of(valued: Valued) -> IntervalOf:
-    return lambda values: valued.ends(dict(zip(map(str, count()), values.tolist(), strict=False)))
+    """Return the interval of the gate for any values, as those of queries of a number each."""
+    return lambda values: valued.ends({str(n): value for n, value in enumerate(values.tolist())})
 
 
 def _is_close(found: Decision, bound: float, sign: int = 1) -> bool:
