@@ -18,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from unittest import mock
@@ -100,23 +102,25 @@ def texts(n: int) -> Iterator[str]:
     words = np.array([word(number) for number in range(VOCABULARY)], object)
     shares = 1 / (np.arange(VOCABULARY) + 2.7) ** 1.07
     bounds = np.cumsum(shares / shares.sum())
-    earlier: list[list[str]] = []
+    earlier: deque[list[str]] = deque(maxlen=200)
     for first in range(0, n, SECTIONS_A_DOCUMENT):
         subject = int(draw.integers(SUBJECTS))
         parts = [f"# {words[5000 + subject].title()} {first // SECTIONS_A_DOCUMENT}\n"]
-        for section in range(first, min(first + SECTIONS_A_DOCUMENT, n)):
-            if earlier and draw.random() < 0.03:
+        n_sections = min(SECTIONS_A_DOCUMENT, n - first)
+        ends = draw.integers(WORDS - 50, WORDS + 50, size=n_sections).cumsum().tolist()
+        places = np.searchsorted(bounds, draw.random(ends[-1]))
+        own = draw.random(ends[-1]) < 0.1
+        at = 10_000 + subject * SUBJECT_WORDS
+        places[own] = at + draw.integers(SUBJECT_WORDS, size=int(own.sum()))
+        new = words[places.clip(max=VOCABULARY - 1)].tolist()
+        is_copy = (draw.random(n_sections) < 0.03).tolist()
+        for section, (start, end) in enumerate(pairwise([0, *ends])):
+            found = new[start:end]
+            if earlier and is_copy[section]:
                 found = list(earlier[int(draw.integers(len(earlier)))])
                 found[int(draw.integers(len(found)))] = "changed"
-            else:
-                n_words = int(draw.integers(WORDS - 50, WORDS + 50))
-                places = np.searchsorted(bounds, draw.random(n_words))
-                own = draw.random(n_words) < 0.1
-                at = 10_000 + subject * SUBJECT_WORDS
-                places[own] = at + draw.integers(SUBJECT_WORDS, size=int(own.sum()))
-                found = words[places.clip(max=VOCABULARY - 1)].tolist()
-            earlier = [*earlier[-200:], found]
-            parts.append(f"\n## Section {section}\n\n{sentences(found)}\n")
+            earlier.append(found)
+            parts.append(f"\n## Section {first + section}\n\n{sentences(found)}\n")
         yield "".join(parts)
 
 

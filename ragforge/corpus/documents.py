@@ -17,6 +17,7 @@ MARKUP_READ: Final = ", markup read"
 """
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85]")
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
+_EITHER = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 _TITLE_WITHIN = 20_000
 """A title is looked for in so many characters at the top; parsing twice would double the cost."""
 _TITLE_OFTEN_WITHIN = 1000
@@ -122,7 +123,7 @@ def normalise(text: str) -> str:
     but the first hundred. Blanks stay: they carry meaning in
     code.
     """
-    if not text.isascii() or _LINE_ENDS.search(text) or _INVISIBLE.search(text):
+    if _EITHER.search(text):
         text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
     return normalize("NFC", text)
 

@@ -145,8 +145,11 @@ class _Reader:
         self._text = text
         self._at = at
         self._is_mdx = is_mdx
-        self._is_myst = _MYST.search(text, at) is not None
-        labels = {" ".join(found["label"].lower().split()) for found in _LABELS.finditer(text)}
+        self._is_myst = "{" in text and _MYST.search(text, at) is not None
+        labels = {
+            " ".join(found["label"].lower().split())
+            for found in (_LABELS.finditer(text) if "]:" in text else ())
+        }
         values = stated_values(text, at)
         self._inline = InlineReader(text, is_mdx=is_mdx, labels=labels, values=values)
         self._edits: list[Edit] = []
