@@ -6,7 +6,7 @@ from dataclasses import asdict, field
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ragforge.api.arguments import checked
 from ragforge.api.call import CHUNK, Call, begin
@@ -16,7 +16,6 @@ from ragforge.api.sources import Documents, Records, as_documents, as_optional_f
 from ragforge.config import ChunkSettings
 from ragforge.corpus.chunk_files import chunk_documents, write_corpus, write_ready_made
 from ragforge.corpus.origins.fetching import FetchedPaths, fetch_documents
-from ragforge.corpus.quality import ChunkQuality, Inspector
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
@@ -25,7 +24,9 @@ from ragforge.files.formats.chunks import read_chunks
 from ragforge.files.record_files import read_records
 from ragforge.observe import Observer
 from ragforge.records import Chunk
-from ragforge.report.chunk_quality import quality_json, quality_text
+
+if TYPE_CHECKING:
+    from ragforge.corpus.quality import ChunkQuality
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,12 @@ class QualityReport(Result):
         quality: All findings.
     """
 
-    quality: ChunkQuality
+    quality: "ChunkQuality"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `ragforge chunk --report --json` prints."""
+        from ragforge.report.chunk_quality import quality_json
+
         return quality_json(self.quality)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -116,6 +119,8 @@ class QualityReport(Result):
 
     def table(self) -> str:
         """Return sizes, findings with examples, and the fix of each, as text."""
+        from ragforge.report.chunk_quality import quality_text
+
         return quality_text(self.quality).rstrip()
 
 
@@ -178,6 +183,8 @@ def files_of(
 
 def quality_of(chunks: Iterable[Chunk], max_chars: int) -> QualityReport | None:
     """Return what is wrong with chunks; None where there is none."""
+    from ragforge.corpus.quality import Inspector
+
     inspector = Inspector(max_chars)
     for chunk in chunks:
         inspector.add(chunk)

@@ -103,7 +103,7 @@ _KEPT = dict.fromkeys(
 """Commands that keep what an interrupt leaves half done."""
 
 
-_COLLECT_AFTER = 50_000
+_COLLECT_AFTER = 200_000
 """Objects that are made before the collector looks at the youngest; Python has 700."""
 
 

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number, plural, signed
-from ragforge.evaluating.graded_by import Correction, GradedBy, graded_json
-from ragforge.evaluating.history.changes import Change
-from ragforge.measures import parse_measure
-from ragforge.measures.formulas import FORMULAS
-from ragforge.measures.measure_names import is_of_evidence
-from ragforge.records import Calibration
 
 if TYPE_CHECKING:
     from ragforge.evaluating.comparison import MovedQuery
+    from ragforge.evaluating.graded_by import Correction, GradedBy
+    from ragforge.evaluating.history.changes import Change
+    from ragforge.records import Calibration
 
 GateOutcome: TypeAlias = Literal["PASS", "FAIL", "NOT_SHOWN", "OPEN"]
 """PASS: shown to hold. FAIL: shown not to hold; of a drop: shown to be one, and not shown to be
@@ -96,6 +93,8 @@ class Rules:
     @property
     def of_evidence(self) -> tuple[str, ...]:
         """The measures that are computed from places of evidence."""
+        from ragforge.measures.measure_names import is_of_evidence
+
         return tuple(filter(is_of_evidence, self.measures))
 
     @property
@@ -228,21 +227,23 @@ class Verdict:
     refusals: tuple[Refusal, ...]
     notes: tuple[str, ...]
     """What one must know to read it."""
-    changes: tuple[Change, ...] = ()
+    changes: "tuple[Change, ...]" = ()
     """Since the baseline."""
     fallen: "tuple[MovedQuery, ...]" = ()
     """Queries that are worse than in the baseline, by most first."""
     fallen_by: str = ""
     """Measure by which."""
-    graded_by: tuple[GradedBy, ...] = ()
+    graded_by: "tuple[GradedBy, ...]" = ()
     """Who gave the grades, who gave most first."""
-    calibration: Calibration | None = None
+    calibration: "Calibration | None" = None
     """By which means are corrected; None where none is used."""
     fail_on: FailOn = "regression"
 
     @property
-    def correction(self) -> Correction | None:
+    def correction(self) -> "Correction | None":
         """What labels do to the means that are checked; None where no calibration is used."""
+        from ragforge.evaluating.graded_by import Correction
+
         means = [check.measure for check in self.checks if check.kind == "min"]
         return Correction.of(self.calibration, means, means)
 
@@ -324,6 +325,8 @@ def power_text(check: Check) -> str:
 
 def verdict_json(verdict: Verdict) -> dict[str, object]:
     """Return what JSON can hold."""
+    from ragforge.evaluating.graded_by import graded_json
+
     now, then = verdict.evaluation, verdict.baseline
     return {
         "verdict": verdict.outcome,
@@ -543,6 +546,9 @@ def parse_count(text: str, flag: str) -> int:
 
 
 def _of_retrieval(text: str) -> tuple[str, float | None]:
+    from ragforge.measures import parse_measure
+    from ragforge.measures.formulas import FORMULAS
+
     measure = parse_measure(text)
     return str(measure), None if FORMULAS[measure.name].unbounded else 1.0
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural
-from ragforge.evaluating.judgments import Judge
-from ragforge.files.formats.qrels import JudgedQrels
 from ragforge.records import Calibration, Grader, MixedGrades, Provenance
 from ragforge.records.judgments import JUDGED, LOCAL_MODEL_JUDGE, GradeOrigin, origin
 
 if TYPE_CHECKING:
+    from ragforge.evaluating.judgments import Judge
+    from ragforge.files.formats.qrels import JudgedQrels
     from ragforge.files.set.canaries import Canaries
 
 _KINDS: Final = {
@@ -99,7 +99,7 @@ def judge_command(
     return one_line(shlex.join(words), 1000)
 
 
-def judge_name(judge: Judge) -> str:
+def judge_name(judge: "Judge") -> str:
     """Return who judged in a few words."""
     if judge.is_baseline:
         return f"baseline ({judge.model or 'offline'})"
@@ -206,7 +206,7 @@ def count_grades(origins: Iterable[GradeOrigin]) -> tuple[GradedBy, ...]:
     return tuple(sorted(entries, key=_order))
 
 
-def count_file_grades(judged: JudgedQrels) -> tuple[GradedBy, ...]:
+def count_file_grades(judged: "JudgedQrels") -> tuple[GradedBy, ...]:
     """Return who graded the pairs of a file; () where it does not say."""
     if not judged.origins:
         return ()
@@ -218,7 +218,7 @@ def count_file_grades(judged: JudgedQrels) -> tuple[GradedBy, ...]:
     )
 
 
-def grades_of(judges: Iterable[Judge]) -> tuple[GradedBy, ...]:
+def grades_of(judges: Iterable["Judge"]) -> tuple[GradedBy, ...]:
     """Return who graded among judges, without records that failed; who gave most first."""
     counts: Counter[GradeOrigin] = Counter()
     for judge in judges:

@@ -7,6 +7,7 @@ from dataclasses import field
 from functools import partial
 from math import fsum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.config import Settings
 from ragforge.deferred import dataclass
@@ -14,9 +15,11 @@ from ragforge.errors import CallError
 from ragforge.files.manifest import Spent
 from ragforge.llm.budget import BudgetAccount
 from ragforge.llm.chat import DryRunError, Usage
-from ragforge.llm.connect import Connection, connect_embeddings
 from ragforge.llm.wire import embeddings_request, unpack
 from ragforge.observe import Observer
+
+if TYPE_CHECKING:
+    from ragforge.llm.connect import Connection
 
 BATCH = 64
 """Texts in one call."""
@@ -37,9 +40,9 @@ class EndpointEmbedder:
         stack: Closes it.
     """
 
-    opening: Callable[[], AbstractAsyncContextManager[Connection]]
+    opening: Callable[[], AbstractAsyncContextManager["Connection"]]
     stack: AsyncExitStack
-    _connection: Connection | None = field(default=None, init=False)
+    _connection: "Connection | None" = field(default=None, init=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def embed(
@@ -100,7 +103,7 @@ class EndpointEmbedder:
         """Return the tokens and cost of all calls of the store; None where nothing was embedded."""
         return self._connection.store.spent() if self._connection else None
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> "Connection":
         async with self._lock:
             if self._connection is None:
                 self._connection = await self.stack.enter_async_context(self.opening())
@@ -155,6 +158,8 @@ async def open_embedder(
     if not settings.model.embedding_model:
         yield None
         return
+    from ragforge.llm.connect import connect_embeddings
+
     opening = partial(
         connect_embeddings, settings, store_path, observer, account, dry_run=dry_run, replay=replay
     )

@@ -7,7 +7,6 @@ overflow, so that nothing behind this module has to look again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from math import fsum, lcm, sqrt
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -108,6 +107,8 @@ def lattice_cells(offsets: Floats) -> int | None:
     Returns:
         K from 1 to 5040, or None where that does not do.
     """
+    from fractions import Fraction
+
     shares = offsets / offsets.max()
     n_cells = 1
     while True:

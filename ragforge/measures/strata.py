@@ -8,7 +8,6 @@ strata, and new queries move few of those drawn.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from fractions import Fraction
 from functools import cached_property
 from heapq import heapify, heapreplace
 from math import fsum
@@ -49,6 +48,8 @@ def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
         raise UsageError(
             f"a sample of {n}: expected at least {sum(drawn.values())} for {len(sizes)} strata"
         )
+
+    from fractions import Fraction
 
     def priority(name: str) -> tuple[Fraction, str]:
         is_full = drawn[name] == sizes[name]

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import field, fields
 from itertools import pairwise
-from statistics import NormalDist
 from typing import Literal, get_args
 
 from ragforge.deferred import dataclass
@@ -16,7 +15,6 @@ from ragforge.errors import UsageError, did_you_mean
 from ragforge.mock.weaknesses import Weakness
 
 _FORM = re.compile(r"(fixed|lognorm|uniform):([0-9.]+)(?:,([0-9.]+))?")
-_NORMAL = NormalDist()
 _TAIL = 1e-6
 """Draws are kept this far from 0 and 1, where the normal distribution has no quantile."""
 
@@ -62,9 +60,13 @@ def _uniform(low_ms: float, high_ms: float) -> Callable[[float], float]:
 
 
 def _lognorm(median_ms: float, sigma: float) -> Callable[[float], float]:
+    from statistics import NormalDist
+
+    normal = NormalDist()
+
     def sample(draw: float) -> float:
         inside = min(max(draw, _TAIL), 1 - _TAIL)
-        return median_ms * math.exp(sigma * _NORMAL.inv_cdf(inside)) / 1000
+        return median_ms * math.exp(sigma * normal.inv_cdf(inside)) / 1000
 
     return sample
 

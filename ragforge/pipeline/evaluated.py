@@ -55,14 +55,13 @@ from ragforge.records import (
     Spending,
     Timing,
 )
+from ragforge.records.evaluations import KEPT_RANKS
 from ragforge.records.judgments import JudgmentOrGrading
 from ragforge.records.queries import Selection
 from ragforge.records.sharing import Sharing
 
 _ITEM_DIGITS: Final = 16
 _GRADE_DIGITS: Final = 8
-KEPT_RANKS: Final = 100
-"""Chunks of a ranking that are kept to be scored again, at most."""
 
 
 def item_digests(queries: Iterable[Query]) -> dict[str, str]:

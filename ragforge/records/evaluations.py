@@ -189,6 +189,10 @@ class Evaluation(Record):
     """Whether several judges graded, and the bridge was made of the grades of one for each item."""
 
 
+KEPT_RANKS: Final = 100
+"""Chunks of a ranking that are kept to be scored again, at most."""
+
+
 class ItemValues(Record):
     """The values of one item of an evaluation."""
 

@@ -26,6 +26,7 @@ _BOUNDS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "lt": lambda value, bound: value < bound,
     "min_length": lambda value, bound: len(value) >= bound,
     "max_length": lambda value, bound: len(value) <= bound,
+    "allow_inf_nan": lambda value, is_allowed: is_allowed or math.isfinite(value),
     # Of other text pydantic's patterns and Python's may say different things.
     "pattern": lambda value, pattern: (
         value.isascii() and value.isprintable() and re.search(pattern, value) is not None
@@ -130,7 +131,7 @@ def _never(_: object, __: object) -> bool:
 
 def _within(holds: Callable[[Any, Any], bool], bound: object) -> Callable[[Any], Any]:
     def step(value: Any) -> Any:  # noqa: ANN401
-        if value is None or not holds(value, bound):
+        if value is not None and not holds(value, bound):
             raise UnsureError
         return value
 

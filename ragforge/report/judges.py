@@ -5,7 +5,7 @@ the grades of a judge, and on which pairs.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.evaluating.formatting import (
     MISSING,
@@ -18,7 +18,6 @@ from ragforge.evaluating.formatting import (
     with_ends,
 )
 from ragforge.evaluating.graded_by import BASELINE
-from ragforge.evaluating.judgments import Judge
 from ragforge.measures.grader_agreement import (
     AUC_OF_SCORE,
     KAPPAS,
@@ -29,6 +28,9 @@ from ragforge.measures.grader_agreement import (
 )
 from ragforge.measures.intervals import N_RESAMPLES, ClusteredInterval
 from ragforge.records import AttackFindings, AuditRate, JudgeAudit, Provenance
+
+if TYPE_CHECKING:
+    from ragforge.evaluating.judgments import Judge
 
 _AGREEMENT: Final = "Agreement with people"
 NO_ADJECTIVES: Final = (
@@ -199,7 +201,7 @@ def audit_tables(audit: JudgeAudit | None) -> list[Table]:
     return [] if audit is None else [_attacks(audit), _examples(audit)]
 
 
-def of_another_judge(audit: JudgeAudit | None, judges: Iterable[Judge]) -> bool:
+def of_another_judge(audit: JudgeAudit | None, judges: Iterable["Judge"]) -> bool:
     """Whether there is an audit, and none of the relevance judges is the one that it is of."""
     if audit is None:
         return False

@@ -135,6 +135,7 @@ def test_measures_of_files_load_no_numpy(tmp_path):
         "evaluate --dataset set",
         "evaluate --qrels qrels.trec --run run.trec --rel-threshold 1",
         "compare --dataset set bad good",
+        "retrieve --dataset set --retriever bm25 -q",
         "gate --dataset set --run good --min RR=0",
         "worst --dataset set",
         "history --dataset set",

@@ -9,7 +9,6 @@ import shutil
 import stat
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -335,6 +334,8 @@ def _fetch_all(origin: Origin, paths: Iterable[str], incoming: Path) -> dict[str
     paths = list(paths)
     if origin.at_once == 1:
         return {path: fetch(path) for path in paths}
+    from concurrent.futures import ThreadPoolExecutor
+
     pool = ThreadPoolExecutor(origin.at_once, "fetch")
     try:
         return dict(zip(paths, pool.map(fetch, paths), strict=True))

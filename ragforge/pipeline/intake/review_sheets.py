@@ -13,7 +13,6 @@ from ragforge.files.atomic import write_whole
 from ragforge.files.formats.review_sheet import RANDOM, SheetRow, write_sheet
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import shown
-from ragforge.pipeline.intake.reviewing import decided
 from ragforge.records import Query
 
 Order = Literal["doubt", "document", "random"]
@@ -233,6 +232,8 @@ def _row(
     reasons = [flag.text for flag in found]
     if query.reviewed is not None:
         since = ", drawn at random since" if drawn and not query.reviewed.random else ""
+        from ragforge.pipeline.intake.reviewing import decided
+
         reasons.append(f"{decided(query)}{since}")
     return SheetRow(
         query_id=query.query_id,

@@ -19,9 +19,9 @@ from ragforge.files.set.history import History, read_history
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.evaluated import KEPT_RANKS
 from ragforge.records import Baseline, ItemValues, Judgment, Provenance, Ranking, is_text_id
 from ragforge.records.canaries import before_drift
+from ragforge.records.evaluations import KEPT_RANKS
 from ragforge.records.judgments import LOCAL_MODEL_JUDGE
 from ragforge.stages.judge.pairs import Pair, PairId, pool
 
