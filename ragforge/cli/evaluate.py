@@ -104,8 +104,8 @@ def keep(
 ) -> "list[EvaluatedRun]":
     """Add evaluations to the history unless told not to; return them as they were kept.
 
-    A dataset that cannot be written is no reason to hold back what was measured on it: that it was
-    not kept is said on stderr.
+    What cannot be kept, or is of a version that is not published, is still shown: that it was not
+    kept is said on stderr.
     """
     if arguments.no_history:
         return [*runs]

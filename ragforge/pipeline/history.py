@@ -93,8 +93,13 @@ def kept_in_history(
 ) -> KeptEvaluations:
     """Add evaluations to the history of their dataset.
 
-    A dataset that cannot be written is no reason to hold back what was measured on it.
+    The history tells what was published: those of an earlier or rejected version are not added. A
+    dataset that cannot be written is no reason to hold back what was measured on it.
     """
+    if not dataset.is_published:
+        home = dataset.home
+        reason = f"{dataset.path} is not what {home} publishes, and the history tells of that alone"
+        return KeptEvaluations([*runs], f"not kept in the history: {reason}")
     try:
         kept = keep_evaluations(dataset, runs, observer)
     except DataError as error:

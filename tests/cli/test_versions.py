@@ -1,6 +1,7 @@
 """The commands on a set that was refreshed, and on one of its versions."""
 
 import json
+import shutil
 
 import pytest
 from measured_set import make_measured_set
@@ -46,19 +47,42 @@ def test_a_command_reads_the_published_version_or_the_one_that_is_named(words, p
     assert (code, capsys.readouterr().err.count("error")) == (0, 0)
 
 
-@pytest.mark.parametrize("place", ["set", "set/versions/000001"])
-def test_evaluations_of_all_versions_are_in_one_history(home, place, capsys):
+@pytest.mark.parametrize("place", ["set", "set/current", "set/versions/000001"])
+def test_evaluations_of_what_was_published_are_in_one_history(home, place, capsys):
     """What changed from one to the next is what one wants to know."""
-    main(["evaluate", "--dataset", "set"])
+    roll_back(home, 1)
     main(["evaluate", "--dataset", "set/versions/000001"])
+    roll_back(home, 2)
+    main(["evaluate", "--dataset", "set/current"])
     capsys.readouterr()
 
     main(["history", "--dataset", place, "--json", "--run", "bad"])
 
     [told] = json.loads(capsys.readouterr().out)["datasets"]
     [run] = told["runs"]
-    assert [item["version"] for item in run["evaluations"]] == [2, 1]
+    assert [item["version"] for item in run["evaluations"]] == [1, 2]
     assert not (home / "versions" / "000001" / "history.jsonl").exists()
+
+
+@pytest.mark.parametrize("place", ["set/versions/000001", "set/rejected/000003", "look"])
+def test_a_look_at_what_is_not_published_stays_out_of_the_history(home, place, capsys):
+    """A gate would hold the published set against a night that nobody published."""
+    shutil.copytree(home / "versions" / "000002", home / "rejected" / "000003")
+    (home.parent / "look").symlink_to("set/rejected/000003")
+    main(["evaluate", "--dataset", "set"])
+    before = (home / "history.jsonl").read_bytes()
+    shown = capsys.readouterr().out
+
+    code = main(["evaluate", "--dataset", place])
+
+    told = capsys.readouterr()
+    assert (code, told.out.splitlines()[-3:]) == (0, shown.splitlines()[-3:])
+    assert (
+        f"warning: not kept in the history: {place} is not what set publishes"
+        in told.err.replace(f"{home}", "set")
+    )
+    assert (home / "history.jsonl").read_bytes() == before
+    assert sorted(path.name for path in home.rglob("history*")) == ["history", "history.jsonl"]
 
 
 def test_what_commands_write_goes_to_the_published_version(home, capsys):

@@ -23,7 +23,7 @@ from ragforge.files.manifest import (
 )
 from ragforge.files.record_files import read_records
 from ragforge.files.set.judgment_table import JudgmentTable, read_judgment_table
-from ragforge.files.set.paths import home_of
+from ragforge.files.set.paths import home_of, is_published
 from ragforge.files.set.query_selection import Chosen, combined, recall
 from ragforge.files.set.set_files import SetFiles, VersionRecords
 from ragforge.files.set.sorted_records import (
@@ -102,6 +102,11 @@ class Dataset:
     def home(self) -> Path:
         """The directory with what all versions share: the call store and the history."""
         return self.store_of or home_of(self.path)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is what its directory is read as, and no earlier or rejected version."""
+        return is_published(self.path, self.files)
 
     @property
     def own_place(self) -> Path:

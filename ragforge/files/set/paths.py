@@ -92,6 +92,17 @@ def home_of(path: Path) -> Path:
     return path.parent.parent if path.parent.name == place.parent.name else home
 
 
+def is_published(path: Path, files: Path) -> bool:
+    """Whether a dataset is what its directory is read as.
+
+    Args:
+        path: Its directory, or one of its versions, maybe one that a gate stopped.
+        files: The folder that its files are read from.
+    """
+    home = home_of(path)
+    return home == path or os.path.realpath(files) == os.path.realpath(files_of(home))
+
+
 def first_of(path: Path) -> Path:
     """Return the version that a directory's own files became, where that is so; else itself."""
     return path / VERSIONS / FIRST if published(path) else path
