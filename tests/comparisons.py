@@ -80,6 +80,7 @@ def doubtful(low: float, high: float) -> ComparisonReport:
     first = replace(
         report.items[0],
         n_left_out=2,
+        n_open=3,
         failure_bounds=Ends(low, high),
         unjudged=Unjudged(n_only_a=4, n_only_b=7, bounds=Ends(low, high), n_both=1),
     )

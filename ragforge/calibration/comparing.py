@@ -121,7 +121,8 @@ def _corrected(item: Compared, found: Calibration, stretch: float) -> Compared:
         n=figure.n,
         n_pairs=figure.n_pairs,
     )
-    return replace(item, corrected=corrected, withheld="")
+    decided_on = replace(item, corrected=corrected, withheld="")
+    return replace(decided_on, withheld=decided_on.why_open)
 
 
 def _why_not_drawn(found: Calibration, measure: str) -> str:

@@ -16,8 +16,9 @@ Of each two, the first is A and the second B. Read the table so:
             "for half" how many queries would show half of it. A TIE with a large "shows" means:
             too few queries.
 A run without any value is left out by name, as is one made on other chunks that nobody named. A
-query on which a retriever or the judge failed is left out, and the difference gets bounds. Chunks
-that nobody graded and only one run retrieved are counted, with how far they could move it.
+query on which a retriever failed is left out; a chunk whose judgment failed counts as not relevant.
+The difference gets bounds, and where these hold 0 nobody is called better. Chunks that nobody
+graded and only one run retrieved are counted, with how far they could move it.
 --sample N and --split compare on a part of the queries, the same as in `ragforge evaluate`: means
 and differences are of the whole set, each stratum of the sample by its weight. Runs made for a part
 are compared on the queries in common, and unnamed ones are left out where others have more.

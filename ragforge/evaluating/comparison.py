@@ -4,6 +4,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ragforge.deferred import dataclass
+from ragforge.evaluating.formatting import plural, signed
 from ragforge.evaluating.graded_by import Correction, GradedBy
 from ragforge.evaluating.selection import Part
 
@@ -94,6 +95,9 @@ class Compared:
 
     corrected: CorrectedDifference | None = None
     """By people's labels, where a calibration is used: then it decides."""
+    n_open: int = 0
+    """Queries left out, and those that count although a judgment failed: what `failure_bounds` rest
+    on."""
 
     @property
     def outcome(self) -> Outcome:
@@ -106,6 +110,19 @@ class Compared:
     def better(self) -> str | None:
         """The name of the better one; None where no difference is shown, or it is not known."""
         return {"A": self.comparison.a, "B": self.comparison.b}.get(self.outcome)
+
+    @property
+    def why_open(self) -> str:
+        """Why failures leave open whether the better one is better; "" where they do not."""
+        ends = self.failure_bounds
+        if self.better is None or ends is None or not ends.low <= 0 <= ends.high:
+            return ""
+        counted = plural(self.n_open, "query is", "queries are")
+        return (
+            f"{counted} left out or without a judgment, as something failed or is missing; with it "
+            f"the difference could be anything from {signed(ends.low)} to {signed(ends.high)}; "
+            "mend that first"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -436,7 +436,8 @@ def drop_sentence(decision: Decision, threshold: Threshold, outcome: GateOutcome
     if outcome == "FAIL" and decision.by_point:
         return f"{sentence}: that is a drop of more than {bound}."
     if outcome == "FAIL":
-        return f"{sentence}, a drop at best, and could be {reached}{worst}: {bound} is allowed."
+        drop = f"{sentence}, a drop by its whole interval, and could be {reached}{worst}"
+        return f"{drop}: {bound} is allowed."
     return f"{sentence}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
 
 

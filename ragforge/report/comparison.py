@@ -244,19 +244,20 @@ def _holes(items: Sequence[Compared]) -> Table:
 
 
 def _left_out(items: Sequence[Compared]) -> Table:
-    """Return the queries left out because something failed."""
+    """Return how many queries are left out, or lack a judgment, because something failed."""
     rows = tuple(
         (
             item.comparison.measure,
             signed(item.comparison.diff, _DIGITS),
             str(item.n_left_out),
+            str(item.n_open - item.n_left_out),
             interval_text(item.failure_bounds),
         )
         for item in items
-        if item.n_left_out
+        if item.n_open
     )
-    headers = ("measure", "diff", "queries left out", "diff, had nothing failed")
-    return Table("Queries left out because something failed or is missing", headers, rows)
+    headers = ("measure", "diff", "left out", "judgment failed", "diff, had nothing failed")
+    return Table("Queries in which something failed or is missing", headers, rows)
 
 
 def _row(item: Compared) -> tuple[str, ...]:
@@ -392,11 +393,6 @@ def _lead_caveats(items: Sequence[Compared]) -> list[str]:
             sentences.append(
                 f"{comparison.measure}: the chunks without a grade could take "
                 f"{_display_name(winner)}'s lead away; judge them before you decide."
-            )
-        if item.failure_bounds is not None and _holds_zero(item.failure_bounds):
-            sentences.append(
-                f"{comparison.measure}: the {plural(item.n_left_out, 'query', 'queries')} left out "
-                f"could take {_display_name(winner)}'s lead away; mend the failures first."
             )
     return sentences
 
@@ -604,6 +600,7 @@ def _compared(item: Compared) -> dict[str, object]:
         "p_t": _finite(comparison.p_t),
         "n": comparison.n,
         "n_left_out": item.n_left_out,
+        "n_open": item.n_open,
         "effect": asdict(comparison.effect),
         "power": None if comparison.power is None else asdict(comparison.power),
         "unjudged": _unjudged(item),

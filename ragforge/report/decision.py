@@ -1,12 +1,21 @@
 """What a report opens with: which run is better, by how much, what that rests on, what to do."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from ragforge.calibration.comparing import next_labels
 from ragforge.deferred import dataclass
 from ragforge.evaluating.comparison import Compared, ComparisonReport
-from ragforge.evaluating.formatting import enumerated, number, one_line, plural, share, with_ends
+from ragforge.evaluating.formatting import (
+    cost_of_thousand,
+    duration,
+    enumerated,
+    number,
+    one_line,
+    plural,
+    share,
+    with_ends,
+)
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.summary import Summary
 from ragforge.measures.intervals import Ends
@@ -87,7 +96,7 @@ def _of_pair(summary: Summary, report: ComparisonReport) -> Decision:
         measure,
         (*findings([item]), *_others(report)),
         tuple(_rests_on(summary, report)),
-        _next(item, report),
+        _next(item, report, summary),
         _difference(item),
     )
 
@@ -176,7 +185,7 @@ def _of_several(summary: Summary, report: ComparisonReport) -> Decision:
         measure,
         (*_found_of_several(report, items), *_others(report)),
         tuple(_rests_on(summary, report)),
-        _next(asked[0], report),
+        _next(asked[0], report, summary),
     )
 
 
@@ -278,17 +287,17 @@ def _grades(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Without a grade", f"up to {share(max(shares))} of the top 10 of a run"
 
 
-def _next(item: Compared, report: ComparisonReport) -> str:
+def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
     if item.outcome == "UNKNOWN" and report.calibration is not None:
         return f"people's labels are missing: `ragforge calibrate {next_labels(report)[0]}`."
     if item.outcome == "UNKNOWN":
         return _JUDGE
     if item.better is None:
-        power = item.comparison.power
+        power, keep = item.comparison.power, f"keep the cheaper one{_cheaper(item, summary)}"
         if item.comparison.is_identity or power is None or power.n_for_half is None:
-            return "keep the cheaper one, or compare on more queries."
+            return f"{keep}, or compare on more queries."
         return (
-            "keep the cheaper one, or compare on more queries: "
+            f"{keep}, or compare on more queries: "
             f"{power.n_for_half:,} would show half of the difference that these can."
         )
     if has_doubtful_lead(item):
@@ -297,6 +306,27 @@ def _next(item: Compared, report: ComparisonReport) -> str:
         "look at what it loses below, then let `ragforge gate` hold "
         f"{_name(item.better)} at this level in CI."
     )
+
+
+def _cheaper(item: Compared, summary: Summary) -> str:
+    """Say which of two is the cheaper, or else the faster one; "" where neither is known."""
+    names = (item.comparison.a, item.comparison.b)
+    runs = [run for run in summary.runs if run.name in names]
+    costs = {run.name: run.usd_per_query for run in runs if run.usd_per_query is not None}
+    if len(costs) == len(names):
+        shown = {name: cost_of_thousand(usd) for name, usd in costs.items()}
+        return _less_of(costs, shown, " USD for 1,000 queries")
+    times = {run.name: run.latency.median_s for run in runs if run.latency}
+    if len(times) < len(names):
+        return ""
+    return _less_of(times, {name: duration(s) for name, s in times.items()}, " for a median query")
+
+
+def _less_of(values: Mapping[str, float], shown: Mapping[str, str], of_what: str) -> str:
+    less, more = sorted(values, key=lambda name: values[name])
+    if shown[less] == shown[more]:
+        return ""
+    return f" ({_name(less)}: {shown[less]}{of_what}, {_name(more)}: {shown[more]})"
 
 
 def _name(name: str) -> str:

@@ -566,7 +566,7 @@ def test_a_drop_that_is_shown_is_told_to_ci_in_every_form(written):
     error, notice = [line for line in shown.splitlines() if line.startswith("::")]
 
     assert (code, suite.get("failures"), case.get("name")) == (1, "1", "max-drop DCG@10")
-    assert "a drop at best" in case.find("failure").get("message")
+    assert "a drop by its whole interval" in case.find("failure").get("message")
     assert numbers["low"] == numbers["decided"] < numbers["value"] < numbers["high"] < 0
     assert (numbers["threshold"], numbers["n"]) == (0.1, 60)
     assert comment == summary.lstrip()

@@ -6,6 +6,7 @@ import pytest
 
 from ragforge.config import EvaluateSettings
 from ragforge.evaluating.comparison import Unjudged
+from ragforge.evaluating.runs import Latency
 from ragforge.measures.intervals import Ends
 from ragforge.pipeline.reporting import ReportOptions, report_summary
 from ragforge.report.decision import decision_json, decision_of, pair_asked_for
@@ -81,6 +82,32 @@ def test_a_tie_says_how_many_queries_would_show_more(many_queries):
     assert found.kind == "tie"
     assert found.headline == "No difference is shown between base and new"
     assert found.next_step.startswith("keep the cheaper one, or compare on more queries")
+
+
+@pytest.mark.parametrize(
+    ("costs", "times", "told"),
+    [
+        ((0.0004, 0.0001), (1.0, 2.0), " (new: 0.10 USD for 1,000 queries, base: 0.40), or"),
+        ((0.0004, None), (0.5, 2.0), " (base: 500 ms for a median query, new: 2.00 s), or"),
+        ((0.0004, 0.0004), (0.5, 2.0), ", or"),
+        ((None, None), (0.5, None), ", or"),
+    ],
+)
+def test_a_tie_says_which_of_two_is_the_cheaper_one(many_queries, costs, times, told):
+    """Whoever keeps the cheaper one has to know which that is."""
+    summary = summary_of(many_queries(30))
+    items = tuple(
+        replace(item, comparison=replace(item.comparison, winner="TIE"))
+        for item in summary.comparison.items
+    )
+    by_name = {
+        name: {"usd_per_query": usd, "latency": s and Latency(s, s, s, 30, s)}
+        for name, usd, s in zip(("base", "new"), costs, times, strict=True)
+    }
+    runs = tuple(replace(run, **by_name[run.name]) for run in summary.runs)
+    tied = replace(summary, runs=runs, comparison=replace(summary.comparison, items=items))
+
+    assert decision_of(tied).next_step.startswith(f"keep the cheaper one{told}")
 
 
 def test_other_measures_that_disagree_are_told(summary):

@@ -237,7 +237,8 @@ def _open_difference(
     low, high = _mean({**certain, **lows}, design), _mean({**certain, **highs}, design)
     # Without those left out the mean may leave what is possible with them.
     means = [_mean(certain, design)] if certain else []
-    return Undecided(len(left_out), Ends(min(low, *means), max(high, *means)), withheld=why)
+    bounds = Ends(min(low, *means), max(high, *means))
+    return Undecided(len(left_out), bounds, len(left_out), withheld=why)
 
 
 def _mean(values: Values, design: Design | None) -> float:

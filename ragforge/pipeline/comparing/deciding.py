@@ -72,6 +72,8 @@ class Undecided:
 
     n_left_out: int = 0
     failure_bounds: Ends | None = None
+    n_open: int = 0
+    """As in `Compared`."""
     unjudged: Unjudged | None = None
     withheld: str = ""
     """As in `Compared`."""
@@ -164,7 +166,9 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
     )
     comparisons = _compare_families(pairs, few, options.alpha)
     items = tuple(
-        _withheld_of_few(_compared(comparison, by_name, contest, options.n_moved), few)
+        _withheld_of_failures(
+            _withheld_of_few(_compared(comparison, by_name, contest, options.n_moved), few)
+        )
         for comparison in comparisons
     )
     means = _means(by_name, contest)
@@ -257,6 +261,11 @@ def _withheld_of_few(item: Compared, few: Mapping[str, int]) -> Compared:
     return replace(item, withheld="; ".join(filter(None, (item.withheld, reason))))
 
 
+def _withheld_of_failures(item: Compared) -> Compared:
+    """Return a comparison with nobody called better where failures could take the lead away."""
+    return replace(item, withheld=item.withheld or item.why_open)
+
+
 def _is_of_few(item: Compared, few: Collection[str]) -> bool:
     """Whether it is said of the comparison already that one side has too few values."""
     return bool(item.withheld and item.n_left_out) and bool(
@@ -295,6 +304,7 @@ def _compared(
         comparison=comparison,
         n_left_out=found.n_left_out,
         failure_bounds=found.failure_bounds,
+        n_open=found.n_open,
         unjudged=found.unjudged,
         gained=tuple(upwards),
         lost=tuple(downwards),

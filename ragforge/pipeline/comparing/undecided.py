@@ -178,7 +178,8 @@ def _open_by_own_values(
             is_open = any(item.low != item.high for item in known.values())
             sums = _OpenSums(parse_measure(name), 1, 1, designs.get(name))
             bounds = sums.bounds(known, None) if is_open else None
-            found[a, b, name] = Undecided(len(shared - valued), bounds)
+            n_left_out = len(shared - valued)
+            found[a, b, name] = Undecided(n_left_out, bounds, n_left_out)
     return found
 
 
@@ -292,6 +293,7 @@ class _OpenSums:
             failure_bounds=self.bounds(self._with_certain(self.of_failures), mean)
             if self.n_failed
             else None,
+            n_open=len(self.of_failures),
             unjudged=unjudged,
             withheld="" if unjudged is None else self._judged_unlike(unjudged.bounds, mean),
         )

@@ -494,6 +494,28 @@ def test_query_of_which_every_judgment_failed_is_left_out_and_bounded(dataset):
     )
 
 
+def test_nobody_is_better_where_failed_judgments_could_turn_it_round(dataset):
+    """Half of the grades of one side are missing: what it found counts as not relevant."""
+    asked_in_vain = {"d7": None, "d8": None}
+    dataset.write_judgments(judgments({name: QRELS[name] | asked_in_vain for name in QUERIES}))
+    dataset.write_run("bad", rankings({name: ["d7", "d8", "d3"] for name in QUERIES}))
+    [item] = of_dataset(dataset, "P@2").items
+
+    assert item.comparison.winner != "TIE"
+    assert (item.outcome, item.better, item.n_left_out, item.n_open) == ("UNKNOWN", None, 0, 8)
+    assert item.failure_bounds.low <= 0 <= item.failure_bounds.high
+    assert item.withheld.startswith("8 queries are left out or without a judgment")
+
+
+def test_a_winner_stands_where_failed_judgments_could_not_turn_it_round(dataset):
+    """One pair that a filter refuses for ever must not keep a set from deciding."""
+    dataset.write_judgments(judgments({**QRELS, "q1": {**QRELS["q1"], "d9": None}}))
+    [item] = of_dataset(dataset, "P@2").items
+
+    assert (item.better, item.n_open) == ("good", 1)
+    assert item.failure_bounds.low > 0
+
+
 def test_failed_judgments_are_no_holes(dataset):
     """What the judge was asked in vain is told of as a failure, and once."""
     dataset.write_judgments(judgments({**QRELS, "q1": {"d1": None, "d2": 2}}))
