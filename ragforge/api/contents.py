@@ -18,6 +18,7 @@ from ragforge.files.set.versions import roll_back as roll_back_to
 from ragforge.pipeline.exporting import FORMS, Form
 from ragforge.pipeline.exporting import export as export_of
 from ragforge.pipeline.generation.source import ChunkSource
+from ragforge.pipeline.intake.graded_before import OtherJudges
 from ragforge.pipeline.intake.importing import import_queries
 from ragforge.pipeline.intake.log_samples import LogSample
 from ragforge.pipeline.intake.logs import Clicks, import_logs
@@ -123,6 +124,7 @@ def add_queries(
     made_by: str = "",
     allow_missing: bool = False,
     map: Mapping[str, str] | None = None,
+    others: OtherJudges = "refuse",
     **settings: Unpack[Common],
 ) -> Counted:
     """Add hand-made queries with their relevant passages; those that are there are replaced.
@@ -136,9 +138,12 @@ def add_queries(
         made_by: Who graded, for the records: people, or `model:NAME`.
         allow_missing: Keep relevant ids that the corpus does not have.
         map: Where fields stand that are called otherwise: `{"question": "inputs.prompt"}`.
+        others: What becomes of grades that another model gave to the same pairs: they are replaced
+            ("replace"), or stand ("mix").
         settings: quiet and others; see `ragforge.api.keywords`.
 
     Raises:
+        UsageError: Another model graded some of the pairs, and `others` is "refuse".
         DataError: They do not hold to the format, or relevant passages are missing.
     """
     with begin(CHUNK, settings, handle.keywords) as call, as_file(queries) as path:
@@ -150,6 +155,7 @@ def add_queries(
             made_by=made_by,
             allow_missing=allow_missing,
             columns=parse_columns(map or {}),
+            others=others,
         )
         _keep_labels(dataset, labels)
         return queries_taken_in(result, tuple(call.notes))
@@ -162,6 +168,7 @@ def add_qrels(
     made_by: str = "",
     allow_missing: bool = False,
     grades: Mapping[int, int] | None = None,
+    others: OtherJudges = "refuse",
     **settings: Unpack[Common],
 ) -> Counted:
     """Add the grades of qrels to the queries of the set; grades that people gave before stand.
@@ -174,9 +181,11 @@ def add_qrels(
         grades: What grades of the qrels are on the set's scale from 0 to 3, such as
             `{2: 1, 3: 2, 4: 3}`; others stay as they are. With `{1: 1}` qrels of 0 and 1 are on
             that scale, with `{1: 2}` 1 is relevant.
+        others: As for `add_queries`.
         settings: quiet and others; see `ragforge.api.keywords`.
 
     Raises:
+        UsageError: Another model graded some of the pairs, and `others` is "refuse".
         DataError: They do not hold to the format, are of other queries or on another scale than
             the set, or relevant chunks are missing.
     """
@@ -188,6 +197,7 @@ def add_qrels(
             made_by=made_by,
             allow_missing=allow_missing,
             grades=grades or {},
+            others=others,
         )
         found = Taken()
         found.add_qrels(path, taken)

@@ -24,6 +24,7 @@ def queries_taken_in(result: ImportResult, notes: tuple[str, ...] = ()) -> Count
         "held": result.n_held,
         "retired": result.n_retired,
         **({"documents": n_documents} if n_documents else {}),
+        **_met_counts(result),
     }
     stay = result.n_held + result.n_retired
     kept = f"; {stay} settled in review stay as they are" if stay else ""
@@ -31,6 +32,16 @@ def queries_taken_in(result: ImportResult, notes: tuple[str, ...] = ()) -> Count
     queries = plural(result.n_queries, "query", "queries")
     text = f"{queries}, {plural(result.n_judgments, 'judgment')}{whole} taken in{kept}"
     return Counted("taken in", counts, notes, text)
+
+
+def _met_counts(result: ImportResult) -> dict[str, int]:
+    """Return how many grades of judges met those of a file, where some did."""
+    counts = {
+        "replaced": result.met.counts["replaced"].total(),
+        "kept_by_other_judges": len(result.met.kept),
+        "label_checks": len(result.met.checks),
+    }
+    return {name: n for name, n in counts.items() if n}
 
 
 @dataclass(slots=True)
@@ -57,6 +68,7 @@ class Taken:
             "pairs": taken.n_pairs,
             "scale": taken.scale,
             "left_out": dict(taken.left_out),
+            **_met_counts(result),
         }
         by_id = (
             f"; {plural(taken.n_by_id, 'query', 'queries')} called by id" if taken.n_by_id else ""

@@ -24,6 +24,10 @@ chunks and documents by id or end of path. What the set does not know is counted
 alone the set has no documents: questions to retrieve for and judge, whose answers stand in
 the texts that a service returns.
 
+People's grades count before a model's, which go to label_checks.jsonl. Where --made-by names
+another model than the one that graded the same pairs, that is refused: --replace takes the grades
+of the file, --mix lets those of the set stand.
+
 A log of what users asked is brought in with --logs: questions that people labelled become queries,
 the others are added to real_queries.jsonl, whose length and style generated queries are to have. Of
 a question that is there already the larger count stands, so a log may come twice; so do the grades
@@ -161,6 +165,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="WHO",
         help="who graded, for the records: a name of people, or model:NAME where a model did",
     )
+    others = parser.add_mutually_exclusive_group()
+    others.add_argument(
+        "--replace",
+        dest="others",
+        action="store_const",
+        const="replace",
+        default="refuse",
+        help="where another model graded the same pairs, the grades of the file take their place",
+    )
+    others.add_argument(
+        "--mix",
+        dest="others",
+        action="store_const",
+        const="mix",
+        help="where another model graded the same pairs, its grades stand beside the others of "
+        "the file",
+    )
     add_json(parser)
     add_common(parser, "chunk")
 
@@ -280,6 +301,7 @@ def _qrels(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress
         made_by=arguments.made_by,
         allow_missing=arguments.allow_missing,
         grades={} if arguments.grades is None else parse_grades(arguments.grades),
+        others=arguments.others,
     )
 
 
@@ -365,6 +387,7 @@ def _set(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress) 
         made_by=arguments.made_by,
         allow_missing=arguments.allow_missing,
         columns=parse_columns(arguments.map),
+        others=arguments.others,
     )
     return queries_taken_in(result)
 
@@ -382,5 +405,6 @@ def _logs(arguments: argparse.Namespace, dataset: "Dataset", observer: Progress)
         allow_missing=arguments.allow_missing,
         clicks=arguments.clicks,
         unlabelled=_unlabelled(arguments),
+        others=arguments.others,
     )
     return logs_taken_in(result, as_queries=arguments.as_queries)

@@ -7,13 +7,14 @@ import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, RagforgeError, UsageError
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
 from ragforge.files.formats.export_note import Graded, LabelsNote
 from ragforge.files.formats.queries import ImportedQueries, read_queries
@@ -21,10 +22,10 @@ from ragforge.files.formats.row_columns import NO_COLUMNS, Columns
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import create_dataset, open_dataset, refuse_other_files
 from ragforge.files.set.paths import published
-from ragforge.files.set.sorted_records import pair_and_judge
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
+from ragforge.pipeline.intake.graded_before import GradedBefore, OtherJudges, graded_before
 from ragforge.pipeline.intake.imported_truth import ImportedTruth
 from ragforge.pipeline.intake.reviewing import is_of_former_wording, review_audit
 from ragforge.records import Judgment, Query
@@ -161,6 +162,8 @@ class ImportResult:
     """Grades of chunks that another id of the file names too; the highest counts."""
     n_there: int = 0
     """Grades of pairs that people graded before; theirs stand."""
+    met: GradedBefore = field(default_factory=GradedBefore)
+    """What became of grades of judges."""
 
 
 def import_queries(
@@ -171,6 +174,7 @@ def import_queries(
     made_by: str = "",
     allow_missing: bool = False,
     columns: Columns = NO_COLUMNS,
+    others: OtherJudges = "refuse",
 ) -> ImportResult:
     """Add the queries of a file to a dataset, with the grades of their relevant passages.
 
@@ -189,8 +193,10 @@ def import_queries(
         allow_missing: Keep relevant ids and quotes that the corpus does not have: no run can find
             them, and all are measured by them.
         columns: Where fields stand in a file that calls them otherwise.
+        others: What becomes of grades that another model gave to the same pairs.
 
     Raises:
+        UsageError: There are such, and nobody said what becomes of them; nothing is written then.
         DataError: The file does not hold to its format, none of its relevant passages is in any
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
@@ -209,15 +215,16 @@ def import_queries(
     before = {old.query_id: old for old in dataset.all_queries()}
     labelled = _labelled(dataset)
     taken = reimported(truth.queries, before)
+    met = _met(dataset, truth, taken, others, str(path))
     for message in _kept_by_people(taken, dataset.judgments(), truth.judgments):
         observer(Event("note", message=message))
-    result = _write(dataset, before, taken, truth)
+    result = _write(dataset, before, taken, truth, met, observer)
     _keep_reading(read, threshold, dataset, observer)
-    others = labelled - {item.query.query_id for item in read.queries}
+    unnamed = labelled - {item.query.query_id for item in read.queries}
     is_graded = any(any(item.grades.values()) for item in read.queries)
-    if others and is_graded and _is_binary(read) != dataset.manifest.is_binary:
+    if unnamed and is_graded and _is_binary(read) != dataset.manifest.is_binary:
         observer(Event("note", message=f"{path}: {_SCALES_DIFFER}"))
-    _keep_scale(read, others, dataset)
+    _keep_scale(read, unnamed, dataset)
     for message in (*_keep_labels(read.note, dataset), *read.left_out):
         observer(Event("note", message=message))
     return result
@@ -303,6 +310,7 @@ def add_logged(
     allow_missing: bool = False,
     graders: Mapping[tuple[str, str], Graded] = MappingProxyType({}),
     by_document: Collection[str] = (),
+    others: OtherJudges = "refuse",
 ) -> ImportResult:
     """Add queries to a dataset beside those that are there, which get grades and nothing else.
 
@@ -317,8 +325,10 @@ def add_logged(
         allow_missing: As for `import_queries`.
         graders: Who graded, by query and id of the file, where the file says so; else people did.
         by_document: Queries whose labels name documents, where the file says so.
+        others: As for `import_queries`.
 
     Raises:
+        UsageError: As for `import_queries`.
         DataError: None of the relevant passages is in any chunk, or relevant ids are missing and
             not allowed; nothing is written then.
     """
@@ -336,42 +346,50 @@ def add_logged(
     truth.take_all(imported.queries, where, observer)
     differing = n_there = 0
     labelled = _labelled(dataset)
-    checks = _label_checks(dataset, truth)
+    found = reimported(truth.queries, before)
+    met = _met(dataset, truth, found, others, where)
     for old in dataset.judgments():
         pair = (old.query_id, old.chunk_id)
         if old.source == "human" and pair in truth.judgments:
             n_there += 1
             differing += _label_of(truth.judgments.pop(pair)) != _label_of(old)
     if differing:
-        told = f"{differing} grades differ from those that people gave before, which stand"
+        n = plural(differing, "grade differs", "grades differ")
+        told = f"{n} from those that people gave before, which stand"
         observer(Event("note", message=told))
-    found = reimported(truth.queries, before)
     _keep_reading(imported, threshold, dataset, observer)
     if not graders or any(of.source == "human" for of in graders.values()):
         _keep_scale(imported, labelled, dataset)
-    result = _write(dataset, before, found, truth)
-    if checks:
-        dataset.write_label_checks(checks)
+    result = _write(dataset, before, found, truth, met, observer)
     return replace(result, n_disagreeing=differing, n_there=n_there)
 
 
-def _label_checks(dataset: Dataset, truth: ImportedTruth) -> list[Judgment]:
-    """Return the label checks with what a model gave to pairs that people graded; [] if nothing.
+def _met(
+    dataset: Dataset, truth: ImportedTruth, imported: Reimported, others: OtherJudges, where: str
+) -> GradedBefore:
+    """Return what becomes of grades of judges, before anything is written.
 
-    A calibration holds people's labels against these: had they the model's former grades, and all
-    other pairs its new ones, it would correct a judge that never was.
+    Raises:
+        UsageError: Another model graded pairs of the file, and nobody said whose grades count.
     """
-    by_people = {
-        (old.query_id, old.chunk_id) for old in dataset.judgments() if old.source == "human"
-    }
-    new = [one for pair, one in truth.judgments.items() if pair in by_people]
-    new = [one for one in new if one.source == "judge" and one.provenance is not None]
-    checks = {pair_and_judge(one): one for one in (*dataset.label_checks(), *new)}
-    return list(checks.values()) if new else []
+    replaced = truth.graded - imported.fixed
+
+    def is_passed_over(old: Judgment) -> bool:
+        if old.source == "human":
+            return old.query_id in replaced
+        is_held = old.query_id in imported.fixed
+        return is_held or is_of_former_wording(old, imported.reworded)
+
+    return graded_before(dataset, truth.judgments, others, where, is_passed_over)
 
 
 def _write(
-    dataset: Dataset, before: Mapping[str, Query], imported: Reimported, truth: ImportedTruth
+    dataset: Dataset,
+    before: Mapping[str, Query],
+    imported: Reimported,
+    truth: ImportedTruth,
+    met: GradedBefore,
+    observer: Observer,
 ) -> ImportResult:
     fresh = {query.query_id for query in imported.queries}
     kept_queries = [old for name, old in before.items() if name not in fresh]
@@ -392,7 +410,10 @@ def _write(
     dataset.write_queries(queries)
     others = [old for old in kept if (old.query_id, old.chunk_id) not in new]
     judgments = [*others, *new.values()]
+    met.write_checks(dataset)
     dataset.write_judgments(judgments)
+    for message in met.notes():
+        observer(Event("note", message=message))
     _note_level(dataset, judgments)
     audit = review_audit(queries)
     if audit != dataset.manifest.audit:
@@ -412,6 +433,7 @@ def _write(
         n_documents=sum(item.level == "document" for item in new.values()),
         n_unknown=truth.n_unknown,
         n_repeated=truth.n_repeated,
+        met=met,
     )
 
 

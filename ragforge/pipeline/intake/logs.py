@@ -19,6 +19,7 @@ from ragforge.files.set.stale_runs import run_warnings
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
+from ragforge.pipeline.intake.graded_before import OtherJudges
 from ragforge.pipeline.intake.importing import ImportResult, add_logged
 from ragforge.pipeline.intake.log_samples import Drawing, LogSample, draw_questions, log_digest
 from ragforge.pipeline.intake.logged_questions import LoggedQuestion, LogReader, most_frequent
@@ -82,6 +83,7 @@ def import_logs(
     allow_missing: bool = False,
     clicks: Clicks = "ignore",
     unlabelled: Literal["keep", "add"] | LogSample = "keep",
+    others: OtherJudges = "refuse",
 ) -> LogResult:
     """Add what users asked to a dataset.
 
@@ -105,9 +107,11 @@ def import_logs(
         unlabelled: "add" to make the questions without labels queries too, without an answer: to
             be retrieved for and judged. "keep" for `real_queries.jsonl` alone. A sample makes those
             that it draws queries, and leaves all others out.
+        others: As for `import_queries`.
 
     Raises:
-        UsageError: The set has the batch of a sample already, and it is another one.
+        UsageError: The set has the batch of a sample already, and it is another one; or as for
+            `import_queries`.
         DataError: A log cannot be read, holds no question, none of the labelled passages is in any
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
@@ -117,20 +121,26 @@ def import_logs(
         _check_labels(labels, reading, observer)
     there = _SetQueries(dataset.all_queries())
     labelled = _labelled(asked, there)
-    others = _others(asked, there, unlabelled, paths, dataset)
+    rest = _others(asked, there, unlabelled, paths, dataset)
     added: ImportResult | None = None
-    if queries := [*labelled.queries, *others.added]:
+    if queries := [*labelled.queries, *rest.added]:
         where, new = ", ".join(map(str, paths)), replace(labelled, queries=queries)
         added = add_logged(
-            new, dataset, observer, made_by=made_by, where=where, allow_missing=allow_missing
+            new,
+            dataset,
+            observer,
+            made_by=made_by,
+            where=where,
+            allow_missing=allow_missing,
+            others=others,
         )
-    dataset.write_real_queries(_merged_real_queries(dataset.real_queries(), others.real))
-    batch = others.drawing.batch if others.drawing else ""
+    dataset.write_real_queries(_merged_real_queries(dataset.real_queries(), rest.real))
+    batch = rest.drawing.batch if rest.drawing else ""
     run, n_retrieved = _write_run(batch or plain_name(paths[0]), asked, dataset)
     warnings = run_warnings(dataset, [run]) if run else ()
     for message in (*(f"warning: {text}" for text in warnings), *reading.notes(), *there.notes()):
         observer(Event("note", message=message))
-    result = replace(_result_of(reading, others, there), run=run, n_retrieved=n_retrieved)
+    result = replace(_result_of(reading, rest, there), run=run, n_retrieved=n_retrieved)
     return result if added is None else _with_added(result, labelled, added)
 
 

@@ -24,6 +24,7 @@ from ragforge.files.set.wholeness import chunks_digest
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
+from ragforge.pipeline.intake.graded_before import OtherJudges
 from ragforge.pipeline.intake.imported_truth import MODEL_MARK
 from ragforge.pipeline.intake.importing import USUAL_THRESHOLD, ImportResult, add_logged
 from ragforge.records import Failure, Hit, Provenance, Query, Ranking
@@ -202,6 +203,7 @@ def import_qrels(
     made_by: str = "",
     allow_missing: bool = False,
     grades: Mapping[int, int] = MappingProxyType({}),
+    others: OtherJudges = "refuse",
 ) -> QrelsTaken:
     """Add the grades of a file of qrels to the queries of a dataset.
 
@@ -222,8 +224,10 @@ def import_qrels(
         allow_missing: Keep ids that the corpus does not have.
         grades: What grades of the file are on the scale of the set, see `parse_grades`; others stay
             as they are.
+        others: What becomes of grades that another model gave to the same pairs.
 
     Raises:
+        UsageError: There are such, and nobody said what becomes of them; nothing is written then.
         DataError: The file does not hold to its format, a grade is above 3, the scale is not that
             of the set, the set has none of its queries, or relevant ids are missing and not
             allowed; nothing is written then.
@@ -262,6 +266,7 @@ def import_qrels(
         allow_missing=allow_missing,
         graders=graders,
         by_document=[query.query_id for key, query in known if key in judged.by_document],
+        others=others,
     )
     _keep_labels(judged, dataset)
     if scale == "graded" and not judged.relevant:
@@ -369,6 +374,7 @@ def _left_out(judged: JudgedQrels, unknown: Iterable[str], result: ImportResult)
         "of grade 0, of chunks that the set does not have": result.n_unknown,
         "of chunks that another id of the file names too": result.n_repeated,
         "graded by people before": result.n_there,
+        "graded by another judge before": len(result.met.kept),
     }
     return {why: n for why, n in counts.items() if n}
 

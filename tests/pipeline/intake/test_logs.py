@@ -210,7 +210,7 @@ def test_grade_of_a_person_outlives_a_later_log(dataset, bring):
     assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("c1", 3), ("c2", 0)]
     assert result.n_disagreeing == 1
     assert told[0].message == (
-        "1 grades differ from those that people gave before, which stand"
+        "1 grade differs from those that people gave before, which stand"
     )  # fmt: skip
 
 
