@@ -61,6 +61,11 @@ class GradedBefore:
         for name, count in self.counts["kept"].items():
             yield f"{plural(count, 'grade')} by {name} stand; those of the file are left out there"
 
+    def count_quote(self, old: Judgment, now: Judgment) -> None:
+        """Note what replaces the claim of a query's quote: anybody's grade does."""
+        if now.source != "evidence" and old.grade != now.grade:
+            self.counts["replaced"][_QUOTES] += 1
+
     def put_beside(self, old: Judgment, now: Judgment) -> None:
         """Keep what a judge gave to a pair that people graded, before or now."""
         judged, by_people = (old, now) if now.source == "human" else (now, old)
@@ -104,8 +109,7 @@ def graded_before(
         if now is None or old.is_failed or is_passed_over(old):
             continue
         if old.source == "evidence":
-            if now.source != "evidence" and old.grade != now.grade:
-                met.count(key_of(old), "replaced", _QUOTES)
+            met.count_quote(old, now)
         elif "human" in (old.source, now.source):
             met.put_beside(old, now)
         elif old.provenance and now.provenance:
