@@ -7,7 +7,7 @@ grade that was carried to another chunk id is still of the judge that gave it.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import product, takewhile
 from math import inf
@@ -209,6 +209,56 @@ def grades_of_one_judge(
                 if chunk_id not in judges or judges[chunk_id] in of
             }
     return counted, replace(by, mixed=left)
+
+
+def lists_without(
+    relevant: Mapping[str, Collection[str]], qrels: _Qrels, counted: _Qrels
+) -> dict[str, list[str]]:
+    """Return lists without chunks that are relevant by grades that are left out.
+
+    Args:
+        relevant: What is listed as relevant, by query.
+        qrels: All grades.
+        counted: Those that are not left out.
+    """
+    return {
+        query_id: [
+            chunk_id
+            for chunk_id in listed
+            if chunk_id in counted.get(query_id, {}) or chunk_id not in qrels.get(query_id, {})
+        ]
+        for query_id, listed in relevant.items()
+    }
+
+
+def whose_grades_text(qrels: _Qrels, counted: _Qrels, by: PairJudges, left: PairJudges) -> str:
+    """Say whose grades are left out of one run's means, and where they mix judges all the same.
+
+    Args:
+        qrels: All grades.
+        counted: Those that its means rest on.
+        by: Who gave all.
+        left: Of the queries whose top chunks several judges graded.
+    """
+    out, told = left_out(qrels, counted, by), []
+    if out:
+        told.append(
+            f"{plural(out.total(), 'grade')} by {by.names_of(out)} {_are(out.total())} left out of "
+            "means, of chunks that the run does not hold as far up as the measures look: in each "
+            "query the grades of one judge count"
+        )
+    if left.mixed:
+        mixed = Counter(judge for judges in left.mixed.values() for judge in judges.values())
+        n_queries = plural(len(left.mixed), "query", "queries")
+        told.append(
+            f"in {n_queries} several judges ({by.names_of(mixed)}) graded what the run holds, and "
+            "its means mix them; let one judge grade all of it"
+        )
+    return "; ".join(told)
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _most(judges: Mapping[str, int]) -> int:

@@ -267,6 +267,14 @@ def _rests_on(summary: Summary, report: ComparisonReport) -> Iterator[tuple[str,
     counted = plural(max(item.comparison.n for item in items), "query", "queries")
     left = f"; {n_left_out:,} left out because something failed" if n_left_out else ""
     yield "Queries", f"{counted}{left}"
+    lacking = [
+        f"{_name(run.name)} lacks {len(run.attention.missing):,}, which "
+        + ("are left out" if run.name in report.n_lacked else "count 0")
+        for run in summary.runs
+        if run.attention.missing and report.of == "runs" and run.name in report.names
+    ]
+    if lacking:
+        yield "Not retrieved", "; ".join(lacking)
     if is_of_evidence(report):
         yield "Grades", "none needed: the queries' evidence is looked for in what was retrieved"
     else:

@@ -285,3 +285,26 @@ def test_the_report_says_why_no_trend_is_known(swapped, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert "bm25: of 30 items no one judge graded both rankings (lenient with" in text
     assert "ragforge judge --dataset DIR --run bm25 --earlier-rankings --again" in text
+
+
+def gated(dataset, capsys):
+    """Return the check and the notes of a gate of the run bm25."""
+    capsys.readouterr()
+    words = ["gate", "--dataset", str(dataset.path), "--run", "bm25", "--min", "nDCG@10=0.2"]
+    main([*words, "--json", "--allow-few"])
+    found = json.loads(capsys.readouterr().out)
+    return found["checks"][0], found["notes"]
+
+
+def test_a_gate_is_not_moved_by_what_another_judge_says_of_another_run(dataset, endpoint, capsys):
+    """A mean fell from 0.82 to 0.39, as a second judge called more chunks of another run good."""
+    judge(dataset, endpoint, "strict")
+    before, nothing = gated(dataset, capsys)
+    rank(dataset, NEW, run="other")
+    judge(dataset, endpoint, "lenient", "--mix", "--run", "other")
+
+    after, notes = gated(dataset, capsys)
+
+    assert after == before
+    assert not any("lenient" in note for note in nothing)
+    assert any("grades by lenient are left out of means" in note for note in notes)

@@ -110,6 +110,17 @@ def test_a_tie_says_which_of_two_is_the_cheaper_one(many_queries, costs, times, 
     assert decision_of(tied).next_step.startswith(f"keep the cheaper one{told}")
 
 
+def test_queries_that_a_run_lacks_stand_beside_the_decision(many_queries):
+    """A run of half of the queries is no worse retriever."""
+    dataset = many_queries(30)
+    details = dataset.manifest.files["runs/new.jsonl"].run
+    dataset.write_run("new", list(dataset.run("new"))[:15], details)
+
+    found = decision_of(summary_of(dataset))
+
+    assert dict(found.rests_on)["Not retrieved"] == "new lacks 15, which count 0"
+
+
 def test_other_measures_that_disagree_are_told(summary):
     """A winner by one measure of two is half of the truth."""
     first, second = summary.comparison.items

@@ -269,8 +269,8 @@ def _rest(before: Evaluation, now: Evaluation) -> Iterator[Change]:
         yield Change(
             "retriever",
             "The retriever ranks otherwise on the same corpus and queries"
-            f"{commit if all(commits) and commits[0] != commits[1] else ''}: it changed, or does "
-            "not repeat itself.",
+            f"{commit if all(commits) and commits[0] != commits[1] else ''}: it changed, does not "
+            "repeat itself, or the run lacks queries.",
         )
     if failed:
         counts = (

@@ -11,7 +11,12 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import Cutting, are_cut_alike
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.runs import PRIMARY, grades_of_cutting, listed_of_cutting
-from ragforge.evaluating.same_judge import PairJudges, grades_of_one_judge, left_out
+from ragforge.evaluating.same_judge import (
+    PairJudges,
+    grades_of_one_judge,
+    left_out,
+    lists_without,
+)
 from ragforge.evaluating.selection import Part
 from ragforge.files.formats.row_relevance import lists_in_words
 from ragforge.files.set.query_selection import Chosen
@@ -198,7 +203,7 @@ class ComparisonBasis:
         return replace(
             self,
             qrels=qrels,
-            relevant=self._lists_without(qrels),
+            relevant=self.relevant and lists_without(self.relevant, self.qrels, qrels),
             pair_judges=left,
             settings=settings,
             other_judges=other_judges,
@@ -208,20 +213,6 @@ class ComparisonBasis:
         """Return the labels that measures of runs are computed on; see `grounds`."""
         threshold = runs[0].scores.rel_threshold
         return grounds(self.qrels, self.relevant, self.by_judgments, threshold)
-
-    def _lists_without(self, qrels: Qrels) -> Listed | None:
-        """Return the lists without chunks that are relevant by grades that are left out."""
-        if self.relevant is None:
-            return None
-        return {
-            query_id: [
-                chunk_id
-                for chunk_id in listed
-                if chunk_id in qrels.get(query_id, {})
-                or chunk_id not in self.qrels.get(query_id, {})
-            ]
-            for query_id, listed in self.relevant.items()
-        }
 
 
 def comparison_basis(

@@ -411,7 +411,7 @@ def _decided(
         judged_by=graded.judged_by,
         graded_by=graded.graded_by,
         # What a sample ranks alike may differ in what was not drawn.
-        alike=frozenset() if basis.design else frozenset(_alike(runs, compared)),
+        alike=frozenset() if basis.design else frozenset(_alike(runs, compared, basis)),
         warnings=(*basis.warnings, *_warnings(runs, basis)),
         is_named=basis.is_named,
         part=basis.part,
@@ -423,13 +423,16 @@ def _decided(
 
 
 def _alike(
-    runs: Sequence[RankedRun], compared: Iterable[tuple[str, str]]
+    runs: Sequence[RankedRun], compared: Iterable[tuple[str, str]], basis: ComparisonBasis
 ) -> Iterator[tuple[str, str]]:
-    """Yield the couples that rank alike in all queries; what failed has no ranking."""
+    """Yield the couples that rank alike in all queries compared; what failed has no ranking."""
     by_name = {run.name: run for run in runs}
     for a, b in compared:
-        has_failed = by_name[a].failed or by_name[b].failed
-        if not has_failed and have_same_rankings(by_name[a].ranked, by_name[b].ranked):
+        of_a, of_b = by_name[a].ranked, by_name[b].ranked
+        if basis.only_retrieved:
+            shared = of_a.keys() & of_b.keys()
+            of_a, of_b = ({key: of[key] for key in shared} for of in (of_a, of_b))
+        if not (by_name[a].failed or by_name[b].failed) and have_same_rankings(of_a, of_b):
             yield a, b
 
 

@@ -11,13 +11,17 @@ from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.answers.rates import RATES
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import Judge, judges
+from ragforge.evaluating.same_judge import grades_of_one_judge, lists_without, whose_grades_text
 from ragforge.files.git import read_from_branch
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.baseline import parse_baseline, read_baseline
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import Chosen
+from ragforge.measures import Scores, evaluate
 from ragforge.measures.intervals import Ends
+from ragforge.measures.measure_names import by_judgments, is_of_evidence
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import sample_interval
@@ -116,6 +120,8 @@ class Subject:
     """The part of the queries it is measured on; None where that is all."""
     design: Design | None = None
     """What its queries are a sample of; None where they are all there is."""
+    whose_grades: str = ""
+    """What to know of its means where several judges graded."""
 
     @property
     def evaluation(self) -> Evaluation:
@@ -124,22 +130,57 @@ class Subject:
 
 
 def run_subject(run: EvaluatedRun) -> Subject:
-    """Return a run by all of its measures."""
-    scores = run.scores
+    """Return a run by all of its measures, on the grades of one judge in each query."""
+    of_judgments, whose_grades = _on_one_judge(run)
     valued = {}
     for name in run.evaluation.measures:
+        scores = run.scores if is_of_evidence(name) else of_judgments
         possible = {key: Ends(low, high) for key, (low, high) in scores.possible(name).items()}
         valued[name] = _of_design(scores.by_query(name), possible, scores.design_of(name), name)
+    scores = run.scores
     return Subject(
         "runs",
         run.baseline,
         valued,
-        tuple(scores.warnings),
+        (*scores.warnings, *_lacked(run)),
         run.judges,
         run,
         chosen=run.chosen,
         design=scores.design,
+        whose_grades=whose_grades,
     )
+
+
+def _lacked(run: EvaluatedRun) -> Iterator[str]:
+    """Yield how many queries the run lacks, if any."""
+    missing, n = len(run.scores.missing_from_run), run.evaluation.n_queries
+    if missing and not run.evaluation.only_retrieved:
+        yield f"the run lacks {missing:,} of {plural(n, 'query', 'queries')}, which count 0"
+
+
+def _on_one_judge(run: EvaluatedRun) -> tuple[Scores, str]:
+    """Return the scores of a run by its judgments, and whose grades they are.
+
+    What another judge graded of other runs would only move what values are divided by: a run must
+    not fail its gate because a second one was judged. Comparisons leave it out likewise.
+    """
+    by, measures = run.pair_judges, by_judgments(run.evaluation.measures)
+    if not by.mixed or not measures:
+        return run.scores, ""
+    ranked = run.measured.ranked
+    qrels, left = grades_of_one_judge(run.qrels, by, [ranked], measures)
+    scores = evaluate(
+        qrels,
+        ranked,
+        measures,
+        rel_threshold=run.evaluation.rel_threshold,
+        failed=run.measured.summary.attention.failed,
+        only_retrieved=run.evaluation.only_retrieved,
+        relevant=lists_without(run.relevant, run.qrels, qrels) or None,
+    )
+    design = run.scores.design
+    told = whose_grades_text(run.qrels, qrels, by, left)
+    return (scores if design is None else scores.of_sample(design)), told
 
 
 def answers_subject(dataset: Dataset, system: str) -> Subject:

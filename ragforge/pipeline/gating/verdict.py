@@ -618,27 +618,34 @@ def _notes(
 ) -> Iterator[str]:
     if rules.by_point:
         yield "decided on means (--point): another choice of such queries may decide otherwise"
-    now = subject.evaluation
     yield from _of_part(subject)
     if subject.run is not None:
         yield from _of_labels(subject.run)
+    if subject.whose_grades and (rules.least or rules.most):
+        yield subject.whose_grades
     if n_offline(subject)[0]:
         yield offline_sentence(subject)
     if baseline is not None and shared is not None:
-        n_left_out = len(subject.baseline.items) - len(shared.now)
-        if n_left_out:
-            items = plural(n_left_out, "item is", "items are")
-            yield f"{items} not as in the baseline (or new), and left out of differences"
-        yield from _of_grades(shared, rules)
-        before = baseline.evaluation
-        if before.digests.rankings == now.digests.rankings:
-            what = "rankings" if subject.of == "runs" else "answers"
-            yield f"the {what} are those of the baseline"
-        n_failed = max((mean.n_failed for mean in before.measures.values()), default=0)
-        if n_failed:
-            failed = plural(n_failed, "query", "queries")
-            yield f"{failed} failed in the baseline, and count as if at their best there"
+        yield from _of_baseline(subject, baseline.evaluation, shared, rules)
     yield from subject.warnings
+
+
+def _of_baseline(
+    subject: Subject, before: Evaluation, shared: SharedItems, rules: Rules
+) -> Iterator[str]:
+    """Yield what to know of the baseline, and of what can be compared with it."""
+    n_left_out = len(subject.baseline.items) - len(shared.now)
+    if n_left_out:
+        items = plural(n_left_out, "item is", "items are")
+        yield f"{items} not as in the baseline (or new), and left out of differences"
+    yield from _of_grades(shared, rules)
+    if before.digests.rankings == subject.evaluation.digests.rankings:
+        what = "rankings" if subject.of == "runs" else "answers"
+        yield f"the {what} are those of the baseline"
+    n_failed = max((mean.n_failed for mean in before.measures.values()), default=0)
+    if n_failed:
+        failed = plural(n_failed, "query", "queries")
+        yield f"{failed} failed in the baseline, and count as if at their best there"
 
 
 def _of_part(subject: Subject) -> Iterator[str]:

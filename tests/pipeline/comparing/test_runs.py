@@ -231,6 +231,14 @@ def test_queries_that_a_run_lacks_are_told(files, only_retrieved, n, told):
     assert (report.items[0].comparison.n, report.items[0].n_left_out) == (n, 0)
 
 
+def test_rankings_that_are_the_same_where_both_have_one_are_called_so(files):
+    """A run that lacks queries does not rank others otherwise."""
+    part = {name: GOOD[name] for name in QUERIES[:6]}
+    [item] = compared(files(a=GOOD, b=part), "RR", only_retrieved=True).items
+
+    assert (item.comparison.is_identity, item.comparison.n) == (True, 6)
+
+
 def test_one_query_is_a_tie_and_said_so(files):
     """One query tells nothing about others."""
     qrels = {"q1": QRELS["q1"]}

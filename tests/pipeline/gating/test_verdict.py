@@ -696,3 +696,15 @@ def test_nothing_may_be_lost_where_nothing_differs(gate):
     [check] = gate(sized(), HALF_SECOND, HALF_SECOND).checks
 
     assert (check.outcome, check.threshold) == ("PASS", 0.0)
+
+
+def test_queries_that_the_run_lacks_are_told(tmp_path):
+    """Each counts 0: whoever reads FAIL looks for a worse retriever."""
+    dataset = ranked_set(tmp_path / "set", {"now": [1] * 30})
+    dataset.write_run("half", list(dataset.run("now"))[:15])
+    run = evaluate_for(least(0.9), dataset, "half", EvaluateSettings())
+
+    verdict = check_run(dataset, run, least(0.9), None, ())
+
+    assert verdict.outcome == "FAIL"
+    assert "the run lacks 15 of 30 queries, which count 0" in verdict.notes
