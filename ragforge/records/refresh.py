@@ -214,3 +214,8 @@ class VersionDiff(Record):
     checks: tuple[VersionCheck, ...] = ()
     shortfall: str = ""
     """What could not be added, and why; "" for nothing."""
+    answers_left: dict[str, Count] = Field(
+        default_factory=dict, exclude_if=lambda counts: not counts
+    )
+    """System to the number of its answers, which stay in the version before with their grades: they
+    were written from its documents."""

@@ -31,6 +31,7 @@ from ragforge.records import (
     Judgment,
     JudgmentsDiff,
     Provenance,
+    Stage,
     VersionDiff,
     is_text_id,
 )
@@ -57,6 +58,9 @@ POOLED_ANEW: Final[frozenset[Action]] = frozenset(
 )
 """What becomes of a query whose whole pool is looked at again: its evidence or answer is another,
 or nobody looked at new chunks for it."""
+
+_OF_ANSWERS: Final[tuple[Stage, ...]] = ("ask", "answer")
+"""Stages whose failures belong to the answers of systems, which a version does not take along."""
 
 
 class BoughtCalls:
@@ -370,6 +374,7 @@ class Version:
             calls=CallCounts(**self.calls),
             bridge=bridge_of(self.parent, staged),
             shortfall=self.shortfall,
+            answers_left=_leave_answers(staged, self.parent),
             checks=tuple(check_version(self.parent, staged, updated, self.diff, self.settings)),
         )
         for carried in _carry_runs_along(staged, self.parent, self.diff):
@@ -397,6 +402,13 @@ def _counts(items: Iterable[UpdatedQuery]) -> dict[str, int]:
         if was_accepted or action in ("added", "revived"):
             counts[action] += 1
     return dict(sorted(counts.items()))
+
+
+def _leave_answers(staged: Dataset, parent: Dataset) -> dict[str, int]:
+    """Drop what failed of systems whose answers are not brought along, and count the answers."""
+    for stage in _OF_ANSWERS:
+        staged.replace_failures(stage, (), lambda _: True)
+    return {name: len(parent.answers(name)) for name in parent.answer_names()}
 
 
 def _is_query(key: str) -> bool:

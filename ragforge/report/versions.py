@@ -83,6 +83,8 @@ def _refresh_lines(summary: RefreshSummary) -> Iterator[str]:
         yield from _plan_lines(summary.plan)
     if summary.diff is not None:
         yield from _diff_lines(summary.diff)
+        if summary.diff.answers_left:
+            yield answers_line(summary.diff)
         spent = summary.spent
         cost = "cost unknown" if spent.usd is None else f"{spent.usd:.4f} USD"
         tokens = spent.prompt_tokens + spent.completion_tokens
@@ -198,6 +200,8 @@ def _changelog_entry(diff: VersionDiff) -> Iterator[str]:
     yield f"- {_unchanged_line(len(diff.bridge))}"
     if diff.shortfall:
         yield f"- {escape_markdown(diff.shortfall)}"
+    if diff.answers_left:
+        yield f"- {answers_line(diff)}"
     by_action: dict[Action, list[ItemChange]] = defaultdict(list)
     for change in diff.changes:
         by_action[change.action].append(change)
@@ -292,6 +296,15 @@ def _unchanged_line(n_bridge: int) -> str:
         f"unchanged: {plural(n_bridge, 'query', 'queries')} with the same question, answer, quotes "
         "and grades of one judge in both versions; `history` scores others anew on the grades of "
         "now, where it can"
+    )
+
+
+def answers_line(diff: VersionDiff) -> str:
+    """Say that answers of systems are left behind, and what brings answers to the new version."""
+    counts = ", ".join(f"{n:,} of {one_line(name, 60)}" for name, n in diff.answers_left.items())
+    return (
+        f"answers: {counts} stay in version {diff.parent} with their grades, as they were written "
+        "from its documents; `ragforge answer --system …` asks the systems again"
     )
 
 

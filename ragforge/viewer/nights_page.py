@@ -22,6 +22,7 @@ from ragforge.report.page.markup import (
     with_code,
 )
 from ragforge.report.versions import (
+    answers_line,
     change_text,
     check_text,
     documents_line,
@@ -170,6 +171,8 @@ def _details(night: NightOf) -> Html:
     lines = [documents_line(diff.documents), items_line(diff.items), grades_line(diff.judgments)]
     if diff.shortfall:
         lines.append(diff.shortfall)
+    if diff.answers_left:
+        lines.append(answers_line(diff))
     listed = [element("li", one_line(check_text(check), 300)) for check in diff.checks]
     changes = [_change(change) for change in diff.changes[:_MOST_CHANGES]]
     n_more = len(diff.changes) - len(changes)
