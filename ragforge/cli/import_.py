@@ -2,7 +2,8 @@
 
 Queries come in many shapes, such as {"queries": [{id, query, relevant_doc_ids}]}, BEIR folders,
 CSV, or JSON Lines with quotes: {query_id, query, expected_answer, relevant: [{doc_id, quote,
-grade}]}; a table has a line for each quote: question,answer,doc_id,quote,difficulty,category. A
+grade}]}; a table has a line for each quote: question,answer,doc_id,quote,difficulty,category, or
+for each labelled passage: question,doc_id,grade, or chunk_id where it names chunks of the set. A
 quote is looked up in the chunks, so the set outlives a change of the chunk size; one without a
 doc_id must stand in exactly one document. What people approved, edited, pinned or rejected in
 review stays as it is when a file is imported again, with its grades. A relevant id that the corpus

@@ -122,6 +122,8 @@ EXPECTED_BEHAVIOUR = Field(
 QUOTE_OF_ROW = Field("quote", ("quote", "evidence", "evidence_quote", "supporting_quote"))
 DOCUMENT_OF_ROW = Field("doc_id", ("doc_id", "document_id", "source_doc_id"))
 """In rows about a query that name one passage."""
+CHUNK_OF_ROW = Field("chunk_id", ("chunk_id", "passage_id"))
+"""In rows about a query that name one chunk: it is meant, whatever document stands beside it."""
 SOURCE_CHUNK = Field(
     "source_chunk", ("source_chunk", "source_chunk_id", "source_chunks", "source_chunk_ids")
 )

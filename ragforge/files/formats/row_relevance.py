@@ -10,6 +10,7 @@ from typing import Final
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
+    CHUNK_OF_ROW,
     DOC_ID,
     DOCUMENT_OF_ROW,
     GRADE,
@@ -314,8 +315,9 @@ def relevance_of_row(row: Row) -> Relevance:
 
     A quote is a passage of grade 3 unless the row gives another grade. One without the id of its
     document is to be looked up in all; what is called evidence may then be an explanation, and is
-    passed over. A document alone counts as listed where the row has no list, and so does the chunk
-    that a query was written from; text in its place is a quote.
+    passed over. A chunk or a document alone has the grade of the row, and counts as listed where
+    there is none and no list, and so does the chunk that a query was written from; text in its
+    place is a quote.
 
     Raises:
         DataError: A list, an id, a quote or a grade is of a wrong type, or an id comes twice.
@@ -330,9 +332,12 @@ def relevance_of_row(row: Row) -> Relevance:
         grade = _grade_of_quote(row)
         graded_quotes = tuple(GradedQuote(doc_id, quote, grade) for quote in quotes)
         return replace(relevance, graded_quotes=(*relevance.graded_quotes, *graded_quotes))
-    if has_lists or not (named or row.get(SOURCE_CHUNK)):
-        return relevance if has_lists else _reference_texts(row)
-    return _documents(row) if named else _source_chunks(row)
+    if has_lists:
+        return relevance
+    for passage in (CHUNK_OF_ROW, DOCUMENT_OF_ROW):
+        if row.get(passage) not in (None, ""):
+            return _named(row, passage)
+    return _source_chunks(row) if row.get(SOURCE_CHUNK) else _reference_texts(row)
 
 
 def _reference_texts(row: Row) -> Relevance:
@@ -395,10 +400,11 @@ def _source_chunks(row: Row) -> Relevance:
     return Relevance({}, tuple(dict.fromkeys(ids)), graded_quotes)
 
 
-def _documents(row: Row) -> Relevance:
-    value = row.get(DOCUMENT_OF_ROW)
-    items = cell_items(row, DOCUMENT_OF_ROW) if isinstance(value, str) else [value]
-    ids = [row.as_id(item, DOCUMENT_OF_ROW) for item in items] if isinstance(items, list) else []
+def _named(row: Row, field: Field) -> Relevance:
+    """Return the chunk or the document that a row names, with its grade."""
+    value = row.get(field)
+    items = cell_items(row, field) if isinstance(value, str) else [value]
+    ids = [row.as_id(item, field) for item in items] if isinstance(items, list) else []
     grade = row.get(GRADE)
     if grade in (None, ""):
         return Relevance({}, tuple(dict.fromkeys(ids)))

@@ -292,6 +292,16 @@ def test_pairs_of_question_and_document_are_read(tmp_path):
     ]
 
 
+def test_a_chunk_is_meant_whatever_document_stands_beside_it(tmp_path):
+    """Labels of chunks were lost, or were put on the whole document."""
+    alone = "question,chunk_id,grade\nWhy?,c1,2\nWhy?,c2,0\n"
+    beside = "question,doc_id,passage_id,grade\nWhy?,a.md,c1,2\nWhy?,a.md,c2,0\n"
+
+    for text in (alone, beside):
+        [query] = read(write(tmp_path / "set.csv", text))
+        assert query.grades == {"c1": 2, "c2": 0}
+
+
 def test_documents_without_grades_are_listed(tmp_path):
     """Several stand in one cell."""
     text = "question,doc_id\nWhy?,a.md;b.md\n"
