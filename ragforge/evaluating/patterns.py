@@ -22,6 +22,7 @@ _FEWEST_QUERIES: Final = 5
 _MOST_MISSING: Final = 0.1
 """Share of the queries that a run may lack before that is what its measures show."""
 _DEPTH_OF_PRECISION: Final = 5
+_OF_TELLING: Final = ", where anything relevant is known"
 
 
 def patterns(scores: Scores) -> list[str]:
@@ -49,7 +50,9 @@ def patterns(scores: Scores) -> list[str]:
     }
     if len(telling) < _FEWEST_QUERIES:
         return []
-    return list(_sentences(_means(telling, scores.design), scores.is_by_list))[:_MOST]
+    of = "" if len(telling) == len(rescored.per_query) else _OF_TELLING
+    means = _means(telling, scores.design)._replace(of=of)
+    return list(_sentences(means, scores.is_by_list))[:_MOST]
 
 
 class _Means(NamedTuple):
@@ -59,6 +62,8 @@ class _Means(NamedTuple):
     rr: float
     hit_rate: float
     ndcg: float
+    of: str = ""
+    """Of which queries, where these are not all: the means of a table are of all."""
 
 
 def _means(per_query: Mapping[str, Mapping[str, float]], design: Design | None) -> _Means:
@@ -76,20 +81,20 @@ def _sentences(means: _Means, is_by_list: bool) -> Iterator[str]:
     if means.hit_rate < _LOW:
         yield (
             f"Fewer than half of the queries find anything relevant ({_HIT_RATE} "
-            f"{means.hit_rate:.2f}): look at the worst queries first; chunks, index or embedding "
-            "do not fit the questions."
+            f"{means.hit_rate:.2f}{means.of}): look at the worst queries first; chunks, index or "
+            "embedding do not fit the questions."
         )
         return
     if means.precision >= _HIGH and means.recall < _LOW:
         yield (
             f"What stands at the top is right, and much is missing ({_RECALL} "
-            f"{means.recall:.2f}): retrieve more, or let the retriever look further."
+            f"{means.recall:.2f}{means.of}): retrieve more, or let the retriever look further."
         )
     yield from _of_order(means, is_by_list)
     if means.recall >= _HIGH and means.precision < _LOW:
         yield (
             f"What is relevant comes among much else ({_PRECISION} at {means.precision:.0%} of "
-            "what is possible): rerank, or pass fewer chunks on."
+            f"what is possible{means.of}): rerank, or pass fewer chunks on."
         )
 
 
@@ -98,21 +103,21 @@ def _of_order(means: _Means, is_by_list: bool) -> Iterator[str]:
     if means.recall >= _HIGH and means.rr < _LOW:
         yield (
             f"What is relevant is found, and stands too far down (RR {means.rr:.2f}, {_RECALL} "
-            f"{means.recall:.2f}): rerank."
+            f"{means.recall:.2f}{means.of}): rerank."
         )
     elif means.hit_rate < _HIGH:
         return
     elif means.recall < _LOW and means.precision < _HIGH:
         yield (
             f"Most queries find something relevant, and miss most of it ({_HIT_RATE} "
-            f"{means.hit_rate:.2f}, {_RECALL} {means.recall:.2f}): retrieve more, or let the "
-            "retriever look further."
+            f"{means.hit_rate:.2f}, {_RECALL} {means.recall:.2f}{means.of}): retrieve more, or "
+            "let the retriever look further."
         )
     elif means.recall >= _LOW and means.ndcg < _LOW and not is_by_list:
         yield (
             f"Most queries find something relevant, and not the best first ({_HIT_RATE} "
-            f"{means.hit_rate:.2f}, {_NDCG} {means.ndcg:.2f}): rerank, or look at what crowds the "
-            "top."
+            f"{means.hit_rate:.2f}, {_NDCG} {means.ndcg:.2f}{means.of}): rerank, or look at what "
+            "crowds the top."
         )
 
 

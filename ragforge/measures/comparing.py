@@ -395,11 +395,16 @@ def _mean(values: Floats, drawn: Stratified | None) -> float | None:
 
 
 def _interval(pair: RunPair, diffs: Floats, level: float) -> Ends | None:
+    """Return the interval of a difference; one of bounded values lies within [-1, 1]."""
     bounded = _is_bounded(pair.measure, sample(pair.values_a), sample(pair.values_b))
     same = pair.same_rankings
     if pair.drawn is None:
-        return difference_interval(diffs, level, bounded=bounded, same_rankings=same)
-    return sample_difference_interval(diffs, pair.drawn, level, bounded=bounded, same_rankings=same)
+        ends = difference_interval(diffs, level, bounded=bounded, same_rankings=same)
+    else:
+        ends = sample_difference_interval(
+            diffs, pair.drawn, level, bounded=bounded, same_rankings=same
+        )
+    return ends if ends is None or not bounded else Ends(max(ends.low, -1.0), min(ends.high, 1.0))
 
 
 def _is_bounded(measure: str, a: Floats, b: Floats) -> bool:

@@ -56,6 +56,17 @@ def test_queries_of_which_nothing_relevant_is_known_say_nothing():
     assert patterns(evaluate(qrels, {query_id: ["a"] for query_id in qrels}, ["RR"])) == []
 
 
+def test_means_over_fewer_queries_than_those_of_the_table_say_so():
+    """The same name with another number beside the table reads like an error."""
+    ten = {f"r{number}": 1 for number in range(10)}
+    qrels = {f"q{number}": ten if number < 5 else {"a": 0} for number in range(12)}
+    run = {query_id: ["r0", *FILLER] for query_id in qrels}
+
+    [said] = patterns(evaluate(qrels, run, ["RR"]))
+
+    assert "(Success@10 1.00, R@10 0.10, where anything relevant is known): retrieve" in said
+
+
 def test_a_sample_speaks_by_the_weights_of_its_strata():
     """Four of six drawn do badly, and stand for a tenth of the set."""
     bad = {query_id: [*FILLER[:6], "a"] for query_id in ("q2", "q3", "q4", "q5")}

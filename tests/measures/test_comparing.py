@@ -71,6 +71,15 @@ def test_interval_covers_bootstrap_and_student():
     )
 
 
+def test_an_interval_holds_no_difference_that_cannot_be():
+    """Student's t of three queries goes on without an end."""
+    bounded = compared([0.0, 0.1, 0.0], [1.0, 0.9, 0.3]).interval
+    open_ = compared([0.0, 0.1, 0.0], [1.0, 0.9, 0.3], measure="DCG@10").interval
+
+    assert bounded.high == 1.0
+    assert open_.high > 1.0
+
+
 def test_p_values_are_corrected_over_the_whole_family():
     """Many comparisons find something by chance unless all of them are counted."""
     found = compare_pairs([pair(A, B), pair(A, SAME, "RR"), pair(SAME, B, "P@5")])
