@@ -33,11 +33,12 @@ _COLUMNS: Final = (
     ("", "past"),
     ("queries", "queries"),
     ("version", "version"),
+    ("spent", "spent, $"),
     ("evaluated", "evaluated (UTC)"),
     ("night", "last night (UTC)"),
 )
 """What they are sorted by, "" for nothing, and what stands above."""
-_NUMERIC: Final = frozenset({"mean", "queries", "version"})
+_NUMERIC: Final = frozenset({"mean", "queries", "version", "spent"})
 
 
 @dataclass(slots=True)
@@ -88,6 +89,7 @@ def _dataset_row(served: ServedDataset) -> Html:
     beside = None if served.name == served.title else element("span", served.name, class_="bounds")
     queries = last[-1].n_queries if last else None
     version = None if served.manifest is None else served.manifest.version
+    spent = None if served.manifest is None else served.manifest.spent.usd
     cells = [
         _cell(dict(STATES)[state], state, class_=f"went {state}"),
         _cell(f"{one_line(last[-1].run, 60)}, {measure}" if measure else MISSING, None),
@@ -95,6 +97,7 @@ def _dataset_row(served: ServedDataset) -> Html:
         element("td", _spark(served.past)),
         _cell(MISSING if queries is None else f"{queries:,}", queries, class_="num"),
         _cell(MISSING if version is None else version, version, class_="num"),
+        _cell(MISSING if spent is None else f"{spent:,.2f}", spent, class_="num"),
         _cell(_day(last[-1].at) if last else MISSING, last[-1].at if last else None),
         _night_cell(served.night),
     ]
