@@ -22,6 +22,7 @@ _FEWEST_QUERIES: Final = 5
 _MOST_MISSING: Final = 0.1
 """Share of the queries that a run may lack before that is what its measures show."""
 _DEPTH_OF_PRECISION: Final = 5
+_MEASURES: Final = (_RECALL, "RR", _HIT_RATE, _NDCG)
 _OF_TELLING: Final = ", where anything relevant is known"
 
 
@@ -73,8 +74,8 @@ def _means(per_query: Mapping[str, Mapping[str, float]], design: Design | None) 
         values = {query_id: value(of_query) for query_id, of_query in per_query.items()}
         return fsum(values.values()) / len(values) if design is None else design.mean(values) or 0.0
 
-    measured = (mean(itemgetter(name)) for name in (_RECALL, "RR", _HIT_RATE, _NDCG))
-    return _Means(mean(_share_of_possible_precision), *measured)
+    recall, rr, hit_rate, ndcg = (mean(itemgetter(name)) for name in _MEASURES)
+    return _Means(mean(_share_of_possible_precision), recall, rr, hit_rate, ndcg)
 
 
 def _sentences(means: _Means, is_by_list: bool) -> Iterator[str]:

@@ -147,4 +147,5 @@ def _night_cell(night: Night | None) -> Html:
 
 
 def _day(at: str) -> str:
-    return one_line(at[:16].replace("T", " "), 40)
+    """Return the day; the time is on the page of the dataset."""
+    return one_line(at[:10], 40)
