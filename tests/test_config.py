@@ -230,6 +230,7 @@ HARMLESS = {
     *(f"refresh.{name}" for name in ("chunks_gone_most", "accepted_least", "holes_most")),
     *(f"refresh.{name}" for name in ("precision_least", "unanswerable_most", "similar_least")),
     "refresh.near_chars",
+    "refresh.other_judge",
 }
 
 

@@ -146,6 +146,7 @@ class Refreshing(TypedDict, total=False):
     unanswerable_most: float | None
     similar_least: float | None
     near_chars: int | None
+    other_judge: Literal["refuse", "mix"] | None
     notify_command: str | None
     notify_url: str | None
 

@@ -365,6 +365,9 @@ class RefreshSettings(Section):
     """Likeness from which another wording counts as the same quote, to be checked again."""
     near_chars: Harmless[Annotated[int, Field(ge=0)]] = 300
     """Characters around a quote within which a change asks for a check."""
+    other_judge: Harmless[Literal["refuse", "mix"]] = "refuse"
+    """What becomes of a refresh by another judge than the one that graded the set: mix lets grades
+    of both stand."""
     notify_command: str = ""
     """Command that is run with a JSON object on its standard input when a version is published or
     rejected, or a gate fails."""

@@ -41,6 +41,7 @@ from ragforge.pipeline.notifying import EventKind, check_hooks, notify
 from ragforge.records import Failure, VersionDiff
 from ragforge.refresh.corpus.diff import CorpusDiff, diff_chunks, diff_corpus
 from ragforge.refresh.queries.rechecking import recheckers_of
+from ragforge.refresh.same_judge import judging_alike
 from ragforge.refresh.version import BoughtCalls, Version
 from ragforge.refresh.version_checks import CHURN, check_churn
 from ragforge.stages.runner import recorded
@@ -175,14 +176,14 @@ class _Refresh:
         from ragforge.refresh.plan import plan_version
 
         diff = _with_corpus(staged, diff)
-        job = Job(self.settings, self.bought, self.mode)
+        job = await judging_alike(parent, Job(self.settings, self.bought, self.mode))
         async with AsyncExitStack() as stack:
             team = await open_team(stack, job, parent)
             checker = team.checker or team.writer
             may_ask = not job.mode.dry_run and not job.mode.offline_replay
             if checker.connection is not None and may_ask:
                 try_again(checker.connection.store, parent.failures())
-            who = recheckers_of(checker, self.settings, self.bought)
+            who = recheckers_of(checker, job.settings, self.bought)
             version = Version(parent, staged, diff, job, self.bought, team, who, stack)
             if job.mode.dry_run:
                 plan = await plan_version(version)

@@ -543,6 +543,26 @@ def test_a_set_of_a_model_is_not_left_to_rules_unasked(night):
     assert night.dataset.manifest.version == 1
 
 
+def test_another_judge_than_that_of_the_set_is_refused_before_anything_is_asked(night, running):
+    """A nightly job made a set useless: what is new had grades of a judge of its own."""
+    by_panel = [
+        one.model_copy(update={"provenance": one.provenance.model_copy(update={"model": "a+b"})})
+        if one.source == "judge"
+        else one
+        for one in night.dataset.judgments()
+    ]
+    night.dataset.write_judgments(by_panel)
+    night.add_document()
+    before, asked = night.state(), len(running.seen)
+
+    done = night.refresh()
+
+    assert done.code == 2
+    assert "its grades are by another judge (a+b" in done.err
+    assert (night.state(), len(running.seen)) == (before, asked)
+    assert night.json("--other-judge", "mix")["status"] == "published"
+
+
 def test_rules_may_refresh_a_set_of_a_model_where_they_are_asked_to(night):
     """It is free, and enough to see what a night would do."""
     night.add_document()

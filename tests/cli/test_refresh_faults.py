@@ -273,7 +273,7 @@ def test_another_judge_carries_the_grades_and_marks_them(night, asked):
     """Grades of the judge before are not asked for again, nor sold as those of the new one."""
     night.add_beside(PRIVACY)
 
-    found = night.json("--model", "other")
+    found = night.json("--model", "other", "--other-judge", "mix")
     judges = {(one.source, one.provenance.model) for one in night.dataset.each_judgment()}
 
     assert found["status"] == "published"

@@ -1,0 +1,146 @@
+"""Judging a version as the set was judged: by the same judge, in the same way.
+
+Grades of two judges do not compare. A night that brings those of another one makes the set useless
+for what it is there for, and nobody looks at a night.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Set
+from typing import Final, NamedTuple
+
+from ragforge.config import JudgeSettings, PoolSettings, Settings
+from ragforge.errors import UsageError
+from ragforge.files.set.dataset import Dataset
+from ragforge.observe import Event
+from ragforge.pipeline.complete.completing import judging_settings
+from ragforge.pipeline.job import Job
+from ragforge.pipeline.judge.judges import open_judges
+from ragforge.records import Judgment, Provenance
+from ragforge.records.canaries import before_drift
+
+_BATCHES: Final = re.compile(r"batch (\d+) x (\d+)(?:, alone)?")
+
+
+class _Way(NamedTuple):
+    """A judge, and how many texts it was shown at once in how many orders."""
+
+    model: str
+    batch: int
+    permutations: int
+    protocol: str
+    """What else tells how it was asked; "" for nothing."""
+
+
+async def judging_alike(parent: Dataset, job: Job) -> Job:
+    """Return the job that judges new chunks as those of before were judged.
+
+    Where nothing is said about how to judge, as many texts are shown at once as the judge was shown
+    before.
+
+    Args:
+        parent: The published version.
+        job: As given.
+
+    Raises:
+        UsageError: Another judge graded the set, and nobody said that both are to stand.
+        ConfigError, DataError: As for `open_judges`.
+    """
+    if job.settings.generate.complete == "off":
+        return job
+    ways = _ways_of(parent)
+    if not ways:
+        return job
+    async with open_judges(job.with_settings(judging_settings(job.settings)), parent) as judges:
+        judge = judges.provenance()
+    if judge.kind != "llm":
+        return job
+    by_model = Counter[str]()
+    for way, n in ways.items():
+        by_model[way.model] += n
+    most = by_model.most_common(1)[0][1]
+    if by_model[judge.model] < most and job.settings.refresh.other_judge == "refuse":
+        raise _other_judge(parent, judge, by_model)
+    own = [way for way, _ in ways.most_common() if way.model == judge.model]
+    return _in_way(own[0], job) if own else job
+
+
+def _ways_of(parent: Dataset) -> Counter[_Way]:
+    """Return how many grades each judge gave in each way: to what runs found, where that differs.
+
+    Pools may have been judged by who made the set, and what is compared by another judge.
+    """
+    everything = _counted(parent.each_judgment())
+    if len(everything) < 2:
+        return everything
+    found = _found_by_runs(parent, PoolSettings().pool_k)
+    return (
+        _counted(
+            one for one in parent.each_judgment() if one.chunk_id in found.get(one.query_id, ())
+        )
+        or everything
+    )
+
+
+def _counted(judgments: Iterable[Judgment]) -> Counter[_Way]:
+    return Counter(
+        _way(one.provenance)
+        for one in judgments
+        if one.source in ("judge", "carried") and one.grade is not None
+        if one.provenance is not None and one.provenance.kind == "llm"
+    )
+
+
+def _way(by: Provenance) -> _Way:
+    protocol = before_drift(by).protocol
+    batches = _BATCHES.fullmatch(protocol)
+    if batches is None:
+        return _Way(by.model, 1, 1, protocol)
+    return _Way(by.model, int(batches[1]), int(batches[2]), "")
+
+
+def _found_by_runs(parent: Dataset, depth: int) -> Mapping[str, Set[str]]:
+    """Return the chunks at the top of any run, by query."""
+    found: dict[str, set[str]] = {}
+    for name in parent.run_names():
+        for item in parent.each_ranking(name):
+            top = found.setdefault(item.query_id, set())
+            top.update(hit.chunk_id for hit in item.ranking[:depth])
+    return found
+
+
+def _other_judge(parent: Dataset, judge: Provenance, by_model: Counter[str]) -> UsageError:
+    there = ", ".join(f"{name} {n:,}" for name, n in by_model.most_common())
+    first = by_model.most_common(1)[0][0]
+    names = ", ".join(f'"{name}"' for name in first.split("+"))
+    way = f"panel = [{names}] under [judge]" if "+" in first else f"--model {first}"
+    return UsageError(
+        f"{parent.path}: its grades are by another judge ({there}), and {judge.model} would grade "
+        "what is new, so that no difference of systems could be told: name the judge of before "
+        f"({way}, each model as NAME or NAME@URL), or let both stand with --other-judge mix; "
+        "--complete off judges nothing"
+    )
+
+
+def _in_way(way: _Way, job: Job) -> Job:
+    """Return the job with the batches of a way, where nothing is said about how to judge."""
+    settings = job.settings
+    if way.protocol or not _is_plain(settings):
+        return job
+    if (way.batch, way.permutations) == (settings.pool.pool_batch, 1):
+        return job
+    if way.batch == 1:
+        pool = settings.pool.model_copy(update={"pool_batch": 1})
+        job.observer(Event("note", message="judged one by one, as the set was"))
+        return job.with_settings(settings.model_copy(update={"pool": pool}))
+    update = {"batch": way.batch, "permutations": way.permutations}
+    how = settings.judge.model_copy(update=update)
+    told = f"judged as the set was, batch {way.batch} x {way.permutations}"
+    job.observer(Event("note", message=told))
+    return job.with_settings(settings.model_copy(update={"judge": how}))
+
+
+def _is_plain(settings: Settings) -> bool:
+    how = settings.judge
+    plain = JudgeSettings(depth=how.depth, split=how.split, panel=how.panel)
+    return how == plain and settings.pool.pool_batch == PoolSettings().pool_batch
