@@ -287,6 +287,17 @@ def test_the_report_says_why_no_trend_is_known(swapped, capsys):
     assert "ragforge judge --dataset DIR --run bm25 --earlier-rankings --again" in text
 
 
+def test_a_panel_is_one_judge_in_any_order(dataset, endpoint, capsys):
+    """Grades are means of its members': who is named first makes no difference."""
+    judge(dataset, endpoint, "strict", "--panel", "strict,lenient")
+    rank(dataset, NEW, run="other")
+
+    code = judge(dataset, endpoint, "strict", "--panel", "lenient,strict", "--run", "other")
+
+    assert code == 0
+    assert {item.provenance.model for item in dataset.judgments()} == {"strict+lenient"}
+
+
 def gated(dataset, capsys):
     """Return the check and the notes of a gate of the run bm25."""
     capsys.readouterr()

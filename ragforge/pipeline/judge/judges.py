@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import field, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ class Judges:
     @property
     def name(self) -> str:
         """The models' names, between plus signs."""
-        return "+".join(backend.name for backend in self.backends)
+        return _panel_name(self.backends)
 
     @property
     def batch(self) -> int:
@@ -227,8 +228,22 @@ async def open_judges(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterat
             for member in members
         ]
         baseline = _baseline(of_member(settings, members[0]), place)
-        judges = Judges(tuple(backends), job, examples, baseline, unwrapped)
+        judges = Judges(_as_before(backends, place), job, examples, baseline, unwrapped)
         yield _since_drift(judges, place) if isinstance(place, Dataset) else judges
+
+
+def _as_before(backends: Sequence[Backend], place: CallPlace) -> tuple[Backend, ...]:
+    """Return a panel in the order in which it judged the set before: it is one judge in any."""
+    if len(backends) == 1 or not isinstance(place, Dataset):
+        return tuple(backends)
+    known = {item.provenance.model for item in place.each_judgment() if item.provenance}
+    return next(
+        (order for order in permutations(backends) if _panel_name(order) in known), tuple(backends)
+    )
+
+
+def _panel_name(backends: Iterable[Backend]) -> str:
+    return "+".join(backend.name for backend in backends)
 
 
 def _since_drift(judges: Judges, dataset: Dataset) -> Judges:
