@@ -137,7 +137,12 @@ def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> No
             words = ["calibrate", command, *_source(arguments), *rest]
             say_next(arguments, words, "people's labels decide here, and they are missing")
             return
-        if arguments.dataset is not None:
+        if arguments.dataset is not None and any(
+            item.is_open and item.n_open > item.n_left_out for item in report.items
+        ):
+            words = ["judge", *_source(arguments), "--retry-failed", *_model(arguments, "NAME")]
+            say_next(arguments, words, "judgments that failed could turn it round")
+        elif arguments.dataset is not None:
             words = ["compare", *_source(arguments), *names, "--judge", *_model(arguments, "NAME")]
             say_next(arguments, words, "a model's grades can tell; --base-url names its endpoint")
         return

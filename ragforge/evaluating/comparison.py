@@ -112,10 +112,17 @@ class Compared:
         return {"A": self.comparison.a, "B": self.comparison.b}.get(self.outcome)
 
     @property
+    def is_open(self) -> bool:
+        """Whether the numbers name a winner, and failures could turn it round."""
+        ends, decided = self.failure_bounds, self.corrected or self.comparison
+        has_winner = decided.winner in ("A", "B")
+        return has_winner and ends is not None and ends.low <= 0 <= ends.high
+
+    @property
     def why_open(self) -> str:
         """Why failures leave open whether the better one is better; "" where they do not."""
         ends = self.failure_bounds
-        if self.better is None or ends is None or not ends.low <= 0 <= ends.high:
+        if ends is None or not self.is_open:
             return ""
         counted = plural(self.n_open, "query is", "queries are")
         return (

@@ -28,6 +28,10 @@ several are better than others, and none than all. `level`: one run."""
 
 _NAME_CHARS: Final = 48
 _JUDGE: Final = "`ragforge compare --judge --model NAME` grades what is missing, and decides again."
+_RETRY: Final = "`ragforge judge --retry-failed` asks again for the judgments that failed."
+_RETRIEVE: Final = (
+    "mend what is missing first: `ragforge retrieve` or `ragforge answer` asks again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +302,8 @@ def _grades(summary: Summary) -> Iterator[tuple[str, str]]:
 def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
     if item.outcome == "UNKNOWN" and report.calibration is not None:
         return f"people's labels are missing: `ragforge calibrate {next_labels(report)[0]}`."
+    if item.outcome == "UNKNOWN" and item.is_open:
+        return f"{_RETRY} {_JUDGE}" if item.n_open > item.n_left_out else _RETRIEVE
     if item.outcome == "UNKNOWN":
         return _JUDGE
     if item.better is None:
