@@ -29,9 +29,7 @@ several are better than others, and none than all. `level`: one run."""
 _NAME_CHARS: Final = 48
 _JUDGE: Final = "`ragforge compare --judge --model NAME` grades what is missing, and decides again."
 _RETRY: Final = "`ragforge judge --retry-failed` asks again for the judgments that failed."
-_RETRIEVE: Final = (
-    "mend what is missing first: `ragforge retrieve` or `ragforge answer` asks again."
-)
+_RETRIEVE: Final = "`ragforge retrieve`, or `ragforge answer`, asks again for what is missing."
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,17 @@ def test_a_withheld_winner_is_unknown_and_not_drawn(summary):
     assert "--judge" in found.next_step
 
 
+def test_failures_that_could_turn_it_round_are_to_be_asked_again(summary):
+    """More grades of what has one already would tell nothing."""
+    bounds = {"withheld": "failed", "failure_bounds": Ends(-0.5, 0.5)}
+
+    judging = decision_of(changed(summary, **bounds, n_open=9, n_left_out=2))
+    retrieving = decision_of(changed(summary, **bounds, n_open=2, n_left_out=2))
+
+    assert judging.next_step.startswith("`ragforge judge --retry-failed` asks again")
+    assert retrieving.next_step.startswith("`ragforge retrieve`")
+
+
 def test_a_tie_says_how_many_queries_would_show_more(many_queries):
     """`No difference` alone reads like `the same`."""
     summary = summary_of(many_queries(30))
