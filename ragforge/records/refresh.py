@@ -210,7 +210,8 @@ class VersionDiff(Record):
     judgments: JudgmentsDiff
     calls: CallCounts
     bridge: tuple[str, ...]
-    """Ids of queries that ask for the same and have the same grades in both versions, sorted."""
+    """Ids of queries that ask for the same and have the same grades above 0 in both versions,
+    sorted."""
     checks: tuple[VersionCheck, ...] = ()
     shortfall: str = ""
     """What could not be added, and why; "" for nothing."""

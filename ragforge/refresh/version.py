@@ -417,7 +417,7 @@ def _is_query(key: str) -> bool:
 
 
 def bridge_of(parent: Dataset, staged: Dataset) -> tuple[str, ...]:
-    """Return the ids of the queries that ask for the same and have the same grades, sorted.
+    """Return the ids of the queries that ask for the same and have the same grades above 0, sorted.
 
     They are accepted in both versions, with the same question, answer and quotes, and the same
     chunks have the same grades above 0. A chunk that only has another id now is the same; one that

@@ -5,7 +5,7 @@ different questions: that one has a higher mean than the one before may be the q
 system, and is no trend of the set; the interval of the difference is one of two samples.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ragforge.evaluating.formatting import (
@@ -23,6 +23,7 @@ from ragforge.evaluating.formatting import (
 )
 from ragforge.evaluating.graded_by import judge_command, judges_text, missing_grades_text, silent_of
 from ragforge.evaluating.history.batches import BatchMean, BatchSeries, Level
+from ragforge.evaluating.history.changes import n_same_items
 from ragforge.evaluating.history.run_history import (
     Moved,
     RunHistory,
@@ -226,7 +227,7 @@ def _trend_notes(history: RunHistory) -> Iterator[str]:
             f"UNKNOWN where grades are {silent.basis}: these differences say nothing about quality."
         )
     head = history.before, history.now
-    is_other_set = False
+    of_other_set: dict[int, list[str]] = {}
     elsewhere: dict[str, list[str]] = {}
     for item in history.trends:
         old, new = history.find(item.since), history.find(item.until)
@@ -235,13 +236,30 @@ def _trend_notes(history: RunHistory) -> Iterator[str]:
         if (old, new) != head:
             elsewhere.setdefault(_times(old, new), []).append(item.measure)
         is_other = item.on == "all items" and not is_same_set(old, new)
-        is_other_set |= is_other and not has_several_judges(old, new)
+        if is_other and not has_several_judges(old, new):
+            of_other_set.setdefault(n_same_items(old, new), []).append(item.measure)
     for times, measures in elsewhere.items():
         yield f"{', '.join(measures)}: from {times}, the last two states measured by it."
-    if is_other_set:
+    yield from _other_set_lines(of_other_set)
+
+
+def _other_set_lines(measures: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    """Say why no verdict is given over all items.
+
+    Args:
+        measures: By how many items are known to be the same.
+    """
+    for n_same, names in measures.items():
+        reason = "the set changed and none of its items is known to be the same"
+        if n_same:
+            reason = (
+                f"of {', '.join(names)}: the set changed and none of its "
+                f"{plural(n_same, 'same item')} can be scored in both, as the earlier ranking held "
+                "chunks that are gone, or was not kept as deep"
+            )
         yield (
-            "UNKNOWN over all items: the set changed and none of its items is known to be the "
-            "same; easier queries or other grades would pass for a better retriever."
+            f"UNKNOWN over all items{'' if n_same else ':'} {reason}; easier queries or other "
+            "grades would pass for a better retriever."
         )
 
 
@@ -455,8 +473,8 @@ def trends_table(history: History, runs: Sequence[str]) -> Table:
         "Before and now are over all items of the set as it was each time. The difference is on "
         "the items that did not change between the two, where there are any: it tells a changed "
         "system from a changed set. It is a trend where its 95 % interval leaves 0 out. Where the "
-        "set changed and no item is known to be the same, it is UNKNOWN: easier queries would pass "
-        "for a better retriever."
+        "set changed and no item that is known to be the same can be scored, it is UNKNOWN: easier "
+        "queries would pass for a better retriever."
     )
     note = " ".join(
         [note, *_mixed_trends(history, runs, measure), *_needed_by_run(trends(history, runs))]

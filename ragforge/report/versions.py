@@ -294,8 +294,8 @@ def _unchanged_line(n_bridge: int) -> str:
     """Return how many queries two versions have in common, with all that is known of them."""
     return (
         f"unchanged: {plural(n_bridge, 'query', 'queries')} with the same question, answer, quotes "
-        "and grades of one judge in both versions; `history` scores others anew on the grades of "
-        "now, where it can"
+        "and chunks graded above 0, by one judge in both versions; `history` scores others anew on "
+        "the grades of now, where it can"
     )
 
 

@@ -51,7 +51,7 @@ def changes(before: Evaluation, now: Evaluation, n_same: int | None = None) -> l
         n_same: Items that are the same in both; where None it is what the later one knows itself.
     """
     if n_same is None:
-        n_same = _n_same(before, now)
+        n_same = n_same_items(before, now)
     return [
         *_scale(before, now),
         *_set(before, now, n_same),
@@ -193,7 +193,8 @@ def _items(before: Evaluation, now: Evaluation, n_same: int) -> str:
     return f"{counts}; {n_same:,} are the same, {gone:,} gone or changed, {new:,} new or changed"
 
 
-def _n_same(before: Evaluation, now: Evaluation) -> int:
+def n_same_items(before: Evaluation, now: Evaluation) -> int:
+    """Return how many items the later of two evaluations knows to be the same in both."""
     if now.bridge_to != before.evaluation_id:
         return 0
     return max((item.n + item.n_left_out for item in now.bridge.values()), default=0)

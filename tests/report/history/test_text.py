@@ -95,6 +95,28 @@ def test_an_unknown_verdict_over_another_set_says_why():
     assert "UNKNOWN over all items: the set changed and none of its items is known" in found
 
 
+def test_same_items_that_none_can_be_scored_of_are_not_said_to_be_others():
+    """The list of changes says how many are the same; the table must not say that none is."""
+    before = evaluation(measures={**AP, "RR": AP["AP"]})
+    same = BridgeMean(n=3, before=0.5, now=0.5, diff=0.0, low=None, high=None, n_left_out=21)
+    now = evaluation(
+        measures={**AP, "RR": AP["AP"]},
+        digests={"queries": "q2"},
+        bridge_to=before.evaluation_id,
+        bridge={"RR": same},
+    )
+
+    found = text(before, now)
+
+    assert "24 are the same" in found
+    assert "none of its items is known to be the same" not in found
+    assert (
+        "UNKNOWN over all items of AP: the set changed and none of its 24 same items can be scored "
+        "in both, as the earlier ranking held chunks that are gone, or was not kept as deep"
+        in found
+    )
+
+
 def test_a_trend_past_other_measures_says_between_which_evaluations_it_is():
     """The head names the evaluations of what changed last."""
     first = evaluation(at="2026-01-01T02:00:00+00:00")

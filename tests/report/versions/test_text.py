@@ -29,8 +29,9 @@ def published(diff):
         "grades: 180 kept, 3 carried, 5 new, 40 from evidence, 1 failed (229 in all); 2 dropped "
         "with their chunks, 2 of people wait for theirs",
         "calls: 2 to verify, 1 to judge, 0 to look for conflicts, 0 to generate",
-        "unchanged: 2 queries with the same question, answer, quotes and grades of one judge in "
-        "both versions; `history` scores others anew on the grades of now, where it can",
+        "unchanged: 2 queries with the same question, answer, quotes and chunks graded above "
+        "0, by one judge in both versions; `history` scores others anew on the grades of now, "
+        "where it can",
         "  churn FAILED (0.25, limit 0.15): 5 of 20",
         "bought now: 3 calls, 900 tokens, 0.0012 USD",
         "old versions removed: 1",
