@@ -11,6 +11,8 @@ from ragforge.files.formats.trec import read_trec_qrels
 from ragforge.files.record_files import read_records
 from ragforge.files.source_files import has_header, open_source
 from ragforge.measures.listed_relevance import LabelsInForce
+from ragforge.measures.run_evaluation import highest_grade
+from ragforge.measures.scores import SCALE_TOP
 from ragforge.records import Judgment
 
 if TYPE_CHECKING:
@@ -80,6 +82,9 @@ class JudgedQrels:
         reading = self.reading
         if not reading and self.rel_threshold is not None:
             reading = f"relevant: grade >= {self.rel_threshold}, as the set has it"
+        if not reading and (highest := highest_grade(grades)) > SCALE_TOP:
+            reading = f"relevant: grade >= 2, and grades reach {highest}: say which is with "
+            reading += "--rel-threshold"
         if grades is not self.grades:
             reading += "; a judge's: >= 2"
         return LabelsInForce(grades, self.rel_threshold or "auto", self.relevant or None, reading)

@@ -605,3 +605,13 @@ def test_a_quote_in_a_chunk_is_a_fact():
     """Whichever rule cut the query out of the text, the chunk holds its answer."""
     assert not GradeOrigin("baseline", "offline-rules-3", source="evidence").says_nothing
     assert GradeOrigin("mock", "m", source="evidence").says_nothing
+
+
+def test_grades_beyond_the_scale_are_read_as_they_are_and_told(tmp_path):
+    """On a scale to 10, 4 is no clear "relevant"; the author may mean 7."""
+    path = tmp_path / "qrels.trec"
+    path.write_text("q1 0 a 10\nq1 0 b 4\n")
+    judged = read_judged_qrels(path)
+
+    assert judged.in_force("auto").reading.startswith("relevant: grade >= 2, and grades reach 10")
+    assert judged.in_force(7).reading == ""
