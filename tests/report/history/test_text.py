@@ -21,8 +21,8 @@ def test_what_changed_comes_before_the_numbers():
     assert found[:3] == [
         "bm25: 2 evaluations, the last of 50 queries at 2026-01-01 02:00",
         "Changed from 2026-01-01 02:00:00 to 2026-01-01 02:00:00:",
-        "  - The retriever ranks otherwise on the same corpus and queries: it changed, or does "
-        "not repeat itself.",
+        "  - The retriever ranks otherwise on the same corpus and queries: it changed, does not "
+        "repeat itself, or the run lacks queries.",
     ]
 
 
