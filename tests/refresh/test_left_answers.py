@@ -61,3 +61,14 @@ def test_what_failed_of_a_system_stays_behind_with_its_answers(refreshed):
     dataset, _ = refreshed
 
     assert [failure for failure in dataset.failures() if failure.what == "ask"] == []
+
+
+def test_a_comparison_says_where_the_answers_are(refreshed, capsys):
+    """Who compared them yesterday is not told that there never were any."""
+    dataset, _ = refreshed
+
+    assert main(["compare", "--dataset", str(dataset.path), "--answers"]) == 2
+    assert (
+        "has answers of no system, and version 1 those of live, which a refresh left there: "
+        "`ragforge answer` grades" in capsys.readouterr().err
+    )

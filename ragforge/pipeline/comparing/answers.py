@@ -14,6 +14,7 @@ from ragforge.evaluating.graded_by import count_silent, grades_of, judge_name, w
 from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.paths import VERSIONS, home_of, version_name, versions_of
 from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.measures.comparing import couples
 from ragforge.measures.intervals import Ends
@@ -61,7 +62,8 @@ def compare_answers(
     records = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
     wanted = list(names) or list(records)
     hint = f"; {dataset.path} has answers of {', '.join(records) or 'no system'}"
-    check_names(wanted, options.baseline, "system", hint)
+    left = "" if len(records) > 1 else _left_behind(dataset)
+    check_names(wanted, options.baseline, "system", f"{hint}{left}")
     systems = [_known(name, records, dataset) for name in wanted]
     chosen = shared(item.chosen for item in systems)
     if chosen is not None:
@@ -90,6 +92,19 @@ def compare_answers(
         part=part,
     )
     return decide(contest, options)
+
+
+def _left_behind(dataset: Dataset) -> str:
+    """Say which version before has answers, that a refresh left there; "" where none has."""
+    home = home_of(dataset.path)
+    for number in reversed(versions_of(home)):
+        before = Dataset(home / VERSIONS / version_name(number))
+        if number < dataset.manifest.version and (names := before.answer_names()):
+            return (
+                f", and version {number} those of {', '.join(names)}, which a refresh left there: "
+                "`ragforge answer` grades answers for this one"
+            )
+    return ""
 
 
 def _part(
