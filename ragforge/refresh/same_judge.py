@@ -6,7 +6,7 @@ for what it is there for, and nobody looks at a night.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 from ragforge.config import JudgeSettings, PoolSettings, Settings
@@ -16,8 +16,9 @@ from ragforge.observe import Event
 from ragforge.pipeline.complete.completing import judging_settings
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import open_judges
-from ragforge.records import Judgment, Provenance
+from ragforge.records import Provenance
 from ragforge.records.canaries import before_drift
+from ragforge.records.judgments import Grading
 
 _BATCHES: Final = re.compile(r"batch (\d+) x (\d+)(?:, alone)?")
 
@@ -70,25 +71,30 @@ def _ways_of(parent: Dataset) -> Counter[_Way]:
 
     Pools may have been judged by who made the set, and what is compared by another judge.
     """
-    everything = _counted(parent.each_judgment())
+    table = parent.judgment_table()
+    everything = _counted(table.counts())
     if len(everything) < 2:
         return everything
     found = _found_by_runs(parent, PoolSettings().pool_k)
-    return (
-        _counted(
-            one for one in parent.each_judgment() if one.chunk_id in found.get(one.query_id, ())
-        )
-        or everything
+    top = Counter(
+        one.grading for one in table.pairs(_counts) if one.chunk_id in found.get(one.query_id, ())
     )
+    return _counted(top) or everything
 
 
-def _counted(judgments: Iterable[Judgment]) -> Counter[_Way]:
-    return Counter(
-        _way(one.provenance)
-        for one in judgments
-        if one.source in ("judge", "carried") and one.grade is not None
-        if one.provenance is not None and one.provenance.kind == "llm"
-    )
+def _counted(gradings: Mapping[Grading, int]) -> Counter[_Way]:
+    ways = Counter[_Way]()
+    for grading, n in gradings.items():
+        if _counts(grading) and grading.provenance is not None:
+            ways[_way(grading.provenance)] += n
+    return ways
+
+
+def _counts(grading: Grading) -> bool:
+    """Whether a language model looked at a pair and graded it."""
+    by = grading.provenance
+    is_judged = grading.source in ("judge", "carried") and grading.grade is not None
+    return is_judged and by is not None and by.kind == "llm"
 
 
 def _way(by: Provenance) -> _Way:
