@@ -7,7 +7,7 @@ is at, so a run that is read in threads while numpy is imported is not among the
 mock` is left out.
 
     python benchmarks/phases.py                           # the table, and phases.svg beside this
-    python benchmarks/phases.py "generate, 200 chunks" --svg /tmp/one.svg
+    python benchmarks/phases.py "report, 2,000 queries" --svg one.svg
 """
 
 import argparse
