@@ -116,6 +116,10 @@ DIFFICULTY = Field("difficulty", ("difficulty", "difficulty_level", "complexity"
 TYPE = Field("type", ("type", "query_type"))
 CATEGORY = Field("category", ("category",))
 ANSWERABLE = Field("answerable", ("answerable", "is_answerable"))
+UNANSWERABLE = Field(
+    "unanswerable", ("unanswerable", "is_unanswerable", "is_impossible", "impossible")
+)
+"""Says the opposite, as SQuAD does."""
 EXPECTED_BEHAVIOUR = Field(
     "expected_behaviour", ("expected_behaviour", "expected_behavior", "behaviour", "behavior")
 )

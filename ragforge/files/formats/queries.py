@@ -28,6 +28,7 @@ from ragforge.files.field_names import (
     RANKING,
     SCORE,
     TYPE,
+    UNANSWERABLE,
     Field,
     normal_name,
 )
@@ -36,6 +37,7 @@ from ragforge.files.formats.qrels import beir_files, read_qrels
 from ragforge.files.formats.row_columns import (
     NO_COLUMNS,
     Columns,
+    columns_not_read,
     lacking_columns,
     no_such_column,
     unknown_columns,
@@ -74,6 +76,8 @@ _OF_TYPE: Final = {
     "false_premise": "correct_premise",
     "ambiguous": "clarify",
 }
+_NO_ANSWER: Final = ("no_answer", "not_answerable", "impossible", "out_of_scope")
+"""Categories of queries that the corpus does not answer."""
 _TRUTHS: Final = {
     **dict.fromkeys(("true", "yes", "1"), True),
     **dict.fromkeys(("false", "no", "0"), False),
@@ -128,8 +132,17 @@ def _behaviour_of(row: Row, query_type: str | None) -> str:
 
 
 def _answerable(row: Row) -> bool | None:
-    """Return whether a row says that the corpus answers its query; None where it does not say."""
-    return truth_of(row, ANSWERABLE)
+    """Return whether a row says that the corpus answers its query; None where it does not say.
+
+    Raises:
+        DataError: It says both.
+    """
+    answerable, unanswerable = truth_of(row, ANSWERABLE), truth_of(row, UNANSWERABLE)
+    if unanswerable is None:
+        return answerable
+    if answerable is unanswerable:
+        raise row.wrong(UNANSWERABLE, "the opposite of answerable", unanswerable)
+    return not unanswerable
 
 
 def truth_of(row: Row, field: Field) -> bool | None:
@@ -228,7 +241,7 @@ def read_queries(
         path = path / "queries.jsonl"
     if texts := _numbered_questions(path, columns):
         return ImportedQueries(texts)
-    query_rows, repeated = _read(path, make_id, columns)
+    query_rows, repeated, not_read = _read(path, make_id, columns)
     settled = settle_relevance(
         {query_row.imported.query.query_id: query_row.relevance for query_row in query_rows}
     )
@@ -240,6 +253,7 @@ def read_queries(
         *_unread_notes(path, query_rows, columns),
         *_passed_over_notes(path, query_rows),
         *_repeated_notes(path, repeated),
+        *_column_notes(path, not_read),
     )
     return ImportedQueries(queries, threshold, reading, note, notes)
 
@@ -254,6 +268,15 @@ def _numbered_questions(path: Path, columns: Columns) -> list[ImportedQuery]:
     return [
         ImportedQuery(_human_query(path, query_id, text)) for query_id, text in _trec_lines(path)
     ]
+
+
+def _column_notes(path: Path, not_read: list[str]) -> tuple[str, ...]:
+    """Return a note on columns of a table that are not read."""
+    if not not_read:
+        return ()
+    some = ", ".join(map(shown, not_read[:_SHOWN]))
+    more = ", …" if len(not_read) > _SHOWN else ""
+    return (f"{path}: columns that are not read: {some}{more}; --map says what one of them is",)
 
 
 def _repeated_notes(path: Path, repeated: list[str]) -> tuple[str, ...]:
@@ -308,14 +331,18 @@ class _ReadRows(NamedTuple):
     query_rows: list[_QueryRow]
     repeated: list[str]
     """Where rows stand that say again what one before them says."""
+    not_read: list[str]
+    """Columns that hold something, and that are known by no name."""
 
 
 def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUMNS) -> _ReadRows:
     query_rows: dict[str, _QueryRow] = {}
     seen: dict[str, str] = {}
     repeated: list[str] = []
+    not_read: dict[str, None] = {}
     for row in _rows(path, columns):
         _refuse_misspelt_quotes(row)
+        not_read |= dict.fromkeys(columns_not_read(row))
         query_row = _query_row(row, make_id)
         query_id = query_row.imported.query.query_id
         first = seen.setdefault(query_id, row.where)
@@ -328,7 +355,7 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
         query_rows[query_id] = query_row
     if not query_rows:
         raise none_found(path, "query")
-    return _ReadRows(list(query_rows.values()), repeated)
+    return _ReadRows(list(query_rows.values()), repeated, list(not_read))
 
 
 def _refuse_misspelt_quotes(row: Row) -> None:
@@ -586,8 +613,8 @@ def _is_set(row: Row, name: Field) -> bool:
 
 def _type(row: Row, category: str) -> str | None:
     types = get_args(QueryType)
-    found = _one_of(row, TYPE, types)
-    return found or _known(category, types)
+    found = _one_of(row, TYPE, types) or _known(category, types)
+    return found or ("unanswerable" if _known(category, _NO_ANSWER) else None)
 
 
 def _one_of(row: Row, name: Field, known: tuple[str, ...]) -> str | None:

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -17,19 +18,24 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.field_names import (
     ANSWERABLE,
     CATEGORY,
+    CHUNK_OF_ROW,
     DIFFICULTY,
     DOCUMENT_OF_ROW,
     EXPECTED_ANSWER,
     EXPECTED_BEHAVIOUR,
     GRADE,
     GRADES,
+    GROUND_TRUTH,
     LANGUAGE,
     PERSONA,
     QUERY,
     QUERY_ID,
     QUOTE_OF_ROW,
+    REFERENCE_TEXTS,
     RELEVANT,
+    SOURCE_CHUNK,
     TYPE,
+    UNANSWERABLE,
     Field,
     goes_by,
     normal_name,
@@ -43,7 +49,10 @@ NO_COLUMNS: Final[Columns] = MappingProxyType({})
 _FIELDS: Final = (
     *(QUERY, EXPECTED_ANSWER, QUERY_ID, RELEVANT, GRADES, QUOTE_OF_ROW, DOCUMENT_OF_ROW, GRADE),
     *(DIFFICULTY, TYPE, CATEGORY, PERSONA, LANGUAGE, ANSWERABLE, EXPECTED_BEHAVIOUR),
+    *(CHUNK_OF_ROW, UNANSWERABLE),
 )
+_ALSO_READ: Final = (GROUND_TRUTH, REFERENCE_TEXTS, SOURCE_CHUNK)
+"""Under no other names than their own."""
 _SURELY_QUESTIONS: Final = Field("query", tuple(x for x in QUERY.accepted if x != "text"))
 _HOLDERS: Final[Mapping[Field, tuple[str, ...]]] = {
     QUERY: ("inputs", "vars", "input"),
@@ -157,6 +166,19 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
     }
     rest |= {_written(field): value for field, value in found.items()}
     return make_row(row.where, rest, is_of_table=row.is_of_table)
+
+
+def columns_not_read(row: Row) -> list[str]:
+    """Return the columns of a table's row that hold something and are known by no name."""
+    if not row.is_of_table:
+        return []
+    filled = (name for name, value in row.given.items() if value not in (None, ""))
+    return [name for name in filled if not _is_read(name)]
+
+
+@cache
+def _is_read(name: str) -> bool:
+    return any(goes_by(name, field) for field in (*_FIELDS, *_ALSO_READ))
 
 
 def lacking_columns(row: Row, columns: Columns) -> Columns:

@@ -4,7 +4,6 @@ import re
 from ast import literal_eval
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import field, replace
-from itertools import chain
 from typing import Final
 
 from ragforge.deferred import dataclass
@@ -13,6 +12,7 @@ from ragforge.files.field_names import (
     CHUNK_OF_ROW,
     DOC_ID,
     DOCUMENT_OF_ROW,
+    EVIDENCE,
     GRADE,
     GRADES,
     ITEM_ID,
@@ -177,9 +177,11 @@ def settle_relevance(of_queries: Mapping[str, Relevance]) -> SettledRelevance:
         if relevance.decides and any(grade is not None for grade in relevance.grades.values())
     ]
     threshold = explaining_threshold(labelled, HIGHEST_GRADE)
-    every = list(
-        chain.from_iterable(relevance.grades.values() for relevance in of_queries.values())
-    )
+    every = [
+        grade
+        for relevance in of_queries.values()
+        for grade in (*relevance.grades.values(), *(of.grade for of in relevance.graded_quotes))
+    ]
     usual = _grade_of_listed(every)
     if labelled and threshold is None:
         listed = {
@@ -206,7 +208,7 @@ def _grade_of_listed(grades: Iterable[int | None]) -> int:
     1, else 1. With 1 in a graded file a list of relevant ids would say that none is.
 
     Args:
-        grades: All grades the file gives.
+        grades: All grades the file gives, those of quotes too.
     """
     return 2 if any(grade is not None and grade > 1 for grade in grades) else 1
 
@@ -326,6 +328,8 @@ def relevance_of_row(row: Row) -> Relevance:
     has_lists = row.has(RELEVANT, GRADES)
     relevance = read_relevance(row) if has_lists else Relevance({})
     named = row.get(DOCUMENT_OF_ROW) not in (None, "")
+    if evidence := _evidence(row):
+        return replace(relevance, graded_quotes=(*relevance.graded_quotes, *evidence))
     quotes = _quotes(row, QUOTE_OF_ROW if named else _SURELY_QUOTE)
     if quotes:
         doc_id = row.identifier(DOCUMENT_OF_ROW) if named else ""
@@ -334,9 +338,11 @@ def relevance_of_row(row: Row) -> Relevance:
         return replace(relevance, graded_quotes=(*relevance.graded_quotes, *graded_quotes))
     if has_lists:
         return relevance
-    for passage in (CHUNK_OF_ROW, DOCUMENT_OF_ROW):
-        if row.get(passage) not in (None, ""):
-            return _named(row, passage)
+    if row.get(CHUNK_OF_ROW) not in (None, ""):
+        return _named(row, CHUNK_OF_ROW)
+    if named:
+        texts = _reference_texts(row).graded_quotes
+        return _of_document(row, texts) if texts else _named(row, DOCUMENT_OF_ROW)
     return _source_chunks(row) if row.get(SOURCE_CHUNK) else _reference_texts(row)
 
 
@@ -349,6 +355,16 @@ def _reference_texts(row: Row) -> Relevance:
     texts = [item for item in items if isinstance(item, str) and item.strip()]
     grade = HIGHEST_GRADE if len(texts) == 1 else HIGHEST_GRADE - 1
     quotes = (GradedQuote("", text, grade, must_stand=False) for text in texts)
+    return Relevance({}, graded_quotes=tuple(quotes))
+
+
+def _of_document(row: Row, texts: Iterable[GradedQuote]) -> Relevance:
+    """Return texts beside the name of a document as quotes of it, with the grade of the row."""
+    doc_id, graded = row.identifier(DOCUMENT_OF_ROW), row.get(GRADE) not in (None, "")
+    grade = _grade_of_quote(row) if graded else None
+    quotes = (
+        GradedQuote(doc_id, text.quote, text.grade if grade is None else grade) for text in texts
+    )
     return Relevance({}, graded_quotes=tuple(quotes))
 
 
@@ -380,6 +396,18 @@ def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
     return Relevance(
         {**first.grades, **second.grades}, tuple(listed), tuple(graded_quotes), is_list
     )
+
+
+def _evidence(row: Row) -> list[GradedQuote]:
+    """Return a list of quotes with their documents, as queries of a set have it."""
+    value = row.get(QUOTE_OF_ROW)
+    items = value if isinstance(value, list) else []
+    inner = [
+        make_row(f"{row.where}: {EVIDENCE.name}", item)
+        for item in items
+        if isinstance(item, Mapping)
+    ]
+    return [_graded_quote(one) for one in inner if one.has(QUOTE)]
 
 
 def _quotes(row: Row, field: Field) -> list[str]:

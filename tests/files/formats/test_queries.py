@@ -302,6 +302,56 @@ def test_a_chunk_is_meant_whatever_document_stands_beside_it(tmp_path):
         assert query.grades == {"c1": 2, "c2": 0}
 
 
+def test_a_document_beside_quotes_of_other_rows_is_relevant(tmp_path):
+    """Its grade was 1 where the quotes made 2 the threshold: found at rank 1, it was a miss."""
+    text = "question,doc_id,quote\nWhy?,a.md,for so\nWhen?,b.md,\n"
+
+    [_, when] = read(write(tmp_path / "set.csv", text))
+
+    assert when.grades == {"b.md": 2}
+
+
+def test_texts_beside_a_document_are_quotes_of_it(tmp_path):
+    """The whole document was labelled, and what was written down passed over."""
+    text = "question,doc_id,context,Zitat\nWhy?,a.md,for so,dort\nWhen?,b.md,then,\n"
+
+    found = read_queries(write(tmp_path / "set.csv", text), str.lower)
+
+    assert [one.graded_quotes for one in found.queries] == [
+        (GradedQuote("a.md", "for so", 3),),
+        (GradedQuote("b.md", "then", 3),),
+    ]
+    assert any("columns that are not read: 'Zitat'" in note for note in found.left_out)
+
+
+def test_evidence_as_a_set_keeps_it_is_read(tmp_path):
+    """Rows of queries.jsonl that somebody edited have lost their origin at times."""
+    text = '[{"query": "Why?", "evidence": [{"doc_id": "a.md", "quote": "for so"}]}]'
+
+    [query] = read(write(tmp_path / "set.json", text))
+
+    assert query.graded_quotes == (GradedQuote("a.md", "for so", 3),)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    ["unanswerable\nWhy?,true", "is_impossible\nWhy?,1", "category\nWhy?,no_answer"],
+)
+def test_what_is_marked_unanswerable_in_other_words_is_so(tmp_path, marked):
+    """As answerable ones they would ask a retriever for what is not there."""
+    [found] = read(write(tmp_path / "set.csv", f"question,{marked}\n"))
+
+    assert (found.query.answerable, found.query.expected_behaviour) == (False, "abstain")
+
+
+def test_a_row_that_is_both_answerable_and_not_is_refused(tmp_path):
+    """Nobody can tell which of the two its author means."""
+    path = write(tmp_path / "set.csv", "question,answerable,unanswerable\nWhy?,true,true\n")
+
+    with pytest.raises(DataError, match="the opposite of answerable"):
+        read(path)
+
+
 def test_documents_without_grades_are_listed(tmp_path):
     """Several stand in one cell."""
     text = "question,doc_id\nWhy?,a.md;b.md\n"
