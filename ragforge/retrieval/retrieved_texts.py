@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from ragforge.deferred import dataclass
 from ragforge.files.set.document_level import DocumentNames
 from ragforge.records import Chunk, Ranking, RetrievedText, Span, text_id
+from ragforge.retrieval.markup import marks_of, readings_of, without_markup
 from ragforge.retrieval.object_fields import fold_blanks
 
 _MOST_ORIGINS: Final = 32
@@ -34,8 +35,6 @@ _LEAST_SHARED: Final = 40
 _ENOUGH_ROWS: Final = 20
 """Rows of three words from which on two texts that share none are not alike."""
 _WORD: Final = re.compile(r"\w+")
-_HIGHLIGHT: Final = re.compile(r"</?(?:em|mark|strong|b)>")
-"""Put by search engines around the words of the query."""
 _IT: Final = "it"
 _MARK_OF_A_CUT: Final = re.compile(r"…|\.{3,}|\[…\]|\[\.{3}\]")
 
@@ -169,9 +168,8 @@ class CorpusDocuments:
         """
         key = (chunk.chunk_id, text)
         if key not in self._compared:
-            read, unmarked = fold_blanks(text), fold_blanks(_HIGHLIGHT.sub("", text))
-            self._compared[key] = self._is_text_of(read, chunk) or (
-                unmarked != read and self._is_text_of(unmarked, chunk)
+            self._compared[key] = any(
+                self._is_text_of(fold_blanks(reading), chunk) for reading in readings_of(text)
             )
         return self._compared[key]
 
@@ -189,13 +187,57 @@ class CorpusDocuments:
         """Whether a text is of a document, likewise."""
         key = (doc_id, text)
         if key not in self._compared:
-            folded, original = fold_blanks(text), self.folded(doc_id)
-            self._compared[key] = (
+            original = self.folded(doc_id)
+            self._compared[key] = any(
                 _holds(original, folded)
                 or _holds(folded, original)
                 or self._is_like(folded, original)
+                for folded in map(fold_blanks, readings_of(text))
             )
         return self._compared[key]
+
+    def chunks_but_for_markup(self, text: str) -> list[Chunk]:
+        """Return the chunks that have a text but for tags and entities; [] for one without any.
+
+        What stands in the document of a chunk as it is, is none: the document is about HTML.
+        """
+        if not marks_of(text):
+            return []
+        as_is, bare = fold_blanks(text), without_markup(text)
+        return [
+            chunk
+            for chunk in self._without_markup.get(hash(bare), ())
+            if without_markup(chunk.text) == bare and as_is not in self.folded(chunk.doc_id)
+        ]
+
+    @cached_property
+    def _without_markup(self) -> Mapping[int, Sequence[Chunk]]:
+        found: dict[int, list[Chunk]] = {}
+        for chunk in self._chunks:
+            found.setdefault(hash(without_markup(chunk.text)), []).append(chunk)
+        return found
+
+    def reading(self, text: str, origin: Origin) -> str:
+        """Return a text as it stands in the documents: as it is, else without markup of a service.
+
+        Of several readings the one counts that has most of its letters there, then the one with
+        fewest tags and entities that do not stand there. A text that stands nowhere is as it was.
+        """
+        if not marks_of(text):
+            return text
+        best, best_fit = text, (0.0, 0)
+        for reading in readings_of(text):
+            found = self.locator.locate(reading, doc_ids=origin.doc_ids, near=origin.near)
+            if found is None:
+                continue
+            there = [self.texts[span.doc_id][span.start : span.end] for span in found.spans]
+            foreign = min(sum(mark not in each for mark in marks_of(reading)) for each in there)
+            fit = (found.likeness, -foreign)
+            if fit > best_fit:
+                best, best_fit = reading, fit
+            if best_fit == (1.0, 0):
+                break
+        return best
 
     def _is_like(self, text: str, original: str) -> bool:
         """Whether most of a text, or of its pieces, is in another one, or the other way round."""
@@ -351,8 +393,9 @@ class RetrievedTexts:
         up. Whatever is known to be one place counts once.
         """
         cited = {hit.chunk_id for ranking in rankings for hit in ranking.ranking}
-        texts, self._texts = self._texts, {}
-        settled = {each: self._settled(texts[each]) for each in sorted(cited & texts.keys())}
+        texts = {key: self._read(held) for key, held in self._texts.items() if key in cited}
+        self._texts = {}
+        settled = {each: self._settled(texts[each]) for each in sorted(texts)}
         now = [_ids_of_hits(ranking, settled, texts) for ranking in rankings]
         for of_ranking in now:
             for before, chunk_id in of_ranking.items():
@@ -364,6 +407,13 @@ class RetrievedTexts:
         self.n_repeated = sum(len(ranking.ranking) for ranking in rankings)
         self.n_repeated -= sum(len(ranking.ranking) for ranking in kept)
         return kept
+
+    def _read(self, held: _Text) -> _Text:
+        """Return a text as the documents have it."""
+        if not held.origins:
+            return held
+        [origin] = held.origins
+        return replace(held, text=self.documents.reading(held.text, origin))
 
     def _settled(self, held: _Text) -> _Settled:
         locate = self.documents.locator.locate

@@ -172,13 +172,15 @@ class PassageFinder:
 
     def _of_text(self, texts: Sequence[str], doc_ids: tuple[str, ...]) -> str:
         """Return the chunk that holds one of the texts of a passage, else an id of the first."""
-        held = (self._holding(text, doc_ids) for text in texts)
+        origin, documents = Origin(doc_ids), self._texts.documents
+        held = (self._holding(documents.reading(text, origin), doc_ids) for text in texts)
         found = next((chunk_id for chunk_id in held if chunk_id is not None), None)
-        return found or self._texts.add(texts[0], Origin(doc_ids))
+        return found or self._texts.add(texts[0], origin)
 
     def _same(self, text: str, doc_ids: Sequence[str]) -> str | None:
         """Return the chunk that a text is, of the documents named first."""
         same = self._by_text.get(fold_blanks(text), [])
+        same = same or self._texts.documents.chunks_but_for_markup(text)
         here = (chunk for chunk in same if chunk.doc_id in doc_ids)
         chunk = next(here, next(iter(same), None))
         return None if chunk is None else chunk.chunk_id

@@ -79,6 +79,118 @@ def test_a_text_that_is_no_chunk_is_that_text(reader, taken, hit):
     assert located(taken) == [("fruit/a.md", 38, 88)]
 
 
+MARKUP = "Write <b>big</b> words as &lt;b&gt; &amp; close them; <i>small</i> ones need none."
+PLAIN = "Plain words stand alone & need no tag, as 1 < 2 and 3 > 2 do in sums."
+
+
+@pytest.fixture
+def about_markup():
+    """Two chunks, of which one is about tags and entities, cut from one document."""
+    return [
+        Chunk(chunk_id="tags", doc_id="html.txt", text=MARKUP, start=0, end=len(MARKUP)),
+        Chunk(
+            chunk_id="plain",
+            doc_id="html.txt",
+            text=PLAIN,
+            start=len(MARKUP) + 1,
+            end=len(MARKUP) + 1 + len(PLAIN),
+        ),
+    ]
+
+
+@pytest.fixture
+def marked(about_markup):
+    """What hits are settled to in the documents about tags."""
+    taken = RetrievedTexts(CorpusDocuments(about_markup, documents_of, FileTextLocator))
+    reader = ResultReader("it", about_markup, texts=taken)
+    return lambda *hits: settled(reader, taken, [*hits])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Plain <em>words</em> stand alone & need no <em>tag</em>, as 1 < 2 and 3 > 2 do in sums.",
+        '<p class="hit">Plain <mark data-n="1">words</mark> stand alone &amp; need no tag,<br/>'
+        "as 1 &lt; 2 and 3 &gt; 2 do in sums.</p>",
+        "<div>Plain <B>words</B> stand alone &#38; need no tag,</div><div>as 1 &#x3C; 2 and 3 &gt; "
+        "2 do in sums.</div>",
+    ],
+)
+@pytest.mark.parametrize("name", [{}, {"document": "html.txt"}])
+def test_a_chunk_with_markup_of_a_service_is_that_chunk(marked, text, name):
+    """Search engines highlight what they find, and escape it: that makes no other ranking."""
+    assert marked({"text": text, **name}) == ["plain"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "need no tag, as <em>1</em> < 2 and 3 > 2",
+        "need no <span style='x'>tag</span>, as 1 &lt; 2 and 3 &gt; 2",
+        "<p>need no tag, as 1 < 2</p><p>and 3 > 2</p>",
+    ],
+)
+def test_a_text_with_markup_of_a_service_is_that_text(marked, text):
+    """The same stretch by whatever service has one id, and so one grade."""
+    assert marked({"text": text, "document": "html.txt"}) == [
+        text_id("need no tag, as 1 < 2 and 3 > 2")
+    ]
+
+
+def test_a_title_before_it_makes_no_other_text_of_one_with_markup(marked):
+    """Services put a heading before what they highlight."""
+    bare = "On words\n\nwords stand alone & need no tag, as 1 < 2 and 3 > 2 do in sums."
+    assert marked({"text": bare.replace("tag", "<em>tag</em>")}) == marked({"text": bare})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MARKUP,
+        MARKUP.replace("words", "<em>words</em>"),
+        MARKUP.replace("words", "<b>words</b>"),
+        MARKUP.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
+    ],
+)
+def test_a_chunk_about_markup_keeps_its_own(marked, text):
+    """Code about HTML has tags, which are no highlights."""
+    assert marked({"text": text}) == ["tags"]
+
+
+def test_a_stretch_about_markup_keeps_its_own(marked):
+    """What stands in the documents as it is needs no other reading."""
+    part = "big</b> words as &lt;b&gt; &amp; close them"
+    assert marked({"text": part}) == [text_id(part)]
+    assert marked({"text": part.replace("close", "<em>close</em>")}) == [text_id(part)]
+
+
+def test_tags_that_a_document_has_are_not_taken_out_for_another_chunk():
+    """A stretch with tags is not the chunk that says the same without them."""
+    texts = ["Use it as <b>bold</b> in HTML, and as **bold** in Markdown.", "Use it as bold"]
+    chunks = [
+        Chunk(chunk_id="c1", doc_id="a", text=texts[0], start=0, end=59),
+        Chunk(chunk_id="c2", doc_id="a", text=texts[1], start=60, end=74),
+    ]
+    taken = RetrievedTexts(CorpusDocuments(chunks, documents_of, TextLocator))
+    reader = ResultReader("it", chunks, texts=taken)
+
+    assert settled(reader, taken, ["Use it as <b>bold</b>"]) == [text_id("Use it as <b>bold</b>")]
+
+
+def test_a_text_with_markup_that_stands_nowhere_is_as_it_was(reader, taken):
+    """Nothing tells there what is markup."""
+    text = "Kumquats are <em>not</em> grown by any of these gardeners &amp; their friends."
+    assert settled(reader, taken, [{"text": text}]) == [text_id(text)]
+
+
+def test_one_text_with_and_without_markup_counts_once(marked):
+    """It is one place of the documents, however often it comes."""
+    part = "need no tag, as 1 < 2 and 3 > 2"
+    found = marked({"text": part}, {"text": part.replace("tag", "<em>tag</em>")}, {"text": PLAIN})
+
+    assert found == [text_id(part), "plain"]
+
+
 def test_a_text_that_is_a_chunk_is_that_chunk(reader, taken):
     """Its grades are there already."""
     assert ids(reader, [{"id": "0b5e", "text": QUINCES}]) == ["c3"]
