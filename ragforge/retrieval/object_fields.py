@@ -1,5 +1,6 @@
 """Reading objects of unknown types, such as those of frameworks, by the names of their fields."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral
 
@@ -22,7 +23,15 @@ ENDS = ("end_index", "end_char_idx", "split_idx_end", "end", "end_offset")
 _SHOWN = 80
 _FAILED = frozenset({"error", "failed", "failure", "fail"})
 """What stands under `status` in a result that is none."""
-_REASONS = ("message", "reason", "detail")
+_STATUSES = ("status", "status_code", "statusCode", "code", "error_code", "errorCode")
+_FAULT_STATUSES = range(400, 600)
+"""Of HTTP, which services repeat in replies of status 200."""
+_REASONS = ("message", "msg", "reason", "detail", "error_message", "errorMessage")
+_WORDS_OF_FAULTS = re.compile(
+    r"rate.?limit|quota|too many|exceeded|throttl|timed.?out|timeout|overload|unavailable|busy|"
+    r"denied|forbidden|unauthori[sz]ed|exception|fail(?:ed|ure)|(?<!no )(?<!without )errors?\b",
+    re.IGNORECASE,
+)
 
 
 def ignore_note(note: str) -> None:
@@ -30,15 +39,43 @@ def ignore_note(note: str) -> None:
 
 
 def outcome_error(value: object) -> str:
-    """Return what a reply says that calls itself failed by its status or success; "" for others."""
+    """Return what a reply says that calls itself failed, or cut off by time; "" for others.
+
+    By its status, its code or its success, whatever the status of HTTP.
+    """
     if not isinstance(value, Mapping):
         return ""
-    status = value.get("status")
     told = next((f"{name} is false" for name in ("success", "ok") if value.get(name) is False), "")
-    if isinstance(status, str) and status.strip().casefold() in _FAILED:
-        told = f"status is {status}"
-    reason = next((value[name] for name in _REASONS if isinstance(value.get(name), str)), "")
+    if any(value.get(name) is True for name in ("timed_out", "timedOut")):
+        told = "the search timed out"
+    for name in _STATUSES:
+        if _is_fault(value.get(name)):
+            told = f"{name} is {value[name]}"
+            break
+    reason = next(_reasons(value), "")
     return f"{told}: {reason}" if told and reason else told
+
+
+def empty_result_error(value: object) -> str:
+    """Return what a reply without results says of a fault, such as a rate limit; "" for others."""
+    if not isinstance(value, Mapping):
+        return ""
+    return next((text for text in _reasons(value) if _WORDS_OF_FAULTS.search(text)), "")
+
+
+def _reasons(value: Mapping[object, object]) -> Iterator[str]:
+    """Yield what a reply says of itself in words."""
+    for text in values_of(value, _REASONS):
+        if isinstance(text, str) and text.strip():
+            yield text
+
+
+def _is_fault(status: object) -> bool:
+    """Whether a status or code is one of a request that failed."""
+    if isinstance(status, str):
+        folded = status.strip().casefold()
+        return folded in _FAILED or (folded.isdecimal() and int(folded[:9]) in _FAULT_STATUSES)
+    return isinstance(status, Integral) and int(status) in _FAULT_STATUSES
 
 
 def is_same_query(one: str, other: str) -> bool:

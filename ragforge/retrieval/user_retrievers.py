@@ -22,6 +22,7 @@ from ragforge.retrieval.object_fields import (
     STARTS,
     Note,
     document_names_of,
+    empty_result_error,
     fold_blanks,
     ids_of,
     ignore_note,
@@ -161,7 +162,7 @@ class ResultReader:
             self._refuse_error(result)
             for name in _LISTS:
                 if name in result:
-                    return self._items(result[name])
+                    return self._listed(result, result[name])
             keys = ", ".join(repr(key) for key in list(result)[:5]) or "nothing"
             raise DataError(
                 f"{self._where}: the result is a mapping with {keys}; expected a list under one of "
@@ -172,6 +173,15 @@ class ResultReader:
         raise DataError(
             f"{self._where}: the result is of type {type_name(result)}; expected a list, best first"
         )
+
+    def _listed(self, result: Mapping[object, object], listed: object) -> Iterable[object]:
+        """Return the items of the list of a result, which has not found nothing for a fault."""
+        items = self._items(listed)
+        if isinstance(items, Sequence) and not items and (failed := empty_result_error(result)):
+            raise DataError(
+                f"{self._where}: the result is empty and tells of an error: {shown(failed)}"
+            )
+        return items
 
     def _refuse_error(self, result: Mapping[object, object]) -> None:
         for name in _ERRORS:

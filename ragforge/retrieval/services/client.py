@@ -29,7 +29,12 @@ from ragforge.http_service import (
 from ragforge.masking import SecretValues
 from ragforge.plugins import in_thread
 from ragforge.records.model import JsonValue
-from ragforge.retrieval.object_fields import Note, ignore_note, outcome_error
+from ragforge.retrieval.object_fields import (
+    Note,
+    empty_result_error,
+    ignore_note,
+    outcome_error,
+)
 from ragforge.retrieval.services.dialects import ServicePlan
 from ragforge.retrieval.services.paths import ReplyPath
 from ragforge.retrieval.services.templates import (
@@ -282,6 +287,18 @@ class ServiceClient:
         error = self._error.find(value)
         if not error and self._knows_outcomes:
             error = outcome_error(value)
+        self._refuse(error, exchange)
+
+    def refuse_empty(self, value: object, exchange: Exchange) -> None:
+        """Refuse a reply without results that tells of a fault in its message.
+
+        Raises:
+            CallError: It does.
+        """
+        if self._knows_outcomes:
+            self._refuse(empty_result_error(value), exchange)
+
+    def _refuse(self, error: object, exchange: Exchange) -> None:
         if error:
             told = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
             message = f"{self.where}: the reply tells of an error: {told[:_SHOWN]}"

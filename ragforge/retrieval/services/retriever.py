@@ -229,6 +229,8 @@ class ServiceRetriever:
         try:
             refuse_other_query(self.client, self._paths.echo, value, query)
             results = [self._paths.result(item) for item in self._paths.items(value)]
+            if not results:
+                self.client.refuse_empty(value, exchange)
         except CallError as error:
             raise CallError(error.kind, str(error), error.raw or exchange.start) from error
         _require_told(results, self._paths, exchange)

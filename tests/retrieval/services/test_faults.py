@@ -270,6 +270,11 @@ def test_failures_of_a_call_are_call_errors(scripted, retriever, ask):
         ({"status": "error", "message": "index missing", "results": []}, "index missing"),
         ({"status": "FAILED", "results": []}, "status is FAILED"),
         ({"success": False, "results": []}, "success is false"),
+        ({"status": 500, "results": []}, "status is 500"),
+        ({"status_code": "429", "results": []}, "status_code is 429"),
+        ({"code": 503, "msg": "busy now", "results": []}, "code is 503: busy now"),
+        ({"message": "Rate limit exceeded", "results": []}, "Rate limit exceeded"),
+        ({"timed_out": True, "results": ["a"]}, "the search timed out"),
     ],
 )
 def test_a_reply_that_calls_itself_failed_found_not_nothing(
@@ -284,7 +289,17 @@ def test_a_reply_that_calls_itself_failed_found_not_nothing(
     assert told in str(error)
 
 
-@pytest.mark.parametrize("outcome", [{"status": "ok"}, {"success": True}, {"status": 200}, {}])
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"status": "ok"},
+        {"success": True},
+        {"status": 200, "timed_out": False},
+        {"code": 0, "message": "success"},
+        {"code": "200", "message": "Nothing found, without errors."},
+        {},
+    ],
+)
 def test_a_reply_that_calls_itself_good_may_have_found_nothing(scripted, retriever, ids, outcome):
     """Nothing found is a value."""
     scripted.answer = Answer({**outcome, "results": []})
@@ -297,6 +312,15 @@ def test_an_error_path_of_ones_own_decides_alone(scripted, retriever, ids):
     scripted.answer = Answer({"success": False, "results": []})
 
     assert ids(retriever(error="fault"), "Why?") == []
+
+
+def test_a_message_beside_results_is_none_of_a_fault(scripted, retriever, ids):
+    """What was found is there, whatever else is said."""
+    scripted.answer = Answer(
+        {"message": "You may ask 3 more before the rate limit.", "hits": ["a"]}
+    )
+
+    assert ids(retriever(), "Why?") == ["a"]
 
 
 def test_another_query_is_known_by_the_name_it_was_asked_under(scripted, retriever, failure, ids):
