@@ -129,6 +129,11 @@ def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> No
     if report.of != "runs":
         return
     names = list(report.names)
+    fair = [item.fair_measure for item in report.of_measure(report.measures[0])]
+    if outcome == "UNKNOWN" and any(fair):
+        words = ["compare", *_source(arguments), *names, "-m", next(filter(None, fair))]
+        say_next(arguments, words, "which finds more evidence in a prompt of one size?")
+        return
     if outcome == "UNKNOWN":
         if report.calibration is not None:
             from ragforge.calibration.comparing import next_labels

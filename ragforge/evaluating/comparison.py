@@ -99,6 +99,10 @@ class Compared:
     """Queries left out, and those that count although a judgment failed: what `failure_bounds` rest
     on."""
 
+    fair_measure: str = ""
+    """By what to compare the two instead, where the one ahead returns much more text, which a
+    measure of evidence @k rises with; "" where that is not so."""
+
     @property
     def outcome(self) -> Outcome:
         """Which is better: what the numbers say, unless the winner is withheld."""

@@ -32,6 +32,13 @@ class PlacedQuote:
     letters: str
 
 
+class ReturnedText(NamedTuple):
+    """How much text a run returns for a query, in the mean."""
+
+    n_chars: float
+    n_tokens: float
+
+
 @dataclass(frozen=True, slots=True)
 class EvidenceBasis:
     """What measures of evidence are computed from.
@@ -88,6 +95,30 @@ class EvidenceBasis:
         ids = {item for of_query in ranked.values() for item in of_query}
         lengths = [self.texts[item].length for item in ids if item in self.texts]
         return sum(lengths) / len(lengths) if lengths else 0.0
+
+    def returned(
+        self, ranked: Mapping[str, Mapping[str, Sequence[str]]], cutoff: int | None
+    ) -> dict[str, ReturnedText]:
+        """Return how much text runs return for a query, in the mean.
+
+        Queries for which one of them returns nothing are passed over.
+
+        Args:
+            ranked: By run, ids by query, best first.
+            cutoff: Ranks counted from the top; None for all.
+        """
+        in_all = [key for key in self.quotes if all(of.get(key) for of in ranked.values())]
+        found = {}
+        for name, of_run in ranked.items():
+            texts = [
+                self.texts.get(item, _UNKNOWN) for key in in_all for item in of_run[key][:cutoff]
+            ]
+            n_queries = max(1, len(in_all))
+            found[name] = ReturnedText(
+                sum(text.length for text in texts) / n_queries,
+                sum(text.n_tokens for text in texts) / n_queries,
+            )
+        return found
 
     def _retrieved(
         self, quotes: Sequence[PlacedQuote], ids: Iterable[str]

@@ -298,6 +298,9 @@ def _grades(summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
+    if item.fair_measure:
+        names = f"{_name(item.comparison.a)} {_name(item.comparison.b)}"
+        return f'`ragforge compare {names} -m "{item.fair_measure}"` gives both the same prompt.'
     if item.outcome == "UNKNOWN" and report.calibration is not None:
         return f"people's labels are missing: `ragforge calibrate {next_labels(report)[0]}`."
     if item.outcome == "UNKNOWN" and item.is_open:

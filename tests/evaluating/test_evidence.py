@@ -188,6 +188,65 @@ def test_runs_of_different_chunks_are_compared_by_evidence(both):
     )
 
 
+@pytest.fixture
+def whole(tmp_path):
+    """A set of 30 queries, of which a run of pieces finds 20, and one of whole documents all."""
+    words = "Some words. " * 20
+    documents = {f"d{n}": f"{words}Parcel {n + 100} costs thirty euros" for n in range(30)}
+    start, end = len(words), len(documents["d0"])
+    asked = [query(f"q{n}", quoted(f"d{n}", documents[f"d{n}"], start, end)) for n in range(30)]
+    made = dataset_of(tmp_path / "whole", documents, 400, asked)
+    pieces = {
+        f"q{n}": stretch(documents, f"d{n}", start, end if n < 20 else start + 14)
+        for n in range(30)
+    }
+    made.write_retrieved_texts(sorted(pieces.values(), key=lambda text: text.chunk_id))
+    write_run(made, "pieces", **{key: [text.chunk_id] for key, text in pieces.items()})
+    write_run(made, "whole", **{f"q{n}": [f"d{n}-0000"] for n in range(30)})
+    return made
+
+
+def test_a_run_that_returns_much_more_text_is_not_better_by_evidence_at_k(whole):
+    """Whoever returns everything has all the evidence, in a prompt that nobody can pay for."""
+    report = compare_runs(
+        whole, ["pieces", "whole"], EvaluateSettings(measures=["EvidenceR@10", "TokenP@10"])
+    )
+    [evidence, precision] = report.items
+
+    assert report.means["EvidenceR@10"] == {"pieces": pytest.approx(2 / 3), "whole": 1.0}
+    assert evidence.comparison.winner == "B"
+    assert (evidence.outcome, evidence.fair_measure) == ("UNKNOWN", "EvidenceR(tokens=10)")
+    assert "whole returns 269 characters for a query in the top 10 and pieces 24" in (
+        evidence.withheld
+    )
+    assert precision.better == "pieces"
+    [told] = [text for text in report.every_warning if "unlike amounts of text" in text]
+    assert "(characters in the mean: pieces 24, whole 269), and EvidenceR@10 rises with it" in told
+    assert "compare --dataset" in told
+    assert "pieces whole -m 'EvidenceR(tokens=10)'" in told
+
+
+def test_a_run_that_finds_more_with_less_text_is_better(whole):
+    """More text is no excuse."""
+    found = {item.query_id: [hit.chunk_id for hit in item.ranking] for item in whole.run("whole")}
+    elsewhere = {key: found[f"q{(int(key[1:]) + 1) % 30}"] for key in found}
+    write_run(whole, "elsewhere", **elsewhere)
+    settings = EvaluateSettings(measures=["EvidenceR@10"])
+    report = compare_runs(whole, ["pieces", "elsewhere"], settings)
+
+    assert report.winner_by("EvidenceR@10") == "pieces"
+    assert any("unlike amounts of text" in text for text in report.every_warning)
+
+
+def test_a_prompt_of_one_size_decides_between_runs_of_unlike_amounts(whole):
+    """That is fair, whatever each returns."""
+    settings = EvaluateSettings(measures=["EvidenceR(tokens=20)"])
+    report = compare_runs(whole, ["pieces", "whole"], settings)
+
+    assert report.winner_by("EvidenceR(tokens=20)") == "pieces"
+    assert not any("unlike amounts of text" in text for text in report.every_warning)
+
+
 def test_ndcg_of_runs_of_different_chunks_names_no_winner(both):
     """It is given where it is asked for, each run on the grades of its own chunks."""
     report = compare_runs(both, ["own", "cut"], EvaluateSettings(measures=["nDCG@10"]))

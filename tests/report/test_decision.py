@@ -47,6 +47,19 @@ def test_a_winner_is_named_with_its_interval(summary):
     assert dict(found.rests_on)["Queries"] == "30 queries"
 
 
+def test_a_run_ahead_by_more_text_leaves_it_open_and_names_what_decides(summary):
+    """Graders cannot settle it: a prompt of one size can."""
+    found = decision_of(
+        changed(summary, withheld="base returns more", fair_measure="EvidenceR(tokens=500)")
+    )
+
+    assert found.kind == "unknown"
+    assert "base returns more" in found.found[0]
+    assert found.next_step == (
+        '`ragforge compare base new -m "EvidenceR(tokens=500)"` gives both the same prompt.'
+    )
+
+
 def test_a_lead_that_missing_grades_could_take_away_is_not_for_sure(summary):
     """A winner over chunks that nobody graded is none yet."""
     holes = Unjudged(40, 40, Ends(-0.5, 0.5))

@@ -67,6 +67,21 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
+class MoreText:
+    """That one of two runs returns much more text than the other, with which a measure rises.
+
+    Args:
+        name: Of the run with more.
+        reason: In words: a clause that follows a colon.
+        fair_measure: By what to compare the two instead.
+    """
+
+    name: str
+    reason: str
+    fair_measure: str
+
+
+@dataclass(frozen=True, slots=True)
 class Undecided:
     """What is open about one measure of two runs: by failures, holes, and who graded."""
 
@@ -77,6 +92,8 @@ class Undecided:
     unjudged: Unjudged | None = None
     withheld: str = ""
     """As in `Compared`."""
+    more_text: MoreText | None = None
+    """None where both return about as much, or the measure does not rise with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +183,11 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
     )
     comparisons = _compare_families(pairs, few, options.alpha)
     items = tuple(
-        _withheld_of_failures(
-            _withheld_of_few(_compared(comparison, by_name, contest, options.n_moved), few)
+        _withheld_of_more_text(
+            _withheld_of_failures(
+                _withheld_of_few(_compared(comparison, by_name, contest, options.n_moved), few)
+            ),
+            contest,
         )
         for comparison in comparisons
     )
@@ -264,6 +284,15 @@ def _withheld_of_few(item: Compared, few: Mapping[str, int]) -> Compared:
 def _withheld_of_failures(item: Compared) -> Compared:
     """Return a comparison with nobody called better where failures could take the lead away."""
     return replace(item, withheld=item.withheld or item.why_open)
+
+
+def _withheld_of_more_text(item: Compared, contest: Contest) -> Compared:
+    """Return a comparison with nobody called better where the one ahead returns much more text."""
+    comparison = item.comparison
+    more = contest.undecided[comparison.a, comparison.b, comparison.measure].more_text
+    if more is None or item.better != more.name:
+        return item
+    return replace(item, withheld=more.reason, fair_measure=more.fair_measure)
 
 
 def _is_of_few(item: Compared, few: Collection[str]) -> bool:

@@ -72,7 +72,7 @@ from ragforge.pipeline.comparing.deciding import (
     check_names,
     decide,
 )
-from ragforge.pipeline.comparing.undecided import Origins, undecided
+from ragforge.pipeline.comparing.undecided import Origins, undecided, unlike_amounts
 from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Query
@@ -392,17 +392,18 @@ def _decided(
     _check_shared(runs)
     compared = couples([run.name for run in runs], options.baseline)
     contenders = [Contender(run.name, run.values, run.scores.first_relevant_rank) for run in runs]
+    open_ = undecided(
+        basis,
+        runs,
+        compared,
+        graded.origins,
+        is_pool=any(item.origin.kind in _JUDGES for item in graded.graded_by),
+    )
     contest = Contest(
         of="runs",
         contenders=contenders,
         measures=basis.measures,
-        undecided=undecided(
-            basis,
-            runs,
-            compared,
-            graded.origins,
-            is_pool=any(item.origin.kind in _JUDGES for item in graded.graded_by),
-        ),
+        undecided=open_,
         texts=texts,
         rel_threshold=runs[0].scores.rel_threshold,
         by_lists=bool(basis.relevant),
@@ -412,7 +413,11 @@ def _decided(
         graded_by=graded.graded_by,
         # What a sample ranks alike may differ in what was not drawn.
         alike=frozenset() if basis.design else frozenset(_alike(runs, compared, basis)),
-        warnings=(*basis.warnings, *_warnings(runs, basis)),
+        warnings=(
+            *basis.warnings,
+            *unlike_amounts(basis, runs, open_),
+            *_warnings(runs, basis),
+        ),
         is_named=basis.is_named,
         part=basis.part,
         designs=basis.designs,
