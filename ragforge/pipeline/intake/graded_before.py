@@ -20,8 +20,6 @@ from ragforge.records import Judgment, Provenance
 OtherJudges: TypeAlias = Literal["refuse", "replace", "mix"]
 """What becomes of grades that another model gave to pairs of a file: `replace` puts those of the
 file in their place, `mix` lets them stand."""
-
-
 _Outcome: TypeAlias = Literal["same", "replaced", "kept", "refused"]
 _OUTCOMES: Final[Mapping[OtherJudges, _Outcome]] = MappingProxyType(
     {"refuse": "refused", "replace": "replaced", "mix": "kept"}
@@ -104,7 +102,7 @@ def graded_before(
         UsageError: Another model graded pairs of the file, and nobody said whose grades count.
     """
     met = GradedBefore()
-    for old in dataset.judgments():
+    for old in dataset.each_judgment():
         now = new.get(key_of(old))
         if now is None or old.is_failed or is_passed_over(old):
             continue

@@ -236,7 +236,8 @@ def _as_before(backends: Sequence[Backend], place: CallPlace) -> tuple[Backend, 
     """Return a panel in the order in which it judged the set before: it is one judge in any."""
     if len(backends) == 1 or not isinstance(place, Dataset):
         return tuple(backends)
-    known = {item.provenance.model for item in place.each_judgment() if item.provenance}
+    gradings = place.judgment_table().counts()
+    known = {grading.provenance.model for grading in gradings if grading.provenance}
     return next(
         (order for order in permutations(backends) if _panel_name(order) in known), tuple(backends)
     )
