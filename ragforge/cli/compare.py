@@ -4,7 +4,8 @@ Of each two, the first is A and the second B. Read the table so:
   winner    A or B where the difference is shown; TIE where its interval holds 0, or the test finds
             no difference (p corr. above --alpha). A TIE does not say that both are equal: see
             power. UNKNOWN where it rests on grades that say nothing about quality: those of the
-            offline baseline (shared words), or those that `ragforge mock` made up.
+            offline baseline (shared words), or those that `ragforge mock` made up; where failures
+            could turn it round; or where one run finds more evidence in twice the text.
   interval  where the true difference lies, over queries like these. It is corrected: all measures
             and pairs of one call share the chance of --alpha (5 in 100) of any false finding, so
             the more you compare, the wider it gets. Ask for the measures you decide by, no more.
