@@ -107,30 +107,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --logs: questions without labels become queries too, to retrieve for and judge",
     )
     _add_sample(parser)
-    parser.add_argument(
-        "--qrels", type=Path, metavar="FILE", help="grades by the ids of queries and chunks"
-    )
-    parser.add_argument(
-        "--grades",
-        metavar="GRADE=GRADE,…",
-        help="with --qrels: which grades from 0 to 3 those of the file are, such as 2=1,3=2,4=3; "
-        "1=1 takes a file of 0 and 1 for a part of one that goes to 3, 1=2 for relevant or not",
-    )
-    parser.add_argument(
-        "--run",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="a ranking for each query, several may be given",
-    )
-    parser.add_argument(
-        "--name",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="name of the run of each --run, in the same order (default: that of the file)",
-    )
+    _add_labels_and_runs(parser)
     parser.add_argument(
         "--clicks",
         choices=("ignore", "relevant"),
@@ -160,6 +137,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where the question, answer and others stand in FILE, between commas: "
         "question=input,answer=outputs.answer; dots lead into nested objects",
     )
+    _add_graders(parser)
+    add_json(parser)
+    add_common(parser, "chunk")
+
+
+def _add_labels_and_runs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--qrels", type=Path, metavar="FILE", help="grades by the ids of queries and chunks"
+    )
+    parser.add_argument(
+        "--grades",
+        metavar="GRADE=GRADE,…",
+        help="with --qrels: which grades from 0 to 3 those of the file are, such as 2=1,3=2,4=3; "
+        "1=1 takes a file of 0 and 1 for a part of one that goes to 3, 1=2 for relevant or not",
+    )
+    parser.add_argument(
+        "--run",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="a ranking for each query, several may be given",
+    )
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name of the run of each --run, in the same order (default: that of the file)",
+    )
+
+
+def _add_graders(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--made-by",
         default="",
@@ -183,8 +193,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where another model graded the same pairs, its grades stand beside the others of "
         "the file",
     )
-    add_json(parser)
-    add_common(parser, "chunk")
 
 
 def _add_sample(parser: argparse.ArgumentParser) -> None:

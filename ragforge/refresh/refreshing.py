@@ -40,8 +40,8 @@ from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import EventKind, check_hooks, notify
 from ragforge.records import Failure, VersionDiff
 from ragforge.refresh.corpus.diff import CorpusDiff, diff_chunks, diff_corpus
+from ragforge.refresh.judging_alike import judging_alike
 from ragforge.refresh.queries.rechecking import recheckers_of
-from ragforge.refresh.same_judge import judging_alike
 from ragforge.refresh.version import BoughtCalls, Version
 from ragforge.refresh.version_checks import CHURN, check_churn
 from ragforge.stages.runner import recorded

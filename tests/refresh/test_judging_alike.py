@@ -11,7 +11,7 @@ from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.complete.completing import judging_settings
 from ragforge.pipeline.job import Job
 from ragforge.records import Hit, Judgment, Provenance, Query, Ranking
-from ragforge.refresh.same_judge import judging_alike
+from ragforge.refresh.judging_alike import judging_alike
 
 
 @pytest.fixture

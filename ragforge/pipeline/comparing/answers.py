@@ -253,7 +253,7 @@ def _open_difference(
     # Without those left out the mean may leave what is possible with them.
     means = [_mean(certain, design)] if certain else []
     bounds = Ends(min(low, *means), max(high, *means))
-    return Undecided(len(left_out), bounds, len(left_out), withheld=why)
+    return Undecided(len(left_out), bounds, n_open=len(left_out), withheld=why)
 
 
 def _mean(values: Values, design: Design | None) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from math import fsum
-from typing import Final
+from typing import Final, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
@@ -26,6 +26,8 @@ from ragforge.measures.strata import Design
 
 Values = Mapping[str, float]
 """By query id."""
+Key: TypeAlias = tuple[str, str, str]
+"""Runs a and b, and a measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Contest:
     """As in `ComparisonReport`."""
     contenders: Sequence[Contender]
     measures: Sequence[str]
-    undecided: Mapping[tuple[str, str, str], Undecided]
+    undecided: Mapping[Key, Undecided]
     """By the names of both and the measure."""
     texts: Mapping[str, str]
     """Of queries, as far as they are known."""

@@ -56,6 +56,7 @@ from ragforge.measures.listed_relevance import by_grades
 from ragforge.measures.locating import falls
 from ragforge.measures.measure_names import canonical, of_evidence, require_judgments_only
 from ragforge.measures.unseen_values import have_same_rankings
+from ragforge.pipeline.comparing.amounts_of_text import unlike_amounts
 from ragforge.pipeline.comparing.basis import (
     ComparisonBasis,
     RankedRun,
@@ -72,7 +73,7 @@ from ragforge.pipeline.comparing.deciding import (
     check_names,
     decide,
 )
-from ragforge.pipeline.comparing.undecided import Origins, undecided, unlike_amounts
+from ragforge.pipeline.comparing.undecided import Origins, undecided
 from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Query

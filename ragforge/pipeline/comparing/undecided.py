@@ -5,15 +5,14 @@ is bounded with the other left as it is. No winner is named where several judges
 difference rests on, or where the grades say nothing.
 """
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from math import ceil, fsum, inf
+from math import fsum, inf
 from typing import Final, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.comparison import Unjudged
-from ragforge.evaluating.formatting import enumerated, plural
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import (
     count_silent,
     judge_command,
@@ -43,8 +42,9 @@ from ragforge.measures.listed_relevance import Ground, is_by_list
 from ragforge.measures.measure_names import Measure, of_evidence
 from ragforge.measures.scores import SCALE_TOP
 from ragforge.measures.strata import Design
+from ragforge.pipeline.comparing.amounts_of_text import more_text
 from ragforge.pipeline.comparing.basis import ComparisonBasis, Qrels, RankedRun
-from ragforge.pipeline.comparing.deciding import MoreText, Undecided
+from ragforge.pipeline.comparing.deciding import Key, Undecided
 from ragforge.records.judgments import GradeOrigin
 
 USUAL_DEPTH: Final = 10
@@ -52,11 +52,6 @@ USUAL_DEPTH: Final = 10
 _UNLIKE: Final = 0.05
 """Share of the ranks by which one run may have more chunks without a grade than the other."""
 _NOISE: Final = 1e-12
-_RISES_WITH_TEXT: Final = frozenset({"EvidenceR", "TokenR"})
-_MUCH_MORE: Final = 2
-"""Times the text that one run returns, from which on it is no like for like."""
-Key: TypeAlias = tuple[str, str, str]
-"""Runs a and b, and a measure."""
 _NOTHING: Final[Mapping[str, int | None]] = {}
 Origins: TypeAlias = Mapping[tuple[str, str], GradeOrigin]
 """By query and chunk."""
@@ -103,7 +98,7 @@ def undecided(
     }
     # What one judge did not grade comes first: its reason names the command that settles it.
     why |= {key: "; ".join(filter(None, (of, why.get(key)))) for key, of in by_judge.items()}
-    more = _more_text(basis, runs, couples)
+    more = more_text(basis, runs, couples)
     return {
         key: replace(
             item,
@@ -112,81 +107,6 @@ def undecided(
         )
         for key, item in by_key.items()
     }
-
-
-def _rising(measures: Iterable[str]) -> dict[int | None, list[Measure]]:
-    """Return by their cutoff the measures that rise with the text returned, whatever it is."""
-    found: dict[int | None, list[Measure]] = {}
-    for measure in map(parse_measure, measures):
-        if measure.name in _RISES_WITH_TEXT and measure.tokens is None:
-            found.setdefault(measure.cutoff, []).append(measure)
-    return found
-
-
-def _more_text(
-    basis: ComparisonBasis, runs: Sequence[RankedRun], couples: Iterable[tuple[str, str]]
-) -> dict[Key, MoreText]:
-    """Return of which couples one run returns much more text, by measures that rise with it."""
-    if basis.evidence is None:
-        return {}
-    found: dict[Key, MoreText] = {}
-    ranked = {run.name: run.ranked for run in runs}
-    for a, b in couples:
-        for cutoff, measures in _rising(basis.measures).items():
-            sizes = basis.evidence.returned({name: ranked[name] for name in (a, b)}, cutoff)
-            less, more = sorted(sizes, key=lambda name: sizes[name].n_chars)
-            if not 0 < _MUCH_MORE * sizes[less].n_chars <= sizes[more].n_chars:
-                continue
-            for measure in measures:
-                fair = str(measure._replace(cutoff=None, tokens=_budget(sizes[less].n_tokens)))
-                reason = (
-                    f"{more} returns {sizes[more].n_chars:,.0f} characters for a query "
-                    f"{_in_top(cutoff)} and {less} {sizes[less].n_chars:,.0f}, and {measure} rises "
-                    f"with the text; compare by {fair}"
-                )
-                found[a, b, str(measure)] = MoreText(more, reason, fair)
-    return found
-
-
-def unlike_amounts(
-    basis: ComparisonBasis, runs: Sequence[RankedRun], undecided: Mapping[Key, Undecided]
-) -> Iterator[str]:
-    """Yield a sentence for each cutoff at which some run returns much more text than another.
-
-    Args:
-        basis: What they were measured on.
-        runs: The runs.
-        undecided: What is open about the couples.
-    """
-    keys = [key for key, item in undecided.items() if item.more_text is not None]
-    if basis.evidence is None:
-        return
-    for cutoff, measures in _rising(basis.measures).items():
-        rising = [str(measure) for measure in measures]
-        names = {name for a, b, measure in keys for name in (a, b) if measure in rising}
-        if not names:
-            continue
-        of_these = {run.name: run.ranked for run in runs if run.name in names}
-        sizes = basis.evidence.returned(of_these, cutoff)
-        listed = ", ".join(f"{name} {size.n_chars:,.0f}" for name, size in sizes.items())
-        budget = _budget(min(size.n_tokens for size in sizes.values()))
-        fair = measures[0]._replace(cutoff=None, tokens=budget)
-        words = ["ragforge", "compare", "--dataset", str(basis.where), *sizes, "-m", str(fair)]
-        yield (
-            f"the runs return unlike amounts of text for a query {_in_top(cutoff)} (characters in "
-            f"the mean: {listed}), and {enumerated(rising)} {'rise' if rising[1:] else 'rises'} "
-            f"with it: `{shlex.join(words)}` gives each the same room in a prompt"
-        )
-
-
-def _in_top(cutoff: int | None) -> str:
-    return "in all" if cutoff is None else f"in the top {cutoff}"
-
-
-def _budget(n_tokens: float) -> int:
-    """Return a round number of tokens in which so many fit."""
-    step = 100 if n_tokens > 100 else 10
-    return max(1, ceil(n_tokens / step)) * step
 
 
 def _open_differences(
@@ -263,7 +183,7 @@ def _open_by_own_values(
             sums = _OpenSums(parse_measure(name), 1, 1, designs.get(name))
             bounds = sums.bounds(known, None) if is_open else None
             n_left_out = len(shared - valued)
-            found[a, b, name] = Undecided(n_left_out, bounds, n_left_out)
+            found[a, b, name] = Undecided(n_left_out, bounds, n_open=n_left_out)
     return found
 
 

@@ -37,9 +37,7 @@ from ragforge.evaluating.gate import (
 )
 from ragforge.evaluating.graded_by import grades_of, mark_drift
 from ragforge.evaluating.history.changes import Change, changes
-from ragforge.evaluating.judgments import COMPLETE_LABELS
-from ragforge.evaluating.runs import by_document_text, missing_text
-from ragforge.evaluating.selection import Part
+from ragforge.evaluating.runs import missing_text
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import sample_note
@@ -54,12 +52,11 @@ from ragforge.measures.strata import Design
 from ragforge.measures.unseen_values import difference_interval, is_bounded
 from ragforge.pipeline.comparing.answers import LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
+from ragforge.pipeline.gating.notes import notes_of
 from ragforge.pipeline.gating.refusals import (
     SharedItems,
     drift_refusals,
     find_refusals,
-    n_offline,
-    offline_sentence,
     shared_items,
 )
 from ragforge.pipeline.gating.subjects import ANSWERS, Subject, Valued, run_subject
@@ -429,7 +426,7 @@ def check_subject(
             *notes,
             *_missing(dataset, subject),
             *filter(None, [sample_note(dataset)]),
-            *_notes(subject, baseline, shared, rules),
+            *notes_of(subject, baseline, shared, rules),
             *(calibration.warnings if calibration else ()),
         ),
         changes=tuple(_changes(subject, baseline, shared)) if baseline and shared else (),
@@ -603,78 +600,6 @@ def _missing(dataset: Dataset, subject: Subject) -> Iterator[str]:
         n_missing = missing_relevant(dataset, dataset.judgment_table())
         if n_missing:
             yield missing_text(n_missing, "document" if subject.run.n_by_document else "chunk")
-
-
-def _of_labels(run: EvaluatedRun) -> Iterator[str]:
-    """Yield how the labels are read that a run was measured on."""
-    if run.is_complete:
-        yield COMPLETE_LABELS
-    if run.n_by_document:
-        yield by_document_text(run.n_by_document)
-
-
-def _notes(
-    subject: Subject, baseline: Baseline | None, shared: SharedItems | None, rules: Rules
-) -> Iterator[str]:
-    if rules.by_point:
-        yield "decided on means (--point): another choice of such queries may decide otherwise"
-    yield from _of_part(subject)
-    if subject.run is not None:
-        yield from _of_labels(subject.run)
-    if subject.whose_grades and (rules.least or rules.most):
-        yield subject.whose_grades
-    if n_offline(subject)[0]:
-        yield offline_sentence(subject)
-    if baseline is not None and shared is not None:
-        yield from _of_baseline(subject, baseline.evaluation, shared, rules)
-    yield from subject.warnings
-
-
-def _of_baseline(
-    subject: Subject, before: Evaluation, shared: SharedItems, rules: Rules
-) -> Iterator[str]:
-    """Yield what to know of the baseline, and of what can be compared with it."""
-    n_left_out = len(subject.baseline.items) - len(shared.now)
-    if n_left_out:
-        items = plural(n_left_out, "item is", "items are")
-        yield f"{items} not as in the baseline (or new), and left out of differences"
-    yield from _of_grades(shared, rules)
-    if before.digests.rankings == subject.evaluation.digests.rankings:
-        what = "rankings" if subject.of == "runs" else "answers"
-        yield f"the {what} are those of the baseline"
-    n_failed = max((mean.n_failed for mean in before.measures.values()), default=0)
-    if n_failed:
-        failed = plural(n_failed, "query", "queries")
-        yield f"{failed} failed in the baseline, and count as if at their best there"
-
-
-def _of_part(subject: Subject) -> Iterator[str]:
-    """Yield which part of the queries is decided on, where it is not all."""
-    if subject.chosen is not None:
-        measured = {key for valued in subject.valued.values() for key in valued.values}
-        if subject.design is not None:
-            measured &= subject.design.stratum_of.keys()
-        yield from Part(subject.chosen, subject.design, frozenset(measured)).sentences
-
-
-def _of_grades(shared: SharedItems, rules: Rules) -> Iterator[str]:
-    """Yield notes on items whose grades are not those of the baseline."""
-    if shared.has_other_chunks:
-        return  # All of them are of other texts, and none decides.
-    if shared.n_rescored:
-        items = plural(shared.n_rescored, "item")
-        yield (
-            f"the grades of {items} changed since the baseline: its rankings of them were scored "
-            "again on the grades of now"
-        )
-    n_left_out = shared.n_left_out(item.measure for item in rules.drops)
-    if n_left_out:
-        items = plural(n_left_out, "item cannot", "items cannot")
-        how = "counts at its worst" if n_left_out == 1 else "count at their worst"
-        if not shared.is_bounded:
-            how = "is left out" if n_left_out == 1 else "are left out"
-            how += " of differences: a drop there would not be seen"
-        yield f"{items} be compared with the baseline, and {how}"
 
 
 def _changes(subject: Subject, baseline: Baseline, shared: SharedItems) -> Iterator[Change]:
