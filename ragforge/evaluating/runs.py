@@ -7,6 +7,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import dataclass
+from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import MISSING, number, plural
 from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.query_selection import Chosen
@@ -371,6 +372,10 @@ def measure_run(
         for query_id, found in run.items()
     }
     scores = _evaluate(task, run, lost)
+    if scores is not None and task.design is not None:
+        if task.only_retrieved:
+            refuse_left_out_of_sample(name, len(scores.missing_from_run))
+        scores = scores.of_sample(task.design)
     summary = RunSummary(
         name=name,
         estimates={name: estimate_of(scores, name) for name in by_judgments(task.measures)},
@@ -449,7 +454,7 @@ def _evaluate(
     """Score the run; None where there is nothing to score, which is no 0."""
     if not task.qrels or not (run or failed):
         return None
-    scores = evaluate(
+    return evaluate(
         task.qrels,
         run,
         [*by_judgments(task.measures), PRIMARY],
@@ -458,7 +463,20 @@ def _evaluate(
         only_retrieved=task.only_retrieved,
         relevant=task.relevant or None,
     )
-    return scores if task.design is None else scores.of_sample(task.design)
+
+
+def refuse_left_out_of_sample(run: str, n_lacked: int) -> None:
+    """Refuse to leave out queries that were drawn: others of their stratum would stand for them.
+
+    Raises:
+        UsageError: There is one.
+    """
+    if n_lacked:
+        raise UsageError(
+            f"--only-retrieved: run {run} lacks {plural(n_lacked, 'query', 'queries')} of the "
+            "sample, and the others would stand for them; go without --sample, or without "
+            "--only-retrieved, so that they count 0"
+        )
 
 
 def _attention(scores: Scores | None, failed: Sequence[str]) -> Attention:

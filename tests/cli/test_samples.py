@@ -216,6 +216,24 @@ def test_a_split_that_no_query_is_in_is_refused(home, capsys, tmp_path):
     assert (code, "splits of the set: test (40)" in err) == (2, True)
 
 
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_a_drawn_query_that_the_run_lacks_is_not_left_out(home, capsys, command):
+    """The others of its stratum would stand for it in a mean of the whole set."""
+    for name in ("a", "b"):
+        retrieve(name)
+        path = home / "set" / "runs" / f"{name}.jsonl"
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not is_refund(json.loads(line))))
+
+    code, _, err = run(capsys, command, *SAMPLE, "--only-retrieved")
+
+    assert (code, "run a lacks 2 queries of the sample" in err) == (2, True)
+
+
+def is_refund(ranking):
+    return int(ranking["query_id"].removeprefix("q")) % 4 == 0
+
+
 def test_a_sample_of_all_is_the_set(home, capsys):
     """It is said, and the run is no part."""
     code, _, err = run(capsys, "retrieve", "--retriever", "bm25", "--sample", "40")

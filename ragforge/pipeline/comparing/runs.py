@@ -35,7 +35,13 @@ from ragforge.evaluating.judgments import (
     of_queries,
     settle,
 )
-from ragforge.evaluating.runs import Task, by_document_text, out_of_reach, rank_order
+from ragforge.evaluating.runs import (
+    Task,
+    by_document_text,
+    out_of_reach,
+    rank_order,
+    refuse_left_out_of_sample,
+)
 from ragforge.evaluating.same_judge import pair_judges
 from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
 from ragforge.files.formats.runs import Ranked, read_run
@@ -425,6 +431,9 @@ def _decided(
     )
     n_lacked = {run.name: len(run.scores.missing_from_run) for run in runs}
     left_out = {name: n for name, n in n_lacked.items() if n and basis.only_retrieved}
+    if basis.design is not None:
+        for name, n in left_out.items():
+            refuse_left_out_of_sample(name, n)
     return replace(decide(contest, options), n_lacked=left_out)
 
 
