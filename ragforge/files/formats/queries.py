@@ -259,15 +259,26 @@ def read_queries(
 
 
 def _numbered_questions(path: Path, columns: Columns) -> list[ImportedQuery]:
-    """Return the queries of a file of ids and questions with a tab between them and no header."""
+    """Return the queries of a file of ids and questions with a tab between them and no header.
+
+    Raises:
+        DataError: Ids have blanks in them: questions and answers under a header, most likely.
+    """
     if columns or not path.is_file() or path.suffix.lower() not in (".tsv", ".txt", ".trec"):
         return []
     source = open_source(path)
     if source.kind != "columns" or source.first.count("\t") != 1 or has_header(source):
         return []
-    return [
-        ImportedQuery(_human_query(path, query_id, text)) for query_id, text in _trec_lines(path)
-    ]
+    questions = dict(_trec_lines(path))
+    for query_id in questions:
+        if " " in query_id:
+            name = source.first.partition("\t")[0]
+            raise DataError(
+                f"{path}: the first line names no column that is known, so each line should be "
+                f"an id, a tab and a question; {shown(query_id)} is no id. Where the first line "
+                f"is a header, say what it names: --map question={name}"
+            )
+    return [ImportedQuery(_human_query(path, *question)) for question in questions.items()]
 
 
 def _column_notes(path: Path, not_read: list[str]) -> tuple[str, ...]:

@@ -215,6 +215,14 @@ def test_questions_by_tab_need_no_header(tmp_path):
     ]
 
 
+def test_questions_and_answers_by_tab_are_no_ids_and_questions(tmp_path):
+    """The header would be the first query, and each answer a question."""
+    path = write(tmp_path / "fragen.tsv", "Frage\tAntwort\nWhat is wax?\tA polish.\n")
+
+    with pytest.raises(DataError, match=r"'What is wax\?' is no id.*--map question=Frage"):
+        read_queries(path, lambda text: text)
+
+
 @pytest.mark.parametrize(
     "texts", [["The fee is ten."], "['The fee is ten.']", '["The fee is ten."]']
 )
