@@ -249,10 +249,10 @@ def _open_difference(
     certain = {query_id: of_b[query_id] - of_a[query_id] for query_id in sorted(paired)}
     lows = {item: of_b.get(item, 0.0) - of_a.get(item, 1.0) for item in left_out}
     highs = {item: of_b.get(item, 1.0) - of_a.get(item, 0.0) for item in left_out}
-    low, high = _mean({**certain, **lows}, design), _mean({**certain, **highs}, design)
-    # Without those left out the mean may leave what is possible with them.
-    means = [_mean(certain, design)] if certain else []
-    bounds = Ends(min(low, *means), max(high, *means))
+    means = [_mean({**certain, **lows}, design), _mean({**certain, **highs}, design)]
+    if certain:  # Without those left out the mean may leave what is possible with them.
+        means.append(_mean(certain, design))
+    bounds = Ends(min(means), max(means))
     return Undecided(len(left_out), bounds, n_open=len(left_out), withheld=why)
 
 

@@ -284,8 +284,13 @@ def _withheld_of_few(item: Compared, few: Mapping[str, int]) -> Compared:
 
 
 def _withheld_of_failures(item: Compared) -> Compared:
-    """Return a comparison with nobody called better where failures could take the lead away."""
-    return replace(item, withheld=item.withheld or item.why_open)
+    """Return a comparison with nobody called better where failures could take the lead away.
+
+    Nor are two called equal by a measure of which no query has a value of both.
+    """
+    has_none = item.comparison.n == 0 and not item.comparison.is_identity
+    why = f"no query has a value of {item.comparison.measure} for both" if has_none else ""
+    return replace(item, withheld=item.withheld or why or item.why_open)
 
 
 def _withheld_of_more_text(item: Compared, contest: Contest) -> Compared:

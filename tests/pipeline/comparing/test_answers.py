@@ -209,3 +209,15 @@ def test_answers_that_two_judges_graded_have_no_winner(dataset, by_low, by_high,
 
     assert (found.outcome == "UNKNOWN") == withheld
     assert ("ragforge answer --dataset" in found.withheld) == withheld
+
+
+def test_systems_without_a_common_value_of_a_measure_are_compared_by_the_others(dataset):
+    """A file may bring verdicts and no scores; nothing is known then of the difference in score."""
+    for name, scores in (("low", LOW), ("high", HIGH)):
+        without = [item.model_copy(update={"score": None}) for item in grades(scores)]
+        dataset.write_answer_grades(name, without)
+
+    by_score, by_verdict = compared(dataset, "score", "correct").items
+
+    assert (by_score.outcome, by_score.n_open) == ("UNKNOWN", len(QUERIES))
+    assert by_verdict.comparison.n == len(QUERIES)
