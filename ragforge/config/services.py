@@ -194,6 +194,10 @@ class SystemService(ServiceSettings):
     """JMESPath of the list of passages it was written from."""
     delta: str = ""
     """JMESPath, within one event of a stream, of the next piece of the answer."""
+    cost: str = ""
+    """JMESPath of what the answer cost, in US dollars; `cost_usd` is read without one."""
+    usd_per_query: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    """What an answer costs, in US dollars, where its reply does not say; not known where unset."""
 
     @model_validator(mode="after")
     def _check_dialect(self) -> Self:

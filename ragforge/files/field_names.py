@@ -101,6 +101,7 @@ SCORES = Field("scores", ("scores",))
 """Aligned with a ranking that is a list of ids."""
 LATENCY_S = Field("latency_s", ("latency_s", "latency_seconds"))
 LATENCY_MS = Field("latency_ms", ("latency_ms", "latency_milliseconds"))
+COST_USD = Field("cost_usd", ("cost_usd", "usd", "usd_cost", "total_cost_usd"))
 EXPECTED_ANSWER = Field(
     "expected_answer",
     (

@@ -11,6 +11,7 @@ from typing import Final
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
+    COST_USD,
     LATENCY_MS,
     LATENCY_S,
     QUERY_ID,
@@ -227,6 +228,21 @@ def latency_of(row: Row) -> float | None:
             raise row.wrong(name, "a number of at least 0", value)
         return latency / per_second
     return None
+
+
+def cost_of(row: Row) -> float | None:
+    """Return the US dollars that a row says something cost; None where it does not say.
+
+    Raises:
+        DataError: They are no number of at least 0.
+    """
+    value = row.get(COST_USD)
+    if value is None or value == "":
+        return None
+    usd = row.as_number(value, COST_USD)
+    if not 0 <= usd < float("inf"):
+        raise row.wrong(COST_USD, "a number of at least 0", value)
+    return usd
 
 
 def cell_items(row: Row, field: Field) -> object:

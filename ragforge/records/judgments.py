@@ -184,6 +184,10 @@ class Answer(Record):
     n_unknown_passages: Annotated[int, Field(ge=0)] = 0
     """Further passages in its context that are in no chunk."""
     latency_s: Annotated[float, Field(ge=0)] | None = None
+    cost_usd: Annotated[
+        float | None, Field(ge=0, allow_inf_nan=False, exclude_if=lambda usd: usd is None)
+    ] = None
+    """What it cost, in US dollars; None where that is not known."""
     given: Annotated[GivenGrade | None, Field(exclude_if=lambda given: given is None)] = None
     """The grade that came with it; None where none did."""
 

@@ -1,6 +1,7 @@
 """Answers, as tables and as JSON: verdicts, rates, slices, and what to blame."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Final
 
 from ragforge.evaluating.answers.diagnosis import (
@@ -357,6 +358,9 @@ def answers_json(item: AnswerSummary) -> _JsonObject:
         "length": _length(item.length),
         "given": _given(item.given),
         "diagnosis": [_diagnosis_json(grid) for grid in item.diagnoses],
+        "latency": None if item.latency is None else asdict(item.latency),
+        "n_priced": item.n_priced,
+        "usd_per_query": item.usd_per_query,
     }
 
 

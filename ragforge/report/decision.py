@@ -326,12 +326,18 @@ def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
 def _cheaper(item: Compared, summary: Summary) -> str:
     """Say which of two is the cheaper, or else the faster one; "" where neither is known."""
     names = (item.comparison.a, item.comparison.b)
-    runs = [run for run in summary.runs if run.name in names]
-    costs = {run.name: run.usd_per_query for run in runs if run.usd_per_query is not None}
+    priced: dict[str, float | None]
+    if summary.comparison is not None:
+        priced = {run.name: run.usd_per_query for run in summary.runs}
+        timed = {run.name: run.latency for run in summary.runs}
+    else:
+        priced = {of.system: of.usd_per_query for of in summary.answers if of.is_priced}
+        timed = {of.system: of.latency for of in summary.answers}
+    costs = {name: usd for name in names if (usd := priced.get(name)) is not None}
     if len(costs) == len(names):
         shown = {name: cost_of_thousand(usd) for name, usd in costs.items()}
         return _less_of(costs, shown, " USD for 1,000 queries")
-    times = {run.name: run.latency.median_s for run in runs if run.latency}
+    times = {name: taken.median_s for name in names if (taken := timed.get(name)) is not None}
     if len(times) < len(names):
         return ""
     return _less_of(times, {name: duration(s) for name, s in times.items()}, " for a median query")

@@ -23,6 +23,7 @@ from ragforge.report.markdown import document_markdown
 from ragforge.report.notices import notices, size_line
 from ragforge.report.tables import (
     answer_comparison_tables,
+    answer_cost_and_time_table,
     attention_table,
     causes_table,
     comparison_tables,
@@ -93,6 +94,7 @@ def _all_tables(summary: Summary) -> list[Table]:
         worst_table(summary),
         *answer_comparison_tables(summary),
         *answer_tables(summary.answers),
+        answer_cost_and_time_table(summary.answers),
         judges_table(summary),
         *map(agreement_table, summary.agreement),
         *audit_tables(summary.audit),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.causes.catalogue import CAUSES
 from ragforge.evaluating.formatting import (
     MISSING,
@@ -46,6 +47,10 @@ _CURVE_NOTE: Final = (
     "queries, with its 95 % interval."
 )
 
+_ANSWER_COST_NOTE: Final = (
+    "What an answer cost is known where its system says it (`cost_usd`), and of a service where "
+    "the settings do (`cost` or `usd_per_query` in `[systems.NAME]`)."
+)
 _UNKNOWN: Final = "unknown"
 
 
@@ -133,6 +138,28 @@ def cost_note(summary: Summary) -> str:
         f"What a query costs is not known of {whose}. It is known where an endpoint with a price "
         "makes the query's vector, and where the settings say it (`usd_per_query` in "
         "`[retrievers.NAME]`)."
+    )
+
+
+def answer_cost_and_time_table(systems: Sequence[AnswerSummary]) -> Table:
+    """How long each system took for an answer, and what answers cost where that is known."""
+    known = [item for item in systems if item.latency or item.n_priced]
+    has_costs = any(item.n_priced for item in known)
+    rows = tuple(
+        (item.system, *_times(item.latency), *(_prices(item) if has_costs else ()))
+        for item in known
+    )
+    costs = ["answers priced", "USD/1,000 answers"] if has_costs else []
+    headers = ("system", "answers timed", "mean", "median", "p95", "p99", *costs)
+    title = "Time and cost of answers" if has_costs else "Time per answer"
+    note = "" if all(item.is_priced for item in known) else _ANSWER_COST_NOTE
+    return Table(title, headers, rows, note)
+
+
+def _prices(item: AnswerSummary) -> tuple[str, str]:
+    priced = f"{item.n_priced:,}"
+    return priced if item.is_priced else f"{priced} of {item.n_answers:,}", cost_of_thousand(
+        item.usd_per_query
     )
 
 

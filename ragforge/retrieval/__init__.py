@@ -109,10 +109,12 @@ class SystemAnswer:
         text: The answer. May be empty: then that is what the system said.
         context: The passages the answer was written from, in the order the system had them; empty
             where it does not tell. Without it nothing can be said of hallucination and retrieval.
+        cost_usd: What it cost, in US dollars; None where that is not known.
     """
 
     text: str
     context: tuple[ContextPassage, ...] = ()
+    cost_usd: float | None = None
 
 
 class Answerer(Protocol):

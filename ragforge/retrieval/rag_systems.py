@@ -3,17 +3,20 @@
 An answer is a text; a tuple of a text and its context; or an object or mapping that holds the text
 under one of `_ANSWERS`, and perhaps a context under one of `_CONTEXTS`: a list of chunk ids, of
 texts, of mappings or of objects, such as LangChain's Document and LlamaIndex's NodeWithScore. Of a
-list of messages the last one counts. Keys of mappings may be written in any style.
+list of messages the last one counts. What it cost, in US dollars, may stand under `cost_usd`. Keys
+of mappings may be written in any style.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
 from numbers import Integral
 
 from ragforge.errors import CallError, UsageError
-from ragforge.files.field_names import ANSWER, IN_CONTEXT, normal_name
+from ragforge.files.field_names import ANSWER, COST_USD, IN_CONTEXT, normal_name
+from ragforge.files.row import parse_number
 from ragforge.files.text import is_unicode
 from ragforge.http_service import Service
 from ragforge.plugins import call, construct, method_of, parameters_of
@@ -49,8 +52,8 @@ class HttpSystem:
     """Posts `{"query": ...}` as JSON and reads the answer of the JSON reply.
 
     The reply is an object with "answer", and with the context under "chunk_ids", "contexts",
-    "retrieved" or "sources": chunk ids, texts, or objects with an id or a text; and whatever else
-    `ragforge.retrieval.rag_systems` reads.
+    "retrieved" or "sources": chunk ids, texts, or objects with an id or a text; with what it cost
+    under "cost_usd"; and whatever else `ragforge.retrieval.rag_systems` reads.
 
     Redirects are refused and nothing is tried again; see `Service`.
 
@@ -189,7 +192,14 @@ def _answer_of_fields(result: object, where: str, raw: str) -> SystemAnswer:
     error = _first(whole, _ERRORS)
     if error:
         raise CallError("error", f"{where}: no answer, but an error: {shown(error)}", raw)
-    return SystemAnswer(text, _passages(_first(whole, _CONTEXTS), where, raw))
+    context = _passages(_first(whole, _CONTEXTS), where, raw)
+    return SystemAnswer(text, context, usd_of(_first(whole, COST_USD.accepted)))
+
+
+def usd_of(value: object) -> float | None:
+    """Return the US dollars that a value says; None where it is no number of at least 0."""
+    usd = parse_number(value)
+    return usd if usd is not None and 0 <= usd < inf else None
 
 
 def _normalised_keys(item: object) -> object:

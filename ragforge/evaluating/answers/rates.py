@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from math import isnan, log
+from math import fsum, isnan, log
 from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.diagnosis import Diagnosis, diagnoses
 from ragforge.evaluating.answers.records import Relevance, SystemRecords, documents_of
-from ragforge.evaluating.runs import NOT_SET
+from ragforge.evaluating.runs import NOT_SET, Latency, latency_of
 from ragforge.evaluating.selection import Part
 from ragforge.measures.agreement import confusion, kappa
 from ragforge.measures.rates import LEAST_VALUES, Rate, Slope, mean_rate, sample_rate, slope
@@ -231,6 +231,18 @@ class AnswerSummary:
     given: "GivenBeside | None" = None
     """Grades that came with the answers, beside those of the judge; None where there are none, or
     where they are the ones that count."""
+    latency: Latency | None = None
+    """How long answers took; None where none was timed."""
+    n_answers: int = 0
+    n_priced: int = 0
+    """Answers whose cost is known."""
+    usd_per_query: float | None = None
+    """Mean cost of those, in US dollars; None where there are none."""
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether the cost of every answer is known."""
+        return 0 < self.n_answers == self.n_priced
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +278,8 @@ def summarise_answers(records: SystemRecords, relevance: Relevance) -> AnswerSum
     """Summarise the answers of one system."""
     done = records.graded
     verdicts = Counter(grade.verdict for grade in done)
+    answers = records.answers.values()
+    costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
     return AnswerSummary(
         system=records.system,
         verdicts={verdict: verdicts[verdict] for verdict in VERDICTS},
@@ -280,6 +294,10 @@ def summarise_answers(records: SystemRecords, relevance: Relevance) -> AnswerSum
         diagnoses=diagnoses(records, relevance),
         given=_given(records),
         part=records.part,
+        latency=latency_of([each.latency_s for each in answers if each.latency_s is not None]),
+        n_answers=len(answers),
+        n_priced=len(costs),
+        usd_per_query=fsum(costs) / len(costs) if costs else None,
     )
 
 

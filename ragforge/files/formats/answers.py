@@ -39,6 +39,7 @@ from ragforge.files.record_files import explain
 from ragforge.files.row import (
     Row,
     cell_items,
+    cost_of,
     latency_of,
     load_json,
     make_row,
@@ -111,6 +112,7 @@ class AnswerRow:
     n_unknown_passages: int = 0
     """Further passages, that are known to be in no chunk."""
     latency_s: float | None = None
+    cost_usd: float | None = None
     question: str = ""
     """"" where the row has an id."""
     grade: GivenGrade | None = None
@@ -183,6 +185,7 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
         passages=tuple(passages),
         n_unknown_passages=_n_unknown(row),
         latency_s=latency_of(row),
+        cost_usd=cost_of(row),
         question=row.text(QUERY) if by_question else "",
         grade=_grade(row, source),
         lone_score=_lone_score(row),

@@ -178,6 +178,7 @@ def _resolved(rows: list[AnswerRow], contexts: PassageFinder) -> PlacedAnswers:
                 chunk_ids=tuple(dict.fromkeys(ids)),
                 n_unknown_passages=row.n_unknown_passages + named.n_unknown + held.count(None),
                 latency_s=row.latency_s,
+                cost_usd=row.cost_usd,
                 given=row.grade,
             )
         )

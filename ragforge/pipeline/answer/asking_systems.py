@@ -376,6 +376,7 @@ class _AnswerSink:
             chunk_ids=context.chunk_ids,
             n_unknown_passages=context.n_unknown,
             latency_s=asked.latency_s,
+            cost_usd=asked.answer.cost_usd,
         )
         if time.monotonic() - self._saved_s >= self.save_every_s:
             self.save()
@@ -456,4 +457,6 @@ def _query_id(failure: Failure) -> str:
 
 def _content(answer: Answer | None) -> Answer | None:
     """Return the part of an answer that a grade depends on."""
-    return None if answer is None else answer.model_copy(update={"latency_s": None})
+    if answer is None:
+        return None
+    return answer.model_copy(update={"latency_s": None, "cost_usd": None})

@@ -1,16 +1,20 @@
-"""How good runs are beside how long they take, and beside what they cost."""
+"""How good runs and answers are beside how long they take, and beside what they cost."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Final
 
 from ragforge.deferred import dataclass
+from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.formatting import cost_of_thousand, duration, number
 from ragforge.evaluating.runs import PRIMARY, Estimate, RunSummary
 from ragforge.evaluating.summary import Summary
+from ragforge.measures.intervals import Ends
+from ragforge.measures.rates import Rate
 from ragforge.report.page.charts import Chart, Line, Point, legend, line_chart, round_range
 from ragforge.report.page.markup import Html, element
 
+_CORRECT: Final = "correct answers"
 _LEAST_S: Final = 1e-6
 """What a clock cannot tell from nothing."""
 _NOTE: Final = (
@@ -19,6 +23,9 @@ _NOTE: Final = (
 )
 _OF_LATENCY: Final = _NOTE.format(
     "faster", "long", "; latencies are those of the machine that made the run."
+)
+_OF_ANSWERING: Final = _NOTE.format(
+    "faster", "long", "; latencies are those seen by the machine that asked."
 )
 _OF_COST: Final = _NOTE.format("cheaper", "much", ".")
 _FREE: Final = " What costs nothing has no place here: {}."
@@ -30,6 +37,7 @@ class _Across:
 
     Args:
         key: Of the chart.
+        quality: Drawn upwards.
         what: What it is, in the words of a title.
         axis: The name of the axis.
         caption: What the figure shows, and how to read it.
@@ -38,6 +46,7 @@ class _Across:
     """
 
     key: str
+    quality: str
     what: str
     axis: str
     caption: str
@@ -55,8 +64,8 @@ def quality_latency_figure(summary: Summary) -> Html | None:
     }
     caption = f"{PRIMARY} of each run beside its latency. {_OF_LATENCY}"
     what, axis = "median latency", "median latency of a query"
-    across = _Across("quality-latency", what, axis, caption, duration, duration)
-    return _figure(summary.runs, latencies, across)
+    across = _Across("quality-latency", PRIMARY, what, axis, caption, duration, duration)
+    return _figure(_quality(summary.runs), latencies, across)
 
 
 def quality_cost_figure(summary: Summary) -> Html | None:
@@ -65,12 +74,50 @@ def quality_cost_figure(summary: Summary) -> Html | None:
     None where fewer than two runs were measured whose queries are known to cost something.
     """
     costs = {run.name: run.usd_per_query for run in summary.runs if run.usd_per_query is not None}
-    free = [name for name, usd in costs.items() if not usd]
-    note = _FREE.format(", ".join(free)) if free else ""
-    caption = f"{PRIMARY} of each run beside what its queries cost. {_OF_COST}{note}"
+    caption = f"{PRIMARY} of each run beside what its queries cost. {_OF_COST}{_free(costs)}"
     what, axis = "cost of 1,000 queries", "cost of 1,000 queries, USD"
-    across = _Across("quality-cost", what, axis, caption, _in_dollars, _thousand)
-    return _figure(summary.runs, {name: usd for name, usd in costs.items() if usd}, across)
+    across = _Across("quality-cost", PRIMARY, what, axis, caption, _in_dollars, _thousand)
+    return _figure(_quality(summary.runs), costs, across)
+
+
+def answers_latency_figure(systems: Sequence[AnswerSummary]) -> Html | None:
+    """Return a point a system: correct answers against median latency; None for fewer than two."""
+    latencies = {
+        item.system: max(item.latency.median_s, _LEAST_S) for item in systems if item.latency
+    }
+    caption = f"Correct answers of each system beside its latency. {_OF_ANSWERING}"
+    what, axis = "median latency", "median latency of an answer"
+    across = _Across("answers-latency", _CORRECT, what, axis, caption, duration, duration)
+    return _figure(_rates(systems), latencies, across)
+
+
+def answers_cost_figure(systems: Sequence[AnswerSummary]) -> Html | None:
+    """Return a point a system: correct answers against the cost of a thousand answers.
+
+    None where there are fewer than two that were graded and whose answers cost something, each.
+    """
+    costs = {
+        item.system: item.usd_per_query
+        for item in systems
+        if item.is_priced and item.usd_per_query is not None
+    }
+    caption = f"Correct answers of each system beside what they cost. {_OF_COST}{_free(costs)}"
+    what, axis = "cost of 1,000 answers", "cost of 1,000 answers, USD"
+    across = _Across("answers-cost", _CORRECT, what, axis, caption, _in_dollars, _thousand)
+    return _figure(_rates(systems), costs, across)
+
+
+def _quality(runs: Sequence[RunSummary]) -> dict[str, Estimate | Rate]:
+    return {run.name: run.estimates.get(PRIMARY, run.primary) for run in runs}
+
+
+def _rates(systems: Sequence[AnswerSummary]) -> dict[str, Estimate | Rate]:
+    return {item.system: item.rates["correct"] for item in systems}
+
+
+def _free(costs: Mapping[str, float]) -> str:
+    free = [name for name, usd in costs.items() if not usd]
+    return _FREE.format(", ".join(free)) if free else ""
 
 
 def _in_dollars(usd_per_query: float) -> str:
@@ -81,16 +128,17 @@ def _thousand(usd_per_query: float) -> str:
     return f"{1000 * usd_per_query:,g}"
 
 
-def _figure(runs: Sequence[RunSummary], values: dict[str, float], across: _Across) -> Html | None:
-    """Return the points of the runs that have a value above 0; None where there are no two."""
-    drawn = [
-        (tone, run)
-        for tone, run in enumerate(runs)
-        if run.name in values and _estimate(run).mean is not None
+def _figure(
+    quality: Mapping[str, Estimate | Rate], values: Mapping[str, float], across: _Across
+) -> Html | None:
+    """Return the points of what has a mean and a value above 0; None where there are no two."""
+    lines = [
+        Line(name, tone, [_point(of.mean, of.interval, values[name])])
+        for tone, (name, of) in enumerate(quality.items())
+        if of.mean is not None and values.get(name)
     ]
-    if len(drawn) < 2:
+    if len(lines) < 2:
         return None
-    lines = [Line(run.name, tone, [_point(run, values[run.name])]) for tone, run in drawn]
     ends = [
         value
         for line in lines
@@ -102,29 +150,21 @@ def _figure(runs: Sequence[RunSummary], values: dict[str, float], across: _Acros
     powers = range(floor(min(places)), max(ceil(max(places)), floor(min(places)) + 1) + 1)
     chart = Chart(
         key=across.key,
-        title=f"{PRIMARY} against {across.what}",
+        title=f"{across.quality} against {across.what}",
         description="; ".join(
-            f"{run.name}: {number(_estimate(run).mean)} at {across.shown(values[run.name])}"
-            for _, run in drawn
+            f"{line.name}: {number(line.points[0].y)} at {across.shown(values[line.name])}"
+            for line in lines
         ),
         lines=lines,
         x_ticks=[(power, across.tick(10.0**power)) for power in powers],
         y_ticks=round_range(ends),
         has_dots=True,
-        axis_names=(across.axis, PRIMARY),
+        axis_names=(across.axis, across.quality),
     )
     caption = element("figcaption", across.caption)
     return element("figure", caption, line_chart(chart), legend(lines), class_="wide")
 
 
-def _estimate(run: RunSummary) -> Estimate:
-    return run.estimates.get(PRIMARY, run.primary)
-
-
-def _point(run: RunSummary, value: float) -> Point:
-    estimate = _estimate(run)
-    assert estimate.mean is not None
-    low, high = (
-        (estimate.interval.low, estimate.interval.high) if estimate.interval else (None, None)
-    )
-    return Point(log10(value), estimate.mean, low, high)
+def _point(mean: float, interval: Ends | None, value: float) -> Point:
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return Point(log10(value), mean, low, high)

@@ -38,11 +38,17 @@ from ragforge.report.page.markup import (
     table_row,
     with_code,
 )
-from ragforge.report.page.quality_cost import quality_cost_figure, quality_latency_figure
+from ragforge.report.page.quality_cost import (
+    answers_cost_figure,
+    answers_latency_figure,
+    quality_cost_figure,
+    quality_latency_figure,
+)
 from ragforge.report.page.slice_differences import slice_differences_figure
 from ragforge.report.tables import (
     CURVE_RANKS,
     FIRST_RELEVANT,
+    answer_cost_and_time_table,
     attention_table,
     cost_and_time_table,
     cost_note,
@@ -73,6 +79,9 @@ def spending_block(summary: Summary) -> Html:
             known or unknown,
             quality_latency_figure(summary),
             quality_cost_figure(summary),
+            table_block(answer_cost_and_time_table(summary.answers)),
+            answers_latency_figure(summary.answers),
+            answers_cost_figure(summary.answers),
         ]
     )
 

@@ -24,7 +24,8 @@ class ServicePlan:
 
     Args:
         address: Path of the address, which completes a shorter one; "" for none.
-        error, echo, results, id, text, document, score, cursor, answer, contexts, delta: JMESPaths.
+        error, echo, results, id, text, document, score, cursor, answer, contexts, cost, delta:
+            JMESPaths.
     """
 
     address: str = ""
@@ -41,6 +42,7 @@ class ServicePlan:
     cursor: str = ""
     answer: str = ""
     contexts: str = ""
+    cost: str = "cost_usd"
     delta: str = "choices[0].delta.content || delta.text || delta.content || delta || token || text"
 
 

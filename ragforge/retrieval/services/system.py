@@ -1,7 +1,7 @@
 """A RAG system that settings describe: its answer by paths, or piece by piece out of a stream."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Final
 
 from ragforge.config import SystemService
@@ -12,7 +12,7 @@ from ragforge.http_service import read_json
 from ragforge.records.model import JsonValue
 from ragforge.retrieval import ContextPassage, SystemAnswer
 from ragforge.retrieval.object_fields import Note, document_names_of, ignore_note
-from ragforge.retrieval.rag_systems import read_answer
+from ragforge.retrieval.rag_systems import read_answer, usd_of
 from ragforge.retrieval.services.client import Exchange, OnExchange, ServiceClient
 from ragforge.retrieval.services.dialects import ServicePlan, plan_of
 from ragforge.retrieval.services.paths import ReplyPath, describe
@@ -51,6 +51,7 @@ class ServiceSystem:
         plan = plan_of(service)
         self.client = client or ServiceClient(where, service, plan, timeout_s=timeout_s, note=note)
         self._reader = _AnswerReader(where, plan, self.client)
+        self._usd_per_query = service.usd_per_query
 
     @property
     def takes_contexts(self) -> bool:
@@ -98,6 +99,8 @@ class ServiceSystem:
                 f"{self.client.where}: the answer holds half a surrogate pair",
                 exchange.start,
             )
+        if answer.cost_usd is None:
+            return replace(answer, cost_usd=self._usd_per_query)
         return answer
 
 
@@ -108,6 +111,7 @@ class _AnswerReader:
         self._answer = ReplyPath(plan.answer, f"{where}.answer")
         self._contexts = ReplyPath(plan.contexts, f"{where}.contexts")
         self._delta = ReplyPath(plan.delta, f"{where}.delta")
+        self._cost = ReplyPath(plan.cost, f"{where}.cost")
         self._echo = ReplyPath(plan.echo, f"{where}.echo")
         self._id = ReplyPath(plan.id, f"{where}.id")
         self._text = ReplyPath(plan.text, f"{where}.text")
@@ -122,7 +126,7 @@ class _AnswerReader:
         if exchange.content_type == MIME:
             return self._of_stream(exchange)
         value = self._client.json(exchange)
-        answer = self._whole_answer(value, exchange)
+        answer = replace(self._whole_answer(value, exchange), cost_usd=self._cost_of(value))
         refuse_other_query(self._client, self._echo, value, query, answer.text)
         if isinstance(value, Mapping) and _finish_reason(value.get("choices")) == _CUT:
             self._client.tell_once(_CUT_OFF)
@@ -159,7 +163,7 @@ class _AnswerReader:
         if answer.is_cut:
             self._client.tell_once(_CUT_OFF)
         text = "".join(answer.pieces) if answer.whole is None else answer.whole
-        return SystemAnswer(text, answer.context)
+        return SystemAnswer(text, answer.context, answer.cost_usd)
 
     def _take(self, answer: "_Streamed", value: object) -> None:
         """Take what one event holds."""
@@ -176,6 +180,16 @@ class _AnswerReader:
         elif isinstance(whole, str):
             answer.whole = whole
         answer.context = self._passages(value) or self._usual_passages(value) or answer.context
+        cost_usd = self._cost_of(value)
+        answer.cost_usd = answer.cost_usd if cost_usd is None else cost_usd
+
+    def _cost_of(self, value: object) -> float | None:
+        """Return what an answer cost; a path that fails takes no answer away, and is told."""
+        try:
+            return usd_of(self._cost.find(value))
+        except CallError as error:
+            self._client.tell_once(f"what answers cost is not known: {error}")
+            return None
 
     def _whole(self, value: object) -> object:
         if self._answer:
@@ -244,6 +258,7 @@ class _Streamed:
         context: Its passages, as the last event that has any tells them.
         is_open: Whether more must come; an event without choices, as of usage, ends nothing.
         is_cut: Whether it was cut off at a limit of length.
+        cost_usd: What it cost, as the last event that tells it does.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -251,6 +266,7 @@ class _Streamed:
     context: tuple[ContextPassage, ...] = ()
     is_open: bool = False
     is_cut: bool = False
+    cost_usd: float | None = None
 
 
 def _finish_reason(choices: object) -> object:

@@ -87,6 +87,25 @@ def test_the_time_an_answer_took_is_read(tmp_path, field):
     ]
 
 
+@pytest.mark.parametrize("field", ['"cost_usd": 0.002', '"costUsd": "0.002"', '"usd": 2e-3'])
+def test_what_an_answer_cost_is_read(tmp_path, field):
+    """A better system that costs ten times as much is another decision."""
+    text = f'{{"query_id": "1", "answer": "So.", {field}}}\n'
+
+    [row] = read_answers(write(tmp_path / "a.jsonl", text))
+
+    assert row.cost_usd == 0.002
+
+
+@pytest.mark.parametrize("value", ["-1", '"free"', "true", "1e999"])
+def test_a_cost_that_is_no_amount_is_refused(tmp_path, value):
+    """It would be lost in a mean."""
+    text = f'{{"query_id": "1", "answer": "So.", "cost_usd": {value}}}\n'
+
+    with pytest.raises(DataError, match="cost_usd"):
+        list(read_answers(write(tmp_path / "a.jsonl", text)))
+
+
 def test_answer_without_context_is_taken(tmp_path):
     """Some systems do not say what they had."""
     text = '{"query_id": "1", "answer": "So."}\n'

@@ -93,6 +93,20 @@ def test_every_query_is_asked_and_its_answer_kept(ask, dataset, rag):
     assert (result.n_asked, result.n_kept, result.failures) == (3, 0, [])
 
 
+def test_another_price_is_no_other_answer(ask, dataset, rag):
+    """Grades stay with an answer that reads as before."""
+    rag.reply = lambda query: {"answer": query, "cost_usd": 0.002}
+    ask()
+    graded = AnswerGrade(query_id="q1", verdict="correct", score=1.0, has_hallucination=None)
+    dataset.write_answer_grades("mine", [graded])
+    rag.reply = lambda query: {"answer": query, "cost_usd": 0.004}
+
+    ask(again=True)
+
+    assert [item.cost_usd for item in dataset.answers("mine")] == [0.004] * 3
+    assert dataset.answer_grades("mine") == [graded]
+
+
 @pytest.mark.parametrize(
     ("context", "chunk_ids"),
     [

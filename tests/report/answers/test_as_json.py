@@ -14,7 +14,8 @@ def test_every_rate_has_the_same_keys(dataset):
     """Who reads the numbers in a script must not have to ask which are there."""
     found = answers_json(summarise_system(dataset, "own"))
 
-    assert list(found) == ["rates", "slices", "length", "given", "diagnosis"]
+    names = ["rates", "slices", "length", "given", "diagnosis"]
+    assert list(found) == [*names, "latency", "n_priced", "usd_per_query"]
     assert list(found["rates"]) == list(RATES)
     assert {tuple(rate) for rate in found["rates"].values()} == {tuple(RATE_KEYS)}
 

@@ -147,3 +147,15 @@ def test_an_error_beside_an_empty_answer_is_a_failure():
         read_answer({"answer": "", "error": "timeout"}, "here")
 
     assert caught.value.kind == "error"
+
+
+@pytest.mark.parametrize(
+    ("told", "usd"),
+    [(0.002, 0.002), ("0.002", 0.002), (0, 0.0), (None, None), (-1, None), ("free", None)],
+)
+@pytest.mark.parametrize("kind", [dict, SimpleNamespace])
+def test_what_an_answer_cost_is_taken_where_it_is_an_amount(told, usd, kind):
+    """A system's answer is no worse for a price that cannot be read."""
+    assert read_answer(kind(answer="Krill.", cost_usd=told), "here") == SystemAnswer(
+        "Krill.", cost_usd=usd
+    )

@@ -294,3 +294,46 @@ def test_an_answer_cut_off_at_a_limit_is_told_once(scripted, system, answer):
         "an answer was cut off at the service's limit of tokens, and is graded as it came "
         "(said once)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reply", "usd"),
+    [
+        ({}, {"answer": "So.", "cost_usd": 0.002}, 0.002),
+        ({"answer": "answer"}, {"answer": "So.", "cost_usd": 0.002}, 0.002),
+        ({"contexts": "refs"}, {"answer": "So.", "refs": [], "cost_usd": 0.002}, 0.002),
+        ({"cost": "usage.cost"}, {"answer": "So.", "usage": {"cost": 0.002}}, 0.002),
+        ({"usd_per_query": 0.01}, {"answer": "So.", "cost_usd": 0.002}, 0.002),
+        ({"usd_per_query": 0.01}, {"answer": "So."}, 0.01),
+        ({}, {"answer": "So."}, None),
+    ],
+)
+def test_what_an_answer_cost_is_told_by_the_reply_or_else_the_settings(
+    scripted, system, answer, fields, reply, usd
+):
+    """A service with one price need not repeat it; one that counts tokens knows better."""
+    scripted.answer = Answer(reply)
+
+    assert answer(system(**fields)).cost_usd == usd
+
+
+def test_a_stream_tells_what_it_cost_at_its_end(scripted, system, answer):
+    """Usage comes in the last event."""
+    scripted.answer = stream(piece("So."), piece("", "stop"), {"usage": {"cost": 0.002}}, "[DONE]")
+
+    found = answer(system(cost="usage.cost"))
+
+    assert (found.text, found.cost_usd) == ("So.", 0.002)
+
+
+def test_a_path_of_costs_that_fails_takes_no_answer_away(scripted, system, answer):
+    """It was paid for; that nothing is known of its price is told, once."""
+    scripted.answer = Answer({"answer": "So.", "usage": {"cost": "dear"}})
+    notes = []
+    asked = system(notes, cost="abs(usage.cost)")
+
+    found = [answer(asked), answer(asked)]
+
+    assert [(item.text, item.cost_usd) for item in found] == [("So.", None)] * 2
+    assert len(notes) == 1
+    assert "what answers cost is not known" in notes[0]
