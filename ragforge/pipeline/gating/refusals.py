@@ -101,7 +101,8 @@ class SharedItems:
 
     def n_compared(self, measures: Iterable[str]) -> int:
         """Return the number of items with a value in both, by the measure with fewest."""
-        counts = (sum(name in of for of in self.before.values()) for name in measures)
+        pairs = [(then, self.now[query_id]) for query_id, then in self.before.items()]
+        counts = (sum(name in then and name in now for then, now in pairs) for name in measures)
         return min(counts, default=len(self.before))
 
     def n_left_out(self, measures: Iterable[str]) -> int:
@@ -194,8 +195,9 @@ def _highest(
 def _left_out(found: Mapping[str, CommonItem]) -> dict[str, dict[str, AtWorst]]:
     left_out: dict[str, dict[str, AtWorst]] = {}
     for query_id, item in found.items():
-        for name, now in item.now.items():
-            before = item.before[name]
+        # Of answers a side may lack a measure: what is lacking now has failed, what was is new.
+        for name in item.before.keys() & item.now.keys():
+            before, now = item.before[name], item.now[name]
             if before.value is None or now.value is None:
                 left_out.setdefault(name, {})[query_id] = AtWorst(before.high, now.low)
     return left_out

@@ -171,6 +171,50 @@ def test_a_query_that_is_not_answered_any_more_counts_as_fallen_to_nothing(answe
     assert (check.value, check.decided) == (0.0, pytest.approx(-1 / 30))
 
 
+@pytest.fixture
+def partly_graded(answered):
+    """Thirty graded answers: some are not checked for hallucination, or have no score."""
+
+    def make(unchecked=(), unscored=()):
+        dataset = answered(["correct"] * 30)
+        grades = [
+            grade.model_copy(
+                update={
+                    "has_hallucination": None if n in unchecked else False,
+                    "score": None if n in unscored else grade.score,
+                }
+            )
+            for n, grade in enumerate(dataset.answer_grades("mine"))
+        ]
+        dataset.write_answer_grades("mine", grades)
+        return dataset, answers_subject(dataset, "mine")
+
+    return make
+
+
+def test_answers_checked_on_other_queries_are_held_against_a_baseline(partly_graded):
+    """Which answers are checked for hallucination is not the same in any two systems."""
+    before = partly_graded(unchecked=range(10))[1].baseline
+    dataset, subject = partly_graded(unchecked=range(20, 30))
+    rules = Rules(drops=(Threshold("correct", 0.2),))
+    verdict = check_subject(dataset, subject, rules, before)
+
+    assert (verdict.outcome, verdict.checks[0].n) == ("PASS", 30)
+
+
+def test_answers_without_a_score_on_one_side_are_not_counted_as_compared(partly_graded):
+    """What has a value on both sides decides; more of it must not be pretended."""
+    before = partly_graded(unscored=range(3))[1].baseline
+    dataset, subject = partly_graded(unscored=range(27, 30))
+    rules = Rules(drops=(Threshold("score", 0.2),))
+    verdict = check_subject(dataset, subject, rules, before)
+
+    assert verdict.checks[0].n == 24
+    assert [item.reason for item in verdict.refusals] == [
+        "24 items are the same as in the baseline; at least 25 are needed (--min-queries)"
+    ]
+
+
 def test_a_baseline_of_a_run_is_none_of_answers(answered):
     """They share no measure."""
     dataset = answered(HALF_CORRECT)
