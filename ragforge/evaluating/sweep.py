@@ -19,8 +19,9 @@ from ragforge.evaluating.sweep_answers import AnswersForecast, SweepAnswers
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pairs
 from ragforge.measures.evidence_coverage import RetrievedText, RunEvidence, Stretch, within
-from ragforge.measures.intervals import ConfidenceInterval
+from ragforge.measures.intervals import ConfidenceInterval, Ends
 from ragforge.measures.measure_names import Measure
+from ragforge.measures.missing_values import mean_difference_bounds, stays_worse
 from ragforge.measures.sequential_several import Standings
 from ragforge.measures.stratified import sample_interval
 from ragforge.measures.unseen_values import interval_by_measure
@@ -76,14 +77,19 @@ class ConfigurationResult:
         value: By the measure that decides.
         tops: Each budget and cutoff.
         prompt_tokens: At the top that the measure decides by.
+        least: The mean of that, were each query that failed worth 0.
         comparison: Of it (b) with the best (a); None for the best.
+        bounds: What its difference to the best could be, had nothing failed; None where nothing
+            has, and for the best.
     """
 
     ranked: RankedConfiguration
     value: ConfidenceInterval
     tops: tuple[TopResult, ...]
     prompt_tokens: float
+    least: float
     comparison: Comparison | None = None
+    bounds: Ends | None = None
 
     @property
     def configuration(self) -> Configuration:
@@ -92,8 +98,8 @@ class ConfigurationResult:
 
     @property
     def is_worse(self) -> bool:
-        """Whether it is told apart from the best."""
-        return self.comparison is not None and self.comparison.winner == "A"
+        """Whether it is told apart from the best, whatever failed."""
+        return stays_worse(self.comparison, self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +186,7 @@ class SweepReport:
 
     @property
     def best(self) -> ConfigurationResult:
-        """The configuration with the greatest mean; read it with `ties`."""
+        """The configuration with the greatest mean, failures worth 0; read it with `ties`."""
         return self.results[0]
 
     @property
@@ -191,8 +197,12 @@ class SweepReport:
     @property
     def equals(self) -> tuple[ConfigurationResult, ...]:
         """The configurations whose mean is that of the best: none of these is first."""
-        mean = self.best.value.mean
-        return tuple(item for item in self.results[1:] if item.value.mean == mean)
+        if self.best.ranked.failed:
+            return ()
+        least = self.best.least
+        return tuple(
+            item for item in self.results[1:] if item.least == least and not item.ranked.failed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +311,7 @@ def measure_sweep(
 
 
 def _order(result: ConfigurationResult) -> tuple[float, float, str]:
-    mean = -1.0 if result.value.mean is None else result.value.mean
-    return -mean, result.prompt_tokens, result.configuration.name
+    return -result.least, result.prompt_tokens, result.configuration.name
 
 
 def _measured(
@@ -334,7 +343,13 @@ def _measured(
     top = Top(decided_by.cutoff, decided_by.tokens)
     value = _interval(evidence, decided_by)
     tokens = _prompt_tokens(evidence, ranked, top)
-    return ConfigurationResult(ranked, value, results, tokens), evidence
+    known = _by_query(evidence, decided_by)
+    least = evidence.mean(known | dict.fromkeys(evidence.failed, 0.0)) or 0.0
+    return ConfigurationResult(ranked, value, results, tokens, least), evidence
+
+
+def _by_query(evidence: RunEvidence, measure: Measure) -> dict[str, float]:
+    return dict(zip(evidence.query_ids, evidence.values(measure), strict=True))
 
 
 def _reaching(
@@ -380,12 +395,14 @@ def _compared(
 ) -> list[ConfigurationResult]:
     """Return results with the comparison of each with the first."""
     (best, best_evidence), *others = found
-    of_best = dict(zip(best_evidence.query_ids, best_evidence.values(measure), strict=True))
-    pairs = []
+    of_best = _by_query(best_evidence, measure)
+    pairs, bounds = [], []
     for result, evidence in others:
-        own = dict(zip(evidence.query_ids, evidence.values(measure), strict=True))
+        own = _by_query(evidence, measure)
         shared = sorted(of_best.keys() & own.keys())
         design = best_evidence.design
+        asked = [*evidence.query_ids, *evidence.failed]
+        bounds.append(mean_difference_bounds(of_best, own, asked, design))
         pairs.append(
             RunPair(
                 best.configuration.name,
@@ -398,7 +415,7 @@ def _compared(
         )
     comparisons = compare_pairs(pairs, ALPHA)
     compared = (
-        replace(result, comparison=comparison)
-        for (result, _), comparison in zip(others, comparisons, strict=True)
+        replace(result, comparison=comparison, bounds=ends)
+        for (result, _), comparison, ends in zip(others, comparisons, bounds, strict=True)
     )
     return [best, *compared]

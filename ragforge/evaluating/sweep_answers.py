@@ -10,6 +10,8 @@ from dataclasses import replace
 from ragforge.deferred import dataclass
 from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pairs
+from ragforge.measures.intervals import Ends
+from ragforge.measures.missing_values import mean_difference_bounds, stays_worse
 from ragforge.measures.rates import Rate, mean_rate, sample_rate
 from ragforge.measures.strata import Design
 from ragforge.records import AnswerGrade
@@ -48,6 +50,7 @@ class ConfigurationAnswers:
         correct, not_attempted, hallucination: Shares of them.
         comparison: Of its scores (b) with those of the best (a); None for the best, and where no
             answer was graded.
+        bounds: What the difference could be, had nothing failed; None where nothing has.
     """
 
     answered: AnsweredConfiguration
@@ -56,6 +59,7 @@ class ConfigurationAnswers:
     not_attempted: Rate
     hallucination: Rate
     comparison: Comparison | None = None
+    bounds: Ends | None = None
 
     @property
     def configuration(self) -> Configuration:
@@ -64,8 +68,8 @@ class ConfigurationAnswers:
 
     @property
     def is_worse(self) -> bool:
-        """Whether it is told apart from the best."""
-        return self.comparison is not None and self.comparison.winner == "A"
+        """Whether it is told apart from the best, whatever failed."""
+        return stays_worse(self.comparison, self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,10 @@ class SweepAnswers:
 
     @property
     def best(self) -> ConfigurationAnswers:
-        """The configuration with the greatest score; read it with `ties` and `names_best`."""
+        """The configuration with the greatest score, failures worth 0.
+
+        Read it with `ties` and `names_best`.
+        """
         return self.results[0]
 
     @property
@@ -168,8 +175,10 @@ def compare_answers(
                     drawn=design.stratified(shared) if design else None,
                 )
             )
+    asked = {key for each in answered for key in (*each.grades, *each.failed)}
     for at, comparison in zip(compared, compare_pairs(pairs, ALPHA), strict=True):
-        results[at] = replace(results[at], comparison=comparison)
+        bounds = mean_difference_bounds(of_best, _scores(results[at].answered), asked, design)
+        results[at] = replace(results[at], comparison=comparison, bounds=bounds)
     return tuple(results)
 
 
@@ -183,8 +192,9 @@ def names_best(answered: Sequence[AnsweredConfiguration]) -> bool:
 
 
 def _order(result: ConfigurationAnswers) -> tuple[float, float, str]:
-    mean = -1.0 if result.score.mean is None else result.score.mean
-    return -mean, result.answered.prompt_tokens, result.configuration.name
+    score = result.score
+    least = score.bounds.low if score.bounds else (score.mean or 0.0)
+    return -least, result.answered.prompt_tokens, result.configuration.name
 
 
 def _scores(answered: AnsweredConfiguration) -> dict[str, float]:

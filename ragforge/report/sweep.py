@@ -26,6 +26,7 @@ from ragforge.report.sweep_answers import (
 )
 from ragforge.report.sweep_cells import (
     CONFIGURATION_HEADERS,
+    FAILED_NOTE,
     against_best,
     comparison_json,
     configuration_cells,
@@ -157,11 +158,13 @@ def _judged_blocks(judged: JudgedSweep) -> Iterator[Block]:
 
 
 def _decision_table(report: SweepReport) -> Table:
+    has_failures = any(item.ranked.failed for item in report.results)
     rows = tuple(
         (
             *configuration_cells(item.configuration),
             f"{item.ranked.n_chunks:,}",
             _value(item.value),
+            *([f"{len(item.ranked.failed):,}"] if has_failures else []),
             f"{item.prompt_tokens:,.0f}",
             *_against_best(item, report),
         )
@@ -171,6 +174,7 @@ def _decision_table(report: SweepReport) -> Table:
         *CONFIGURATION_HEADERS,
         "chunks",
         f"{report.decided_by} [95 %]",
+        *(["failed"] if has_failures else []),
         "tokens in prompt",
         "difference to the best",
         "p corrected",
@@ -184,11 +188,12 @@ def _decision_table(report: SweepReport) -> Table:
         if n_compared
         else ""
     )
-    return Table("Configurations, best first", headers, rows, note)
+    note += f" {FAILED_NOTE}" if has_failures else ""
+    return Table("Configurations, best first", headers, rows, note.strip())
 
 
 def _against_best(item: ConfigurationResult, report: SweepReport) -> tuple[str, str, str]:
-    difference, p, told = against_best(item.comparison)
+    difference, p, told = against_best(item.comparison, is_worse=item.is_worse)
     if report.equals and item in (report.best, *report.equals):
         is_all = len(report.equals) == len(report.results) - 1
         told = "equal" if is_all else "first, equal"
@@ -286,7 +291,7 @@ def _result_json(item: ConfigurationResult) -> dict[str, object]:
         "mean_chars": round(item.ranked.mean_chars, 1),
         "value": _interval_json(item.value),
         "prompt_tokens": round(item.prompt_tokens, 1),
-        "against_best": comparison_json(item.comparison),
+        "against_best": comparison_json(item.comparison, item.bounds, is_worse=item.is_worse),
         "tops": [
             {
                 "tokens": top.top.tokens,

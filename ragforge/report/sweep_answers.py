@@ -13,6 +13,7 @@ from ragforge.measures.rates import Rate
 from ragforge.report.document import Block, Notice
 from ragforge.report.sweep_cells import (
     CONFIGURATION_HEADERS,
+    FAILED_NOTE,
     against_best,
     comparison_json,
     configuration_cells,
@@ -58,11 +59,13 @@ def answers_blocks(answers: SweepAnswers) -> Iterator[Block]:
                 f"{item.configuration.name}: {len(failed)} of {answers.n_queries} answers could "
                 f"not be had or graded, and have no value; the first: {query_id}: {why}",
             )
-    rows = tuple(_row(item, answers) for item in answers.results)
+    has_failures = any(item.answered.failed for item in answers.results)
+    rows = tuple(_row(item, answers, has_failures=has_failures) for item in answers.results)
     headers = (
         *CONFIGURATION_HEADERS,
         "score [95 %]",
         "correct [95 %]",
+        *(["failed"] if has_failures else []),
         "no answer",
         "not in the contexts",
         "tokens in prompt",
@@ -70,7 +73,8 @@ def answers_blocks(answers: SweepAnswers) -> Iterator[Block]:
         "p corrected",
         "",
     )
-    yield Table(f"Answers of {answers.system}, best first", headers, rows, _note(answers))
+    note = f"{_note(answers)} {FAILED_NOTE}" if has_failures else _note(answers)
+    yield Table(f"Answers of {answers.system}, best first", headers, rows, note)
 
 
 def _note(answers: SweepAnswers) -> str:
@@ -102,14 +106,17 @@ def top_in_words(top: Top) -> str:
     return f"within {top.tokens:,} tokens{at_most}"
 
 
-def _row(item: ConfigurationAnswers, answers: SweepAnswers) -> tuple[str, ...]:
-    difference, p, told = against_best(item.comparison)
+def _row(
+    item: ConfigurationAnswers, answers: SweepAnswers, *, has_failures: bool
+) -> tuple[str, ...]:
+    difference, p, told = against_best(item.comparison, is_worse=item.is_worse)
     if item is not answers.best and not (answers.names_best and item.comparison):
         told = MISSING
     return (
         *configuration_cells(item.configuration),
         _shown(item.score),
         _shown(item.correct),
+        *([f"{len(item.answered.failed):,}"] if has_failures else []),
         _mean(item.not_attempted),
         _mean(item.hallucination),
         f"{item.answered.prompt_tokens:,.0f}",
@@ -163,9 +170,7 @@ def answers_json(answers: SweepAnswers) -> dict[str, object]:
 
 
 def _result_json(item: ConfigurationAnswers, answers: SweepAnswers) -> dict[str, object]:
-    compared = comparison_json(item.comparison)
-    if compared is not None and not answers.names_best:
-        compared["is_worse"] = None
+    is_worse = item.is_worse if answers.names_best else None
     return {
         **configuration_json(item.configuration),
         "score": _rate_json(item.score),
@@ -173,7 +178,7 @@ def _result_json(item: ConfigurationAnswers, answers: SweepAnswers) -> dict[str,
         "not_attempted": _rate_json(item.not_attempted),
         "hallucination": _rate_json(item.hallucination),
         "prompt_tokens": round(item.answered.prompt_tokens, 1),
-        "against_best": compared,
+        "against_best": comparison_json(item.comparison, item.bounds, is_worse=is_worse),
         "failed_queries": dict(item.answered.failed),
     }
 

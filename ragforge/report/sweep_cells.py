@@ -6,10 +6,15 @@ from typing import Final
 from ragforge.evaluating.configurations import Configuration
 from ragforge.evaluating.formatting import MISSING, number, signed
 from ragforge.measures.comparing import Comparison
+from ragforge.measures.intervals import Ends
 
 _LEAST_P: Final = 0.001
 _NAMED: Final = 5
 """Configurations named in a sentence; the table has all."""
+FAILED_NOTE: Final = (
+    "What failed has no value; it counts 0 in the order, and none is called worse that it could "
+    "save."
+)
 CONFIGURATION_HEADERS: Final = ("splitter", "size", "overlap", "retriever")
 
 
@@ -25,8 +30,13 @@ def configuration_cells(item: Configuration) -> tuple[str, ...]:
     return item.splitter, size, str(item.overlap), item.retriever
 
 
-def against_best(comparison: Comparison | None) -> tuple[str, str, str]:
-    """Return the cells of difference, p and what follows."""
+def against_best(comparison: Comparison | None, *, is_worse: bool) -> tuple[str, str, str]:
+    """Return the cells of difference, p and what follows.
+
+    Args:
+        comparison: With the best; None for the best.
+        is_worse: Whether it is told apart from that.
+    """
     if comparison is None:
         return MISSING, MISSING, "first"
     ends = comparison.interval
@@ -35,7 +45,7 @@ def against_best(comparison: Comparison | None) -> tuple[str, str, str]:
     shown = signed(difference)
     if difference is not None and low is not None and high is not None:
         shown = f"{shown} [{signed(low)}, {signed(high)}]"
-    told = "worse" if comparison.winner == "A" else "not told apart"
+    told = "worse" if is_worse else "not told apart"
     return shown, _p(comparison.p_corrected), told
 
 
@@ -53,8 +63,16 @@ def configuration_json(item: Configuration) -> dict[str, object]:
     }
 
 
-def comparison_json(comparison: Comparison | None) -> dict[str, object] | None:
-    """Return a comparison with the best, None for the best."""
+def comparison_json(
+    comparison: Comparison | None, bounds: Ends | None, *, is_worse: bool | None
+) -> dict[str, object] | None:
+    """Return a comparison with the best, None for the best.
+
+    Args:
+        comparison: The comparison.
+        bounds: What the difference could be, had nothing failed; None where nothing has.
+        is_worse: Whether it is told apart from the best; None where no judge says so.
+    """
     if comparison is None:
         return None
     ends = comparison.interval
@@ -66,5 +84,7 @@ def comparison_json(comparison: Comparison | None) -> dict[str, object] | None:
         "p": comparison.p,
         "p_corrected": comparison.p_corrected,
         "n": comparison.n,
-        "is_worse": comparison.winner == "A",
+        "is_worse": is_worse,
+        "bound_low": bounds.low if bounds else None,
+        "bound_high": bounds.high if bounds else None,
     }

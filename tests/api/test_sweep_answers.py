@@ -8,8 +8,11 @@ import pytest
 
 import ragforge as rf
 from ragforge.errors import BudgetError, EndpointError, UsageError
+from ragforge.evaluating.configurations import Configuration
+from ragforge.evaluating.sweep_answers import AnsweredConfiguration, compare_answers
 from ragforge.files.set.opening import open_dataset
 from ragforge.mock.running import serving
+from ragforge.records import AnswerGrade
 
 DOCUMENTS = {
     f"{name}.md": f"# {name.title()}\n\n"
@@ -303,3 +306,37 @@ def test_the_page_has_the_answers(ds, knowing, tmp_path):
         "best first</"
         in (tmp_path / "s.html").read_text(encoding="utf-8").partition("Answers of")[2]
     )
+
+
+def graded(name, scores, failed=()):
+    """Return answers of a configuration with these scores, by place; some have failed."""
+    grades = {
+        f"q{n}": AnswerGrade(
+            query_id=f"q{n}",
+            verdict="correct" if score else "incorrect",
+            score=score,
+            has_hallucination=None,
+        )
+        for n, score in scores.items()
+    }
+    configuration = Configuration(name, None, 0, "bm25")
+    reasons = {f"q{n}": "no line" for n in failed}
+    return AnsweredConfiguration(configuration, {}, grades, reasons, 100.0)
+
+
+def test_answers_that_failed_make_no_best_and_no_loser():
+    """Who fails on the hard half has the mean of the easy one."""
+    whole = graded("whole", {n: 1.0 if n < 15 else 0.2 for n in range(20)})
+    failing = graded("failing", dict.fromkeys(range(10), 1.0), failed=range(10, 20))
+    poor = graded("poor", dict.fromkeys(range(20), 0.0))
+    open_ = graded("open", dict.fromkeys(range(5), 0.0), failed=range(5, 20))
+
+    found = compare_answers([failing, whole, poor, open_], None)
+
+    assert [item.configuration.splitter for item in found] == ["whole", "failing", "open", "poor"]
+    assert {item.configuration.splitter: item.is_worse for item in found} == {
+        "whole": False,
+        "failing": False,
+        "open": False,
+        "poor": True,
+    }

@@ -419,3 +419,36 @@ def test_values_are_those_of_evaluate(ds):
     found = ds.sweep(sizes=[2000], splitters="headings", k=[3], decide_by="EvidenceR@3")
 
     assert found.best.value.mean == expected
+
+
+def test_a_retriever_that_fails_on_the_hard_queries_is_not_the_best(ds):
+    """Its mean is that of the easy ones; what it failed on could be anything."""
+    quotes = {item.query: item.evidence[0].quote for item in ds.queries()}
+    found_by_half = sorted(quotes)[: len(quotes) // 2 + 1]
+    easy = found_by_half[:-1]
+
+    class Half:
+        def __init__(self, chunks):
+            self.chunks = chunks
+
+        def retrieve(self, query, k):
+            wanted = [c for c in self.chunks if quotes[query] in c.text]
+            others = [c for c in self.chunks if c not in wanted]
+            first = wanted if query in found_by_half else []
+            return [c.chunk_id for c in (*first, *others)][:k]
+
+    class Failing(Half):
+        def retrieve(self, query, k):
+            if query not in easy:
+                raise OSError("out of memory")
+            return super().retrieve(query, k)
+
+    found = ds.sweep(sizes=200, splitters="headings", tokens=60, retrievers=[Half, Failing])
+    [failing] = [item for item in found.report.results if item.ranked.failed]
+
+    assert failing.value.mean == 1.0
+    assert not failing.is_worse
+    assert not any(item.is_worse for item in found.report.results)
+    assert found.best is not failing
+    assert failing.bounds.low <= 0 <= failing.bounds.high
+    assert "failed" in str(found)

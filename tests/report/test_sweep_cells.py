@@ -13,4 +13,4 @@ def test_a_small_p_is_no_zero(p, shown):
     """No chance is nil."""
     [comparison] = compare_pairs([RunPair("a", "b", "RR", [1.0, 0.5, 0.5], [0.5, 0.5, 0.25])], 0.05)
 
-    assert against_best(replace(comparison, p_corrected=p))[1] == shown
+    assert against_best(replace(comparison, p_corrected=p), is_worse=True)[1] == shown

@@ -17,7 +17,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.paths import VERSIONS, home_of, version_name, versions_of
 from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.measures.comparing import couples
-from ragforge.measures.intervals import Ends
+from ragforge.measures.missing_values import mean_difference_bounds
 from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.deciding import (
     AS_USUAL,
@@ -241,25 +241,12 @@ def _open_difference(
     if measure == "hallucination":
         # No answer claims nothing.
         asked -= a.unanswered | b.unanswered
-    paired = of_a.keys() & of_b.keys()
-    left_out = sorted(asked - paired)
     why = _why_unknown(a, b, measure)
-    if not left_out:
+    bounds = mean_difference_bounds(of_a, of_b, asked | (of_a.keys() & of_b.keys()), design)
+    if bounds is None:
         return Undecided(withheld=why)
-    certain = {query_id: of_b[query_id] - of_a[query_id] for query_id in sorted(paired)}
-    lows = {item: of_b.get(item, 0.0) - of_a.get(item, 1.0) for item in left_out}
-    highs = {item: of_b.get(item, 1.0) - of_a.get(item, 0.0) for item in left_out}
-    means = [_mean({**certain, **lows}, design), _mean({**certain, **highs}, design)]
-    if certain:  # Without those left out the mean may leave what is possible with them.
-        means.append(_mean(certain, design))
-    bounds = Ends(min(means), max(means))
-    return Undecided(len(left_out), bounds, n_open=len(left_out), withheld=why)
-
-
-def _mean(values: Values, design: Design | None) -> float:
-    """Return the mean of at least one value, over what the queries stand for."""
-    found = design.mean(values) if design else None
-    return sum(values.values()) / len(values) if found is None else found
+    n_left_out = len(asked - (of_a.keys() & of_b.keys()))
+    return Undecided(n_left_out, bounds, n_open=n_left_out, withheld=why)
 
 
 def _why_unknown(a: SystemRecords, b: SystemRecords, measure: str) -> str:
