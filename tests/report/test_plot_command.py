@@ -41,6 +41,22 @@ def test_json_says_in_words_what_is_drawn(run, many_queries, tmp_path):
     assert "better in 8" in found["shows"]
 
 
+@pytest.mark.parametrize(("measure", "n_worse"), [("nDCG@10", 6), ("P@1", 6), ("R@2", 0)])
+def test_the_measure_asked_for_is_drawn(run, many_queries, tmp_path, measure, n_worse):
+    """Bars by one measure under a verdict by another one would tell of two winners."""
+    out = tmp_path / "a.svg"
+    words = ("compare", "--dataset", many_queries(6).path, "-m", measure)
+    code, told, _ = run(*words, "--out", out, "--json")
+
+    shown = json.loads(told)
+    drawn = out.read_text()
+    assert code == 0
+    assert shown["title"] == f"{measure} of new (B) less base (A)"
+    assert f"worse in {n_worse} quer" in shown["shows"]
+    assert drawn.count('class="worse"') == 2 * n_worse  # a bar and a point
+    assert measure == "nDCG@10" or "nDCG@10" not in drawn
+
+
 def test_the_means_of_two_evaluations_are_a_trend(run, many_queries, tmp_path):
     """A line a run."""
     made, out = many_queries(8), tmp_path / "t.svg"

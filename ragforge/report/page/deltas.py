@@ -54,6 +54,7 @@ class Deltas:
     b: str
     items: Sequence[Delta]
     """Those first in which b loses most."""
+    measure: str = PRIMARY
 
     @property
     def n_worse(self) -> int:
@@ -74,11 +75,12 @@ class Deltas:
         )
 
 
-def deltas_of(a: MeasuredRun, b: MeasuredRun) -> Deltas:
-    """Return the differences in the primary measure, sorted by loss, then by query."""
-    of_a, of_b = _values(a), _values(b)
+def deltas_of(a: MeasuredRun, b: MeasuredRun, measure: str = PRIMARY) -> Deltas:
+    """Return the differences in a measure, sorted by loss, then by query."""
+    of_a, of_b = _values(a, measure), _values(b, measure)
     items = [Delta(key, of_a[key], of_b[key]) for key in of_a if key in of_b]
-    return Deltas(a.name, b.name, sorted(items, key=lambda item: (item.diff, item.query_id)))
+    items.sort(key=lambda item: (item.diff, item.query_id))
+    return Deltas(a.name, b.name, items, measure)
 
 
 def delta_chart(deltas: Deltas, key: str) -> Html:
@@ -94,7 +96,7 @@ def delta_chart(deltas: Deltas, key: str) -> Html:
     zero = up.place(0)
     step = (WIDTH - _LEFT) / len(drawn)
     bars = [_bar(_LEFT + step * n, step, zero, up.place(item.diff)) for n, item in enumerate(drawn)]
-    title = f"{PRIMARY} of {deltas.b} less that of {deltas.a}, query by query"
+    title = f"{deltas.measure} of {deltas.b} less that of {deltas.a}, query by query"
     ticks = [
         drawn_text(_signed(value), class_="tick", x=_LEFT - 3, y=f"{up.place(value) + 4:.1f}")
         for value in (reach, -reach)
@@ -108,10 +110,8 @@ def _signed(value: float) -> str:
     return signed(value, 2)
 
 
-def _values(run: MeasuredRun) -> dict[str, float]:
-    if run.scores is None:
-        return {}
-    return dict(zip(run.scores.query_ids, run.scores.values(PRIMARY), strict=True))
+def _values(run: MeasuredRun, measure: str) -> dict[str, float]:
+    return {} if run.scores is None else run.scores.by_query(measure)
 
 
 def _evenly_spaced(items: Sequence[Delta], most: int) -> Sequence[Delta]:
@@ -161,7 +161,7 @@ def scatter(deltas: Deltas, texts: "dict[str, str]", key: str, *, is_linked: boo
         drawn_text(f"A: {one_line(deltas.a, 24)}", class_="label", x=_FIELD + _SIDE // 2, y=low),
         drawn_text(f"B: {one_line(deltas.b, 24)}", class_="label of-a", x=2, y=_TOP + 12),
     ]
-    title = f"{PRIMARY} of {deltas.b} (up) against {deltas.a} (across), a point a query"
+    title = f"{deltas.measure} of {deltas.b} (up) against {deltas.a} (across), a point a query"
     told = f"Above the diagonal B is better. {deltas.in_words()}"
     frame = Frame(key, title, told, SCATTER_HEIGHT)
     role = "group" if is_linked else "img"

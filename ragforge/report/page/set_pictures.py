@@ -25,8 +25,10 @@ _MOST_MEASURES: Final = 4
 def comparison_picture(summary: Summary, pair: tuple[str, str]) -> Picture:
     """Return two runs query by query, and by slice where there are slices.
 
+    They are drawn by the first measure that they were compared by.
+
     Args:
-        summary: Of a report.
+        summary: Of a report; has a comparison.
         pair: A and B.
 
     Raises:
@@ -34,10 +36,11 @@ def comparison_picture(summary: Summary, pair: tuple[str, str]) -> Picture:
     """
     a, b = pair
     runs = {run.name: run for run in summary.table.records.runs}
-    deltas = deltas_of(runs[a], runs[b])
+    measure = summary.comparison.measures[0] if summary.comparison else PRIMARY
+    deltas = deltas_of(runs[a], runs[b], measure)
     if not deltas.items:
         raise DataError(
-            f"{a}, {b}: no query has {PRIMARY} in both; judge what they retrieved first"
+            f"{a}, {b}: no query has {measure} in both; judge what they retrieved first"
         )
     short = one_line(a, _NAME_CHARS), one_line(b, _NAME_CHARS)
     points = scatter(deltas, summary.queries, "scatter", is_linked=False)
@@ -45,24 +48,24 @@ def comparison_picture(summary: Summary, pair: tuple[str, str]) -> Picture:
         Panel("one bar a query", delta_chart(deltas, "deltas"), BARS_HEIGHT, shows=deltas),
         Panel("one point a query", points, SCATTER_HEIGHT),
     ]
-    names = summary.table.runs
-    items = slice_differences(summary.table.rows, names.index(a), names.index(b))
+    differences = {item.query_id: item.diff for item in deltas.items}
+    items = slice_differences(summary.table.rows, differences)
     if items:
-        sliced = slice_rows(items, *short)
+        sliced = slice_rows(items, *short, measure)
         drawn = interval_chart(sliced)
         panels.append(Panel("by slice, intervals widened", drawn, sliced.height, shows=sliced))
-    title = f"{PRIMARY} of {short[1]} (B) less {short[0]} (A)"
-    found = list(_findings(summary, pair))
+    title = f"{measure} of {short[1]} (B) less {short[0]} (A)"
+    found = list(_findings(summary, pair, measure))
     told = f"{title}. {' '.join(found)} {deltas.in_words()}"
     return Picture(title, told, [panels], [*found, *_graded(summary)])
 
 
-def _findings(summary: Summary, pair: tuple[str, str]) -> Iterator[str]:
+def _findings(summary: Summary, pair: tuple[str, str], measure: str) -> Iterator[str]:
     """Yield what the comparison comes to, in words."""
     report = summary.comparison
     items = [] if report is None else report.items
     mine = [one for one in items if (one.comparison.a, one.comparison.b) == pair]
-    yield from findings([one for one in mine if one.comparison.measure == PRIMARY] or mine)
+    yield from findings([one for one in mine if one.comparison.measure == measure])
 
 
 def _graded(summary: Summary) -> Iterator[str]:

@@ -36,25 +36,25 @@ class SliceDifference:
     """None where all differences are the same: they do not tell how far others would spread."""
 
 
-def slice_differences(rows: Iterable[QueryRow], a: int, b: int) -> list[SliceDifference]:
-    """Return the differences by slice of the primary measure, in the order of the dimensions.
+def slice_differences(
+    rows: Iterable[QueryRow], differences: Mapping[str, float]
+) -> list[SliceDifference]:
+    """Return the mean differences by slice, in the order of the dimensions.
 
     Intervals are Student's, widened (Bonferroni) so that the chance that any of them leaves 0 out
     where nothing differs is 5 %. Slices of fewer than five queries are left out.
 
     Args:
         rows: The queries.
-        a: Place of a run in their cells.
-        b: Place of another one.
+        differences: By query, how much higher B is; queries without one are passed over.
     """
     found: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        before, after = row.cells[a].value, row.cells[b].value
-        if before is None or after is None:
+        if row.query_id not in differences:
             continue
         for name, value in zip(FACETS, row.facets, strict=True):
             if name in _DIMENSIONS and value:
-                found.setdefault((name, value), []).append(after - before)
+                found.setdefault((name, value), []).append(differences[row.query_id])
     shown = _shown(found)
     level = 1 - _ALPHA / max(len(shown), 1)
     return [_difference(key, found[key], level) for key in shown]
@@ -90,7 +90,8 @@ def slice_differences_figure(
     a, b = pair
     if not {a, b} <= set(runs):
         return None
-    items = slice_differences(rows, runs.index(a), runs.index(b))
+    listed = list(rows)
+    items = slice_differences(listed, _primary(listed, runs.index(a), runs.index(b)))
     if not items:
         return None
     caption = element(
@@ -101,7 +102,25 @@ def slice_differences_figure(
     return element("figure", caption, interval_chart(slice_rows(items, a, b)), class_="wide")
 
 
-def slice_rows(items: Sequence[SliceDifference], a: str, b: str) -> IntervalRows:
+def _primary(rows: Iterable[QueryRow], a: int, b: int) -> dict[str, float]:
+    """Return how much higher B is in the primary measure, by query.
+
+    Args:
+        rows: The queries.
+        a: Place of A in their cells.
+        b: Place of B.
+    """
+    values = ((row.query_id, row.cells[a].value, row.cells[b].value) for row in rows)
+    return {
+        query_id: after - before
+        for query_id, before, after in values
+        if before is not None and after is not None
+    }
+
+
+def slice_rows(
+    items: Sequence[SliceDifference], a: str, b: str, measure: str = PRIMARY
+) -> IntervalRows:
     """Return the differences as rows of a chart."""
     rows = [
         IntervalRow(
@@ -112,7 +131,7 @@ def slice_rows(items: Sequence[SliceDifference], a: str, b: str) -> IntervalRows
         )
         for item in items
     ]
-    title = f"{PRIMARY} of {b} less that of {a}, by slice of the queries"
+    title = f"{measure} of {b} less that of {a}, by slice of the queries"
     return IntervalRows("slices-bars", title, rows, has_zero=True)
 
 

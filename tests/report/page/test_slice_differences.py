@@ -26,9 +26,16 @@ EASY = [("easy", 0.5, 0.5 + 0.02 * n) for n in range(12)]
 HARD = [("hard", 0.5, 0.5 - 0.03 * (n % 2)) for n in range(8)]
 
 
+def differences(given, sign=1):
+    """Return the differences by slice, of B less A, or the other way round."""
+    rows = queries(given)
+    of_b = {row.query_id: sign * (row.cells[1].value - row.cells[0].value) for row in rows}
+    return slice_differences(rows, of_b)
+
+
 def test_differences_are_of_the_queries_of_a_slice():
     """An average hides the slice that got worse."""
-    easy, hard = slice_differences(queries(EASY + HARD), 0, 1)
+    easy, hard = differences(EASY + HARD)
 
     assert (easy.value, easy.n, hard.value, hard.n) == ("easy", 12, "hard", 8)
     assert easy.mean == pytest.approx(fmean(0.02 * n for n in range(12)))
@@ -38,22 +45,22 @@ def test_differences_are_of_the_queries_of_a_slice():
 
 def test_the_other_way_round_is_the_opposite():
     """Which run is A is a choice of words."""
-    forth = slice_differences(queries(EASY + HARD), 0, 1)
-    back = slice_differences(queries(EASY + HARD), 1, 0)
+    forth = differences(EASY + HARD)
+    back = differences(EASY + HARD, sign=-1)
 
     assert [item.mean for item in back] == [-item.mean for item in forth]
 
 
 def test_small_slices_and_lone_ones_are_left_out():
     """Four queries have no interval, and one slice is the whole."""
-    assert slice_differences(queries(EASY + HARD[:4]), 0, 1) == []
+    assert differences(EASY + HARD[:4]) == []
 
 
 def test_the_same_difference_throughout_has_no_interval():
     """It would be a dot that looks sure."""
     alike = [("hard", 0.5, 0.625)] * 6
 
-    found = slice_differences(queries(EASY + alike), 0, 1)
+    found = differences(EASY + alike)
 
     assert found[1].interval is None
 
