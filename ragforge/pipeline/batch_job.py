@@ -87,8 +87,12 @@ class BatchJob(Generic[R]):
 
         Raises:
             EndpointError, BudgetError, DataError: What was bought is kept.
+            ConfigError: Something may be sent, and a limit in dollars holds for a model whose
+                price is not known.
         """
         async with self._session() as session:
+            if submits:
+                session.require_prices()
             await session.fetch()
             found = await self._open(session)
             if found:
@@ -117,7 +121,7 @@ class BatchJob(Generic[R]):
         """Return what the job came to, however long that takes.
 
         Raises:
-            EndpointError, BudgetError, DataError: As for `advance`.
+            EndpointError, BudgetError, ConfigError, DataError: As for `advance`.
         """
         while True:
             now = await self.advance()
@@ -141,8 +145,12 @@ class BatchJob(Generic[R]):
 
         Returns:
             How many requests follow from what is in the call store.
+
+        Raises:
+            ConfigError, DataError: As for `advance`.
         """
         async with self._session(probes=False) as session:
+            session.require_prices()
             session.begin()
             await self._pass(session)
             return session.write_requests(path)

@@ -323,6 +323,20 @@ def test_a_limit_is_kept_over_all_batches(judge, tmp_path):
     assert written.count('"grade":') >= 60  # What was bought, with the pairs of the same text.
 
 
+@pytest.mark.parametrize("how", [("--batch-api",), WAIT, ("--batch-out", "requests.jsonl")])
+def test_a_limit_in_dollars_without_a_price_is_refused_before_anything_is_sent(run, tmp_path, how):
+    """Requests that count 0 dollars would all fit, however low the limit is."""
+    pairs, out = write_pairs(tmp_path / "pairs.jsonl"), tmp_path / "out" / "judged.jsonl"
+    with serving(Script()) as endpoint:
+        words = ["--pairs", pairs, "--out", out, "--model", "m", "--base-url", endpoint.url, "-q"]
+        assert run("judge", *words, "--max-calls", "5")[0] == 5
+        code, _, err = run("judge", *words, *how, "--max-cost-usd", "0.0001")
+
+        assert (endpoint.ledger()["billed"], endpoint.stats()["batches"]) == (5, 0)
+    assert code == 2
+    assert "--max-cost-usd: the price of the model is not known; give it with" in err
+
+
 def test_an_offline_server_works_on_files(judge, files, tmp_path):
     """vLLM runs such a file without any endpoint; its replies stand under the endpoint's name."""
     asked, replied = tmp_path / "requests.jsonl", tmp_path / "replies.jsonl"

@@ -39,7 +39,7 @@ from ragforge.llm.batches.records import (
     read_lines,
 )
 from ragforge.llm.batches.remote import Provider, RemoteBatch
-from ragforge.llm.budget import BudgetAccount, Price, find_price
+from ragforge.llm.budget import BudgetAccount, Price, find_price, require_price
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.connect import EndpointModel, connect, endpoint_model
 from ragforge.llm.retries import AttemptError
@@ -265,6 +265,15 @@ class BatchSession:
             model, budget = self.models[who], self.settings.budget
             self._prices[who] = find_price(model.name, model.base_url, budget)
         return self._prices[who]
+
+    def require_prices(self) -> None:
+        """Refuse a limit in dollars where the price of a model is not known.
+
+        Raises:
+            ConfigError: There is one.
+        """
+        for who in self.models:
+            require_price(self._price(who), self.settings.budget)
 
     def begin(self) -> None:
         """Make ready for a pass of the job: know what was spent, and what was asked in vain."""
