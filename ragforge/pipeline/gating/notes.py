@@ -8,7 +8,7 @@ from ragforge.evaluating.judgments import COMPLETE_LABELS
 from ragforge.evaluating.runs import by_document_text
 from ragforge.evaluating.selection import Part
 from ragforge.pipeline.evaluated import EvaluatedRun
-from ragforge.pipeline.gating.refusals import SharedItems, n_offline, offline_sentence
+from ragforge.pipeline.gating.refusals import SharedItems, counted_judges, offline_sentence
 from ragforge.pipeline.gating.subjects import Subject
 from ragforge.records import Baseline, Evaluation
 
@@ -29,10 +29,10 @@ def notes_of(
     yield from _of_part(subject)
     if subject.run is not None:
         yield from _of_labels(subject.run)
-    if subject.whose_grades and (rules.least or rules.most):
+    if subject.whose_grades and (rules.least or rules.most or subject.of == "answers"):
         yield subject.whose_grades
-    if n_offline(subject)[0]:
-        yield offline_sentence(subject)
+    if offline := offline_sentence(counted_judges(subject, rules)):
+        yield offline
     if baseline is not None and shared is not None:
         yield from _of_baseline(subject, baseline.evaluation, shared, rules)
     yield from subject.warnings

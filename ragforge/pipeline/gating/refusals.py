@@ -23,6 +23,7 @@ from ragforge.evaluating.history.common_items import (
     lacking_of,
     mixed_of,
 )
+from ragforge.evaluating.judgments import Judge
 from ragforge.evaluating.same_judge import Reading
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
@@ -208,9 +209,13 @@ def find_refusals(
 ) -> Iterator[Refusal]:
     """Yield why nothing can be decided, what may be allowed included."""
     now = subject.evaluation
-    n = _n_valued(now, rules)
-    if n < rules.min_queries:
-        text = f"{plural(n, 'query has', 'queries have')} a value"
+    measure, n = _fewest_values(now, rules)
+    of = f" of {measure}" if measure and subject.of == "answers" else ""
+    if of and not n:
+        # In a run without a value all failed. These answers have grades that do not tell it.
+        yield Refusal(f"no answer has a value{of}", None)
+    elif n < rules.min_queries:
+        text = f"{plural(n, 'query has', 'queries have')} a value{of}"
         yield Refusal(f"{text}; at least {rules.min_queries} are needed (--min-queries)", "few")
     if not rules.rests_on_evidence:
         yield from _of_grades(subject, rules, baseline, shared)
@@ -245,9 +250,9 @@ def _of_grades(
         most = f"{100 * rules.max_holes:g} %"
         text = f"{holes} of the chunks in the top 10 have no grade and would count as not relevant"
         yield Refusal(f"{text}; at most {most} may be so (--max-holes)", "holes")
-    n_given, n_grades = n_offline(subject)
-    if n_given > MOST_OFFLINE * n_grades:
-        text = f"{offline_sentence(subject)}, which shows that things run"
+    counted = counted_judges(subject, rules)
+    if _offline_share(counted) > MOST_OFFLINE:
+        text = f"{offline_sentence(counted)}, which shows that things run"
         yield Refusal(f"{text} and not how good they are", "baseline-judge")
     elif baseline is not None and rules.drops and not (shared and shared.has_same_rankings):
         yield from _silent_drops(now, baseline.evaluation)
@@ -302,8 +307,9 @@ def _uncomparable(now: Evaluation, rules: Rules, shared: SharedItems) -> Iterato
     if not shared.now:
         yield Refusal("no item is the same as in the baseline: nothing can be compared", None)
     elif not n:
-        yield Refusal(f"no item can be compared with the baseline: {_why(now, shared)}", None)
-    elif n < rules.min_queries <= _n_valued(now, rules):
+        why = _why(now, shared) if n_left_out else "none has a value on both sides"
+        yield Refusal(f"no item can be compared with the baseline: {why}", None)
+    elif n < rules.min_queries <= _fewest_values(now, rules)[1]:
         text = f"{plural(n, 'item is', 'items are')} the same as in the baseline"
         and_can = " and can be compared" if n_left_out else ""
         yield Refusal(
@@ -328,11 +334,15 @@ def _why(now: Evaluation, shared: SharedItems) -> str:
     )
 
 
-def _n_valued(evaluation: Evaluation, rules: Rules) -> int:
-    """Return the queries with a value; where a rule is of evidence, no more than have that."""
+def _fewest_values(evaluation: Evaluation, rules: Rules) -> tuple[str, int]:
+    """Return the measure of the rules that fewest queries have a value of, and how many these are.
+
+    Where rules name none, they are those with a value of any, and the measure is "".
+    """
     counts = {name: mean.n for name, mean in evaluation.measures.items()}
-    with_evidence = [counts[name] for name in rules.of_evidence if name in counts]
-    return min([max(counts.values(), default=0), *with_evidence])
+    of_any = "", max(counts.values(), default=0)
+    named = ((name, counts.get(name, 0)) for name in rules.measures)
+    return min(named, key=lambda item: item[1], default=of_any)
 
 
 def _silent_drops(now: Evaluation, before: Evaluation) -> Iterator[Refusal]:
@@ -343,28 +353,35 @@ def _silent_drops(now: Evaluation, before: Evaluation) -> Iterator[Refusal]:
         yield Refusal(text, "baseline-judge")
 
 
-def n_offline(subject: Subject) -> tuple[int, int]:
-    """Return the number of grades of the offline baseline or a mock, and of all."""
-    n_given = sum(_n_of(subject, kind) for kind in ("baseline", "mock"))
-    return n_given, _n_of(subject)
+def counted_judges(subject: Subject, rules: Rules) -> Sequence[Judge]:
+    """Return who made the grades of the rule that rests most on the offline baseline or a mock."""
+    of_rules = [subject.valued[name].judges for name in rules.measures]
+    known = [judges for judges in of_rules if judges is not None]
+    return max(known, key=_offline_share, default=subject.judges)
 
 
-def offline_sentence(subject: Subject) -> str:
-    """Return a sentence on the grades of the offline baseline, and those a mock made up."""
-    n_grades = _n_of(subject)
+def offline_sentence(judges: Sequence[Judge]) -> str:
+    """Return a sentence on the grades of the offline baseline, and those a mock made up.
+
+    It is "" where there are none.
+    """
+    n_grades = _n_of(judges)
     givers = {"baseline": "of the offline baseline judge", "mock": "made up by ragforge mock"}
     parts = [
         f"{100 * n / n_grades:.1f} % of the grades ({n:,} of {n_grades:,}) are {words}"
         for kind, words in givers.items()
-        if (n := _n_of(subject, kind))
+        if (n := _n_of(judges, kind))
     ]
     return ", and ".join(parts)
 
 
-def _n_of(subject: Subject, kind: str = "") -> int:
+def _offline_share(judges: Sequence[Judge]) -> float:
+    return sum(_n_of(judges, kind) for kind in ("baseline", "mock")) / max(1, _n_of(judges))
+
+
+def _n_of(judges: Iterable[Judge], kind: str = "") -> int:
     """Return the number of grades of judges of a kind; of all kinds where none is named."""
-    judges = (judge for judge in subject.judges if kind in ("", judge.kind))
-    return sum(judge.count - judge.n_failed for judge in judges)
+    return sum(judge.count - judge.n_failed for judge in judges if kind in ("", judge.kind))
 
 
 def _grading_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:

@@ -12,6 +12,7 @@ from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.answers.rates import RATES
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
 from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.graded_by import judge_name
 from ragforge.evaluating.judgments import Judge, judges
 from ragforge.evaluating.same_judge import grades_of_one_judge, lists_without, whose_grades_text
 from ragforge.files.git import read_from_branch
@@ -100,6 +101,8 @@ class Valued:
     """Gives its 95 % interval."""
     design: Design | None = None
     """What the queries are a sample of: then both are of that; None where they are all."""
+    judges: tuple[Judge, ...] | None = None
+    """Who made the grades that the values rest on; None where they are those of the subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,7 @@ def answers_subject(dataset: Dataset, system: str) -> Subject:
         graded_by,
         chosen=records.chosen,
         design=records.design,
+        whose_grades=_mixed_judges(graded_by),
     )
 
 
@@ -267,7 +271,20 @@ def _valued(records: SystemRecords, name: str) -> Valued:
     design = records.design
     possible = dict.fromkeys(lacking, _ANY)
     mean, ends = partial(_mean, design), partial(_rate_ends, name, design)
-    return Valued(values, possible, mean, ends, design)
+    graded_by = judges((), {records.system: [records.grades[key] for key in values]})
+    return Valued(values, possible, mean, ends, design, graded_by)
+
+
+def _mixed_judges(graded_by: Sequence[Judge]) -> str:
+    """Say that several judges graded the answers of one system; "" where it was one.
+
+    People and rules judge beside any.
+    """
+    mixed = [of for of in graded_by if of.kind not in ("human", "rule") and of.count > of.n_failed]
+    if len(mixed) < 2:
+        return ""
+    counts = ", ".join(f"{judge_name(of)} {of.count - of.n_failed:,}" for of in mixed)
+    return f"several judges graded these answers ({counts}), and means mix them; let one grade all"
 
 
 def _asked(records: SystemRecords) -> frozenset[str]:

@@ -1,5 +1,5 @@
 import pytest
-from ranked_sets import JUDGE, ranked_set
+from ranked_sets import JUDGE, MOCK, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
@@ -213,6 +213,70 @@ def test_answers_without_a_score_on_one_side_are_not_counted_as_compared(partly_
     assert [item.reason for item in verdict.refusals] == [
         "24 items are the same as in the baseline; at least 25 are needed (--min-queries)"
     ]
+
+
+def test_few_values_of_a_measure_refuse_the_gate_whatever_else_was_graded(partly_graded):
+    """Eleven answers that were checked show nothing of the thirty that were graded."""
+    dataset, subject = partly_graded(unchecked=range(11, 30))
+    rules = Rules(most=(Threshold("hallucination", 0.95),))
+    verdict = check_subject(dataset, subject, rules)
+
+    assert [(item.reason, item.flag) for item in verdict.refusals] == [
+        (
+            "11 queries have a value of hallucination; at least 25 are needed (--min-queries)",
+            "--allow-few",
+        )
+    ]
+
+
+def test_a_measure_without_any_value_is_refused_and_not_failed(partly_graded):
+    """Verdicts without scores show no score, neither a good nor a bad one."""
+    dataset, subject = partly_graded(unscored=range(30))
+    rules = Rules(least=(Threshold("score", 0.1),))
+    verdict = check_subject(dataset, subject, rules, allowed=["few"])
+
+    assert verdict.outcome == "REFUSED"
+    assert [item.reason for item in verdict.refusals] == ["no answer has a value of score"]
+
+
+@pytest.fixture
+def graded_by_two(partly_graded):
+    """Thirty graded answers, the first ten of them by a second judge."""
+
+    def make(judge, **made):
+        dataset, _ = partly_graded(**made)
+        grades = [
+            grade.model_copy(update={"provenance": judge}) if n < 10 else grade
+            for n, grade in enumerate(dataset.answer_grades("mine"))
+        ]
+        dataset.write_answer_grades("mine", grades)
+        return dataset, answers_subject(dataset, "mine")
+
+    return make
+
+
+def test_grades_of_a_mock_are_counted_among_those_that_the_rule_rests_on(graded_by_two):
+    """Ten of thirty verdicts may be made up, but not ten of the fifteen that were checked."""
+    dataset, subject = graded_by_two(MOCK, unchecked=range(15, 30))
+    most = (Threshold("hallucination", 0.9),)
+    by_all = check_subject(dataset, subject, correct(0.5))
+    by_checked = check_subject(dataset, subject, Rules(most=most, min_queries=10))
+
+    assert by_all.outcome == "PASS"
+    assert [item.flag for item in by_checked.refusals] == ["--allow-baseline-judge"]
+    assert by_checked.refusals[0].reason.startswith("66.7 % of the grades (10 of 15) are made up")
+
+
+def test_answers_that_several_judges_graded_are_told(graded_by_two):
+    """A mean over two judges is of neither."""
+    other = JUDGE.model_copy(update={"model": "other"})
+    dataset, subject = graded_by_two(other)
+    verdict = check_subject(dataset, subject, correct(0.5))
+
+    assert verdict.notes == (
+        f"several judges graded these answers ({JUDGE.model} (language model) 20, other (language "
+        "model) 10), and means mix them; let one grade all",
+    )
 
 
 def test_a_baseline_of_a_run_is_none_of_answers(answered):
