@@ -48,8 +48,9 @@ async def ground_traffic(
 ) -> GroundingResult:
     """Check the answers of a file that has their contexts, however many there are.
 
-    Answers are read as they are checked, and groundings sorted on disk. Failures go to
-    `OUT.failures.jsonl` beside the file.
+    A file is read once before anything is asked, so that a row that does not hold to the format
+    costs nothing; then, as a pipe at once, answers are read as they are checked. Groundings are
+    sorted on disk. Failures go to `OUT.failures.jsonl` beside the file.
 
     Args:
         answers: File of answers with contexts.
@@ -58,13 +59,16 @@ async def ground_traffic(
         store_path: Where replies are kept; `.ragforge/` in the folder of `out` where None.
 
     Raises:
-        DataError: The file does not hold to its format.
+        DataError: The file does not hold to its format; nothing is written.
         EndpointError, BudgetError: The run was stopped, what was checked is written; or every
             answer failed.
     """
 
     @contextmanager
     def exchanges() -> Iterator[Iterable[Exchange]]:
+        if answers.is_file():
+            for _ in read_traffic(answers):
+                pass
         yield map(_of_traffic, read_traffic(answers))
 
     return await _ground(exchanges, OutputFile.beside(out, store_path), job)
@@ -98,10 +102,14 @@ async def _ground(
         grounder = LLMGrounder(backend.asker) if backend.asker else LexicalGrounder()
         workers = backend.stage_workers(job)
         with _spool(out.path.parent) as grounded, open_exchanges() as exchanges:
+            is_read = True
             try:
                 await ground_exchanges(exchanges, grounder, workers, grounded, total=total)
+            except DataError:  # What was whole before stays; replies are in the store.
+                is_read = False
+                raise
             finally:
-                if not job.mode.dry_run:
+                if is_read and not job.mode.dry_run:
                     grounded.write(out.path)
             if job.mode.dry_run:
                 return GroundingResult(backend.name, None, backend.estimate())

@@ -123,6 +123,34 @@ def test_a_finished_run_asks_nothing_and_changes_nothing(many, out, serve):
     assert len(endpoint.seen) == asked
 
 
+def test_a_bad_row_at_the_end_is_found_before_anything_is_asked(tmp_path, many, out, serve, capsys):
+    """A torn file must neither cost a call nor replace what was whole."""
+    endpoint = serve(checking)
+    ground(many, out)
+    before = out.read_bytes()
+    bad = tmp_path / "bad.jsonl"
+    lines(bad, [*TRAFFIC, {"id": "q3", "query": "Why?"}])
+
+    assert ground(bad, out, *model(endpoint)) == 3
+    assert "bad.jsonl:4: answer: expected one of" in capsys.readouterr().err
+    assert endpoint.seen == []
+    assert out.read_bytes() == before
+
+
+def test_a_bad_row_of_a_pipe_leaves_what_was_whole(tmp_path, many, out):
+    """It can be read once only, so that the row comes late."""
+    ground(many, out)
+    before = out.read_bytes()
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lines, args=(pipe, [*TRAFFIC, {"id": "q3"}]))
+    writer.start()
+
+    assert ground(pipe, out) == 3
+    writer.join()
+    assert out.read_bytes() == before
+
+
 def test_a_dry_run_asks_and_writes_nothing(traffic, out, serve, capsys):
     """The cost is wanted before it is spent; what a rule decides costs nothing."""
     endpoint = serve(checking)
