@@ -50,6 +50,11 @@ class Ranking(Record):
         return self.model_copy(update={"query_sha256": question_digest(asked)})
 
 
+def expectation_digest(asked: str, expected_answer: str | None) -> str:
+    """Return what tells a question with its expected answer from others under the same id."""
+    return question_digest(f"{asked}\0{expected_answer or ''}")
+
+
 def question_digest(asked: str) -> str:
     """Return what tells a question from another one under the same id."""
     return hashlib.sha256(asked.encode()).hexdigest()[:_QUESTION_DIGITS]
@@ -190,6 +195,8 @@ class Answer(Record):
     """What it cost, in US dollars; None where that is not known."""
     given: Annotated[GivenGrade | None, Field(exclude_if=lambda given: given is None)] = None
     """The grade that came with it; None where none did."""
+    query_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
+    """The first 16 digits of that of the question that it answers; "" where it is not known."""
 
 
 class FactVerdict(Record):
@@ -231,6 +238,9 @@ class AnswerGrade(Record):
     """The rule that decided without a judge, such as "exact match"; "" where a judge did."""
     failure: FailureKind | None = None
     provenance: Provenance | None = None
+    expected_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
+    """The first 16 digits of that of the question and the expected answer that it was graded by;
+    "" where it is not known."""
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property

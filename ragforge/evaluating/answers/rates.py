@@ -231,6 +231,8 @@ class AnswerSummary:
     given: "GivenBeside | None" = None
     """Grades that came with the answers, beside those of the judge; None where there are none, or
     where they are the ones that count."""
+    outdated: str = ""
+    """What is left out as queries were edited, in a sentence; "" where nothing is."""
     latency: Latency | None = None
     """How long answers took; None where none was timed."""
     n_answers: int = 0
@@ -294,6 +296,7 @@ def summarise_answers(records: SystemRecords, relevance: Relevance) -> AnswerSum
         diagnoses=diagnoses(records, relevance),
         given=_given(records),
         part=records.part,
+        outdated=records.outdated_text,
         latency=latency_of([each.latency_s for each in answers if each.latency_s is not None]),
         n_answers=len(answers),
         n_priced=len(costs),

@@ -1,7 +1,8 @@
 """The records of answer systems, as the report takes them from a dataset."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from typing import TypeVar
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.judgments import failed_by_name
@@ -11,6 +12,9 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.strata import Design
 from ragforge.records import Answer, AnswerGrade, Failure, Query
+from ragforge.records.judgments import expectation_digest, question_digest
+
+Answered = TypeVar("Answered", Answer, AnswerGrade)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,22 @@ class SystemRecords:
     """The part of the set's queries that these are of; None where that is all."""
     design: Design | None = None
     """What the queries are a sample of; None where they are all there is."""
+    outdated: frozenset[str] = frozenset()
+    """Queries that ask or expect something else than what was answered, or graded by: what there
+    was for them is left out."""
+
+    @property
+    def outdated_text(self) -> str:
+        """What is left out as queries were edited, and what mends that; "" where nothing is."""
+        if not self.outdated:
+            return ""
+        n = len(self.outdated)
+        asks = "1 query asks or expects" if n == 1 else f"{n:,} queries ask or expect"
+        count = "counts" if n == 1 else "count"
+        return (
+            f"{self.system}: {asks} something else than what was answered or graded by, and "
+            f"{count} as not graded; `ragforge answer` asks and grades again"
+        )
 
     @property
     def unanswered(self) -> frozenset[str]:
@@ -89,6 +109,7 @@ class SystemRecords:
             grades={key: self.grades[key] for key in wanted if key in self.grades},
             failed=self.failed.intersection(wanted),
             gradable=self.gradable.intersection(wanted),
+            outdated=self.outdated.intersection(wanted),
         )
 
 
@@ -167,17 +188,40 @@ def read_systems(
         part = dataset.chosen_of_answers(system)
         answers = dataset.answers(system) if system in with_answers else []
         grades = dataset.answer_grades(system) if system in graded else []
+        to_others = {item.query_id for item in answers if is_outdated(item, queries)}
+        by_others = {item.query_id for item in grades if _is_of_other(item, queries)} | to_others
         systems.append(
             SystemRecords(
                 system,
-                {item.query_id: item for item in answers if item.query_id in queries},
-                {item.query_id: item for item in grades if item.query_id in queries},
+                _by_query(answers, queries.keys() - to_others),
+                _by_query(grades, queries.keys() - by_others),
                 frozenset(failed.get(system, ())),
                 gradable,
                 queries,
+                outdated=frozenset(by_others),
             ).of_part(part)
         )
     return systems
+
+
+def is_outdated(answer: Answer, queries: Mapping[str, Query]) -> bool:
+    """Whether an answer is to another question than its query asks now."""
+    query = queries.get(answer.query_id)
+    return query is not None and answer.query_sha256 not in ("", question_digest(query.asked))
+
+
+def _is_of_other(grade: AnswerGrade, queries: Mapping[str, Query]) -> bool:
+    query = queries.get(grade.query_id)
+    return query is not None and grade.expected_sha256 not in ("", expectation_of(query))
+
+
+def expectation_of(query: Query) -> str:
+    """Return what tells what an answer is graded by: the question, and the expected answer."""
+    return expectation_digest(query.asked, query.expected_answer)
+
+
+def _by_query(records: Iterable[Answered], wanted: Collection[str]) -> dict[str, Answered]:
+    return {item.query_id: item for item in records if item.query_id in wanted}
 
 
 def source_chunks(queries: Iterable[Query]) -> set[str]:

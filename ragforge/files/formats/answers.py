@@ -113,6 +113,8 @@ class AnswerRow:
     """Further passages, that are known to be in no chunk."""
     latency_s: float | None = None
     cost_usd: float | None = None
+    query_sha256: str = ""
+    """Of the question that it answers, where a set's own file says it."""
     question: str = ""
     """"" where the row has an id."""
     grade: GivenGrade | None = None
@@ -186,6 +188,7 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
         n_unknown_passages=_n_unknown(row),
         latency_s=latency_of(row),
         cost_usd=cost_of(row),
+        query_sha256=_text_or_nothing(row.given.get("query_sha256")),
         question=row.text(QUERY) if by_question else "",
         grade=_grade(row, source),
         lone_score=_lone_score(row),
@@ -194,6 +197,10 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
         asked=_text(row, QUERY) if not by_question else "",
         has_plain_id=not row.has(QUERY_ID_OF_PAIR),
     )
+
+
+def _text_or_nothing(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _answer_text(row: Row) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
+from ragforge.evaluating.answers.records import is_outdated
 from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.answers import AnswerRow, read_answers, read_totals
 from ragforge.files.set.dataset import Dataset, text_as_chunk
@@ -14,6 +15,7 @@ from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.answer.asking_systems import PassageFinder, PlacedAnswers
 from ragforge.records import Answer, AnswerGrade, GivenGrade, Query, RetrievedText
+from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
 from ragforge.stages.answer.stage import Case, cases, unknown_passages
 from ragforge.stages.generate.gates.repeated_questions import normal_question
@@ -69,22 +71,36 @@ def read_answer_file(
     queries = expecting(dataset.require_queries(), expected)
     there = list(dataset.texts_as_chunks())
     finder = PassageFinder(list(chunks.values()), (text.chunk_id for text in there))
-    placed = _resolved(rows, finder)
+    by_id = {query.query_id: query for query in everything}
+    asked = {query_id: question_digest(query.asked) for query_id, query in by_id.items()}
+    placed = _resolved(rows, finder, asked)
     for message in filter(None, (*notes, finder.misnamed)):
         observer(Event("note", message=message))
     answers = placed.answers
     chunks |= {chunk.chunk_id: chunk for chunk in (*there, *map(text_as_chunk, placed.texts))}
-    todo = list(cases(queries, answers, chunks))
+    current = _to_questions_of_now(answers, by_id, observer)
+    todo = list(cases(queries, current, chunks))
     if not todo:
         raise DataError(
             f"{path}: answers none of the queries of {dataset.path} that have an expected "
             f"answer (its first query_id is {answers[0].query_id!r})"
         )
-    if len(todo) < len(answers):
-        left = len(answers) - len(todo)
+    if len(todo) < len(current):
+        left = len(current) - len(todo)
         observer(Event("note", message=f"{left} answers have no query with an expected answer"))
     unknown = [unknown_passages(answer, chunks) for answer in answers]
     return AnswerFile(answers, todo, expected, unknown, placed.texts)
+
+
+def _to_questions_of_now(
+    answers: Sequence[Answer], queries: Mapping[str, Query], observer: Observer
+) -> list[Answer]:
+    """Return the answers but for those to other questions than are asked now, which are told."""
+    current = [answer for answer in answers if not is_outdated(answer, queries)]
+    if n_outdated := len(answers) - len(current):
+        told = f"{plural(n_outdated, 'answer')} to questions that were worded otherwise: not graded"
+        observer(Event("note", message=told))
+    return current
 
 
 def with_query_ids(
@@ -164,8 +180,16 @@ def expecting(queries: Iterable[Query], expected: Mapping[str, str]) -> list[Que
     ]
 
 
-def _resolved(rows: list[AnswerRow], contexts: PassageFinder) -> PlacedAnswers:
-    """Return the answers with the chunks that hold the passages their systems had before them."""
+def _resolved(
+    rows: list[AnswerRow], contexts: PassageFinder, asked: Mapping[str, str]
+) -> PlacedAnswers:
+    """Return the answers with the chunks that hold the passages their systems had before them.
+
+    Args:
+        rows: The answers.
+        contexts: Finds the chunks.
+        asked: The digest of the question of each query.
+    """
     answers = []
     for row in rows:
         named = contexts.find(ContextPassage((name,), (name,)) for name in row.chunk_ids)
@@ -179,6 +203,7 @@ def _resolved(rows: list[AnswerRow], contexts: PassageFinder) -> PlacedAnswers:
                 n_unknown_passages=row.n_unknown_passages + named.n_unknown + held.count(None),
                 latency_s=row.latency_s,
                 cost_usd=row.cost_usd,
+                query_sha256=row.query_sha256 or asked.get(row.query_id, ""),
                 given=row.grade,
             )
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
+from ragforge.evaluating.answers.records import expectation_of
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
@@ -192,7 +193,14 @@ def _write(
     dataset: Dataset, system: str, graded: Collected[AnswerGrade], observer: Observer
 ) -> None:
     mine = f"{system}/"
-    dataset.write_answer_grades(system, graded.results)
+    by_now = {query.query_id: expectation_of(query) for query in dataset.accepted_queries()}
+    dataset.write_answer_grades(
+        system,
+        [
+            grade.model_copy(update={"expected_sha256": by_now.get(grade.query_id, "")})
+            for grade in graded.results
+        ],
+    )
     emit_answer_grades(system, graded.results, observer)
     dataset.replace_failures("answer", graded.failures, lambda key: key.startswith(mine))
 

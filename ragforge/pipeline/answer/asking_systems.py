@@ -15,6 +15,7 @@ from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.quote_locations import ChunkIndex, fold
 from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError, UsageError
+from ragforge.evaluating.answers.records import is_outdated
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentNames
 from ragforge.files.text import checked_name
@@ -23,6 +24,7 @@ from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.retrieving import misnamed_texts
 from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, RetrievedText
+from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.answerers import make_answerer
 from ragforge.retrieval.object_fields import fold_blanks, texts_beside
@@ -263,7 +265,7 @@ async def ask_queries(
     """
     queries = dataset.require_queries()
     refuse_to_replace_answers(dataset, checked_name(name))
-    known = _known(dataset, checked_name(name))
+    known = _known(dataset, checked_name(name), queries)
     todo = [query for query in queries if again or query.query_id not in known]
     n_kept = len(queries) - len(todo)
     path = dataset.files / "answers" / f"{name}.jsonl"
@@ -339,9 +341,11 @@ def _refuse_total_failure(name: str, n_asked: int, failures: Sequence[Failure]) 
         )
 
 
-def _known(dataset: Dataset, name: str) -> dict[str, Answer]:
+def _known(dataset: Dataset, name: str, queries: Iterable[Query]) -> dict[str, Answer]:
+    """Return the answers that there are, but for those to other questions than are asked now."""
+    now = {query.query_id: query for query in queries}
     answers = dataset.answers(name) if name in dataset.answer_names() else []
-    return {answer.query_id: answer for answer in answers}
+    return {answer.query_id: answer for answer in answers if not is_outdated(answer, now)}
 
 
 @dataclass(slots=True)
@@ -377,6 +381,7 @@ class _AnswerSink:
             n_unknown_passages=context.n_unknown,
             latency_s=asked.latency_s,
             cost_usd=asked.answer.cost_usd,
+            query_sha256=question_digest(asked.query.asked),
         )
         if time.monotonic() - self._saved_s >= self.save_every_s:
             self.save()
@@ -459,4 +464,4 @@ def _content(answer: Answer | None) -> Answer | None:
     """Return the part of an answer that a grade depends on."""
     if answer is None:
         return None
-    return answer.model_copy(update={"latency_s": None, "cost_usd": None})
+    return answer.model_copy(update={"latency_s": None, "cost_usd": None, "query_sha256": ""})

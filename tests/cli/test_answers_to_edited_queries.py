@@ -1,0 +1,105 @@
+"""Answers and their grades after queries were edited: they are of another question, or truth."""
+
+import json
+
+import pytest
+
+from ragforge.cli import main
+
+
+@pytest.fixture
+def run(tmp_path, capsys, monkeypatch):
+    """Answer three queries by a system, graded, and return what runs a command on the set."""
+    rows = ["query_id,question,expected_answer"]
+    rows += [f"q{n},What is fact {n}?,Fact {n} it is." for n in (1, 2, 3)]
+    (tmp_path / "golden.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "edited_rag.py").write_text(
+        "asked = []\n"
+        "def ask(query):\n"
+        "    asked.append(query)\n"
+        "    return 'Fact ' + query.split()[-1].rstrip('?') + ' it is.'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def call(command, *words):
+        capsys.readouterr()
+        code = main([command, "--dataset", "set", *words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    assert main(["import", "golden.csv", "--out", "set", "-q"]) == 0
+    assert call("answer", *ASKED)[0] == 0
+    return call
+
+
+ASKED = ("--system", "edited_rag:ask", "--name", "mine")
+
+
+def edited(path, query_id, **changes):
+    """Change a query by hand, and accept that."""
+    rows = [json.loads(line) for line in (path / "set/queries.jsonl").read_text().splitlines()]
+    rows = [{**row, **changes} if row["query_id"] == query_id else row for row in rows]
+    (path / "set/queries.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert main(["validate", "--dataset", "set", "--accept"]) == 0
+
+
+def rates(run, tmp_path):
+    """Return n and number of unanswered and ungraded queries, as the report has them."""
+    assert main(["report", "--dataset", "set", "--out", "r.md", "-q"]) == 0
+    text = (tmp_path / "r.md").read_text()
+    [row] = [line for line in text.splitlines() if line.startswith("| mine | ")][:1]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    return {"correct": cells[1], "not graded": cells[6], "no answer": cells[7]}
+
+
+def test_a_grade_by_another_expected_answer_does_not_count(run, tmp_path):
+    """It says how the answer compares with what nobody expects any more."""
+    assert rates(run, tmp_path) == {"correct": "3", "not graded": "0", "no answer": "0"}
+
+    edited(tmp_path, "q1", expected_answer="Nothing of the kind.")
+
+    assert rates(run, tmp_path) == {"correct": "2", "not graded": "1", "no answer": "0"}
+    assert "mine: 1 query asks or expects something else" in (tmp_path / "r.md").read_text()
+
+
+def test_graded_again_it_counts_by_the_new_one(run, tmp_path):
+    """The answer is the same, and wrong now."""
+    edited(tmp_path, "q1", expected_answer="Nothing of the kind.")
+
+    code, _, _ = run("answer", "--answers", "set/answers/mine.jsonl", "--name", "mine")
+
+    assert code == 0
+    assert rates(run, tmp_path) == {"correct": "2", "not graded": "0", "no answer": "0"}
+
+
+def test_an_answer_to_another_question_is_none(run, tmp_path):
+    """Neither by its grade, nor graded again; the system is asked anew."""
+    edited(tmp_path, "q1", query="What is fact 7?", expected_answer="Fact 7 it is.")
+    lost = {"correct": "2", "not graded": "0", "no answer": "1"}
+    assert rates(run, tmp_path) == lost
+
+    _, _, told = run("answer", "--answers", "set/answers/mine.jsonl", "--name", "mine")
+    assert "1 answer to questions that were worded otherwise: not graded" in told
+    assert rates(run, tmp_path) == lost
+
+    code, _, _ = run("answer", *ASKED)
+
+    assert code == 0
+    assert rates(run, tmp_path) == {"correct": "3", "not graded": "0", "no answer": "0"}
+
+
+def test_a_comparison_leaves_open_what_was_edited(run, tmp_path):
+    """A winner by the former truth is none by this one."""
+    answers = (tmp_path / "set/answers/mine.jsonl").read_text().replace("it is.", "it is not.")
+    rows = [json.loads(line) for line in answers.splitlines()]
+    rows = [{"query_id": row["query_id"], "answer": row["answer"]} for row in rows]
+    (tmp_path / "other.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert run("answer", "--answers", "other.jsonl")[0] == 0
+    for n in (1, 2, 3):
+        edited(tmp_path, f"q{n}", expected_answer=f"Fact {n} it is not.")
+
+    code, out, err = run("compare", "--answers", "mine", "other")
+
+    assert (code, out) == (3, "")
+    assert "mine: 3 queries ask or expect something else" in err
