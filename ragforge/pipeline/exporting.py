@@ -12,7 +12,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import Cutting, cuttings
 from ragforge.evaluating.evaluation_data import reading_in_force, settle_judgments, task_of
 from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.judgments import Settled, grades_in, of_chunks
+from ragforge.evaluating.judgments import Settled, failed_by_name, grades_in, of_chunks
 from ragforge.evaluating.runs import Task
 from ragforge.files.atomic import write_whole
 from ragforge.files.formats.export_note import (
@@ -365,6 +365,12 @@ def _lost(contents: _Contents, form: Form) -> Iterator[str]:
             "runs' notes that they are of a part of the queries (the others count 0 elsewhere)",
             ("trec",),
         ),
+        (
+            _n_failed_retrievals(contents),
+            "query of a run on which its retriever failed (it counts 0 elsewhere)",
+            "queries of runs on which their retrievers failed (they count 0 elsewhere)",
+            ("trec",),
+        ),
         (_n_chunks(dataset), "chunk's text", "chunks' texts", ("trec", "json")),
         (
             _n_beside_chunks(contents),
@@ -405,6 +411,13 @@ def _n_beside_chunks(contents: _Contents) -> int:
     if not contents.note.by_document or not _names_chunks(contents):
         return 0
     return len({chunk.doc_id for chunk in contents.dataset.chunks()})
+
+
+def _n_failed_retrievals(contents: _Contents) -> int:
+    """Return the number of failures of runs that are written, on queries that are."""
+    wanted = {query.query_id for query in contents.queries}
+    failed = failed_by_name(contents.dataset.failures(), "retrieve")
+    return sum(len(failed.get(name, set()) & wanted) for name in contents.dataset.run_names())
 
 
 def _n_chunks(dataset: Dataset) -> int:

@@ -88,6 +88,7 @@ def test_trec_files_measure_as_the_set_does(tmp_path, dataset):
             (
                 "4 expected answers",
                 "1 unanswerable query's mark",
+                "1 query of a run on which its retriever failed (it counts 0 elsewhere)",
                 "6 chunks' texts",
                 "why it was graded so",
             ),
