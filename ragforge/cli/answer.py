@@ -75,7 +75,7 @@ COMMON = (
 )
 """Options of the short help, in its order."""
 _NO_JUDGE: Final = (
-    "no judge was asked, as each answer brings a grade; --model NAME asks one (offline is the "
+    "no judge was asked, as answers bring their grades; --model NAME asks one (offline is the "
     "baseline), and keeps both"
 )
 

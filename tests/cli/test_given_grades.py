@@ -117,8 +117,8 @@ def test_grades_of_some_answers_are_not_mixed_with_those_of_a_judge(here, capsys
 
     found, told = graded(capsys, LID, bare, totals={})
 
-    assert found["graded_by_file"] is None
-    assert "1 of 2 answers bring a grade; the judge grades all, and both stay" in told
+    assert (found["graded_by_file"], found["rates"]["correct"]["n"]) == ("mine.json", 1)
+    assert "1 of 2 answers bring no grade, and are not graded" in told
 
 
 def test_the_report_shows_both(here, capsys):

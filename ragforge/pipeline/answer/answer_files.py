@@ -211,15 +211,10 @@ def _resolved(
 
 
 def given_grades(todo: Iterable[Case], answers: Iterable[Answer]) -> list[AnswerGrade]:
-    """Return the grades that came with answers, of those that can be graded; [] if one has none."""
+    """Return the grades that came with answers, of those that can be graded and brought one."""
     given = {answer.query_id: answer.given for answer in answers}
-    grades = []
-    for case in todo:
-        grade = given.get(case.query.query_id)
-        if grade is None:
-            return []
-        grades.append(_as_grade(case.query.query_id, grade))
-    return grades
+    found = ((case.query.query_id, given.get(case.query.query_id)) for case in todo)
+    return [_as_grade(query_id, grade) for query_id, grade in found if grade is not None]
 
 
 def _as_grade(query_id: str, given: GivenGrade) -> AnswerGrade:

@@ -64,8 +64,9 @@ async def grade_system(
 ) -> AnsweringResult:
     """Take the answers of a system into a dataset and grade them.
 
-    Where each answer brings a grade and no judge is asked for, these are the grades. Where one is,
-    its grades count, and those of the file are kept beside the answers.
+    Where answers bring grades and no judge is asked for, these are the grades, and answers without
+    one are not graded. Where one is, its grades count, and those of the file are kept beside the
+    answers.
 
     Args:
         dataset: Has queries with expected answers, and chunks.
@@ -86,6 +87,9 @@ async def grade_system(
         _write_answers(dataset, system, taken)
     given = given_grades(todo, answers)
     if given and is_offline(job.settings.model.name) and not job.mode.with_judge:
+        if n_without := len(todo) - len(given):
+            told = f"{n_without} of {len(todo)} answers bring no grade, and are not graded"
+            job.observer(Event("note", message=told))
         return _by_file(dataset, system, given, answers_path, job)
     _note_given_grades(todo, answers, job.observer)
     _note_unknown_passages(taken.unknown, job.observer)
