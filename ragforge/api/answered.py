@@ -8,6 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ragforge.api.outcomes import failures_text
 from ragforge.api.results import Estimate, Result
 from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.rates import AnswerSummary
@@ -117,6 +118,9 @@ def answer_lines(found: Answered) -> list[str]:
     """Return how many answers there are and got which verdict, a line each."""
     graded, asked = found.graded, found.asked
     lines = []
+    if asked is not None and (asked.n_asked or graded is None):
+        n_failed = len(asked.failures)
+        lines.append(f"{asked.n_asked - n_failed} queries answered, {n_failed} failed")
     if graded is not None:
         verdicts = ", ".join(f"{name} {count}" for name, count in found.verdicts.items())
         given = graded.given_by
@@ -124,10 +128,12 @@ def answer_lines(found: Answered) -> list[str]:
         lines.append(f"{graded.n_answers} answers, {judge}: {verdicts}")
         if not given:
             lines.append(_by_rule(graded))
-    elif asked is not None:
-        n_failed = len(asked.failures)
-        lines.append(f"{asked.n_asked - n_failed} queries answered, {n_failed} failed")
     return [f"{found.system}: {line}" for line in lines]
+
+
+def describe_asking(asked: AskingResult, system: str) -> str:
+    """Return on how many of the queries asked now a system failed, and what it said first."""
+    return failures_text(f"answers {system}: the system", asked.failures, asked.n_asked)
 
 
 def _by_rule(graded: AnsweringResult) -> str:

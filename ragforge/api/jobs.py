@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias, Unpack
 
-from ragforge.api.answered import Answered, Grounded, ask_and_grade, grade
+from ragforge.api.answered import Answered, Grounded, ask_and_grade, describe_asking, grade
 from ragforge.api.arguments import checked
 from ragforge.api.call import (
     ASK,
@@ -49,7 +49,7 @@ from ragforge.pipeline.judge.canaries import run_canary
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.judge.judging import judge_labels as judge_labels_of
 from ragforge.pipeline.judge.pooling import EarlierRankings
-from ragforge.pipeline.retrieving import RunResult, make_runs, require_working, usual_retrievers
+from ragforge.pipeline.retrieving import make_runs, require_working, usual_retrievers
 from ragforge.pipeline.run_list import describe_holes as holes_in_words
 from ragforge.pipeline.run_list import holes_of, named_specs
 from ragforge.plugins import HandedOver
@@ -311,6 +311,7 @@ async def answer(
     name: str,
     again: bool = False,
     answers_only: bool = False,
+    max_failures: float | str = _MAX_FAILURES,
     single_call: bool = False,
     dry_run: bool = False,
     **settings: Unpack[AskKeywords],
@@ -324,20 +325,26 @@ async def answer(
         name: Under which its answers are kept.
         again: Ask also the queries that have an answer.
         answers_only: Grade nothing.
+        max_failures: Share of the queries asked now on which it may fail, 0.01 or `1%`.
         single_call: Compare each answer as a whole, in one call, without drawing facts first.
         dry_run: Ask nothing; count what would be asked of answers that are there.
         settings: model, concurrency, max_cost_usd and others; see `ragforge.api.keywords`.
 
     Raises:
         UsageError: The system cannot be made.
+        EndpointError: It failed on more queries than that; all else is written.
         EndpointError, BudgetError: It was stopped, what was done is written; or all failed.
     """
+    allowed = parse_share(str(max_failures), "max_failures")
     mode = Mode(single_call=single_call, dry_run=dry_run)
     with begin(ASK, settings, handle.keywords, mode=mode) as call:
         dataset = part_of(handle)
         found = await ask_and_grade(
             dataset, spec_of(system), name, call.job, again=again, answers_only=answers_only
         )
+        if found.asked is not None and found.asked.failures:
+            message, asked = describe_asking(found.asked, name), found.asked
+            _refuse_failures(message, len(asked.failures), asked.n_asked, allowed)
         return replace(found, notes=tuple(call.notes))
 
 
@@ -549,7 +556,9 @@ async def _retrieved(
         made = await make_runs(dataset, specs, call.job)
         for run in made:
             require_working([run])
-            _refuse_failures(run, allowed)
+            if run.failures:
+                n_queries = len(run.failures) + len(run.rankings)
+                _refuse_failures(describe_failures(run), len(run.failures), n_queries, allowed)
         holes = (holes_in_words(item, dataset) for item in holes_of(dataset, list(specs)))
         call.notes.extend(filter(None, holes))
         return tuple(retrieved(run, dataset, tuple(call.notes)) for run in made)
@@ -561,16 +570,15 @@ def _own_name(retriever: AnyRetriever) -> str:
     return "".join(letter for letter in name if letter.isalnum() or letter in "-_") or "run"
 
 
-def _refuse_failures(made: RunResult, allowed: float) -> None:
-    """Refuse a run with more failures than allowed; it is written all the same.
+def _refuse_failures(message: str, n_failed: int, n_queries: int, allowed: float) -> None:
+    """Refuse a run, or answers, with more failures than allowed; they are written all the same.
 
     Raises:
-        EndpointError: It has more.
+        EndpointError: There are more.
     """
-    n_failed, n_queries = len(made.failures), len(made.failures) + len(made.rankings)
     if n_failed > allowed * n_queries:
         raise EndpointError(
-            f"{describe_failures(made)}; all else is written, but max_failures allows "
+            f"{message}; all else is written, but max_failures allows "
             f"{allowed:.1%}: run it again, or allow more"
         )
 

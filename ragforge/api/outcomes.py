@@ -11,6 +11,8 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ragforge.evaluating.versions import Differences, RefreshSummary, Status
     from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.intake.reviewing import ReviewResult
@@ -107,10 +109,16 @@ def retrieved(made: "RunResult", dataset: "Dataset", notes: tuple[str, ...] = ()
 
 def describe_failures(made: "RunResult") -> str:
     """Return on how many queries a retriever failed, and what it said first."""
-    n_failed, n_queries = len(made.failures), len(made.failures) + len(made.rankings)
+    n_queries = len(made.failures) + len(made.rankings)
+    return failures_text(f"run {made.name}: the retriever", made.failures, n_queries)
+
+
+def failures_text(who: str, failures: "Sequence[Failure]", n_queries: int) -> str:
+    """Return on how many queries somebody failed, and what was said first."""
+    n_failed = len(failures)
     return (
-        f"run {made.name}: the retriever failed on {n_failed:,} of {n_queries:,} queries "
-        f"({n_failed / n_queries:.1%}); the first: {one_line(made.failures[0].message, _LONGEST)}"
+        f"{who} failed on {n_failed:,} of {n_queries:,} queries ({n_failed / n_queries:.1%}); "
+        f"the first: {one_line(failures[0].message, _LONGEST)}"
     )
 
 

@@ -17,6 +17,10 @@ drawn from each stratum in proportion (category, else difficulty, or --by FIELD)
 one split. Rates are those of the whole set, each stratum by its weight, which is printed. The
 answers carry which queries they are for. Answers to other queries are not replaced by a sample.
 
+A query on which the system fails has no answer and no value; where more of those asked now fail
+than --max-failures, the exit code is 4 after all else was written. The same command asks them
+again.
+
 Whether retrieval or the model is to blame is told by the chunks that an answer was made from, or
 by whole documents where its context or the labels name these (store.md for help/store.md).
 
@@ -49,7 +53,7 @@ from ragforge.cli.flags import (
     settings_of,
 )
 from ragforge.cli.next_step import after_answers
-from ragforge.cli.output import print_result, show
+from ragforge.cli.output import code_of_failures, print_result, show
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,6 +78,7 @@ COMMON = (
     "--json",
 )
 """Options of the short help, in its order."""
+_MAX_FAILURES: Final = "5%"
 _NO_JUDGE: Final = (
     "no judge was asked, as answers bring their grades; --model NAME asks one (offline is the "
     "baseline), and keeps both"
@@ -109,12 +114,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from ragforge.api.answered import describe_asking
+    from ragforge.evaluating.gate import parse_share
     from ragforge.files.set.opening import open_dataset
 
     settings = settings_of(arguments)
     check_batch_api(arguments)
     dataset = choose_queries(arguments, open_dataset(arguments.dataset), settings.model.seed)
     name = _name_of_system(arguments)
+    max_failures = parse_share(arguments.max_failures or _MAX_FAILURES, "--max-failures")
     with observed(arguments) as observer:
         found = _answered(arguments, dataset, name, job_of(arguments, settings, observer))
     if found is None:
@@ -128,7 +136,11 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(found, dataset, verbose=arguments.verbose)
         after_answers(arguments, dataset, name)
-    return 0
+    asked = found.asked
+    if asked is None or not asked.failures:
+        return 0
+    message = describe_asking(asked, name)
+    return code_of_failures(message, len(asked.failures), asked.n_asked, max_failures)
 
 
 def _add_system(parser: argparse.ArgumentParser) -> None:
@@ -151,6 +163,12 @@ def _add_system(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --system: write the answers and grade nothing",
     )
+    parser.add_argument(
+        "--max-failures",
+        metavar="SHARE",
+        help="with --system: queries on which it may fail, 1%% or 0.01; more make the exit code 4. "
+        "Default: 5%%.",
+    )
 
 
 def _name_of_system(arguments: argparse.Namespace) -> str:
@@ -160,7 +178,7 @@ def _name_of_system(arguments: argparse.Namespace) -> str:
         UsageError: The flags do not go together.
     """
     if arguments.system is None:
-        for flag in ("--ask-again", "--answers-only"):
+        for flag in ("--ask-again", "--answers-only", "--max-failures"):
             if getattr(arguments, flag[2:].replace("-", "_")):
                 raise UsageError(f"{flag}: goes with --system; --answers takes a file as it is")
     elif is_batch_api(arguments):

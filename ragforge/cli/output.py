@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ragforge.api.colour import BOLD, coloured, coloured_result
+from ragforge.api.progress import say
 from ragforge.api.results import Estimate, Result
 from ragforge.deferred import shutil
+from ragforge.errors import EndpointError
 from ragforge.evaluating.formatting import escaped_json, inert
 
 if TYPE_CHECKING:
@@ -48,6 +50,25 @@ def show_picture(picture: "Picture") -> None:
 def print_estimate(counted: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what a dry run counted."""
     print_result(Estimate(counted), as_json=as_json)
+
+
+def code_of_failures(message: str, n_failed: int, n_queries: int, max_failures: float) -> int:
+    """Tell of queries that failed, and return the exit code: 4 where there are too many.
+
+    Args:
+        message: How many failed, and how.
+        n_failed: Queries that failed; one at least.
+        n_queries: Queries that were asked.
+        max_failures: Share that may fail.
+    """
+    if n_failed > max_failures * n_queries:
+        say(
+            f"ragforge: error: {message}; all else is written, but --max-failures allows "
+            f"{max_failures:.1%}: run it again, or allow more"
+        )
+        return EndpointError.exit_code
+    say(f"warning: {message}; they have no value and widen the bounds")
+    return 0
 
 
 def dumps(value: object) -> str:

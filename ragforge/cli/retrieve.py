@@ -46,8 +46,8 @@ from ragforge.cli.flags import (
     tell_chosen,
 )
 from ragforge.cli.next_step import after_runs
-from ragforge.cli.output import dumps
-from ragforge.errors import EndpointError, UsageError
+from ragforge.cli.output import code_of_failures, dumps
+from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,12 +180,4 @@ def _code_of(made: "RunResult", max_failures: float) -> int:
     n_failed, n_queries = len(made.failures), len(made.failures) + len(made.rankings)
     if not n_failed:
         return 0
-    message = describe_failures(made)
-    if n_failed > max_failures * n_queries:
-        say(
-            f"ragforge: error: {message}; all else is written, but --max-failures allows "
-            f"{max_failures:.1%}: run it again, or allow more"
-        )
-        return EndpointError.exit_code
-    say(f"warning: {message}; they have no value and widen the bounds")
-    return 0
+    return code_of_failures(describe_failures(made), n_failed, n_queries, max_failures)

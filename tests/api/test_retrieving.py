@@ -99,6 +99,26 @@ def test_many_failures_are_an_error_behind_the_run(by_hand):
     assert by_hand.runs == ("broken",)
 
 
+def test_many_failures_are_an_error_behind_the_answers(by_hand):
+    """The same of a system that is asked for answers."""
+
+    def broken(query):
+        if "children" in query:
+            raise ValueError("the index is gone")
+        return "at nine"
+
+    with pytest.raises(rf.EndpointError, match=r"system failed on 1 of 2 queries \(50.0%\)"):
+        by_hand.answer(broken, name="live", answers_only=True, quiet=True)
+    answered = by_hand.answer(
+        broken, name="live", answers_only=True, again=True, max_failures=0.5, quiet=True
+    )
+
+    assert [item.message.partition(" (")[0] for item in answered.failures] == [
+        "ValueError: the index is gone"
+    ]
+    assert by_hand.systems == ("live",)
+
+
 def test_what_cannot_retrieve_is_refused(by_hand):
     """A mistake is told before anything is asked."""
     with pytest.raises(rf.UsageError, match=r"f\(query, k\)"):

@@ -126,6 +126,28 @@ def test_a_service_that_is_down_is_told_with_the_code_of_endpoints(server, answe
     assert {row["what"] for row in rows(dataset / "failures.jsonl")} == {"ask"}
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ((), 4, "--max-failures allows 5.0%: run it again, or allow more"),
+        (("--answers-only",), 4, "--max-failures allows 5.0%: run it again, or allow more"),
+        (("--max-failures", "40%"), 0, "they have no value and widen the bounds"),
+    ],
+)
+def test_many_failures_have_the_code_of_endpoints(module, answer, dataset, words, code, told):
+    """A system that is broken must not pass for one that is bad, in a nightly job least."""
+    first = rows(dataset / "queries.jsonl")[0]["query"]
+    module("half_rag", f"def ask(query):\n    return None if query == {first!r} else 'Krill.'\n")
+
+    found, _, err = answer("--system", "half_rag:ask", "--name", "rag", *words)
+
+    assert found == code
+    assert "rag: 2 queries answered, 1 failed" in err
+    assert "answers rag: the system failed on 1 of 3 queries (33.3%); the first: " in err
+    assert told in err
+    assert len(rows(dataset / "answers" / "rag.jsonl")) == 2
+
+
 def test_queries_without_an_answer_count_as_failed_in_the_report(module, answer, dataset, tmp_path):
     """They must neither be left out nor count as wrong."""
     first = rows(dataset / "queries.jsonl")[0]["query"]
@@ -159,6 +181,7 @@ def test_answers_from_a_file_end_the_failures_of_asking(module, answer, dataset,
     ("words", "message"),
     [
         (["--system", "m:f"], "--system: expected --name NAME"),
+        (["--answers", "a.jsonl", "--max-failures", "1%"], "--max-failures: goes with --system"),
         (["--answers", "a.jsonl", "--ask-again"], "--ask-again: goes with --system"),
         (["--answers", "a.jsonl", "--answers-only"], "--answers-only: goes with --system"),
         (["--system", "m:f", "--name", "a/b"], "name 'a/b'"),
