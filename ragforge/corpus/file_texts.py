@@ -10,6 +10,7 @@ from typing import Final
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import FORMATS, suffix_of
+from ragforge.corpus.laid_out import beyond, with_beyond
 from ragforge.corpus.seen_text import Edit, seen_text
 from ragforge.records import Chunk
 
@@ -44,7 +45,8 @@ def rebuilt_documents(chunks: Iterable[Chunk]) -> Iterator[Document]:
     for doc_id, text in documents_of(told()).items():
         named = FORMATS.get(suffix_of(doc_id.partition("#")[0]), "text")
         form = "row" if named == "export" else named
-        seen = seen_text(text, (Edit(*run.span()) for run in _UNSEEN_RUN.finditer(text)))
+        hidden = (Edit(*run.span()) for run in _UNSEEN_RUN.finditer(text))
+        seen = seen_text(text, (*hidden, *(Edit(at, at, more) for at, more in beyond(text))))
         if seen.places:
             yield Document(doc_id, titles[doc_id], seen.text, form, seen, text)
         else:
@@ -55,12 +57,9 @@ def laid_out_text(document: Document) -> str:
     """Return what a reader sees of a document, each character at its offset in the file."""
     if document.source is None:
         return document.text
-    parts: list[str] = []
-    done = before = 0
-    for place, left_out in zip(document.source.places, document.source.left_out, strict=True):
-        parts += (document.text[done:place], " " * (left_out - before))
-        done, before = place + max(before - left_out, 0), left_out
-    return "".join((*parts, document.text[done:]))
+    totals = document.source.left_out
+    lengths = (now - before for before, now in zip((0, *totals), totals, strict=False))
+    return _laid_out(document.text, zip(document.source.places, lengths, strict=True), " ")
 
 
 def seen_between(document: Document, start: int, end: int) -> str:
@@ -77,10 +76,25 @@ def laid_out(chunk: Chunk, blank: str) -> Chunk:
     """Return a chunk whose text is as long as its place in the file."""
     if not chunk.hidden or not chunk.has_offsets:
         return chunk
-    parts: list[str] = []
-    done = 0
-    for place, length in chunk.hidden:
-        parts += (chunk.text[done:place], blank * length)
-        done = place - min(length, 0)
-    text = "".join((*parts, chunk.text[done:]))
+    text = _laid_out(chunk.text, chunk.hidden, blank)
     return chunk.model_copy(update={"text": text, "hidden": ()})
+
+
+def _laid_out(text: str, hidden: Iterable[tuple[int, int]], blank: str) -> str:
+    """Return a text with blanks for what is hidden; what does not fit into its place is beyond.
+
+    Args:
+        text: As it is seen.
+        hidden: Places in it, ascending, each with the characters that are hidden before it; fewer
+            than 0 where so many of the text have no place of their own.
+        blank: Stands for one of those.
+    """
+    parts: list[str] = []
+    over: list[tuple[int, str]] = []
+    done = length = 0
+    for place, n_hidden in hidden:
+        parts += (text[done:place], blank * n_hidden)
+        length += place - done + max(n_hidden, 0)
+        done = place - min(n_hidden, 0)
+        over.append((length, text[place:done]))
+    return with_beyond("".join((*parts, text[done:])), over)

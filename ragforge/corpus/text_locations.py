@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from ragforge.corpus.laid_out import beyond, joined
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.records import Chunk, Span
@@ -433,7 +434,7 @@ def _text_of(chunks: Sequence[Chunk]) -> str:
             length = chunk.start
         parts.append(chunk.text[length - chunk.start :])
         length = max(length, chunk.end)
-    return "".join(parts)
+    return joined(parts)
 
 
 def _with_edges(doc_id: str, original: str, start: int, end: int, text: str) -> Span:
@@ -660,6 +661,18 @@ def _folding() -> _Folding:
 
 def _letters(text: str) -> tuple[_Letters, Places]:
     """Return the letters and digits that a text is compared by, and where each stands in it."""
+    letters, at = _letters_within(text)
+    more = [(offset, _letters_within(seen)[0]) for offset, seen in beyond(text)]
+    if not more:
+        return letters, at
+    counts = [len(each) for _, each in more]
+    offsets = np.repeat([offset for offset, _ in more], counts)
+    before = np.searchsorted(at, offsets)
+    seen = np.concatenate([each for _, each in more])
+    return np.insert(letters, before, seen), np.insert(at, before, offsets - 1)
+
+
+def _letters_within(text: str) -> tuple[_Letters, Places]:
     folding = _folding()
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     counts = folding.counts[codes]

@@ -1,11 +1,14 @@
 """Files put together from chunks, and texts of any splitter in them."""
 
+import pickle
+
 import pytest
 
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import read_documents
 from ragforge.corpus.file_text_locator import FileTextLocator
-from ragforge.corpus.file_texts import file_texts, rebuilt_documents
+from ragforge.corpus.file_texts import file_texts, laid_out_text, rebuilt_documents
+from ragforge.corpus.laid_out import LaidOut, beyond, joined
 
 FEES = "## Fees { #fees }\n\nSee the [price list](https://x.org/a_b): the fee is **ten** percent."
 DUES = "## Dues { #dues }\n\nPay [here](https://x.org/pay) in March, or `later`, by any card."
@@ -47,3 +50,60 @@ def test_text_is_placed_with_its_markup_and_without(chunks, text):
     [span] = found.spans
     said = "".join(filter(str.isalpha, TEXT[span.start : span.end]))
     assert said.endswith("".join(filter(str.isalpha, text))[-8:])
+
+
+NAMED = {
+    "n.adoc": "= Manual\n:prod: Delta Hub Nine\n\n== Lids\n\nThe {prod} has two lids.\n\n"
+    "== Logs\n\nWrite 11 lines into the log of {prod}, then close {prod}.\n",
+    "n.rst": "Manual\n======\n\n.. |p| replace:: Delta Hub Nine\n\nLids\n----\n\n"
+    "The |p| has two lids.\n\nLogs\n----\n\n"
+    "Write 11 lines into the log of |p|, then close |p|.\n",
+}
+
+
+@pytest.fixture(params=NAMED)
+def named(request, tmp_path):
+    """Return the chunks of a file with names for longer texts, its id and its text."""
+    (tmp_path / request.param).write_text(NAMED[request.param])
+    [document] = read_documents([tmp_path])
+    return chunk_document(document, min_chars=0), request.param, NAMED[request.param]
+
+
+@pytest.mark.parametrize(
+    "text", ["The Delta Hub Nine has two lids.", "into the log of Delta Hub Nine, then close"]
+)
+def test_text_is_placed_where_a_name_stands_for_a_longer_text(named, text):
+    """A reader, and an index, have what the name stands for; the file is shorter there."""
+    chunks, doc_id, file = named
+    found = FileTextLocator(file_texts(chunks)).locate(text, doc_ids=[doc_id])
+
+    assert found is not None
+    assert found.likeness == 1
+    [span] = found.spans
+    first, last = text.split()[0], text.split()[-1]
+    assert file[span.start :].startswith(first)
+    assert file[: span.end].endswith(last)
+
+
+def test_names_for_longer_texts_are_read_again_as_they_were(named):
+    """A sweep would cut documents in which letters lack, and no quote would stand there."""
+    chunks, doc_id, _ = named
+    [document] = rebuilt_documents(chunks)
+
+    again = chunk_document(document, min_chars=0)
+
+    assert [chunk.text for chunk in again] == [chunk.text for chunk in chunks]
+    assert [chunk.start for chunk in again] == [chunk.start for chunk in chunks]
+    assert laid_out_text(document) == file_texts(chunks)[doc_id]
+    assert [*beyond(laid_out_text(document))] == [*beyond(file_texts(chunks)[doc_id])]
+
+
+def test_what_is_beyond_a_text_goes_with_its_slices_and_to_other_processes():
+    """Places are told apart by stretches, and sweeps rank in processes."""
+    text = joined(["abc", LaidOut("defg", ((2, "xy"), (4, "z")))])
+
+    assert [*beyond(text)] == [(5, "xy"), (7, "z")]
+    assert [*beyond(text[4:6])] == [(1, "xy")]
+    assert [*beyond(text[5:])] == [(2, "z")]
+    assert [*beyond(pickle.loads(pickle.dumps(text)))] == [*beyond(text)]
+    assert (text[::-1], text[0], type(text[:4])) == ("gfedcba", "a", str)
