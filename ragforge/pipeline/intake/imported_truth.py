@@ -15,7 +15,7 @@ from ragforge.files.formats.row_relevance import HIGHEST_GRADE, GradedQuote
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import Label, LabelNames
 from ragforge.observe import Event, Observer
-from ragforge.records import Evidence, Judgment, Lineage, Provenance, Query
+from ragforge.records import Chunk, Evidence, Judgment, Lineage, Provenance, Query
 from ragforge.stages.generate.truth import derive, grades_at
 from ragforge.stages.quotes import find_proof, has_content
 from ragforge.stages.words import words
@@ -128,6 +128,7 @@ class ImportedTruth:
         self._has_chunks = bool(chunks)
         self._index = ChunkIndex(chunks)
         self._labels = LabelNames(chunks)
+        self._copies = _copies(chunks)
         self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
         self._by = _grader(made_by)
         self._there = there
@@ -202,6 +203,25 @@ class ImportedTruth:
         if self._repeated:
             loss = f"{len(self._repeated)} quotes stand several times in their document, the first"
             yield f"{loss} is taken: {'; '.join(self._repeated[:3])}"
+        yield from self._unlabelled_copies()
+
+    def _unlabelled_copies(self) -> Iterator[str]:
+        """Yield how many relevant chunks read as others do that have no label."""
+        found = [
+            (chunk_id, other)
+            for (query_id, chunk_id), of in self.judgments.items()
+            if (of.grade or 0) >= self._relevant
+            for other in self._copies.get(chunk_id, ())
+            if other != chunk_id and (query_id, other) not in self.judgments
+        ]
+        if found:
+            n = len({chunk_id for chunk_id, _ in found})
+            many = "1 relevant chunk reads" if n == 1 else f"{n:,} relevant chunks read"
+            yield (
+                f"{many} word for word as others that have no label, such as {found[0][0]} as "
+                f"{found[0][1]}: a run that returns the other one gets nothing for it; label both, "
+                "or compare by EvidenceR, which counts what a text says"
+            )
 
     def _report_missing(self, where: str, observer: Observer) -> None:
         """Tell of relevant ids and quotes that the corpus lacks, where they are allowed.
@@ -368,6 +388,15 @@ class ImportedTruth:
             relevant=mark,
             provenance=by.by,
         )
+
+
+def _copies(chunks: Iterable[Chunk]) -> dict[str, tuple[str, ...]]:
+    """Return the ids of chunks of one text, by each of them; of texts that there are once, none."""
+    ids: dict[int, list[str]] = {}
+    for chunk in chunks:
+        ids.setdefault(hash(" ".join(chunk.text.split())), []).append(chunk.chunk_id)
+    alike = (tuple(each) for each in ids.values() if len(each) > 1)
+    return {chunk_id: each for each in alike for chunk_id in each}
 
 
 def _grader(made_by: str) -> Graded:

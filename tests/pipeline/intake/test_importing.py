@@ -309,6 +309,23 @@ def test_long_quote_that_was_cut_within_a_word_is_found(dataset, bring):
     assert bring({**ROW, "quote": "The fee is ten perc"}).n_lost == 0
 
 
+def test_copies_of_a_relevant_chunk_without_a_label_are_told(dataset, bring):
+    """A run that returns the copy loses by the labels, though it returns the same words."""
+    texts = {"c0": "The fee is  ten.", "c1": "The fee is ten.", "c2": "Another fee.", "c3": "Due."}
+    dataset.write_chunks(
+        Chunk(chunk_id=name, doc_id=f"{'a' if name != 'c1' else 'v2/a'}.md", text=text)
+        for name, text in texts.items()
+    )
+    told = []
+
+    bring({**ROW, "quote": "The fee is ten."}, observer=told.append)
+
+    [message] = [event.message for event in told if "word for word" in event.message]
+    assert message.startswith(
+        "1 relevant chunk reads word for word as others that have no label, such as c0 as c1"
+    )
+
+
 def test_of_a_quote_that_stands_twice_the_first_place_is_taken(dataset, bring):
     """One label must not make every chunk relevant that happens to hold the word."""
     texts = ("The fee is due.", "A fee is a fee.")
