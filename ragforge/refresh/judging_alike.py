@@ -91,10 +91,10 @@ def _counted(gradings: Mapping[Grading, int]) -> Counter[_Way]:
 
 
 def _counts(grading: Grading) -> bool:
-    """Whether a language model looked at a pair and graded it."""
+    """Whether a language model, or what stands in for one, looked at a pair and graded it."""
     by = grading.provenance
     is_judged = grading.source in ("judge", "carried") and grading.grade is not None
-    return is_judged and by is not None and by.kind == "llm"
+    return is_judged and by is not None and by.kind in ("llm", "mock")
 
 
 def _way(by: Provenance) -> _Way:

@@ -145,6 +145,16 @@ def test_as_many_texts_are_shown_at_once_as_before(graded, alike, protocol, expe
     assert (how.batch, how.permutations, notes) == expected
 
 
+def test_a_rehearsed_set_goes_on_as_it_was_judged(dataset, alike):
+    """What is rehearsed with `ragforge mock` is what a model will do."""
+    by = Provenance(kind="mock", model="writer")
+    dataset.write_judgments([Judgment(query_id="q", chunk_id="c", grade=1, provenance=by)])
+
+    how, notes = alike()
+
+    assert (how.batch, notes) == (1, ["judged one by one, as the set was"])
+
+
 def test_a_panel_goes_on_one_by_one(graded, alike):
     """It is judged so by `judge --panel`, and pools would be judged in batches."""
     graded(PANEL)
