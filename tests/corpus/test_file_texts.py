@@ -107,3 +107,33 @@ def test_what_is_beyond_a_text_goes_with_its_slices_and_to_other_processes():
     assert [*beyond(text[5:])] == [(2, "z")]
     assert [*beyond(pickle.loads(pickle.dumps(text)))] == [*beyond(text)]
     assert (text[::-1], text[0], type(text[:4])) == ("gfedcba", "a", str)
+
+
+RAW = {
+    "g.adoc": "The `Client` keeps *9* lines, see xref:pool[the pool guide] for "
+    "https://x/1[details] on it.",
+    "g.rst": "The :class:`~pkg.mod.Client` keeps 9 lines, see :ref:`the pool guide <pool>` for "
+    "`details <http://x/1>`_ on it.",
+    "tool.1": ".TP\n.B \\-\\-opt\nSets the \\fIvalue\\fR of slot 1 to 7 units and reads it from\n"
+    ".BR file (5)\nbefore the next start.",
+    "r.md": "The client keeps 9 lines, see [the pool guide][pool] for [details][] on it.",
+}
+HEADS = {
+    "g.adoc": "= Guide\n\n== Lines\n\n",
+    "g.rst": "Guide\n=====\n\nLines\n-----\n\n",
+    "tool.1": ".TH TOOL 1\n.SH NAME\ntool \\- do things\n.SH OPTIONS\n",
+    "r.md": "# Guide\n\n",
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_a_piece_of_the_file_as_it_is_finds_its_place(tmp_path, name):
+    """An index may hold files of any format unread, cut away from what their links refer to."""
+    end = "\n\n[pool]: https://x.org/pool_guide\n[details]: https://x.org/more\n" * (name == "r.md")
+    (tmp_path / name).write_text(f"{HEADS[name]}{RAW[name]}\n{end}")
+    [document] = read_documents([tmp_path])
+
+    found = FileTextLocator(file_texts(chunk_document(document, min_chars=0))).locate(RAW[name])
+
+    assert found is not None
+    assert found.likeness == 1
