@@ -257,8 +257,17 @@ class _Chunks:
         self._places = _Places(_spans(chunks))
 
     def are_alike(self, texts: _Texts) -> bool:
-        """Whether a run has chunks of the set where it has texts at their places."""
+        """Whether a run has chunks of the set where it has texts at their places.
+
+        Texts that stand nowhere may be earlier wordings of a few chunks; where they are most of
+        what it has, they are pieces of another splitter whose places nobody knows.
+        """
         own = [chunk_id for chunk_id in texts.sample if not is_text_id(chunk_id)]
+        n_nowhere = sum(
+            is_text_id(chunk_id) and not texts.places_of(chunk_id) for chunk_id in texts.sample
+        )
+        if n_nowhere > len(own):
+            return False
         others = sum(
             any(map(self._places.cover, texts.places_of(chunk_id)))
             for chunk_id in texts.sample

@@ -113,6 +113,17 @@ def test_one_chunk_among_other_texts_does_not_bring_all_chunks_in(dataset):
     assert ("c0" in cutting, "c200" in cutting) == (True, False)
 
 
+@pytest.mark.parametrize(("n_nowhere", "has_chunks"), [(1, True), (2, False)])
+def test_texts_that_stand_nowhere_are_no_chunks_by_default(dataset, n_nowhere, has_chunks):
+    """One may be the earlier wording of a chunk; most of a run are pieces of another splitter."""
+    gone = [f"Gone {n}." for n in range(n_nowhere)]
+    texts = [RetrievedText(chunk_id=text_id(text), text=text, places=()) for text in gone]
+    dataset.add_retrieved_texts(texts, "gone")
+    dataset.write_run("gone", [ranking("q", "c0", *map(text_id, gone))])
+
+    assert cuttings(dataset)["gone"].has_chunks == has_chunks
+
+
 def test_grades_of_other_texts_move_no_figure_of_a_run_of_chunks(dataset):
     """What was measured before anybody retrieved other texts is measured again, to the last bit."""
     before = measured(dataset, "own")
