@@ -57,6 +57,12 @@ class Answered(Result):
         return (*asked, *(self.graded.failures if self.graded else ()))
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """On how many queries the system failed, where it did."""
+        asked = self.asked
+        return (describe_asking(asked, self.system),) if asked and asked.failures else ()
+
+    @property
     def estimate(self) -> Estimate | None:
         """What a dry run counted; None in earnest."""
         return None if self.counted is None else Estimate(self.counted)

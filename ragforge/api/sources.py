@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
-from ragforge.errors import UsageError
+from ragforge.errors import RagforgeError, UsageError
 from ragforge.records.model import Model
 
 Records: TypeAlias = Any
@@ -61,7 +61,8 @@ def as_file(given: Records, stem: str = "given") -> Iterator[Path]:
     """Lend a file that holds what is given; a path is lent as it is.
 
     Args:
-        given: Path, records or data frame; records are written one by one.
+        given: Path, records or data frame; records are written one by one, and errors name their
+            rows.
         stem: What a file is called that is written; messages and records may name it.
     """
     if is_path(given):
@@ -74,7 +75,13 @@ def as_file(given: Records, stem: str = "given") -> Iterator[Path]:
                 json.dumps(record, ensure_ascii=True, default=_json) + "\n"
                 for record in each_record(given)
             )
-        yield path
+        try:
+            yield path
+        except RagforgeError as error:
+            # Nobody can open a file that is gone; a row of it is one of what was given.
+            text = str(error).replace(f"{path}:", "given, row ").replace(str(path), "given")
+            error.args = (text,)
+            raise
 
 
 @contextmanager

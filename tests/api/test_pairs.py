@@ -286,3 +286,11 @@ def test_keywords_of_pools_are_refused_for_pairs():
     """A depth that does nothing would be taken for one that did."""
     with pytest.raises(rf.UsageError, match="depth: goes with a set"):
         rf.judge_pairs([{"query": "a", "text": "b"}], depth=5, quiet=True)
+
+
+def test_an_error_in_a_record_names_its_row_and_no_file():
+    """The file that records go through is gone when the message is read."""
+    good = {"query_id": "q1", "query": "Why?", "answer": "So.", "contexts": ["So it is."]}
+
+    with pytest.raises(rf.DataError, match=r"^given, row 2: answer: expected one of"):
+        rf.ground_answers([good, {"query_id": "q2", "query": "Why?"}], quiet=True)

@@ -117,6 +117,8 @@ def test_many_failures_are_an_error_behind_the_answers(by_hand):
         "ValueError: the index is gone"
     ]
     assert by_hand.systems == ("live",)
+    [warning] = answered.warnings
+    assert warning.startswith("answers live: the system failed on 1 of 2 queries (50.0%)")
 
 
 def test_what_cannot_retrieve_is_refused(by_hand):
