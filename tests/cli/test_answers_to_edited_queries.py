@@ -89,6 +89,21 @@ def test_an_answer_to_another_question_is_none(run, tmp_path):
     assert rates(run, tmp_path) == {"correct": "3", "not graded": "0", "no answer": "0"}
 
 
+def test_a_gate_does_not_go_by_the_former_truth(run, tmp_path):
+    """It passed on answers of which none is right any more."""
+    held = ("--answers", "mine", "--min", "correct=0.1", "--allow-few")
+    edited(tmp_path, "q1", expected_answer="Nothing of the kind.")
+
+    _, out, _ = run("gate", *held)
+    for n in (2, 3):
+        edited(tmp_path, f"q{n}", expected_answer="Nothing of the kind.")
+    code, _, err = run("gate", *held)
+
+    assert "mine: 1 query asks or expects something else" in out
+    assert code != 0
+    assert "mine: 3 queries ask or expect something else" in err
+
+
 def test_a_comparison_leaves_open_what_was_edited(run, tmp_path):
     """A winner by the former truth is none by this one."""
     answers = (tmp_path / "set/answers/mine.jsonl").read_text().replace("it is.", "it is not.")

@@ -320,9 +320,9 @@ def _require_enough(
     if not without_values or (len(valued) > 1 and baseline not in without_values):
         return
     names, there = ", ".join(without_values), ", ".join(valued) or "none"
+    why = ", as all failed" if of == "runs" else " by these measures"
     raise DataError(
-        f"nothing to compare: no query has a value in {names}, as all failed; "
-        f"{of} with values: {there}"
+        f"nothing to compare: no query has a value in {names}{why}; {of} with values: {there}"
     )
 
 

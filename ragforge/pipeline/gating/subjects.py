@@ -201,10 +201,10 @@ def answers_subject(dataset: Dataset, system: str) -> Subject:
         )
     records = found[system]
     if not records.graded:
-        raise DataError(
-            f"{dataset.path}: no answer of system {system!r} is graded; grade them with "
-            "`ragforge answer`"
+        why = records.outdated_text or (
+            f"no answer of system {system!r} is graded; grade them with `ragforge answer`"
         )
+        raise DataError(f"{dataset.path}: {why}")
     valued = {name: _valued(records, name) for name in ANSWER_MEASURES}
     graded_by = judges((), {system: records.grades.values()})
     baseline = _baseline(dataset, queries, records, valued, graded_by)
@@ -392,6 +392,7 @@ def _warnings(records: SystemRecords) -> list[str]:
         for what, query_ids in counts.items()
         if query_ids
     ]
+    warnings += filter(None, [records.outdated_text])
     n_unchecked = sum(grade.has_hallucination is None for grade in records.graded)
     if 0 < n_unchecked < len(records.graded):
         warnings.append(
