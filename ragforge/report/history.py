@@ -206,7 +206,10 @@ def _needed_lines(trends: Iterable[Trend], least: float) -> Iterator[str]:
 
 
 def _means_of_all(history: RunHistory, trend: Trend) -> str:
-    old, new = history.find(trend.since), history.find(trend.until) or history.now
+    old, new = history.find(trend.since), history.find(trend.until)
+    if new is None:  # A repeat of the newest state may be the first to have the measure.
+        having = (one for one in reversed(history.evaluations) if trend.measure in one.measures)
+        new = next(having, history.now)
     return _from_to(
         _mean_of(old.measures.get(trend.measure) if old else None),
         _mean_of(new.measures.get(trend.measure)),

@@ -45,6 +45,16 @@ def test_evaluations_that_are_all_alike_say_so():
     assert found[1] == "All evaluations are alike."
 
 
+def test_a_measure_that_a_repeat_brought_has_its_newest_value():
+    """The state is older than the measure: nothing changed when it was first looked at."""
+    new = {"rankings": "r2"}
+    changed = evaluation(0.7, at="2026-01-02T02:00:00+00:00", digests=new)
+    repeat = evaluation(measures=AP, at="2026-01-03T02:00:00+00:00", digests=new)
+    found = history_text(run_history([evaluation(), changed, repeat], ["AP"]))
+
+    assert "\u2192 0.500" in found
+
+
 def test_the_picture_draws_intervals_on_one_axis():
     """Whether two intervals overlap is seen where they share an axis."""
     found = text(evaluation(0.5), evaluation(0.6), width=60)
