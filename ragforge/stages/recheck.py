@@ -269,7 +269,8 @@ def _is_turned(subject: Subject, proof: str) -> bool:
     """Whether a text that has an answer's words may say otherwise than the quotes did.
 
     Of quotes that stand verbatim, words count that came into their sentence or the one before; of
-    others, words and numbers by which the new text differs from the old.
+    others, words that the new text lacks or has in another order, and turning words and numbers by
+    which it differs from the old.
 
     Args:
         subject: With the quotes, what stood around them, and the text as it is now.
@@ -310,12 +311,20 @@ def _stood(text: str) -> bool:
 
 
 def _differs(known: Iterable[tuple[str, str, str]], proof: str) -> bool:
-    """Whether a text has other turning words or numbers than old quotes had."""
+    """Whether a text lacks words of old quotes, or has other turning words or numbers."""
     parts = list(known)
+    if not all(_follow(content_stems(quote), content_stems(proof)) for quote, _, _ in parts):
+        return True
     quoted = " ".join(quote for quote, _, _ in parts)
     whole = " ".join(chain.from_iterable((before, quote, after) for quote, before, after in parts))
     lost = (turns(quoted) - turns(proof)) | (numbers(quoted) - numbers(proof))
     return bool(lost or (turns(proof) - turns(whole)) or (numbers(proof) - numbers(whole)))
+
+
+def _follow(wanted: Iterable[str], there: Iterable[str]) -> bool:
+    """Whether words stand among others in their order."""
+    rest = iter(there)
+    return all(word in rest for word in wanted)
 
 
 def turns(text: str) -> set[str]:
@@ -333,8 +342,8 @@ def turns(text: str) -> set[str]:
 class LexicalRecheck:
     """Finds an expected answer by its words; what is said in other words it does not find.
 
-    It never finds another answer, and its "none" is no proof that there is none. Where words such
-    as "not" or "until" came or went with the quotes, or numbers, it confirms nothing.
+    It never finds another answer, and its "none" is no proof that there is none. Where a word of
+    the quotes went, or words such as "not" or "until" or numbers came, it confirms nothing.
     """
 
     @property

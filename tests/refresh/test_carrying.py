@@ -196,6 +196,26 @@ def test_persons_grade_does_not_hold_for_another_answer(carry):
     assert (found.dropped, found.dormant) == (1, 1)
 
 
+def test_a_text_that_a_judge_graded_keeps_its_grade_beside_a_quote_that_went(carry):
+    """Nothing happened to it; the query just rests on it now."""
+    before = {"a": (FEES, DAYS), "b": (f"{FEES} {COLOURS}",)}
+    there = id_of("b", before["b"][0])
+    moved = QUERY.model_copy(
+        update={"evidence": (Evidence(doc_id="b", chunk_id=there, quote=FEES),)}
+    )
+    judgments = [graded("q", id_of("a", FEES), 3, "human", None, FEES), graded("q", there, 2)]
+
+    found = carry(
+        {**before, "a": (DAYS,)},
+        judgments,
+        items=[changed(QUERY, moved, "reverified", is_moved=True)],
+        before=before,
+    )
+
+    assert carry.grades == {("q", there): (2, "judge")}
+    assert (found.dropped, found.dormant) == (1, 1)
+
+
 def test_evidence_of_a_moved_query_is_told_anew(carry):
     """Its old chunk is gone, and the new one holds the answer by its quote."""
     longer = f"{FEES} It is due at once."

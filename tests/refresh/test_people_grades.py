@@ -81,19 +81,27 @@ def bring(night, name, text):
 
 @pytest.mark.parametrize(
     ("old", "new", "action"),
-    [
-        ("The zeppelin leaves", "The zeppelin departs", "reverified"),
-        ("in the morning", "in the morn", "reverified"),
-        ("at seven", "at about seven", "relinked"),
-    ],
+    [("in the morning", "in the morn", "reverified"), ("at seven", "at about seven", "relinked")],
 )
-def test_grades_follow_quotes_in_other_words(night, old, new, action):
-    """A sentence that is polished must not turn a person's 2 into a 3 that nobody gave."""
+def test_grades_do_not_follow_quotes_in_other_words(night, old, new, action):
+    """Nobody graded them: the evidence claims what it does, and the person's grade waits."""
     night.edit("mast.md", lambda text: text.replace(old, new))
 
     found = night.json()
 
-    assert ([one["action"] for one in found["changes"]], grades(night)) == ([action], BY_PEOPLE)
+    assert [one["action"] for one in found["changes"]] == [action]
+    assert grades(night) == {**BY_PEOPLE, "mast.md": (3, "evidence")}
+    assert [one.judgment.grade for one in night.dataset.past.dormant_grades()] == [2]
+
+
+def test_a_changed_word_is_looked_at(night):
+    """Without a model nobody can tell what another word says."""
+    night.edit("mast.md", lambda text: text.replace("leaves", "departs"))
+
+    [change] = night.json()["changes"]
+
+    assert (change["action"], night.queries["z"].status) == ("quarantined", "quarantined")
+    assert grades(night) == {"hall.md": (1, "human")}
 
 
 @pytest.mark.parametrize("new", ["departs", "departs at about seven, not"])

@@ -47,12 +47,8 @@ from ragforge.refresh.grades.moved_chunks import (
     new_places,
 )
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
-from ragforge.refresh.quotes.similar import likeness_of
 from ragforge.stages.generate.truth import derive
 
-_ALIKE: Final = 0.75
-"""Likeness from which a quote that proves the same answer is another wording of the old one, where
-the check took it for a new one or the query was out of the set."""
 _Kind = Literal["kept", "carried", "judged", "evidence", "failed"]
 _NEW: Final = frozenset({"judge"})
 """What only this version's judges leave: what follows a chunk is marked, or a person's."""
@@ -69,11 +65,11 @@ def carry_judgments(
 
     A grade stays where its chunk does, and goes where a new chunk reads the same; a judge's is
     marked as carried there, as is one that another judge would give today. A grade that a person
-    gave to a quote follows the quote, and one to a chunk the evidence that it held, also where a
-    check found that it says the same in other words. Where nothing of the kind stands, it waits
-    until it does. What the evidence of a query says is told anew where the query changed. New
-    evidence is not given up for a lower grade of a judge, and gives none up that a person gave;
-    where a person or a judge saw the evidence and found its chunk not relevant, it says nothing.
+    gave to a quote follows the quote, and one to a chunk the evidence that it held, both word for
+    word. Where nothing of the kind stands, it waits until it does. What the evidence of a query
+    says is told anew where the query changed. New evidence is not given up for a lower grade of a
+    judge, and gives none up that a person gave; where a person or a judge saw the evidence and
+    found its chunk not relevant, it says nothing.
     Relevance is judged against the question: where only the answer changed, grades stand.
 
     Args:
@@ -252,6 +248,7 @@ class PeoplesGrades:
         moves: Where chunks are now.
         back: Ids of the new chunks with the text of a dormant grade, by its document and digest.
         changed: Ids of documents that are not as they were; a dormant grade waits for these only.
+        judged: Pairs of these queries that a model graded in a chunk that stays.
     """
 
     gone: Sequence[DormantGrade]
@@ -261,13 +258,14 @@ class PeoplesGrades:
     moves: MovedChunks
     back: Mapping[tuple[str, str], tuple[str, ...]]
     changed: Container[str]
+    judged: Container[tuple[str, str]]
 
     @property
     def documents(self) -> set[str]:
         """Those that may hold quotes of them."""
         found = set(self.quotes.documents)
         found |= {item.doc_id for _, item in self._dormant_quotes()}
-        return found | {item.doc_id for _, item in self._reworded([*self.dormant, *self.gone])}
+        return found | {item.doc_id for _, item in self._proofs([*self.dormant, *self.gone])}
 
     def place(self, index: ChunkIndex) -> tuple[PlacedGrades, list[DormantGrade]]:
         """Return the grades that stand in other chunks or stand again, and those that wait.
@@ -283,8 +281,8 @@ class PeoplesGrades:
         updated = {pair for placed in places for pair in placed.pairs}
         updated |= {pair_of(grade) for grade in self.gone if self.moves.of(grade.judgment.chunk_id)}
         open_ = [grade for grade in (*self.dormant, *self.gone) if pair_of(grade) not in updated]
-        # What stands verbatim says more than what reads alike, so that it comes last.
-        places = [place_grades(self._reworded(open_), index), *places]
+        # What a person graded at its place says more than what was found elsewhere: it comes last.
+        places = [place_grades(self._proofs(open_), index), *places]
         pairs = {pair for placed in places for pair in placed.pairs}
         waiting = {pair_of(grade): grade for grade in open_ if pair_of(grade) not in pairs}
         judgments = [judgment for placed in places for judgment in placed.judgments]
@@ -306,18 +304,21 @@ class PeoplesGrades:
                 chunk_id = one.judgment.chunk_id
                 yield one.judgment, Evidence(doc_id=one.doc_id, chunk_id=chunk_id, quote=quote)
 
-    def _reworded(self, grades: Iterable[DormantGrade]) -> Iterator[tuple[Judgment, Evidence]]:
-        """Yield grades with what the evidence of their query says now in the place of what it said.
+    def _proofs(self, grades: Iterable[DormantGrade]) -> Iterator[tuple[Judgment, Evidence]]:
+        """Yield grades with the evidence of their query that they are of, where it stands now.
 
         A grade of a chunk as a whole is taken for one of the evidence that the chunk held, where it
         says that the chunk is relevant: what else stands beside the evidence now nobody has seen.
+        Evidence in other words has no grade of a person, nor has a text that a model graded.
         """
         gone = {pair_of(one) for one in self.gone}
         for one in grades:
             judgment, item = one.judgment, self.items.get(one.judgment.query_id)
             if not judgment.evidence and _is_refuted(judgment):
                 continue
-            for now in _wordings(item, judgment) if item else ():
+            for now in _same_words(item, judgment) if item else ():
+                if (judgment.query_id, now.chunk_id) in self.judged:
+                    continue
                 if pair_of(one) in gone or now.doc_id in self.changed:
                     update = {"evidence": now.quote} if judgment.evidence else {}
                     yield judgment.model_copy(update=update), now
@@ -357,6 +358,11 @@ def peoples_grades(
             **documents_back(dormant, diff),
         },
         changed=diff.moves,
+        judged={
+            (one.query_id, one.chunk_id)
+            for one in (parent.each_judgment() if graded else ())
+            if one.query_id in graded and one.chunk_id not in moves.gone and _is_by_model(one)
+        },
     )
 
 
@@ -375,6 +381,12 @@ def _gone(lost: Sequence[Judgment], diff: CorpusDiff) -> Iterator[DormantGrade]:
         yield DormantGrade(judgment=judgment, doc_id=doc_id, text_sha256=digest)
 
 
+def _is_by_model(judgment: Judgment) -> bool:
+    by = judgment.provenance
+    is_judged = judgment.source in ("judge", "carried") and not judgment.is_failed
+    return is_judged and by is not None and by.kind != "baseline"
+
+
 def _is_of_chunk(judgment: Judgment) -> bool:
     return judgment.level == "chunk"
 
@@ -387,31 +399,16 @@ def _text_of(one: DormantGrade) -> tuple[str, str]:
     return one.doc_id, one.text_sha256
 
 
-def _wordings(item: UpdatedQuery, judgment: Judgment) -> Iterator[Evidence]:
-    """Yield the evidence of a query that says what a person graded, where the answer is the same.
-
-    That is the same quote, or one that stands for it in other words.
-    """
+def _same_words(item: UpdatedQuery, judgment: Judgment) -> Iterator[Evidence]:
+    """Yield the evidence of a query whose words a person graded, where the answer is the same."""
     before, now = item.before, item.query
     if before is None or before.revision != now.revision:
         return
     said = fold(judgment.evidence)
-    graded = [
-        old
-        for old in before.evidence
-        if (fold(old.quote) == said if said else old.chunk_id == judgment.chunk_id)
-    ]
-    known = {fold(old.quote) for old in before.evidence}
-    is_checked = item.change is not None and item.change.action == "reverified"
-    for new in now.evidence:
-        words = fold(new.quote)
-        for old in graded:
-            is_new = words not in known and new.hop == old.hop
-            if words == fold(old.quote) or (
-                is_new and (is_checked or likeness_of(old.quote, new.quote) >= _ALIKE)
-            ):
-                yield new
-                break
+    graded = {said}
+    if not said:
+        graded = {fold(old.quote) for old in before.evidence if old.chunk_id == judgment.chunk_id}
+    yield from (new for new in now.evidence if fold(new.quote) in graded)
 
 
 def _touched(
