@@ -292,7 +292,7 @@ def _splits(updated: UpdatedQueries) -> VersionCheck:
         "splits",
         "connected with the other split through documents",
         [f"{name} with {other}" for name, other in sorted(clashes.items())],
-        f"every query is in the split that it was in, and no document connects the two{left}",
+        f"no query changed over to the other split, and no document connects the two{left}",
     )
 
 

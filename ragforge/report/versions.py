@@ -5,6 +5,7 @@ A refresh says what it did or would do; any two versions are held against each o
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from ragforge.evaluating.formatting import one_line, plural
@@ -96,6 +97,17 @@ def _refresh_lines(summary: RefreshSummary) -> Iterator[str]:
     yield from (f"  {one_line(change_text(change), 200)}" for change in summary.broken_pins)
 
 
+_FLAGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "accepted queries": "a lower --accepted-least",
+        "churn": "--accept-churn",
+        "holes": "a higher --holes-most",
+        "precision": "a lower --precision-least",
+    }
+)
+"""What lets a version pass that a check stopped; nothing lets one with other faults."""
+
+
 def _headline(summary: RefreshSummary) -> str:
     name = one_line(summary.name, 80)
     match summary.status:
@@ -110,9 +122,19 @@ def _headline(summary: RefreshSummary) -> str:
         case "rejected":
             return (
                 f"{name}: version {summary.version} was rejected, version {summary.parent} stays; "
-                f"look at it in rejected/, or publish it with --accept-churn"
+                f"look at it in rejected/{_way_on(summary.diff)}"
             )
     return f"{name}: pinned queries lost their evidence; version {summary.parent} stays"
+
+
+def _way_on(diff: VersionDiff | None) -> str:
+    """Return what failed, and the flags that would publish a version all the same, if any would."""
+    failed = [check.name for check in diff.checks if not check.passed] if diff else []
+    flags = [_FLAGS[name] for name in failed if name in _FLAGS]
+    what = f"; what failed: {', '.join(failed)}" if failed else ""
+    if not failed or len(flags) < len(failed):
+        return what
+    return f"{what}; {' with '.join(flags)} would publish it"
 
 
 def _failed_line(n_failed: int) -> str:

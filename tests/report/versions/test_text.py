@@ -4,6 +4,7 @@ import pytest
 
 from ragforge.evaluating.versions import RefreshPlan, RefreshSummary
 from ragforge.files.manifest import Spent
+from ragforge.records import VersionCheck
 from ragforge.report.versions import refresh_text
 
 
@@ -72,6 +73,28 @@ def test_failed_judgments_are_said_where_nothing_changed():
     assert told.split("\n")[1] == (
         "7 pairs have no grade, as their judgments failed; --retry-failed judges those in pools "
         "again, and `ragforge judge --retry-failed` those of runs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("failed", "told"),
+    [
+        (("churn",), "; what failed: churn; --accept-churn would publish it"),
+        (
+            ("accepted queries", "churn"),
+            "; what failed: accepted queries, churn; a lower --accepted-least with --accept-churn "
+            "would publish it",
+        ),
+        (("churn", "duplicates"), "; what failed: churn, duplicates"),
+    ],
+)
+def test_what_rejected_a_version_is_named_and_what_would_publish_it(diff, failed, told):
+    """A flag that does not help costs a night."""
+    checks = tuple(VersionCheck(name=name, passed=False, limit=0) for name in failed)
+    found = summary("rejected", diff=diff.model_copy(update={"checks": checks}))
+
+    assert refresh_text(found).split("\n")[0] == (
+        "help centre: version 4 was rejected, version 3 stays; look at it in rejected/" + told
     )
 
 
