@@ -84,13 +84,13 @@ def bring(night, name, text):
     [("in the morning", "in the morn", "reverified"), ("at seven", "at about seven", "relinked")],
 )
 def test_grades_do_not_follow_quotes_in_other_words(night, old, new, action):
-    """Nobody graded them: the evidence claims what it does, and the person's grade waits."""
+    """Nobody graded them: evidence claims no more than the person gave, whose grade waits."""
     night.edit("mast.md", lambda text: text.replace(old, new))
 
     found = night.json()
 
     assert [one["action"] for one in found["changes"]] == [action]
-    assert grades(night) == {**BY_PEOPLE, "mast.md": (3, "evidence")}
+    assert grades(night) == {**BY_PEOPLE, "mast.md": (2, "evidence")}
     assert [one.judgment.grade for one in night.dataset.past.dormant_grades()] == [2]
 
 

@@ -103,7 +103,8 @@ def carry_judgments(
         if item.before is not None
     }
     kept_grades = KeptGrades(tuple(judges), again=False)
-    carrying = _Carrying(moves, kept_grades, evidence, followed, proofs)
+    same = {item.query.query_id for item in updated.items if _has_same_answer(item)}
+    carrying = _Carrying(moves, kept_grades, evidence, followed, proofs, same)
     staged.put_judgments(carrying.judgments(parent.each_judgment()))
     _carry_pool(staged, parent, moves)
     _carry_checks(staged, parent, moves)
@@ -121,6 +122,7 @@ class _Carrying:
         evidence: What evidence says, by the id of each query for which it is told anew.
         followed: Grades of people that come to chunks, for those whose chunk is gone.
         proofs: The evidence that each query had.
+        same: Ids of the queries that ask and expect what they did.
     """
 
     moves: MovedChunks
@@ -128,6 +130,7 @@ class _Carrying:
     evidence: Mapping[str, Sequence[Judgment]]
     followed: PlacedGrades
     proofs: Mapping[str, Sequence[Evidence]]
+    same: Container[str]
     n_dropped: int = 0
     _following: dict[str, list[Judgment]] = field(default_factory=dict)
 
@@ -163,6 +166,8 @@ class _Carrying:
     ) -> Iterator[Judgment]:
         """Yield what the evidence says that nobody who saw it there has said otherwise.
 
+        In other words than before it says no more than people said of it.
+
         Args:
             query_id: The query.
             old: Its judgments in the version before.
@@ -172,6 +177,9 @@ class _Carrying:
         known = {fold(item.quote) for item in proofs}
         refuted = {one.chunk_id for one in old if one.source != "evidence" and _is_refuted(one)}
         refuted_quotes = {fold(item.quote) for item in proofs if item.chunk_id in refuted}
+        of_people = [one for one in old if one.source == "human" and not one.is_failed]
+        proofs_at = {item.chunk_id for item in proofs}
+        highest = max((one.grade or 0 for one in of_people if one.chunk_id in proofs_at), default=0)
         proved = {
             now for one in old if one.source == "evidence" for now in self.moves.of(one.chunk_id)
         }
@@ -179,7 +187,8 @@ class _Carrying:
             quote = fold(judgment.evidence)
             was_seen = quote in known and judgment.chunk_id in graded
             if judgment.chunk_id in proved or not (was_seen or quote in refuted_quotes):
-                yield judgment
+                is_reworded = quote not in known and query_id in self.same
+                yield _at_most(judgment, highest) if is_reworded else judgment
 
     def _carried(self, judgment: Judgment) -> list[Judgment]:
         now = self.moves.of(judgment.chunk_id)
@@ -196,6 +205,13 @@ class _Carrying:
         if self.kept_grades.is_baseline or self.kept_grades.is_same(by):
             return judgment
         return judgment.model_copy(update={"source": "carried"})
+
+
+def _at_most(judgment: Judgment, highest: int) -> Judgment:
+    """Return a claim with a grade that people gave to what it stands for; 0 where none did."""
+    if not highest or (judgment.grade or 0) <= highest:
+        return judgment
+    return judgment.model_copy(update={"grade": highest})
 
 
 def _is_refuted(judgment: Judgment) -> bool:
@@ -399,10 +415,15 @@ def _text_of(one: DormantGrade) -> tuple[str, str]:
     return one.doc_id, one.text_sha256
 
 
+def _has_same_answer(item: UpdatedQuery) -> bool:
+    """Whether a query asks and expects what it did."""
+    return item.before is not None and item.before.revision == item.query.revision
+
+
 def _same_words(item: UpdatedQuery, judgment: Judgment) -> Iterator[Evidence]:
     """Yield the evidence of a query whose words a person graded, where the answer is the same."""
     before, now = item.before, item.query
-    if before is None or before.revision != now.revision:
+    if before is None or not _has_same_answer(item):
         return
     said = fold(judgment.evidence)
     graded = {said}
