@@ -12,14 +12,13 @@ Journal of Molecular Biology 215(3).
 
 from __future__ import annotations
 
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ragforge.corpus.laid_out import beyond, joined
+from ragforge.corpus.laid_out import joined
+from ragforge.corpus.letters import GRAM, Letters, Places, as_text, folded_letters, letters_of
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.records import Chunk, Span
@@ -27,8 +26,6 @@ from ragforge.records import Chunk, Span
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-GRAM: Final = 12
-"""Letters of a k-gram: two texts rarely share one by chance."""
 MOST_PLACES: Final = 32
 """Places kept of a text that stands in many: what is everywhere tells nothing apart."""
 LEAST_SHARED: Final = 40
@@ -50,7 +47,6 @@ _WIDEST_STEP: Final = 16
 _FOLDED_HELD: Final = 128
 _MARKED: Final = 2048
 """Letters of a document after which it is kept where one stands."""
-_CODEPOINTS: Final = 0x110000
 _FACTOR: Final = 0x9E3779B97F4A7C15
 _MIX: Final = 0xD6E8FEB86659FD93
 _HALF: Final = 32
@@ -72,8 +68,6 @@ _MOST_RUNS: Final = 200
 """Runs of equal k-grams that are put into a row, the longest; a text rewritten has fewer."""
 _LESS_THAN_ALL: Final = 0.9999
 
-Places: TypeAlias = "npt.NDArray[np.int64]"
-_Letters: TypeAlias = "npt.NDArray[np.uint32]"
 _Hashes: TypeAlias = "npt.NDArray[np.uint64]"
 
 
@@ -116,8 +110,8 @@ class TextLocator:
         self._letters: list[str] = []
         self._marks: list[Places] = []
         for each in self._texts.values():
-            letters, at = _letters(each)
-            self._letters.append(_as_text(letters))
+            letters, at = letters_of(each)
+            self._letters.append(as_text(letters))
             self._marks.append(_marks(at))
         self._starts = np.cumsum([0, *map(len, self._letters)])
         self._step = _step(int(self._starts[-1]))
@@ -136,10 +130,10 @@ class TextLocator:
             near: Offset in its document where it is said to begin; it tells places in one document
                 apart, if one of them is about there.
         """
-        letters = _letters(text)[0]
+        letters = letters_of(text)[0]
         if not len(letters):
             return None
-        wanted = _as_text(letters)
+        wanted = as_text(letters)
         named = [self._number[doc_id] for doc_id in doc_ids if doc_id in self._number]
         found = [place for doc in named for place in self._within(doc, wanted, near)]
         if not found:
@@ -274,7 +268,7 @@ class TextLocator:
         low, skipped = marks[start // _MARKED]
         behind = -(-end // _MARKED)
         high = int(marks[behind, 0]) + 1 if behind < len(marks) else len(original)
-        at = _letters(original[int(low) : high])[1] + int(low)
+        at = letters_of(original[int(low) : high])[1] + int(low)
         begins, ends = int(at[start - int(skipped)]), int(at[end - 1 - int(skipped)]) + 1
         return _with_edges(doc_id, original, begins, ends, text)
 
@@ -283,7 +277,7 @@ class TextLocator:
         if doc_id in self._folded:
             self._folded.move_to_end(doc_id)
         else:
-            self._folded[doc_id] = _letters(self._texts[doc_id])[1]
+            self._folded[doc_id] = letters_of(self._texts[doc_id])[1]
             if len(self._folded) > _FOLDED_HELD:
                 self._folded.popitem(last=False)
         return self._folded[doc_id]
@@ -378,39 +372,6 @@ def _stretch(letters: str, wanted: _GramIndex) -> _Stretch | None:
     return best and replace(best, held=held)
 
 
-class FoldedText:
-    """A text by its letters and digits, in which other texts are looked for.
-
-    Args:
-        text: Such as a document.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.letters = _as_text(_letters(text)[0])
-        self._text = text
-
-    def places(self, letters: str) -> Iterator[tuple[int, int]]:
-        """Yield the offsets [start, end) at which some letters stand, from the first to the last.
-
-        Fewer than `GRAM` letters count as whole words alone: 80 does not stand in 1980.
-
-        Args:
-            letters: Of another folded text, one or more.
-        """
-        at = self.letters.find(letters)
-        # Not kept: it takes eight times as much as the letters, and few texts hold any.
-        offsets = _letters(self._text)[1] if at >= 0 else ()
-        while at >= 0:
-            start, end = int(offsets[at]), int(offsets[at + len(letters) - 1]) + 1
-            if len(letters) >= GRAM or self._is_bounded(start, end):
-                yield start, end
-            at = self.letters.find(letters, at + 1)
-
-    def _is_bounded(self, start: int, end: int) -> bool:
-        before, behind = self._text[max(0, start - 1) : start], self._text[end : end + 1]
-        return not (before.isalnum() or behind.isalnum())
-
-
 def documents_of(chunks: Iterable[Chunk]) -> dict[str, str]:
     """Return the documents that chunks were cut from, by id, at the offsets that chunks have.
 
@@ -461,7 +422,7 @@ def _outer(text: str) -> str:
     """Return the marks before the first letter of a text, without blanks."""
     marks = []
     for char in text:
-        if len(_folded_letters(char)):
+        if len(folded_letters(char)):
             break
         if not char.isspace():
             marks.append(char)
@@ -618,7 +579,7 @@ def _step(n_letters: int) -> int:
     return next((step for most, step in _STEPS if n_letters <= most), _WIDEST_STEP)
 
 
-def _hashes(letters: _Letters) -> _Hashes:
+def _hashes(letters: Letters) -> _Hashes:
     """Return the hash of the k-gram at each letter that has enough behind it."""
     n = len(letters) - GRAM + 1
     if n < 1:
@@ -630,67 +591,6 @@ def _hashes(letters: _Letters) -> _Hashes:
     return (total ^ (total >> np.uint64(_HALF))) * np.uint64(_MIX)
 
 
-def _folded_letters(char: str) -> str:
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
-    return "".join(each for each in plain if each.isalnum())
-
-
-class _Folding:
-    """How many letters each code point has, and the first of them; filled as code points come."""
-
-    def __init__(self) -> None:
-        self.counts = np.full(_CODEPOINTS, 255, np.uint8)
-        self.first = np.zeros(_CODEPOINTS, np.uint32)
-        self.several: dict[int, _Letters] = {}
-
-    def learn(self, codes: _Letters) -> None:
-        unknown = np.unique(codes[self.counts[codes] == 255])
-        for code in unknown.tolist():
-            folded = _folded_letters(chr(code)) if not 0xD800 <= code < 0xE000 else ""
-            self.counts[code] = len(folded)
-            if folded:
-                self.first[code] = ord(folded[0])
-            if len(folded) > 1:
-                self.several[code] = np.array([ord(each) for each in folded], np.uint32)
-
-
-@cache
-def _folding() -> _Folding:
-    return _Folding()
-
-
-def _letters(text: str) -> tuple[_Letters, Places]:
-    """Return the letters and digits that a text is compared by, and where each stands in it."""
-    letters, at = _letters_within(text)
-    more = [(offset, _letters_within(seen)[0]) for offset, seen in beyond(text)]
-    if not more:
-        return letters, at
-    counts = [len(each) for _, each in more]
-    offsets = np.repeat([offset for offset, _ in more], counts)
-    before = np.searchsorted(at, offsets)
-    seen = np.concatenate([each for _, each in more])
-    return np.insert(letters, before, seen), np.insert(at, before, offsets - 1)
-
-
-def _letters_within(text: str) -> tuple[_Letters, Places]:
-    folding = _folding()
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    counts = folding.counts[codes]
-    if (counts == 255).any():
-        folding.learn(codes)
-        counts = folding.counts[codes]
-    if (counts > 1).any():
-        at = np.repeat(np.arange(len(codes)), counts)
-        letters = folding.first[codes[at]]
-        begun = np.cumsum(counts, dtype=np.int64) - counts
-        for place in np.flatnonzero(counts > 1).tolist():
-            several = folding.several[int(codes[place])]
-            letters[begun[place] : begun[place] + len(several)] = several
-        return letters, at
-    at = np.flatnonzero(counts)
-    return folding.first[codes[at]], at
-
-
 def _marks(at: Places) -> Places:
     """Return of each `_MARKED`th letter where its character stands, and the first letter of that.
 
@@ -698,7 +598,3 @@ def _marks(at: Places) -> Places:
     """
     places = at[::_MARKED]
     return np.stack([places, np.searchsorted(at, places)], axis=1)
-
-
-def _as_text(letters: _Letters) -> str:
-    return letters.astype("<u4").tobytes().decode("utf-32-le")

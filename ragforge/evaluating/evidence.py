@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ragforge.corpus.file_texts import file_texts
-from ragforge.corpus.text_locations import GRAM, FoldedText
+from ragforge.corpus.letters import GRAM, TextByLetters
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
@@ -52,7 +52,7 @@ class EvidenceBasis:
 
     quotes: Mapping[str, tuple[PlacedQuote, ...]]
     texts: Mapping[str, RetrievedText]
-    wordings: Mapping[str, FoldedText]
+    wordings: Mapping[str, TextByLetters]
     unplaced: frozenset[str]
 
     def of_run(
@@ -180,7 +180,7 @@ def evidence_basis(
     return EvidenceBasis(
         quotes,
         {key: _retrieved_text(item, texts) for key, item in placed.items()},
-        {key: FoldedText(item.text) for key, item in placed.items() if item.text},
+        {key: TextByLetters(item.text) for key, item in placed.items() if item.text},
         unplaced,
     )
 
@@ -247,14 +247,14 @@ class _Documents:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
-        self._folded: dict[str, FoldedText] = {}
+        self._folded: dict[str, TextByLetters] = {}
 
     def places(self, letters: str, doc_id: str) -> Iterator[Stretch]:
         """Yield the places at which letters stand in a document."""
         if doc_id not in self.texts:
             return
         if doc_id not in self._folded:
-            self._folded[doc_id] = FoldedText(self.texts[doc_id])
+            self._folded[doc_id] = TextByLetters(self.texts[doc_id])
         for start, end in self._folded[doc_id].places(letters):
             yield Stretch(doc_id, start, end)
 
@@ -268,7 +268,7 @@ def _quotes(evidence: Sequence[Evidence], documents: _Documents) -> list[PlacedQ
         if place is not None:
             own.append(place)
             continue
-        letters = FoldedText(item.quote).letters
+        letters = TextByLetters(item.quote).letters
         places = tuple(documents.places(letters, item.doc_id)) if letters else ()
         if not places:
             return []
@@ -308,9 +308,9 @@ def _merged(places: Iterable[Stretch]) -> list[Stretch]:
 def _letters_at(place: Stretch, evidence: Iterable[Evidence], documents: _Documents) -> str:
     text = documents.texts.get(place.document, "")[place.start : place.end]
     if len(text) == place.end - place.start:
-        return FoldedText(text).letters
+        return TextByLetters(text).letters
     of_it = (item.quote for item in evidence if item.doc_id == place.document)
-    return FoldedText(next(of_it)).letters
+    return TextByLetters(next(of_it)).letters
 
 
 def _repeated(quote: PlacedQuote, documents: _Documents, doc_ids: Iterable[str]) -> PlacedQuote:

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from typing import Final
 
 from ragforge.corpus.documents import Document
-from ragforge.corpus.text_locations import FoldedText
+from ragforge.corpus.letters import TextByLetters
 from ragforge.deferred import dataclass
 from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.evaluating.evidence import PlacedQuote, placed_quotes, reaching
@@ -262,7 +262,7 @@ def trusted_evidence(queries: Iterable[Query], texts: Mapping[str, str]) -> list
 
 def _says(found: str, quote: str) -> bool:
     return bool(found) and (
-        found == quote or FoldedText(found).letters == FoldedText(quote).letters
+        found == quote or TextByLetters(found).letters == TextByLetters(quote).letters
     )
 
 

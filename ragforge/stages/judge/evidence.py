@@ -7,7 +7,7 @@ of it, 2 for a part. What the documents repeat holds it wherever it stands.
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 
-from ragforge.corpus.text_locations import GRAM, FoldedText
+from ragforge.corpus.letters import GRAM, TextByLetters
 from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Evidence, Judgment, Query, RetrievedText, Span
 from ragforge.stages.generate.truth import evidence_judgment
@@ -32,7 +32,7 @@ class TextsInPlace:
         self._by_document: dict[str, list[_Place]] = {}
         self._texts = {text.chunk_id: text for text in texts}
         self._chunks = {chunk.chunk_id: chunk for chunk in chunks}
-        self._folded: dict[str, FoldedText] = {}
+        self._folded: dict[str, TextByLetters] = {}
         for text in self._texts.values():
             for span in text.places:
                 place = _Place(span.start, span.end, text)
@@ -78,7 +78,7 @@ class TextsInPlace:
                 is_whole = place.start <= first and behind <= place.end
                 if is_whole or 2 * shared >= span.end - span.start:
                     yield place.text.chunk_id, is_whole
-        letters = FoldedText(item.quote).letters
+        letters = TextByLetters(item.quote).letters
         for chunk_id in retrieved if letters else ():
             share = self._share(chunk_id, item, letters)
             if 2 * share >= 1:
@@ -94,9 +94,9 @@ class TextsInPlace:
             return 0.0
         return _shared(letters, self._letters(chunk_id, copy.text).letters) / len(letters)
 
-    def _letters(self, chunk_id: str, text: str) -> FoldedText:
+    def _letters(self, chunk_id: str, text: str) -> TextByLetters:
         if chunk_id not in self._folded:
-            self._folded[chunk_id] = FoldedText(text)
+            self._folded[chunk_id] = TextByLetters(text)
         return self._folded[chunk_id]
 
     def _near(self, span: Span) -> Iterator[_Place]:
