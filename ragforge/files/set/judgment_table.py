@@ -9,6 +9,7 @@ import re
 import threading
 import weakref
 from array import array
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
@@ -208,9 +209,9 @@ class _Words:
             for line in lines:
                 if quoting and _QUOTES_NOTHING in line:
                     continue
-                if text := line.decode("utf-8-sig").strip():
+                if text := line.removeprefix(BOM_UTF8).strip():
                     yield Judgment.model_validate_json(text)
-        except (UnicodeDecodeError, pydantic.ValidationError) as error:
+        except pydantic.ValidationError as error:
             raise DataError(f"{self._path}: was changed while it was read") from error
 
 
