@@ -220,3 +220,9 @@ class VersionDiff(Record):
     )
     """System to the number of its answers, which stay in the version before with their grades: they
     were written from its documents."""
+    not_accepted: dict[str, Count] = Field(
+        default_factory=dict, exclude_if=lambda counts: not counts
+    )
+    """Status to the number of queries that have it; without those that are accepted."""
+    lost_relevant: tuple[str, ...] = Field(default=(), exclude_if=lambda ids: not ids)
+    """Ids of accepted queries of which no relevant chunk is known any more, sorted."""

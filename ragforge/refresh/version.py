@@ -15,6 +15,7 @@ from ragforge.files.manifest import Spent
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, key_of
 from ragforge.files.set.wholeness import corpus_digest
+from ragforge.measures.scores import SCALE_TOP, threshold_of
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.carried_runs import CarriedRun, ChunkChange, carry_runs
@@ -31,6 +32,7 @@ from ragforge.records import (
     Judgment,
     JudgmentsDiff,
     Provenance,
+    Query,
     Stage,
     VersionDiff,
     is_text_id,
@@ -375,6 +377,8 @@ class Version:
             bridge=bridge_of(self.parent, staged),
             shortfall=self.shortfall,
             answers_left=_leave_answers(staged, self.parent),
+            not_accepted=_not_accepted(updated.queries),
+            lost_relevant=_lost_relevant(self.parent, staged),
             checks=tuple(check_version(self.parent, staged, updated, self.diff, self.settings)),
         )
         for carried in _carry_runs_along(staged, self.parent, self.diff):
@@ -402,6 +406,33 @@ def _counts(items: Iterable[UpdatedQuery]) -> dict[str, int]:
         if was_accepted or action in ("added", "revived"):
             counts[action] += 1
     return dict(sorted(counts.items()))
+
+
+def _not_accepted(queries: Iterable[Query]) -> dict[str, int]:
+    counts = Counter(query.status for query in queries if query.status != "accepted")
+    return dict(sorted(counts.items()))
+
+
+def _lost_relevant(parent: Dataset, staged: Dataset) -> tuple[str, ...]:
+    """Return the ids of accepted queries that had a relevant chunk, and have none any more."""
+    before, now = _highest_grades(parent), _highest_grades(staged)
+    threshold = threshold_of(
+        max(before.values(), default=0), parent.manifest.rel_threshold or "auto"
+    )
+    accepted = {query.query_id for query in staged.queries() if query.answerable}
+    had = {query_id for query_id, grade in before.items() if grade >= threshold} & accepted
+    return tuple(sorted(query_id for query_id in had if now.get(query_id, 0) < threshold))
+
+
+def _highest_grades(dataset: Dataset) -> dict[str, int]:
+    """Return the highest grade of each query; a chunk that is listed counts as the best."""
+    found = dict[str, int]()
+    for item in dataset.each_judgment():
+        # Texts of runs are no chunks that anybody can find.
+        if not is_text_id(item.chunk_id):
+            grade = SCALE_TOP if item.relevant else item.grade or 0
+            found[item.query_id] = max(grade, found.get(item.query_id, 0))
+    return found
 
 
 def _leave_answers(staged: Dataset, parent: Dataset) -> dict[str, int]:

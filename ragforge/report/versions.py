@@ -182,7 +182,9 @@ def _range(amounts: Mapping[str, float], form: str) -> str:
 def _diff_lines(diff: VersionDiff) -> Iterator[str]:
     """Yield what a version changed, the most weighty changes first."""
     yield documents_line(diff.documents)
-    yield items_line(diff.items)
+    yield queries_line(diff)
+    if diff.lost_relevant:
+        yield lost_line(diff.lost_relevant)
     listed = [change for change in diff.changes if change.action in _LISTED_ACTIONS]
     listed.sort(key=lambda change: _LISTED_ACTIONS.index(change.action))
     for change in listed[:_SHOWN]:
@@ -217,7 +219,9 @@ def with_entry(changelog: str, diff: VersionDiff) -> str:
 def _changelog_entry(diff: VersionDiff) -> Iterator[str]:
     yield f"## Version {diff.version} (after {diff.parent})\n"
     yield f"- {documents_line(diff.documents)}"
-    yield f"- {items_line(diff.items)}"
+    yield f"- {queries_line(diff)}"
+    if diff.lost_relevant:
+        yield f"- {escape_markdown(lost_line(diff.lost_relevant))}"
     yield f"- {grades_line(diff.judgments)}"
     yield f"- {_unchanged_line(len(diff.bridge))}"
     if diff.shortfall:
@@ -259,10 +263,28 @@ def documents_line(documents: DocumentsDiff) -> str:
     )
 
 
-def items_line(items: Mapping[str, int]) -> str:
+def _items_line(items: Mapping[str, int]) -> str:
     """Return what became of the queries, in a line."""
     counts = {name: items.get(name, 0) for name in ("kept", *_ACTIONS)}
     return f"queries: {_counted(counts) or 'none'}"
+
+
+def queries_line(diff: VersionDiff) -> str:
+    """Return what became of the queries, and how many of the version are not accepted."""
+    out = f"; not accepted: {_counted(diff.not_accepted)}" if diff.not_accepted else ""
+    return _items_line(diff.items) + out
+
+
+def lost_line(query_ids: Sequence[str]) -> str:
+    """Say of which queries no relevant chunk is left, as their measures have no value now."""
+    counted = plural(len(query_ids), "accepted query has", "accepted queries have")
+    some = ", ".join(query_ids[:_SHOWN])
+    more = f" and {len(query_ids) - _SHOWN:,} more" if len(query_ids) > _SHOWN else ""
+    return one_line(
+        f"{counted} no relevant chunk any more, and no value until somebody labels or judges one: "
+        f"{some}{more}",
+        400,
+    )
 
 
 def _counted(counts: Mapping[str, int]) -> str:

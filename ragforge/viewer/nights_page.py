@@ -27,7 +27,8 @@ from ragforge.report.versions import (
     check_text,
     documents_line,
     grades_line,
-    items_line,
+    lost_line,
+    queries_line,
 )
 from ragforge.viewer.pages import page
 from ragforge.viewer.served import ServedDataset
@@ -168,7 +169,9 @@ def _cost(spent: Spent, before: NightOf | None) -> str:
 def _details(night: NightOf) -> Html:
     diff = night.diff
     assert diff is not None
-    lines = [documents_line(diff.documents), items_line(diff.items), grades_line(diff.judgments)]
+    lines = [documents_line(diff.documents), queries_line(diff), grades_line(diff.judgments)]
+    if diff.lost_relevant:
+        lines.append(lost_line(diff.lost_relevant))
     if diff.shortfall:
         lines.append(diff.shortfall)
     if diff.answers_left:
