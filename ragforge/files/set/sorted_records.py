@@ -34,7 +34,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Key = tuple[str, str]
 _HEAD = re.compile(rb'\{"chunk_id":"[^"\\]*","doc_id":"([^"\\]*)"')
-"""How a line begins as ragforge writes it; any other is read in full."""
+_PAIR = re.compile(rb'\{"query_id":"([^"\\]*)","chunk_id":"([^"\\]*)"')
+"""How lines of chunks and of judgments begin as ragforge writes them; others are read in full."""
 
 
 def key_of(judgment: Judgment) -> Key:
@@ -204,21 +205,31 @@ def _says_more(kept: Judgment) -> bool:
 
 
 def _is_sorted(path: Path) -> bool:
-    last: Key = ("", "")
-    # The reader says what is wrong with a file that is not UTF-8.
-    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
+    last = b"", b""
+    with path.open("rb") as stream:
         for line in stream:
-            if not line.strip():
+            pair = _pair_of(line.removeprefix(_BYTE_ORDER_MARK))
+            if pair is None:
                 continue
-            try:
-                row = json.loads(line)
-                key = (row["query_id"], row["chunk_id"])
-                if key < last:
-                    return False
-            except (ValueError, KeyError, TypeError):
-                return True  # The reader says what is wrong with it.
-            last = key
+            if pair < last:
+                return False
+            last = pair
     return True
+
+
+def _pair_of(line: bytes) -> tuple[bytes, bytes] | None:
+    """Return query and chunk of a judgment, in UTF-8, which sorts as its characters do.
+
+    None where the line is empty, or none that the reader will take.
+    """
+    found = _PAIR.match(line)
+    if found is not None:
+        return found.group(1), found.group(2)
+    try:
+        row = json.loads(line)
+        return row["query_id"].encode(), row["chunk_id"].encode()
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 class ChunkTexts(AbstractContextManager["ChunkTexts"]):
