@@ -109,6 +109,11 @@ def with_ends(value: float | None, low: float | None, high: float | None, digits
     return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
 
 
+def from_to(low: float | None, high: float | None, digits: int = 3) -> str:
+    """Return the ends of a range in words, which a minus sign does not make harder to read."""
+    return f"{number(low, digits)} to {number(high, digits)}"
+
+
 def share(part: float | None, whole: float = 1.0) -> str:
     """Return a part as a percentage of the whole; a dash where there is none."""
     return MISSING if part is None or not whole else f"{100 * part / whole:.0f} %"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
-from ragforge.evaluating.formatting import MISSING, number, plural
+from ragforge.evaluating.formatting import MISSING, from_to, number, plural
 from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures import Scores, evaluate, parse_measure
@@ -74,7 +74,7 @@ def with_interval(estimate: Estimate) -> str:
         return str(estimate)
     ends = estimate.interval
     mean = number(estimate.mean)
-    known = f"{mean} ({number(ends.low)}-{number(ends.high)})" if ends else mean
+    known = f"{mean} ({from_to(ends.low, ends.high)})" if ends else mean
     return (
         f"{known} [{number(estimate.low)}, {number(estimate.high)}]"
         if estimate.is_bounded

@@ -18,7 +18,16 @@ from ragforge.evaluating.answers.rates import (
     GivenBeside,
     LengthCheck,
 )
-from ragforge.evaluating.formatting import MISSING, Table, number, one_line, plural, share, signed
+from ragforge.evaluating.formatting import (
+    MISSING,
+    Table,
+    from_to,
+    number,
+    one_line,
+    plural,
+    share,
+    signed,
+)
 from ragforge.evaluating.selection import part_json
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
@@ -242,14 +251,14 @@ def _rate_with_interval(rate: Rate) -> str:
 
 def ends(interval: Ends) -> str:
     """Return the ends of an interval."""
-    return f"{number(interval.low)} to {number(interval.high)}"
+    return from_to(interval.low, interval.high)
 
 
 def bounds(rate: Rate) -> str:
     """Return the bounds of a rate; "" where nothing could move it."""
     if rate.bounds is None or rate.bounds.low == rate.bounds.high:
         return ""
-    return f"{number(rate.bounds.low)} to {number(rate.bounds.high)}"
+    return from_to(rate.bounds.low, rate.bounds.high)
 
 
 def count_of(rate: Rate) -> str:

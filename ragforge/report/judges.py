@@ -293,7 +293,7 @@ def _percent(rate: AuditRate) -> str:
 def _bounds(rate: AuditRate) -> str:
     if rate.bound_low is None or rate.bound_high is None:
         return ""
-    return f" ({100 * rate.bound_low:.0f}\u2013{100 * rate.bound_high:.0f})"
+    return f" ({100 * rate.bound_low:.0f} to {100 * rate.bound_high:.0f})"
 
 
 def _shift(rate: AuditRate) -> str:

@@ -11,6 +11,7 @@ from ragforge.evaluating.formatting import (
     Table,
     cost_of_thousand,
     duration,
+    from_to,
     number,
     one_line,
     share,
@@ -176,7 +177,7 @@ def _recall(run: RunSummary, k: int) -> str:
         return MISSING
     if point.interval is None:
         return number(point.mean)
-    return f"{number(point.mean)} ({number(point.interval.low)}-{number(point.interval.high)})"
+    return f"{number(point.mean)} ({from_to(point.interval.low, point.interval.high)})"
 
 
 def measures_table(summary: Summary) -> Table:

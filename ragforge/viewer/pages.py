@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural, signed
+from ragforge.evaluating.formatting import MISSING, from_to, number, one_line, plural, signed
 from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.history.trends import trend
 from ragforge.evaluating.runs import PRIMARY
@@ -186,7 +186,7 @@ def mean_cell(mean: MeasuredMean | None, note: Html | None) -> Html:
     """Return a cell with a mean, its interval and where it goes."""
     if mean is None:
         return element("td", MISSING, class_="num")
-    ends = f"{number(mean.low)}\u2013{number(mean.high)}" if mean.low is not None else None
+    ends = from_to(mean.low, mean.high) if mean.low is not None else None
     return element(
         "td",
         element("span", number(mean.mean), class_="mean"),

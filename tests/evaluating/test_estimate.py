@@ -28,4 +28,4 @@ def test_interval_and_bounds_are_told_apart():
     """One is of queries like these, the other of what failed: both in one bracket would mislead."""
     found = Estimate(0.5, 9, 1, 0.4, 0.6, Ends(0.3, 0.7))
 
-    assert with_interval(found) == "0.500 (0.300-0.700) [0.400, 0.600]"
+    assert with_interval(found) == "0.500 (0.300 to 0.700) [0.400, 0.600]"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ragforge.evaluating.formatting import MISSING, number, one_line
+from ragforge.evaluating.formatting import MISSING, from_to, number, one_line
 from ragforge.evaluating.history.run_history import (
     Changed,
     EvaluationRound,
@@ -209,5 +209,5 @@ def _cell(evaluation_round: EvaluationRound, name: str, measure: str) -> str:
     mean = of_run.measures.get(measure) if of_run else None
     if mean is None:
         return MISSING
-    ends = f" ({number(mean.low)}-{number(mean.high)})" if mean.low is not None else ""
+    ends = f" ({from_to(mean.low, mean.high)})" if mean.low is not None else ""
     return f"{number(mean.mean)}{ends}"

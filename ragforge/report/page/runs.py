@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ragforge.evaluating.formatting import MISSING, cost_of_thousand, number, plural, share
+from ragforge.evaluating.formatting import MISSING, cost_of_thousand, from_to, number, plural, share
 from ragforge.evaluating.runs import (
     DEPTH,
     NO_HIT,
@@ -289,7 +289,7 @@ def _estimate_cell(estimate: Estimate, note: str = "") -> Html:
     ends, bounds = estimate.interval, None
     if estimate.is_bounded:
         bounds = f"[{number(estimate.low)}, {number(estimate.high)}]"
-    interval = f"({number(ends.low)}\u2013{number(ends.high)})" if ends else None
+    interval = f"({from_to(ends.low, ends.high)})" if ends else None
     lines = [element("span", text, class_="bounds") for text in (interval, bounds, note) if text]
     mean = element("span", number(estimate.mean), class_="mean")
     return element("td", mean, _estimate_meter(estimate), *lines, class_="num estimate")

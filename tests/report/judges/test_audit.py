@@ -76,7 +76,7 @@ def test_failures_show_the_bounds():
     """What the failed pairs would have given is not known, only what they could change."""
     [table, _] = audit_tables(audit(attack(n_failed=5, swayed=rate(0.25, 0.1, 0.4, (0.2, 0.4)))))
 
-    assert table.rows[0][4:6] == ("5", "25 % [10, 40] (20\u201340)")
+    assert table.rows[0][4:6] == ("5", "25 % [10, 40] (20 to 40)")
 
 
 def test_what_was_not_tried_has_dashes():

@@ -287,6 +287,27 @@ def test_print_is_no_wider_than_the_sheet(page_of, many_queries, make_ranking):
     assert page.value(f"{right}(at) => at.getBoundingClientRect().right))") <= 1033
 
 
+@pytest.mark.parametrize("width", [400, 700, 800, 1280])
+def test_questions_have_room_beside_what_is_said_of_them(page_of, dataset, width):
+    """A question of a letter a line makes a page of two hundred screens."""
+    page = page_of(dataset)
+    page.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=width,
+        height=900,
+        deviceScaleFactor=1,
+        mobile=width < 500,
+    )
+
+    widths = page.value(
+        "[...document.querySelectorAll('#worst .ask')]"
+        ".map((e) => e.getBoundingClientRect().width / e.parentElement.clientWidth)"
+    )
+
+    assert widths
+    assert min(widths) > 0.3
+
+
 @pytest.mark.parametrize("width", [320, 400, 1280])
 def test_page_is_no_wider_than_the_screen(page_of, dataset, width):
     """A report is read on a phone too; what is wide scrolls by itself."""
