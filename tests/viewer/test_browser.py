@@ -52,6 +52,21 @@ def test_a_link_of_the_list_leads_to_the_history(page, site):
     assert page.complaints() == []
 
 
+OUTSIDE = """[...document.querySelectorAll('svg text')].filter((text) => {
+  const [own, all] = [text, text.ownerSVGElement].map((at) => at.getBoundingClientRect());
+  return own.left < all.left - .5 || own.right > all.right + .5;
+}).map((text) => text.textContent)"""
+
+
+@pytest.mark.slow
+def test_dates_of_a_trend_stand_within_its_picture(page, site):
+    """A date that is cut off at the edge may be any other."""
+    go(page, f"{site.access.address}datasets/first")
+
+    assert page.value("document.querySelectorAll('svg text.label').length") >= 2
+    assert page.value(OUTSIDE) == []
+
+
 SHOWN = (
     "[...document.querySelectorAll('.sets tbody tr')].filter((row) => !row.hidden)"
     ".map((row) => row.cells[0].textContent)"

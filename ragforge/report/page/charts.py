@@ -21,8 +21,8 @@ TONES: Final = 6
 _LINES_HEIGHT: Final = 210
 _LEFT: Final = 34
 _RIGHT: Final = 20
-_HALF_LETTER: Final = 3.0
-"""Half the width of a letter below the axis."""
+_HALF_LETTER: Final = 3.3
+"""Half the width of a letter below the axis, in a wide face."""
 _LINES_TOP: Final = 12
 _LINES_BOTTOM: Final = 26
 CHART_HEIGHT: Final = _LINES_TOP + _LINES_HEIGHT + _LINES_BOTTOM
