@@ -268,6 +268,20 @@ def test_polars_frames_are_taken_and_given():
     assert {row.pop("query_id"): row for row in frame.to_dicts()} == EXPECTED
 
 
+def test_lazy_frames_of_polars_are_taken():
+    """Pipelines of polars end in one; it ended in an error about subscripts."""
+    pl = pytest.importorskip("polars")
+    qrels = pl.LazyFrame({"query_id": ["a", "a"], "doc_id": ["x", "y"], "grade": [1, 0]})
+    run = pl.DataFrame({"query_id": ["a", "a"], "doc_id": ["y", "x"], "score": [2.0, 1.0]})
+
+    values = {
+        ragforge.evaluate(qrels, run, ["RR"]).mean("RR"),
+        ragforge.evaluate(qrels.collect(), run.lazy(), ["RR"]).mean("RR"),
+    }
+
+    assert values == {0.5}
+
+
 def test_a_long_id_is_cut_in_a_warning():
     """An id of fifty megabytes must not fill the log of a nightly job."""
     scores = ragforge.evaluate({"q": {"c" * 500: 1}}, {"q": ["d"]}, ["RR"])

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
 from ragforge.errors import RagforgeError, UsageError
+from ragforge.files.formats.python_objects import collected
 from ragforge.records.model import Model
 
 Records: TypeAlias = Any
@@ -36,6 +37,7 @@ def each_record(given: Records) -> Iterator[dict[str, Any]]:
     Raises:
         UsageError: Something in it is no record.
     """
+    given = collected(given)
     if hasattr(given, "iter_rows"):  # polars
         yield from map(_plain, given.iter_rows(named=True))
         return

@@ -93,6 +93,12 @@ def _are_records(items: Iterable[Any]) -> bool:
     return any(row.has(Field("record", names)) for row in rows)
 
 
+def collected(given: Any) -> Any:  # noqa: ANN401  # duck-typed
+    """Return what is given, a lazy frame of polars with its rows."""
+    is_lazy = hasattr(given, "collect_schema") and hasattr(given, "collect")
+    return given.collect() if is_lazy else given
+
+
 def _columns(given: Any) -> dict[str, list[Any]] | None:  # noqa: ANN401
     """Return the columns of a frame, table, structured array or mapping of lists, else None."""
     if isinstance(given, Mapping):
@@ -100,6 +106,7 @@ def _columns(given: Any) -> dict[str, list[Any]] | None:  # noqa: ANN401
         if not (_named(names, QUERY_ID_OF_PAIR) and _named(names, CHUNK_ID)):
             return None
     else:
+        given = collected(given)
         dtype = getattr(given, "dtype", None)
         offered = (
             getattr(given, "column_names", None),
