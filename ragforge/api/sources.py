@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
 from ragforge.errors import RagforgeError, UsageError
-from ragforge.files.formats.python_objects import collected
 from ragforge.records.model import Model
 
 Records: TypeAlias = Any
@@ -37,6 +36,8 @@ def each_record(given: Records) -> Iterator[dict[str, Any]]:
     Raises:
         UsageError: Something in it is no record.
     """
+    from ragforge.files.formats.python_objects import collected
+
     given = collected(given)
     if hasattr(given, "iter_rows"):  # polars
         yield from map(_plain, given.iter_rows(named=True))
