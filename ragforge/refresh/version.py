@@ -15,7 +15,7 @@ from ragforge.files.manifest import Spent
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, key_of
 from ragforge.files.set.wholeness import corpus_digest
-from ragforge.measures.scores import SCALE_TOP, threshold_of
+from ragforge.measures.scores import threshold_of
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.carried_runs import CarriedRun, ChunkChange, carry_runs
@@ -37,6 +37,7 @@ from ragforge.records import (
     VersionDiff,
     is_text_id,
 )
+from ragforge.records.judgments import Grading
 from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.coverage import fill_coverage, plan_coverage
@@ -415,24 +416,20 @@ def _not_accepted(queries: Iterable[Query]) -> dict[str, int]:
 
 def _lost_relevant(parent: Dataset, staged: Dataset) -> tuple[str, ...]:
     """Return the ids of accepted queries that had a relevant chunk, and have none any more."""
-    before, now = _highest_grades(parent), _highest_grades(staged)
-    threshold = threshold_of(
-        max(before.values(), default=0), parent.manifest.rel_threshold or "auto"
+    before = parent.judgment_table()
+    highest = max((given.grade or 0 for given in before.gradings), default=0)
+    threshold = threshold_of(highest, parent.manifest.rel_threshold or "auto")
+
+    def is_relevant(given: Grading) -> bool:
+        return bool(given.relevant) or (given.grade or 0) >= threshold
+
+    had, has = (
+        # Texts of runs are no chunks that anybody can find.
+        {pair.query_id for pair in table.pairs(is_relevant) if not is_text_id(pair.chunk_id)}
+        for table in (before, staged.judgment_table())
     )
     accepted = {query.query_id for query in staged.queries() if query.answerable}
-    had = {query_id for query_id, grade in before.items() if grade >= threshold} & accepted
-    return tuple(sorted(query_id for query_id in had if now.get(query_id, 0) < threshold))
-
-
-def _highest_grades(dataset: Dataset) -> dict[str, int]:
-    """Return the highest grade of each query; a chunk that is listed counts as the best."""
-    found = dict[str, int]()
-    for item in dataset.each_judgment():
-        # Texts of runs are no chunks that anybody can find.
-        if not is_text_id(item.chunk_id):
-            grade = SCALE_TOP if item.relevant else item.grade or 0
-            found[item.query_id] = max(grade, found.get(item.query_id, 0))
-    return found
+    return tuple(sorted((had - has) & accepted))
 
 
 def _leave_answers(staged: Dataset, parent: Dataset) -> dict[str, int]:
