@@ -139,7 +139,16 @@ class RunComparison(Result):
 
 
 def _row(item: Compared) -> dict[str, Any]:
-    found = item.comparison
+    found, corrected = item.comparison, item.corrected
+    by_people = (
+        {}
+        if corrected is None
+        else {
+            "corrected": corrected.value,
+            "corrected_low": corrected.wide_low,
+            "corrected_high": corrected.wide_high,
+        }
+    )
     return {
         "a": found.a,
         "b": found.b,
@@ -154,4 +163,5 @@ def _row(item: Compared) -> dict[str, Any]:
         "outcome": item.outcome,
         "winner": item.better,
         "n": found.n,
+        **by_people,
     }

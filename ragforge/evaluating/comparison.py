@@ -111,6 +111,11 @@ class Compared:
         return self.comparison.winner if self.corrected is None else self.corrected.winner
 
     @property
+    def diff(self) -> float | None:
+        """How much higher b is, by what decides."""
+        return self.comparison.diff if self.corrected is None else self.corrected.value
+
+    @property
     def better(self) -> str | None:
         """The name of the better one; None where no difference is shown, or it is not known."""
         return {"A": self.comparison.a, "B": self.comparison.b}.get(self.outcome)

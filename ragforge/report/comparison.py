@@ -100,7 +100,7 @@ def _pair_blocks(report: ComparisonReport, n_moved: int) -> list[Block]:
     blocks: list[Block] = []
     if len(report.names) > 2:
         blocks.append(means_table(report))
-        blocks += [] if report.calibration else [survivors_table(report)]
+        blocks.append(survivors_table(report))
     for items in by_pair(report.items):
         blocks += corrected_tables(items)
         blocks += [pair_table(items), Listing("", tuple(findings(items))), *unknown_tables(items)]
@@ -135,40 +135,51 @@ def _several_better(report: ComparisonReport) -> Iterator[str]:
 
 
 def survivors_table(report: ComparisonReport) -> Table:
-    """Return the differences that survive the correction."""
+    """Return the differences that survive the correction.
+
+    Where people's labels correct them, these have their intervals rather than p values.
+    """
     surviving = survivors(report)
+    is_corrected = report.calibration is not None
     rows = tuple(
         (
-            comparison.measure,
-            comparison.b if comparison.winner == "B" else comparison.a,
-            comparison.a if comparison.winner == "B" else comparison.b,
-            number(abs(comparison.diff or 0.0), _DIGITS),
-            p_text(comparison.p_corrected),
+            item.comparison.measure,
+            item.comparison.b if item.outcome == "B" else item.comparison.a,
+            item.comparison.a if item.outcome == "B" else item.comparison.b,
+            number(abs(item.diff or 0.0), _DIGITS),
+            _corrected_lead(item) if is_corrected else p_text(item.comparison.p_corrected),
         )
-        for comparison in surviving
+        for item in surviving
     )
     count = f"{len(surviving)} of {plural(len(report.items), 'comparison')}"
     n_unknown = sum(item.outcome == "UNKNOWN" for item in report.items)
     notes = [] if surviving or n_unknown else ["None: nothing here tells these runs apart."]
     notes += [f"UNKNOWN in {plural(n_unknown, 'comparison')}."] if n_unknown else []
     title = f"Differences that survive the correction: {count}"
-    return Table(title, ("measure", "better", "worse", "by", "p corr."), rows, " ".join(notes))
+    sure = "queries like these" if is_corrected else "p corr."
+    return Table(title, ("measure", "better", "worse", "by", sure), rows, " ".join(notes))
 
 
 def pair_table(items: Sequence[Compared]) -> Table:
-    """Return the measures of one pair."""
+    """Return the measures of one pair; the winner stands with the corrected ones where there are.
+
+    See `corrected_tables`.
+    """
     first = items[0].comparison
     counts = {item.comparison.n for item in items}
     queries = plural(max(counts), "query", "queries")
     title = f"A = {_display_name(first.a)}, B = {_display_name(first.b)}; {queries}"
+    is_corrected = any(item.corrected for item in items)
     headers: tuple[str, ...] = (
-        *("measure", "A", "B", "diff", "%", "interval", "p", "p corr.", "winner"),
+        *("measure", "A", "B", "diff", "%", "interval", "p", "p corr."),
+        *(() if is_corrected else ("winner",)),
         *("W/T/L", "d_z", "shows", "for half"),
     )
-    rows: Iterable[tuple[str, ...]] = (_row(item) for item in items)
+    title += "; uncorrected" if is_corrected else ""
+    rows: Iterable[tuple[str, ...]] = (_row(item, has_winner=not is_corrected) for item in items)
     if len(counts) > 1:
         headers = (*headers, "n")
-        rows = ((*_row(item), str(item.comparison.n)) for item in items)
+        rows = ((*row, str(item.comparison.n)) for row, item in zip(rows, items, strict=True))
     return Table(title, headers, tuple(rows))
 
 
@@ -260,7 +271,7 @@ def _left_out(items: Sequence[Compared]) -> Table:
     return Table("Queries in which something failed or is missing", headers, rows)
 
 
-def _row(item: Compared) -> tuple[str, ...]:
+def _row(item: Compared, *, has_winner: bool) -> tuple[str, ...]:
     comparison = item.comparison
     power = comparison.power
     return (
@@ -272,7 +283,7 @@ def _row(item: Compared) -> tuple[str, ...]:
         interval_text(comparison.interval),
         p_text(comparison.p),
         p_text(comparison.p_corrected),
-        item.outcome,
+        *([item.outcome] if has_winner else []),
         f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
         number(comparison.effect.cohen_dz, 2),
         detectable_text(comparison),
@@ -333,11 +344,19 @@ def _display_name(name: str) -> str:
     return one_line(name, _NAME_CHARS)
 
 
-def survivors(report: ComparisonReport) -> list[Comparison]:
+def survivors(report: ComparisonReport) -> list[Compared]:
     """Return the differences that survive the correction, by measure, the surest first."""
     order = {measure: place for place, measure in enumerate(report.measures)}
-    surviving = [item.comparison for item in report.items if item.better is not None]
-    return sorted(surviving, key=lambda item: (order[item.measure], item.p, -abs(item.diff or 0.0)))
+    surviving = [item for item in report.items if item.better is not None]
+
+    def by_sureness(item: Compared) -> tuple[int, float, float]:
+        corrected = item.corrected
+        unsure = item.comparison.p
+        if corrected is not None:
+            unsure = (corrected.wide_high - corrected.wide_low) / abs(corrected.value)
+        return order[item.comparison.measure], unsure, -abs(item.diff or 0.0)
+
+    return sorted(surviving, key=by_sureness)
 
 
 def interval_text(ends: Ends | None, digits: int = SHORT) -> str:
@@ -485,12 +504,17 @@ def _corrected_sentence(item: Compared) -> str:
     labels = plural(corrected.n, "label")
     if item.better is None:
         return f"{comparison.measure}: no difference shown, corrected by {labels}."
-    ends = sorted((abs(corrected.wide_low), abs(corrected.wide_high)))
-    lead = interval_text(Ends(*ends)).replace(" ", _NO_BREAK)
     return (
         f"{_display_name(item.better)} is better in {comparison.measure} by "
-        f"{number(abs(corrected.value), SHORT)} {lead}, corrected by {labels}."
+        f"{number(abs(corrected.value), SHORT)} {_corrected_lead(item)}, corrected by {labels}."
     )
+
+
+def _corrected_lead(item: Compared) -> str:
+    """Return how far the winner by people's labels is ahead, over queries like these."""
+    assert item.corrected is not None
+    low, high = sorted((abs(item.corrected.wide_low), abs(item.corrected.wide_high)))
+    return interval_text(Ends(low, high)).replace(" ", _NO_BREAK)
 
 
 def _ties(tied: Sequence[Comparison]) -> list[str]:

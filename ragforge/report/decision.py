@@ -309,7 +309,8 @@ def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
         return _JUDGE
     if item.better is None:
         power, keep = item.comparison.power, f"keep the cheaper one{_cheaper(item, summary)}"
-        if item.comparison.is_identity or power is None or power.n_for_half is None:
+        has_no_power = item.comparison.is_identity or item.corrected is not None
+        if has_no_power or power is None or power.n_for_half is None:
             return f"{keep}, or compare on more queries."
         return (
             f"{keep}, or compare on more queries: "

@@ -31,6 +31,7 @@ from ragforge.evaluating.summary import Making, Summary
 from ragforge.files.manifest import Spent
 from ragforge.report.comparison import (
     by_pair,
+    corrected_tables,
     is_of_evidence,
     legend,
     means_table,
@@ -66,7 +67,14 @@ def comparison_tables(summary: Summary) -> list[Table]:
         if summary.base in (items[0].comparison.a, items[0].comparison.b)
     ]
     note = " ".join(legend(report))
-    tables = [replace(pair_table(items), note=" ".join(verdict(items))) for items in pairs]
+    tables = [
+        table
+        for items in pairs
+        for table in (
+            *corrected_tables(items),
+            replace(pair_table(items), note=" ".join(verdict(items))),
+        )
+    ]
     if is_of_evidence(report) and tables:
         why = " ".join(f"{text}." for text in report.warnings)
         tables[-1] = replace(tables[-1], note=f"{tables[-1].note} {why}")

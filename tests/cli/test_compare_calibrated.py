@@ -1,10 +1,12 @@
 """`ragforge compare --calibrated`."""
 
 import json
+import re
 
 import pytest
 from labelled_sets import drawn, graded_set, label_all, truth
 
+import ragforge as rf
 from ragforge.calibration.population import Question
 from ragforge.cli import main
 
@@ -175,6 +177,76 @@ def test_without_a_calibration_it_is_refused(tmp_path, capsys):
 
     assert code == 3
     assert "has no calibration" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """A set of three runs whose judge favours run b, with labels on half of what decides."""
+    made = graded_set(tmp_path_factory.mktemp("set") / "set", judge=favouring)
+    made.write_run("c", made.run("b"))
+    made.write_run("a", [_with_first(r, lambda c: truth(*c) >= 2) for r in made.run("a")])
+    made.write_run("b", [_with_first(r, lambda c: c[1] >= 8) for r in made.run("b")])
+    drawn(made, 250, Question(("a", "b", "c"), ("P@10", "DCG@10")))
+    label_all(made)
+    return made
+
+
+def test_what_survives_is_what_labels_say(three, tmp_path):
+    """Among three runs the judge's favourite was listed as better, beside a verdict against it."""
+    out = tmp_path / "told.md"
+    runs = ["--run", "a", "--run", "b", "--run", "c", "--base", "a"]
+    main(
+        [
+            "report",
+            "--dataset",
+            str(three.path),
+            *runs,
+            *MEASURES,
+            "--calibrated",
+            "--out",
+            str(out),
+        ]
+    )
+
+    _, _, told = out.read_text().partition("survive the correction: 4 of 4 comparisons")
+    listed = re.findall(r"^\| (\S+) \| (\w) \| (\w) \| [\d.]+ \| \\\[", told, re.MULTILINE)
+    assert sorted(listed) == [(m, "a", b) for m in ("DCG@10", "P@10") for b in "bc"]
+
+
+def test_a_comparison_of_three_lists_what_survives(three):
+    """The table says by how much people's labels have it, and with which interval."""
+    found = rf.open(three.path).compare("a", "b", "c", measures="P@10", base="a", calibrated=True)
+
+    told = found.table()
+
+    assert "Differences that survive the correction: 2 of 2 comparisons" in told
+    assert found.rows()[0]["corrected"] == pytest.approx(-_by(told), abs=1e-4)
+
+
+def test_no_winner_stands_beside_an_uncorrected_difference(unfair):
+    """A row with the judge's lead of B and the winner A contradicts itself."""
+    found = rf.open(unfair.path).compare("a", "b", measures="P@10", calibrated=True)
+
+    told = found.table()
+
+    assert told.count("winner  ") == 1
+    assert "A = a, B = b; 30 queries; uncorrected" in told
+
+
+def test_rows_have_the_difference_that_decides(unfair):
+    """Beside the winner stood the judge's difference alone, of the other sign."""
+    found = rf.open(unfair.path).compare("a", "b", measures="P@10", calibrated=True)
+
+    [row] = found.rows()
+
+    assert row["winner"] == "a"
+    assert row["corrected_low"] < row["corrected"] < row["corrected_high"] < 0 < row["diff"]
+
+
+def _by(told):
+    """Return by how much a is better than b, in the table of what survives."""
+    _, _, survive = told.partition("Differences that survive")
+    return float(re.search(r"P@10 +a +b +([\d.]+)", survive)[1])
 
 
 def _with_first(ranking, wanted):

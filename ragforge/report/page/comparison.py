@@ -11,6 +11,7 @@ from ragforge.report.comparison import (
     LEAST_SHOWN,
     SHORT,
     by_pair,
+    corrected_tables,
     detectable_text,
     findings,
     interval_text,
@@ -98,8 +99,7 @@ def _matrix(summary: Summary, report: ComparisonReport) -> Html:
 
 def _matrix_cell(item: Compared, row: str, place: int) -> Html:
     sign = 1 if item.comparison.b == row else -1
-    diff = item.comparison.diff if item.corrected is None else item.corrected.value
-    text = signed(None if diff is None else sign * diff, SHORT)
+    text = signed(None if item.diff is None else sign * item.diff, SHORT)
     tone = "tie" if item.better is None else "ahead" if item.better == row else "behind"
     word = item.outcome if item.better is None else "better" if tone == "ahead" else "worse"
     link = element("a", text, href=f"#pair-{place}")
@@ -196,13 +196,24 @@ def _unknown(items: Sequence[Compared]) -> Html | None:
 
 
 def _table(items: Sequence[Compared]) -> Html:
-    body = [table_row(item.comparison.measure, _cells(item)) for item in items]
-    numeric = [False, *[True] * 6, False, True]
+    """Return the measures of one pair, corrected ones above the uncorrected."""
+    corrected = corrected_tables(items)
+    has_winner = not corrected
+    columns = [
+        (header, header not in {"measure", "better is"})
+        for header in _HEADERS
+        if has_winner or header != "better is"
+    ]
+    body = [
+        table_row(item.comparison.measure, _cells(item, has_winner=has_winner)) for item in items
+    ]
     a, b = _names(items)
-    return scroll_table(f"{b} against {a}", _HEADERS, body, numeric)
+    title = f"{b} against {a}" if has_winner else f"{b} against {a}, uncorrected"
+    headers, numeric = [header for header, _ in columns], [number for _, number in columns]
+    return join([*map(table_block, corrected), scroll_table(title, headers, body, numeric)])
 
 
-def _cells(item: Compared) -> Iterable[Html]:
+def _cells(item: Compared, *, has_winner: bool) -> Iterable[Html]:
     comparison = item.comparison
     bounds = element("span", interval_text(comparison.interval), class_="bounds")
     yield element("td", number(comparison.mean_a), class_="num")
@@ -215,7 +226,8 @@ def _cells(item: Compared) -> Iterable[Html]:
     yield element(
         "td", f"{comparison.wins:,} / {comparison.ties:,} / {comparison.losses:,}", class_="num"
     )
-    yield element("td", _winner(item))
+    if has_winner:
+        yield element("td", _winner(item))
     yield element("td", detectable_text(comparison), class_="num")
 
 
