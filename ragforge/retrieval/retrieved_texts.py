@@ -302,10 +302,13 @@ class _Settled:
         chunk_id: The id that it keeps.
         n_hits: How many hits of a ranking it may be, each at a place of its own; `inf` where that
             is not known.
+        named: Documents that it is said to be from, where it stands nowhere; it is so many hits of
+            each.
     """
 
     chunk_id: str
     n_hits: float
+    named: tuple[str, ...] = ()
 
 
 class RetrievedTexts:
@@ -390,7 +393,8 @@ class RetrievedTexts:
         One that stands in several places, and was said to be at one of them, has an id of its own
         for each. Where nothing tells which place it is, the hits of a ranking that read the same
         are as many as the documents may hold, each at its rank; else what is behind them would move
-        up. Whatever is known to be one place counts once.
+        up. Whatever is known to be one place counts once, and so does what stands nowhere: twice
+        the same words are no two texts that another run would have to find.
         """
         cited = {hit.chunk_id for ranking in rankings for hit in ranking.ranking}
         texts = {key: self._read(held) for key, held in self._texts.items() if key in cited}
@@ -423,9 +427,11 @@ class RetrievedTexts:
             [(doc_id, start, _)] = held.spans
         else:
             told = locate(held.text, doc_ids=origin.doc_ids, near=origin.near)
-            n_places = len(told.spans) if told else 0
-            if told is None or n_places != 1:
-                n_hits = n_places if 0 < n_places < _MOST_PLACES else inf
+            if told is None:
+                return _Settled(own, 1 - held.n_chunks, origin.doc_ids)
+            n_places = len(told.spans)
+            if n_places != 1:
+                n_hits = n_places if n_places < _MOST_PLACES else inf
                 return _Settled(own, n_hits - held.n_chunks)
             doc_id, start = told.spans[0].doc_id, told.spans[0].start
         n_hits = 1 - held.n_chunks
@@ -483,13 +489,14 @@ def _ids_of_hits(
 ) -> dict[str, str]:
     """Return the ids that the texts of a ranking keep; those that are no hit of their own lack."""
     now: dict[str, str] = {}
-    counts = Counter[str]()
+    numbers, counts = Counter[str](), Counter[tuple[str, tuple[str, ...]]]()
     for hit in ranking.ranking:
         item = settled.get(hit.chunk_id)
-        if item is None or counts[item.chunk_id] >= item.n_hits:
+        if item is None or counts[item.chunk_id, item.named] >= item.n_hits:
             continue
-        counts[item.chunk_id] += 1
-        number = counts[item.chunk_id]
+        counts[item.chunk_id, item.named] += 1
+        numbers[item.chunk_id] += 1
+        number = numbers[item.chunk_id]
         again = f"hit {number}"
         now[hit.chunk_id] = (
             item.chunk_id if number == 1 else text_id(texts[hit.chunk_id].text, again)

@@ -535,7 +535,7 @@ def test_equal_chunks_are_a_hit_each_where_no_document_is_named():
 
 
 @pytest.mark.parametrize("text", ["Yes.", "A summary that nobody wrote into the documents."])
-def test_a_text_that_is_not_found_keeps_its_ranks(reader, taken, text):
+def test_a_text_that_is_not_found_is_a_hit_of_each_document_that_is_named(reader, taken, text):
     """It may be of two documents: what follows must not move up for that."""
     hits = [
         {"text": text},
@@ -546,7 +546,14 @@ def test_a_text_that_is_not_found_keeps_its_ranks(reader, taken, text):
     expected = [text_id(text), *(text_id(text, f"hit {number}") for number in (2, 3)), "c1"]
 
     assert settled(reader, taken, hits) == expected
-    assert settled(reader, taken, [{"text": text}] * 3 + ["c1"]) == expected
+
+
+@pytest.mark.parametrize("text", ["Yes.", "A summary that nobody wrote into the documents."])
+def test_a_text_that_stands_nowhere_counts_once(reader, taken, text):
+    """Its copies had its grade, and a run that returned it once lacked half of what is relevant."""
+    assert settled(reader, taken, [{"text": text}] * 3 + ["c1"]) == [text_id(text), "c1"]
+    named = {"text": text, "source": "a.md"}
+    assert settled(reader, taken, [named, named | {"id": "copy"}, "c1"]) == [text_id(text), "c1"]
 
 
 @pytest.mark.parametrize("hit", ["fruit/a.md", "a.md", ("fruit/a.md", 0.5), {"id": "fruit/a.md"}])
