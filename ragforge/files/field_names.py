@@ -47,6 +47,12 @@ GRADE = Field(
         *("human_grade", "human_label", "gain", "rating", "label", "score", "value"),
     ),
 )
+GRADE_OF_ITEM = Field("grade", (*GRADE.accepted, "relevant", "correct", "gold"))
+"""Of one passage in a list of them."""
+GRADE_OF_TEXTS = Field(
+    "grade", tuple(name for name in GRADE.accepted if name not in ("score", "value"))
+)
+"""Of texts that a tool keeps beside a question: its score may be of anything, as of an answer."""
 EVIDENCE = Field("evidence", ("evidence",))
 REASONING = Field("reasoning", ("reasoning",))
 CONTAINS_ANSWER = Field("contains_answer", ("contains_answer",))

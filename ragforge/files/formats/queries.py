@@ -18,6 +18,8 @@ from ragforge.files.field_names import (
     DOCUMENT_OF_ROW,
     EXPECTED_ANSWER,
     EXPECTED_BEHAVIOUR,
+    GRADE,
+    GRADE_OF_TEXTS,
     GROUND_TRUTH,
     LANGUAGE,
     PERSONA,
@@ -501,6 +503,12 @@ def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[st
         *(None, "", answer),
     ):
         reasons.append("'answer' stands beside the expected answer: it is what a system said")
+    is_of_texts = any(not quote.must_stand for quote in relevance.graded_quotes)
+    if is_of_texts and row.get(GRADE) not in (None, "") and not row.has(GRADE_OF_TEXTS):
+        reasons.append(
+            "a score beside texts that hold the answer may be of anything; --map grade=… says that "
+            "it is their grade"
+        )
     is_graded = any(row.given.get(name) not in (None, "") for name in ("grade", "relevance"))
     if is_graded and relevance.is_empty:
         reasons.append("a grade stands beside no passage that it could be of")

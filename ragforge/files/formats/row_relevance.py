@@ -14,6 +14,8 @@ from ragforge.files.field_names import (
     DOCUMENT_OF_ROW,
     EVIDENCE,
     GRADE,
+    GRADE_OF_ITEM,
+    GRADE_OF_TEXTS,
     GRADES,
     ITEM_ID,
     QUOTE,
@@ -213,18 +215,23 @@ def _grade_of_listed(grades: Iterable[int | None]) -> int:
     return 2 if any(grade is not None and grade > 1 for grade in grades) else 1
 
 
-def _grade_of_quote(row: Row) -> int:
+def _grade_of_quote(row: Row, field: Field = GRADE) -> int:
     """Return the grade that goes with a quote, the highest where the row gives none.
 
     Raises:
         DataError: It is no grade.
     """
-    value = row.get(GRADE)
+    grade = _given_grade(row, field)
+    return HIGHEST_GRADE if grade is None else grade
+
+
+def _given_grade(row: Row, field: Field) -> int | None:
+    value = row.get(field)
     if value in (None, ""):
-        return HIGHEST_GRADE
-    grade = row.as_whole(value, GRADE)
+        return None
+    grade = row.as_grade(value, field)
     if not 0 <= grade <= HIGHEST_GRADE:
-        raise row.wrong(GRADE, "0, 1, 2 or 3", value)
+        raise row.wrong(field, "0, 1, 2 or 3", value)
     return grade
 
 
@@ -244,7 +251,7 @@ def _relevant(row: Row) -> Relevance:
         inner = make_row(f"{row.where}: {RELEVANT.name}", item)
         if inner.has(QUOTE):
             graded_quotes.append(_graded_quote(inner))
-        elif inner.has(GRADE):
+        elif inner.has(GRADE_OF_ITEM):
             _put(row, RELEVANT, grades, inner.identifier(ITEM_ID), _grade(inner))
         else:
             listed.append(inner.identifier(ITEM_ID))
@@ -264,7 +271,7 @@ def _grades(row: Row) -> dict[str, int | None]:
         if not isinstance(item, Mapping):
             raise row.wrong(GRADES, "grades by id", item)
         inner = make_row(f"{row.where}: {GRADES.name}", item)
-        inner.require(GRADE)
+        inner.require(GRADE_OF_ITEM)
         _put(row, GRADES, grades, inner.identifier(ITEM_ID), _grade(inner))
     return grades
 
@@ -278,14 +285,14 @@ def _graded(row: Row, field: Field, value: Mapping[str, object]) -> dict[str, in
 
 
 def _grade(inner: Row) -> int | None:
-    value = inner.get(GRADE)
-    return None if value is None else inner.as_grade(value, GRADE)
+    value = inner.get(GRADE_OF_ITEM)
+    return None if value is None else inner.as_grade(value, GRADE_OF_ITEM)
 
 
 def _graded_quote(inner: Row) -> GradedQuote:
     named = inner.get(DOC_ID) not in (None, "")
     doc_id = inner.identifier(DOC_ID) if named else ""
-    return GradedQuote(doc_id, inner.text(QUOTE), _grade_of_quote(inner))
+    return GradedQuote(doc_id, inner.text(QUOTE), _grade_of_quote(inner, GRADE_OF_ITEM))
 
 
 def _items(row: Row, field: Field, value: object) -> list[object]:
@@ -347,13 +354,18 @@ def relevance_of_row(row: Row) -> Relevance:
 
 
 def _reference_texts(row: Row) -> Relevance:
-    """Return texts that hold the answer as quotes: all of it where there is one, else parts."""
+    """Return texts that hold the answer as quotes: all of it where there is one, else parts.
+
+    A grade of the row is that of each.
+    """
     value = row.get(REFERENCE_TEXTS)
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _listed_texts(value)
     items = value if isinstance(value, list) else [value]
     texts = [item for item in items if isinstance(item, str) and item.strip()]
-    grade = HIGHEST_GRADE if len(texts) == 1 else HIGHEST_GRADE - 1
+    grade = _given_grade(row, GRADE_OF_TEXTS) if texts else None
+    if grade is None:
+        grade = HIGHEST_GRADE if len(texts) == 1 else HIGHEST_GRADE - 1
     quotes = (GradedQuote("", text, grade, must_stand=False) for text in texts)
     return Relevance({}, graded_quotes=tuple(quotes))
 
@@ -382,8 +394,16 @@ def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
     """Return the relevance of one query in two rows together.
 
     Raises:
-        DataError: They give different grades to one id.
+        DataError: They give different grades to one id, or to one quote.
     """
+    quoted = {(of.doc_id, of.quote): of.grade for of in first.graded_quotes}
+    for of in second.graded_quotes:
+        there = quoted.get((of.doc_id, of.quote), of.grade)
+        if there != of.grade:
+            raise DataError(
+                f"{where}: {shown(of.quote)}: expected grade {there} as in a row before, got "
+                f"{of.grade}"
+            )
     for chunk_id, grade in second.grades.items():
         if first.grades.get(chunk_id, grade) != grade:
             raise DataError(

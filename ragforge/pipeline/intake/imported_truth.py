@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -308,13 +309,16 @@ class ImportedTruth:
         doc_ids = self._labels.documents(name) if self._has_chunks else (name,)
         return [Label(doc_id, "document") for doc_id in doc_ids] or self._labels.find(name)
 
+    def _on_scale(self, graded: GradedQuote) -> GradedQuote:
+        return replace(graded, grade=self._relevant) if graded.grade == 1 else graded
+
     def _quoted(self, query_id: str, graded_quotes: Iterable[GradedQuote]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""
         evidence: list[Evidence] = []
         if not self._has_chunks:
             self._n_unplaced += sum(1 for _ in graded_quotes)
             return ()
-        for graded_quote in graded_quotes:
+        for graded_quote in map(self._on_scale, graded_quotes):
             quoted = f"{query_id}: {graded_quote.doc_id}: {graded_quote.quote[:60]!r}"
             passage = find_passage(graded_quote, self._index, self._labels)
             if isinstance(passage, LostQuote) and not graded_quote.must_stand:

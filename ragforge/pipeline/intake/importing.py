@@ -534,8 +534,8 @@ def _is_binary(imported: ImportedQueries) -> bool:
         not imported.is_graded
         and is_by_people
         and all(
-            not item.graded_quotes
-            and not item.marks
+            not item.marks
+            and all(of.grade in (0, 1) for of in item.graded_quotes)
             and all(grade in (None, 0, 1) for grade in item.grades.values())
             for item in imported.queries
         )

@@ -324,6 +324,46 @@ def test_texts_beside_a_document_are_quotes_of_it(tmp_path):
     assert any("columns that are not read: 'Zitat'" in note for note in found.left_out)
 
 
+@pytest.mark.parametrize("texts", ["context", "reference_contexts", "quote"])
+@pytest.mark.parametrize("grade", ["grade", "label", "relevance", "is_relevant", "rating"])
+def test_texts_have_the_grade_beside_them(tmp_path, texts, grade):
+    """A text that people graded 0 was evidence of grade 3, and a run of such texts passed."""
+    text = f"question,{texts},{grade}\nWhy?,for so,2\nWhy?,not so,0\n"
+
+    [query] = read(write(tmp_path / "set.csv", text))
+
+    assert {one.quote: one.grade for one in query.graded_quotes} == {"for so": 2, "not so": 0}
+
+
+def test_a_score_beside_texts_is_told_and_not_read(tmp_path):
+    """It may be that of an answer."""
+    text = "question,context,score\nWhy?,for so,0.87\n"
+
+    found = read_queries(write(tmp_path / "set.csv", text), str.lower)
+
+    assert [one.graded_quotes[0].grade for one in found.queries] == [3]
+    assert any("--map grade=" in note for note in found.left_out)
+
+
+@pytest.mark.parametrize("name", ["relevant", "is_relevant", "correct", "gold"])
+def test_an_item_that_says_that_it_is_not_relevant_is_none(tmp_path, name):
+    """A list of what was looked at is no list of what is right."""
+    items = [{"id": "a", name: True}, {"id": "b", name: False}]
+    rows = [{"question": "Why?", "relevant_docs": items}]
+
+    [query] = read(write(tmp_path / "set.json", json.dumps(rows)))
+
+    assert query.grades == {"a": 1, "b": 0}
+
+
+def test_two_grades_of_one_quote_are_refused(tmp_path):
+    """Two people differ, and somebody has to decide."""
+    text = "question,doc_id,quote,grade\nWhy?,a.md,for so,0\nWhy?,a.md,for so,3\n"
+
+    with pytest.raises(DataError, match="expected grade 0 as in a row before, got 3"):
+        read(write(tmp_path / "set.csv", text))
+
+
 def test_evidence_as_a_set_keeps_it_is_read(tmp_path):
     """Rows of queries.jsonl that somebody edited have lost their origin at times."""
     text = '[{"query": "Why?", "evidence": [{"doc_id": "a.md", "quote": "for so"}]}]'

@@ -114,3 +114,23 @@ def test_parts_of_one_scale_are_no_news(tmp_path):
 
     more = [{"id": "h", "query": "How?", "graded_relevance": {"a": 1, "d": 0}}]
     assert not any("on a scale to 3" in note for note in add(more, dataset, tmp_path))
+
+
+def test_labels_of_quotes_that_tell_relevant_from_not_are_relevant_to_judges_too(tmp_path):
+    """They were grade 1, and what a judge graded for another run made them "not relevant"."""
+    dataset = create_dataset(tmp_path / "set", {})
+    dataset.write_chunks(
+        Chunk(chunk_id=name, doc_id=f"{name}.md", text=f"The key of {name} is under the mat.")
+        for name in "ab"
+    )
+    text = "The key of {} is under the mat."
+    rows = [
+        {"id": "q", "query": "Why?", "doc_id": f"{n}.md", "quote": text.format(n), "grade": grade}
+        for n, grade in (("a", 1), ("b", 0))
+    ]
+
+    add(rows, dataset, tmp_path)
+
+    assert {one.chunk_id: one.grade for one in dataset.judgments()} == {"a": 2, "b": 0}
+    [query] = dataset.queries()
+    assert [one.quote for one in query.evidence] == [text.format("a")]
