@@ -405,8 +405,10 @@ def bound_sentence(
         )
         return f"{sentence}{held}{worst}."
     if outcome == "FAIL":
-        at_best = "" if decision.by_point else f", and at best {number(decision.best, _DIGITS)}"
-        return f"{sentence}{at_best}{worst}, which is {beyond} {bound}."
+        at_best = f", and at best {number(decision.best, _DIGITS)}{worst}"
+        if decision.by_point:
+            at_best = f", and {reached}{worst}" if worst else ""
+        return f"{sentence}{at_best}, which is {beyond} {bound}."
     is_beyond = (decision.value > threshold.value) == (kind == "max")
     if is_beyond and decision.value != threshold.value:
         best = number(decision.best, _DIGITS)
@@ -434,9 +436,13 @@ def drop_sentence(decision: Decision, threshold: Threshold, outcome: GateOutcome
         return f"{sentence}: a drop of more than {bound} {ruled_out}{worst}{sized}."
     reached = signed(decision.decided, _DIGITS)
     if outcome == "FAIL" and decision.by_point:
-        return f"{sentence}: that is a drop of more than {bound}."
+        with_failures = f", and by {reached}{worst}" if worst else ""
+        return f"{sentence}{with_failures}: that is a drop of more than {bound}."
+    if outcome == "FAIL" and worst:
+        best = signed(decision.best, _DIGITS)
+        return f"{sentence}, and by {best} at best{worst}: {bound} is allowed."
     if outcome == "FAIL":
-        drop = f"{sentence}, a drop by its whole interval, and could be {reached}{worst}"
+        drop = f"{sentence}, a drop by its whole interval, and could be {reached}"
         return f"{drop}: {bound} is allowed."
     return f"{sentence}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
 
