@@ -48,6 +48,10 @@ def outcome_error(value: object) -> str:
     told = next((f"{name} is false" for name in ("success", "ok") if value.get(name) is False), "")
     if any(value.get(name) is True for name in ("timed_out", "timedOut")):
         told = "the search timed out"
+    shards = value.get("_shards")  # of Elasticsearch and what is made like it
+    n_failed = shards.get("failed") if isinstance(shards, Mapping) else 0
+    if isinstance(n_failed, Integral) and n_failed > 0:
+        told = f"{n_failed} shards failed"
     for name in _STATUSES:
         if _is_fault(value.get(name)):
             told = f"{name} is {value[name]}"

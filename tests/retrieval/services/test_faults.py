@@ -275,6 +275,7 @@ def test_failures_of_a_call_are_call_errors(scripted, retriever, ask):
         ({"code": 503, "msg": "busy now", "results": []}, "code is 503: busy now"),
         ({"message": "Rate limit exceeded", "results": []}, "Rate limit exceeded"),
         ({"timed_out": True, "results": ["a"]}, "the search timed out"),
+        ({"_shards": {"total": 5, "failed": 4}, "results": ["a"]}, "4 shards failed"),
     ],
 )
 def test_a_reply_that_calls_itself_failed_found_not_nothing(
@@ -295,6 +296,8 @@ def test_a_reply_that_calls_itself_failed_found_not_nothing(
         {"status": "ok"},
         {"success": True},
         {"status": 200, "timed_out": False},
+        {"_shards": {"total": 5, "failed": 0}},
+        {"_shards": "five"},
         {"code": 0, "message": "success"},
         {"code": "200", "message": "Nothing found, without errors."},
         {},
