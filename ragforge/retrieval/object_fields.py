@@ -50,7 +50,7 @@ def outcome_error(value: object) -> str:
         told = "the search timed out"
     shards = value.get("_shards")  # of Elasticsearch and what is made like it
     n_failed = shards.get("failed") if isinstance(shards, Mapping) else 0
-    if isinstance(n_failed, Integral) and n_failed > 0:
+    if isinstance(n_failed, Integral) and int(n_failed) > 0:
         told = f"{n_failed} shards failed"
     for name in _STATUSES:
         if _is_fault(value.get(name)):
