@@ -259,11 +259,11 @@ def _with_few_values(by_name: Mapping[str, Contender]) -> dict[str, int]:
 def _compare_families(
     pairs: Sequence[RunPair], few: Collection[str], alpha: float
 ) -> list[Comparison]:
-    """Compare pairs in their order, those of runs with few values apart from the family of others.
+    """Compare pairs in their order, those with few values or none apart from the family of others.
 
     They can show nothing, and would only widen what is said of the others.
     """
-    is_apart = [pair.a in few or pair.b in few for pair in pairs]
+    is_apart = [pair.a in few or pair.b in few or not len(pair.values_a) for pair in pairs]
     family = [pair for pair, apart in zip(pairs, is_apart, strict=True) if not apart]
     others = [pair for pair, apart in zip(pairs, is_apart, strict=True) if apart]
     of_family = iter(compare_pairs(family, alpha) if family else ())

@@ -94,6 +94,19 @@ def test_fewer_hallucinations_win(dataset):
     assert (len(found.gained), len(found.lost)) == (8, 0)
 
 
+def test_a_measure_without_any_value_costs_the_others_nothing(dataset):
+    """Files with verdicts alone have no score: what was better by correct became a TIE."""
+    for name, scores in (("low", LOW), ("high", HIGH)):
+        given = grades(scores)
+        dataset.write_answer_grades(name, [one.model_copy(update={"score": None}) for one in given])
+
+    report = compared(dataset, "score", "correct")
+
+    [alone] = compared(dataset, "correct").items
+    assert [item.comparison.n for item in report.items] == [0, 8]
+    assert report.items[-1].comparison == alone.comparison
+
+
 def test_hallucination_is_left_out_where_one_system_was_not_checked(dataset):
     """A comparison with nothing would only cost the others power."""
     dataset.write_answer_grades("low", grades(LOW, has_hallucination=True))
