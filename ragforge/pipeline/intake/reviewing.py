@@ -366,7 +366,7 @@ class _SheetImport:
 
     def standing_fault(self, row: SheetDecision, query: Query) -> str:
         """Return the objection to a decision in the present state of the query, "" for none."""
-        if row.revision != query.revision:
+        if row.revision != query.revision and not self._takes_back_its_edit(row, query):
             return f"is stale: revision {row.revision}, but now it is {query.revision}; export anew"
         if others := self.differing(row, query):
             return f"{others}; settle it, then import with --overrule"
@@ -378,6 +378,16 @@ class _SheetImport:
         if row.new_query and holder != query.query_id:
             return f"new_query is the question of {shown(holder)} already"
         return ""
+
+    def _takes_back_its_edit(self, row: SheetDecision, query: Query) -> bool:
+        """Whether a row of the sheet that edited a query, and nothing since, is undecided again."""
+        before = self._undecided(query.query_id) if row.decision == UNDECIDED else None
+        was_edited = query.reviewed is not None and query.reviewed.decision == "edit"
+        return (
+            before is not None
+            and was_edited
+            and row.revision == before.revision == query.revision - 1
+        )
 
     def _lasting_fault(self, query: Query) -> str:
         """Return why the decisions about a query cannot be taken back, "" where they can be."""

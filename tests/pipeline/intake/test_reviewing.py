@@ -478,6 +478,22 @@ def test_an_edit_taken_back_brings_the_former_wording(dataset, decide):
     assert dataset.judgments() == []
 
 
+def test_an_edit_is_taken_back_on_the_sheet_that_made_it(dataset, decide):
+    """It was refused as stale, and a new sheet leaves out what is decided."""
+    checked = GateResult(gate="self_contained", verdict="fail")
+    drawn = {"facts": (Fact(fact_id="f1", text="So."),), "facts_by": JUDGE, "gates": (checked,)}
+    dataset.write_queries([made(**drawn)])
+    decide(decided("edit", new_query="What else?", new_answer="Other."))
+    dataset.write_judgments(
+        [Judgment(query_id="q1", chunk_id="c1", grade=3, provenance=JUDGE, source="judge")]
+    )
+
+    decide(decided("undecided"))
+
+    assert one(dataset) == made(revision=3, **drawn)
+    assert dataset.judgments() == []
+
+
 def test_the_ledger_says_who_decided_what_and_when(dataset, decide):
     """What was taken back happened all the same."""
     dataset.write_queries([made()])
