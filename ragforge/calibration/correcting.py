@@ -9,10 +9,10 @@ from itertools import combinations
 from typing import Final
 
 from ragforge.calibration.expected import expected_values
-from ragforge.calibration.label_files import middle_grade
+from ragforge.calibration.label_files import PairText, middle_grade
 from ragforge.calibration.population import UNGRADED, LabelPopulation, highest_value
 from ragforge.calibration.sampling import population_of, strata_of
-from ragforge.calibration.used_labels import PairText, UsedLabels, use_labels
+from ragforge.calibration.used_labels import UsedLabels, use_labels
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number, plural, signed

@@ -50,6 +50,13 @@ class PairKey(NamedTuple):
     chunk_id: str
 
 
+class PairText(NamedTuple):
+    """A pair of a query and a text, by the digest of the text: what a label is on."""
+
+    query_id: str
+    text_sha256: str
+
+
 @dataclass(frozen=True, slots=True)
 class Labels:
     """What one file says."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final, Literal
 
-from ragforge.calibration.label_files import PairKey, middle_grade
+from ragforge.calibration.label_files import PairKey, PairText, middle_grade
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.measures.agreement import confusion, kappa, quadratic_kappa
@@ -56,6 +56,11 @@ class LabelTask:
     def pair(self) -> PairKey:
         """The pair."""
         return PairKey(self.query_id, self.chunk_id)
+
+    @property
+    def pair_text(self) -> PairText:
+        """What the label is on."""
+        return PairText(self.query_id, self.text_sha256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,30 +131,31 @@ def _by_place(pairs: Sequence[SampledPair], places: Mapping[str, Place]) -> list
     return [pair for batch in batches for pair in sorted(batch, key=key)]
 
 
+def pair_text(label: Label) -> PairText:
+    """Return what a label is on, under whatever id it was shown."""
+    return PairText(label.query_id, label.text_sha256)
+
+
 def open_tasks(
     tasks: Iterable[LabelTask], labels: Iterable[Label], labeller: str
 ) -> list[LabelTask]:
     """Return the tasks of a labeller that have no label, not even a skip, in their order."""
-    done = {
-        (label.query_id, label.chunk_id, label.look)
-        for label in labels
-        if label.labeller == labeller
-    }
-    return [task for task in tasks if (*task.pair, task.look) not in done]
+    done = {(pair_text(label), label.look) for label in labels if label.labeller == labeller}
+    return [task for task in tasks if (task.pair_text, task.look) not in done]
 
 
 def disagreements(labels: Iterable[Label]) -> list[LabelTask]:
     """Return the pairs to which labellers gave different grades and that nobody settled."""
-    by_pair: dict[PairKey, list[Label]] = {}
-    for label in labels:
-        by_pair.setdefault(PairKey(label.query_id, label.chunk_id), []).append(label)
+    by_pair: dict[PairText, list[Label]] = {}
+    for label in sorted(labels, key=lambda label: (label.query_id, label.chunk_id)):
+        by_pair.setdefault(pair_text(label), []).append(label)
     found = []
-    for (query_id, chunk_id), all_of in sorted(by_pair.items()):
+    for (query_id, digest), all_of in by_pair.items():
         if any(label.decides and label.grade is not None for label in all_of):
             continue
         given = _first_grades(all_of)
         if len(set(given)) > 1:
-            digest = all_of[0].text_sha256
+            chunk_id = all_of[0].chunk_id
             found.append(LabelTask(query_id, chunk_id, digest, DECIDING_LOOK, tuple(sorted(given))))
     return found
 
@@ -163,7 +169,7 @@ class PeoplesGrade:
     """Whose labels count, sorted."""
 
 
-def peoples_grades(labels: Iterable[Label]) -> dict[PairKey, PeoplesGrade]:
+def peoples_grades(labels: Iterable[Label]) -> dict[PairText, PeoplesGrade]:
     """Return one grade for each pair that somebody graded.
 
     A label that decides counts alone; else it is the mean of each person's first grade, rounded
@@ -171,9 +177,9 @@ def peoples_grades(labels: Iterable[Label]) -> dict[PairKey, PeoplesGrade]:
     """
     listed = list(labels)
     deciding = [label for label in listed if label.decides and label.grade is not None]
-    by_pair: dict[PairKey, list[Label]] = {}
+    by_pair: dict[PairText, list[Label]] = {}
     for label in (*first_graded(listed), *deciding):
-        by_pair.setdefault(PairKey(label.query_id, label.chunk_id), []).append(label)
+        by_pair.setdefault(pair_text(label), []).append(label)
     found = {}
     for pair, all_of in by_pair.items():
         counting = [label for label in all_of if label.decides] or all_of
@@ -242,7 +248,7 @@ def summarise_labels(sample: LabelSample, labels: Sequence[Label]) -> LabellingS
     ]
     firsts = {
         name: {
-            PairKey(label.query_id, label.chunk_id): label.grade
+            pair_text(label): label.grade
             for label in first_graded(labels)
             if label.labeller == name and label.grade is not None
         }
@@ -254,7 +260,7 @@ def summarise_labels(sample: LabelSample, labels: Sequence[Label]) -> LabellingS
             both = sorted(firsts[one].keys() & firsts[other].keys())
             if both:
                 agreement.append(_two_labellers((one, other), both, firsts[one], firsts[other]))
-    settled = {(label.query_id, label.chunk_id) for label in labels if label.decides}
+    settled = {pair_text(label) for label in labels if label.decides}
     return LabellingSummary(
         len(sample.pairs),
         tuple(people),
@@ -267,7 +273,7 @@ def summarise_labels(sample: LabelSample, labels: Sequence[Label]) -> LabellingS
 def _labeller_summary(name: str, labels: Collection[Label], n_open: int) -> LabellerSummary:
     graded = {
         look: {
-            PairKey(label.query_id, label.chunk_id): label.grade
+            pair_text(label): label.grade
             for label in labels
             if label.look == look and label.grade is not None
         }
@@ -280,7 +286,7 @@ def _labeller_summary(name: str, labels: Collection[Label], n_open: int) -> Labe
     return LabellerSummary(
         name,
         len(given),
-        len({PairKey(label.query_id, label.chunk_id) for label in labels if label.skipped} - given),
+        len({pair_text(label) for label in labels if label.skipped} - given),
         n_open,
         float(np.median(seconds)) if seconds else None,
         len(repeated),
@@ -290,9 +296,9 @@ def _labeller_summary(name: str, labels: Collection[Label], n_open: int) -> Labe
 
 def _two_labellers(
     names: tuple[str, str],
-    both: Sequence[PairKey],
-    one: dict[PairKey, int],
-    other: dict[PairKey, int],
+    both: Sequence[PairText],
+    one: dict[PairText, int],
+    other: dict[PairText, int],
 ) -> TwoLabellers:
     counts = confusion([one[pair] for pair in both], [other[pair] for pair in both])
     values = [float(of(counts)) for of in (kappa, quadratic_kappa)]
@@ -306,11 +312,10 @@ def first_graded(labels: Iterable[Label]) -> list[Label]:
 
     Labels that settle a pair are of no look.
     """
-    found: dict[tuple[str, PairKey], Label] = {}
+    found: dict[tuple[str, PairText], Label] = {}
     for label in sorted(labels, key=lambda label: label.look):
         if label.grade is not None and not label.decides:
-            pair = PairKey(label.query_id, label.chunk_id)
-            found.setdefault((label.labeller, pair), label)
+            found.setdefault((label.labeller, pair_text(label)), label)
     return list(found.values())
 
 
@@ -345,3 +350,5 @@ class TakenLabels:
     """Of these, where a judge's grade gave way, and is in `label_checks.jsonl`."""
     n_people_stand: int = 0
     """Grades of people in the set that differ from the labels, and stand."""
+    n_waiting: int = 0
+    """Graded pairs whose text the set does not have; their labels are kept, and wait for it."""

@@ -12,9 +12,10 @@ from math import isfinite, sqrt
 from typing import Final
 
 from ragforge.calibration.expected import expected_values, expected_variances
+from ragforge.calibration.label_files import PairText
 from ragforge.calibration.population import LabelPopulation, Question, load_population
 from ragforge.calibration.sampling import population_of, strata_of
-from ragforge.calibration.used_labels import PairText, use_labels
+from ragforge.calibration.used_labels import use_labels
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError

@@ -8,21 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import median
-from typing import NamedTuple
 
+from ragforge.calibration.label_files import PairText
+from ragforge.calibration.text_places import TextPlaces
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.agreement import N_GRADES, confusion, kappa
 from ragforge.records import Judgment, Label, LabelSample, SampledPair
 from ragforge.records.calibrations import LabelCounts, LabellerAgreement
-
-
-class PairText(NamedTuple):
-    """What a label is on."""
-
-    query_id: str
-    text_sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +146,8 @@ def _by_people(
 def _n_vanished(labels: Sequence[Label], dataset: Dataset) -> int:
     if not labels or not dataset.chunks_path.exists():
         return 0
-    wanted = {label.chunk_id for label in labels}
-    with dataset.chunk_texts(wanted) as texts:
-        there = {chunk_id for chunk_id in wanted if chunk_id in texts}
-    return sum(label.chunk_id not in there for label in labels)
+    places = TextPlaces(dataset, (label.chunk_id for label in labels))
+    return sum(not places.has(label.chunk_id) for label in labels)
 
 
 def _median(seconds: Iterable[float | None]) -> float | None:

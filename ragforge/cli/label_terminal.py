@@ -237,7 +237,7 @@ class _Pairs:
         drawn = next(
             drawn
             for drawn in self.files.sample().pairs
-            if (drawn.query_id, drawn.chunk_id) == pair.task.pair
+            if (drawn.query_id, drawn.text_sha256) == pair.task.pair_text
         )
         label = label_of(row, drawn, self.found.labeller)
         put_labels(self.files, [label], TakenLabels(), overrule=True)

@@ -257,7 +257,8 @@ def _page(arguments: argparse.Namespace, dataset: "Dataset", files: "Calibration
 def _terminal(arguments: argparse.Namespace, dataset: "Dataset", files: "CalibrationFiles") -> None:
     from ragforge.calibration.label_tasks import TakenLabels
     from ragforge.cli.label_terminal import ask, opened_terminal
-    from ragforge.pipeline.labelling import labelling, put_into_judgments
+    from ragforge.pipeline.labelled_grades import put_into_judgments
+    from ragforge.pipeline.labelling import labelling
 
     found = labelling(dataset, files, _wanted(arguments))
     if found.n_vanished:

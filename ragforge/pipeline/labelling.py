@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ragforge.calibration.label_files import NO_GRADE, OUTSIDE, PairKey, begins_at_1
+from ragforge.calibration.label_files import NO_GRADE, OUTSIDE, PairKey, PairText, begins_at_1
 from ragforge.calibration.label_tasks import (
     DECIDING_LOOK,
     LabellingSummary,
@@ -18,9 +18,10 @@ from ragforge.calibration.label_tasks import (
     disagreements,
     labelling_order,
     open_tasks,
-    peoples_grades,
+    pair_text,
     summarise_labels,
 )
+from ragforge.calibration.text_places import TextPlaces
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import visible
@@ -36,9 +37,9 @@ from ragforge.files.formats.label_rows import (
 from ragforge.files.set.calibrations import USUAL_NAME, CalibrationFiles, label_key
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.output_paths import check_outputs
-from ragforge.files.set.sorted_records import key_of, pair_and_judge
 from ragforge.files.text import shown
-from ragforge.records import Judgment, Label, Provenance, Query, SampledPair, label_text_sha256
+from ragforge.pipeline.labelled_grades import put_into_judgments
+from ragforge.records import Label, Query, SampledPair
 from ragforge.report.page.labelling import LabelSheet, render_labelling
 
 NOT_DRAWN: Final = "pair is not in the sample"
@@ -95,8 +96,7 @@ def labelling(dataset: Dataset, files: CalibrationFiles, wanted: Wanted) -> Labe
     if wanted.adjudicate:
         tasks = disagreements(labels)
     else:
-        chunk_ids = {pair.chunk_id for pair in sample.pairs}
-        places = _places(dataset, chunk_ids) if wanted.order == "document" else None
+        places = _places(dataset, sample.pairs) if wanted.order == "document" else None
         tasks = labelling_order(sample, only_repeated=wanted.only_repeated, places=places)
     todo = open_tasks(tasks, labels, wanted.labeller)
     n_done = len(tasks) - len(todo)
@@ -105,33 +105,47 @@ def labelling(dataset: Dataset, files: CalibrationFiles, wanted: Wanted) -> Labe
     return Labelling(wanted.labeller, pairs, n_done, len(todo) - len(pairs))
 
 
-def _places(dataset: Dataset, chunk_ids: Collection[str]) -> dict[str, Place]:
+def _places(dataset: Dataset, pairs: Iterable[SampledPair]) -> dict[str, Place]:
     """Return the document of each text and where in it the text begins, where it is in one."""
     if not dataset.chunks_path.exists():
         return {}
-    with dataset.chunk_texts(chunk_ids) as texts:
-        found = {name: texts.place(name) for name in chunk_ids if name in texts}
+    now = _ids_now(dataset, ((pair.chunk_id, pair.text_sha256) for pair in pairs))
+    with dataset.chunk_texts({*now.values()}) as texts:
+        found = {name: texts.place(chunk_id) for (name, _), chunk_id in now.items()}
     return {name: place for name, place in found.items() if place is not None}
+
+
+def _ids_now(dataset: Dataset, texts: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the first id of now of each text that is in the set.
+
+    Args:
+        dataset: Has the texts.
+        texts: Each as the id of its chunk when it was drawn, and its digest.
+    """
+    texts = list(texts)
+    places = TextPlaces(dataset, (chunk_id for chunk_id, _ in texts))
+    found = {text: places.of([text[0]], text[1])[:1] for text in texts}
+    return {text: ids[0] for text, ids in found.items() if ids}
 
 
 def _shown(
     dataset: Dataset, tasks: Sequence[LabelTask], *, show_answer: bool
 ) -> tuple[ShownPair, ...]:
-    """Return the pairs whose text is as it was when the sample was drawn."""
+    """Return the pairs whose text is as it was when the sample was drawn, under whatever id."""
     if not tasks or not dataset.chunks_path.exists():
         return ()
     queries = {query.query_id: query for query in dataset.all_queries()}
+    now = _ids_now(dataset, ((task.chunk_id, task.text_sha256) for task in tasks))
     found = []
-    with dataset.chunk_texts({task.chunk_id for task in tasks}) as texts:
+    with dataset.chunk_texts({*now.values()}) as texts:
         for task in tasks:
             query = queries.get(task.query_id)
-            if query is None or task.chunk_id not in texts:
+            chunk_id = now.get((task.chunk_id, task.text_sha256))
+            if query is None or chunk_id is None:
                 continue
-            text = texts[task.chunk_id]
-            if label_text_sha256(text) == task.text_sha256:
-                answer = _answer(query) if show_answer else ""
-                before = tuple(f"{turn.role}: {turn.text}" for turn in query.history)
-                found.append(ShownPair(task, query.asked, before, text, answer))
+            answer = _answer(query) if show_answer else ""
+            before = tuple(f"{turn.role}: {turn.text}" for turn in query.history)
+            found.append(ShownPair(task, query.asked, before, texts[chunk_id], answer))
     return tuple(found)
 
 
@@ -290,17 +304,21 @@ def labels_of_rows(
         labeller: Who labelled; "" for whom each row names.
         taken: Counts the rows that are left out.
     """
+    pairs = list(pairs)
     by_chunk = {
         PairKey(pair.query_id, chunk_id): pair
         for pair in pairs
         for chunk_id in (pair.chunk_id, *pair.same_text)
     }
+    by_text = {PairText(pair.query_id, pair.text_sha256): pair for pair in pairs}
     found = []
     for row in rows:
         if row.is_open:
             taken.n_open += 1
             continue
-        pair = by_chunk.get(PairKey(row.query_id, row.chunk_id))
+        pair = by_text.get(PairText(row.query_id, row.text_sha256)) or by_chunk.get(
+            PairKey(row.query_id, row.chunk_id)
+        )
         name = visible(" ".join((labeller or row.labeller).split()))[:_MOST_NAME]
         reason = _reason(row, pair, name)
         if reason:
@@ -356,8 +374,9 @@ def put_labels(
     """
     with files.alone():
         kept = {label_key(label): label for label in files.labels()}
+        looks = {_look_of(label): label for label in reversed(kept.values())}
         for label in labels:
-            old = kept.get(label_key(label))
+            old = looks.get(_look_of(label))
             if old is None or (old.skipped and not label.skipped):
                 taken.n_new += 1
             elif old.grade == label.grade:
@@ -368,8 +387,15 @@ def put_labels(
             else:
                 taken.n_standing += 1
                 continue
-            kept[label_key(label)] = label
+            if old is not None:
+                del kept[label_key(old)]
+            kept[label_key(label)] = looks[_look_of(label)] = label
         files.write_labels(kept.values())
+
+
+def _look_of(label: Label) -> tuple[PairText, str, int]:
+    """Return which look of whom at which text a label is of."""
+    return pair_text(label), label.labeller, label.look
 
 
 def remove_label(files: CalibrationFiles, task: LabelTask, labeller: str) -> bool:
@@ -379,83 +405,17 @@ def remove_label(files: CalibrationFiles, task: LabelTask, labeller: str) -> boo
         kept = [
             label
             for label in labels
-            if (label.query_id, label.chunk_id, label.labeller, label.look)
-            != (task.query_id, task.chunk_id, labeller, task.look)
+            if (label.labeller, label.look) != (labeller, task.look) or not _is_on(task, label)
         ]
         if len(kept) < len(labels):
             files.write_labels(kept)
     return len(kept) < len(labels)
 
 
-def put_into_judgments(dataset: Dataset, files: CalibrationFiles, taken: TakenLabels) -> None:
-    """Make the labels the grades of people in the set.
-
-    A grade that a person gave before stands. A judge's gives way, and goes to
-    `label_checks.jsonl`, where the calibration finds it. Where all labels of a pair were taken
-    back, so is the grade that they gave, and the judge's returns.
-    """
-    sample = files.sample()
-    chunks = {
-        PairKey(pair.query_id, pair.chunk_id): (pair.chunk_id, *pair.same_text)
-        for pair in sample.pairs
-    }
-    given: dict[PairKey, Judgment] = {}
-    for pair, found in peoples_grades(files.labels()).items():
-        by = Provenance(
-            kind="human", model=", ".join(found.labellers), protocol=f"sample {files.name}"
-        )
-        for chunk_id in chunks.get(pair, (pair.chunk_id,)):
-            given[PairKey(pair.query_id, chunk_id)] = Judgment(
-                query_id=pair.query_id,
-                chunk_id=chunk_id,
-                grade=found.grade,
-                source="human",
-                copied_from=pair.chunk_id if chunk_id != pair.chunk_id else "",
-                provenance=by,
-            )
-    with dataset.alone():
-        _replace_judgments(dataset, given, taken, f"sample {files.name}")
-
-
-def _replace_judgments(
-    dataset: Dataset, given: dict[PairKey, Judgment], taken: TakenLabels, mine: str
-) -> None:
-    kept: list[Judgment] = []
-    moved: list[Judgment] = []
-    taken_back: list[Judgment] = []
-    for old in dataset.judgments():
-        new = given.get(PairKey(*key_of(old)))
-        if new is None and old.provenance is not None and old.provenance.protocol == mine:
-            taken_back.append(old)
-        elif new is None or old.level != "chunk":
-            kept.append(old)
-        elif _is_of_label(old):
-            # Of these labels, or of those of another sample: the later ones count.
-            continue
-        elif old.source == "human":
-            taken.n_people_stand += old.grade != new.grade
-            del given[PairKey(*key_of(old))]
-            kept.append(old)
-        else:
-            moved.append(old)
-    before = {key_of(old): old.grade for old in dataset.judgments() if _is_of_label(old)}
-    taken.n_judged = sum(before.get(pair) != new.grade for pair, new in given.items())
-    taken.n_moved = len(moved)
-    if not taken.n_judged and not taken_back:
-        return
-    checks = {pair_and_judge(old): old for old in (*dataset.label_checks(), *moved)}
-    back = {key_of(old) for old in taken_back}
-    returned = {key_of(check): check for check in checks.values() if key_of(check) in back}
-    if moved or returned:
-        dataset.write_label_checks(
-            check for check in checks.values() if check is not returned.get(key_of(check))
-        )
-    dataset.write_judgments([*kept, *given.values(), *returned.values()])
-
-
-def _is_of_label(old: Judgment) -> bool:
-    by = old.provenance
-    return old.source == "human" and by is not None and by.protocol.startswith("sample ")
+def _is_on(task: LabelTask, label: Label) -> bool:
+    if task.text_sha256:
+        return pair_text(label) == task.pair_text
+    return PairKey(label.query_id, label.chunk_id) == task.pair
 
 
 def export_labels(
@@ -477,22 +437,26 @@ def export_labels(
     """
     check_outputs({"--out": out})
     labels = [label for label in files.labels() if labeller in ("", label.labeller)]
-    by_task: dict[tuple[str, str, int], list[Label]] = {}
+    by_task: dict[tuple[PairText, int], list[Label]] = {}
     for label in labels:
-        by_task.setdefault((label.query_id, label.chunk_id, label.look), []).append(label)
+        by_task.setdefault((pair_text(label), label.look), []).append(label)
     tasks = labelling_order(files.sample())
-    asked = {(*task.pair, task.look) for task in tasks}
-    others = {
-        key: LabelTask(key[0], key[1], of[0].text_sha256, key[2])
-        for key, of in by_task.items()
-        if key not in asked
-    }
-    tasks += [others[key] for key in sorted(others)]
-    texts = {pair.task.pair: pair for pair in _shown(dataset, tasks, show_answer=False)}
+    asked = {(task.pair_text, task.look) for task in tasks}
+    tasks += sorted(
+        (
+            LabelTask(of[0].query_id, of[0].chunk_id, of[0].text_sha256, look)
+            for (pair, look), of in by_task.items()
+            if (pair, look) not in asked
+        ),
+        key=lambda task: (task.query_id, task.chunk_id, task.look),
+    )
+    texts = {pair.task.pair_text: pair for pair in _shown(dataset, tasks, show_answer=False)}
     rows = [
         row
         for task in tasks
-        for row in _rows(task, texts.get(task.pair), by_task.get((*task.pair, task.look), ()))
+        for row in _rows(
+            task, texts.get(task.pair_text), by_task.get((task.pair_text, task.look), ())
+        )
     ]
     return write_label_rows(out, form, rows)
 

@@ -22,7 +22,7 @@ SampleOf = Literal["levels", "differences", "both"]
 class Label(Record):
     """What one person says of one drawn pair; a row of `labels.jsonl`.
 
-    Rows are sorted by query, chunk, labeller and look; no two have all four alike.
+    Rows are sorted by query, chunk, labeller, look and text; no two have all five alike.
     """
 
     query_id: NonEmpty
@@ -205,7 +205,7 @@ class LabelCounts(Record):
     n_not_drawn: Count
     """Labels on pairs that the sample did not draw."""
     n_vanished: Count
-    """Labels on chunks that the set no longer has; they count where their pair was drawn."""
+    """Labels on chunks whose text the set no longer has; they count where their pair was drawn."""
     n_by_hand: Count
     """People's grades in the set on pairs that were not drawn: how likely they were chosen is not
     known, so that they cannot stand for others."""

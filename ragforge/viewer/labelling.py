@@ -37,12 +37,12 @@ from ragforge.pipeline.answer_labelling import (
     put_answer_labels,
     remove_answer_label,
 )
+from ragforge.pipeline.labelled_grades import put_into_judgments
 from ragforge.pipeline.labelling import (
     Wanted,
     label_page,
     labelling,
     labels_of_rows,
-    put_into_judgments,
     put_labels,
     remove_label,
 )

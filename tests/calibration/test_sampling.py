@@ -12,7 +12,7 @@ from ragforge.calibration.population import Question
 from ragforge.calibration.used_labels import use_labels
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files
-from ragforge.pipeline.labelling import put_into_judgments
+from ragforge.pipeline.labelled_grades import put_into_judgments
 from ragforge.records import Hit, Judgment, Ranking
 
 

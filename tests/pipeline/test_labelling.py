@@ -9,15 +9,15 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.formats.label_rows import LABEL_FORMS
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.calibrating import apply_calibration
+from ragforge.pipeline.labelled_grades import put_into_judgments
 from ragforge.pipeline.labelling import (
     Wanted,
     export_labels,
     labelling,
-    put_into_judgments,
     remove_label,
     take_label_file,
 )
-from ragforge.records import Chunk, Judgment
+from ragforge.records import Chunk, Judgment, MovedChunk
 
 
 @pytest.fixture
@@ -342,3 +342,151 @@ def test_labels_on_a_scale_that_begins_at_1_are_refused_whole(files, dataset, tm
         take_label_file(dataset, files, saved(tmp_path, *rows))
 
     assert grades(dataset) == before
+
+
+def renamed(dataset, before, now):
+    """Let the chunk of a version be called otherwise in the next, with its grades."""
+
+    def name(chunk_id):
+        return now if chunk_id == before else chunk_id
+
+    chunks, judgments = list(dataset.chunks()), list(dataset.judgments())
+    dataset.write_chunks(one.model_copy(update={"chunk_id": name(one.chunk_id)}) for one in chunks)
+    dataset.write_judgments(
+        one.model_copy(update={"chunk_id": name(one.chunk_id)}) for one in judgments
+    )
+    dataset.past.write_moved_chunks([MovedChunk(before=before, now=(now,))])
+
+
+def places(dataset):
+    return {item.query_id: (item.chunk_id, item.source) for item in dataset.judgments()}
+
+
+def test_labels_follow_their_text_to_the_id_of_now(dataset, files, tmp_path):
+    """A renamed document took people's grades from its texts: P@5 went from 0.987 to 0.500."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    renamed(dataset, "c0", "n0")
+    renamed(dataset, "c1", "n1")
+    dataset.past.write_moved_chunks(
+        [MovedChunk(before="c0", now=("n0",)), MovedChunk(before="c1", now=("n1",))]
+    )
+
+    taken = take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann")))
+
+    assert places(dataset) == {
+        "q0": ("n0", "human"), "q1": ("n1", "human"), "q2": ("c2", "judge"), "q3": ("c3", "judge")
+    }  # fmt: skip
+    assert (taken.n_judged, taken.n_moved, taken.n_waiting) == (1, 1, 0)
+
+
+def test_grades_that_stand_at_an_id_that_is_gone_come_to_the_one_of_now(dataset, files, tmp_path):
+    """Earlier versions put them there, where no run finds them."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    at_old = [item for item in dataset.judgments() if item.query_id == "q0"]
+    renamed(dataset, "c0", "n0")
+    others = [item for item in dataset.judgments() if item.query_id != "q0"]
+    judged = Judgment(query_id="q0", chunk_id="n0", grade=0, provenance=JUDGE)
+    dataset.write_judgments([*at_old, judged, *others])
+
+    put_into_judgments(dataset, files, TakenLabels())
+
+    assert places(dataset)["q0"] == ("n0", "human")
+    assert len(dataset.judgments()) == 4
+
+
+def test_a_label_whose_text_is_gone_waits_for_it(dataset, files, tmp_path):
+    """No run finds a chunk that is not there, and nobody's work is thrown away."""
+    chunks = list(dataset.chunks())
+    dataset.write_chunks(chunks[1:])
+    taken = take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    while_gone = grades(dataset)["q0"]
+    dataset.write_chunks(chunks)
+    put_into_judgments(dataset, files, TakenLabels())
+
+    assert (while_gone, taken.n_waiting) == (("judge", 0), 1)
+    assert grades(dataset)["q0"] == ("human", 3)
+
+
+def test_a_grade_that_followed_words_to_another_text_stays(dataset, files, tmp_path):
+    """A label is on the text that was cut anew; what a refresh made of it is a person's word."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    texts = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
+    cut = Chunk(chunk_id="n0", doc_id="d0.md", text="Text 0 of it, and more.")
+    dataset.write_chunks([cut, *(chunk for name, chunk in texts.items() if name != "c0")])
+    dataset.write_judgments(
+        item.model_copy(update={"chunk_id": "n0"}) if item.query_id == "q0" else item
+        for item in list(dataset.judgments())
+    )
+
+    take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann")))
+
+    assert places(dataset)["q0"] == ("n0", "human")
+
+
+def test_labels_of_another_calibration_stand_and_are_told(dataset, files, tmp_path):
+    """A second sample of the same pairs turned all of people's grades over, and back again."""
+    other = calibration_files(dataset, "other")
+    other.write_sample(files.sample())
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (1, 3, "Ann")))
+
+    taken = take_label_file(dataset, other, saved(tmp_path, (0, 0, "Bob"), (2, 0, "Bob")))
+    again = take_label_file(dataset, files, saved(tmp_path, (3, 0, "Ann")))
+
+    assert grades(dataset) == {
+        "q0": ("human", 3), "q1": ("human", 3), "q2": ("human", 0), "q3": ("human", 0)
+    }  # fmt: skip
+    assert (taken.n_people_stand, taken.n_judged, again.n_judged) == (1, 1, 1)
+
+
+def test_a_new_sample_takes_no_grade_of_a_former_one_for_taken_back(dataset, files, tmp_path):
+    """Whoever draws anew in an empty folder has none of the labels, but the set has the grades."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    (first, *others) = files.sample().pairs
+    graded = first.model_copy(update={"labelled_before": True})
+    files.write_sample(files.sample().model_copy(update={"pairs": (graded, *others)}))
+    files.write_labels([])
+
+    take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann")))
+
+    assert grades(dataset)["q0"] == ("human", 3)
+
+
+def redrawn(dataset, files):
+    """Rename the first chunk, and draw the same pairs again."""
+    renamed(dataset, "c0", "n0")
+    first, *others = files.sample().pairs
+    pairs = (first.model_copy(update={"chunk_id": "n0"}), *others)
+    files.write_sample(files.sample().model_copy(update={"pairs": pairs}))
+
+
+def test_what_was_labelled_under_a_former_id_is_not_asked_again(dataset, files, tmp_path):
+    """The same words are graded once."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    redrawn(dataset, files)
+
+    found = labelling(dataset, files, Wanted("Ann"))
+
+    assert ([pair.task.query_id for pair in found.pairs], found.n_done) == (["q1", "q2", "q3"], 1)
+
+
+def test_a_file_from_before_a_new_draw_is_taken_by_its_texts(dataset, files, tmp_path):
+    """Somebody labelled for days while a night renamed the document."""
+    path = tmp_path / "open.jsonl"
+    export_labels(dataset, files, "jsonl", path)
+    rows = [json.loads(line) | {"grade": 3} for line in path.read_text().splitlines()]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    redrawn(dataset, files)
+
+    taken = take_label_file(dataset, files, path, "Ann")
+
+    assert (taken.n_new, taken.left_out) == (4, {})
+    assert places(dataset)["q0"] == ("n0", "human")
+
+
+def test_pairs_whose_text_moved_are_shown(dataset, files):
+    """It is the text that was drawn."""
+    renamed(dataset, "c0", "n0")
+
+    found = labelling(dataset, files, Wanted("Ann"))
+
+    assert (len(found.pairs), found.n_vanished) == (4, 0)

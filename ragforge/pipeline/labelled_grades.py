@@ -1,0 +1,168 @@
+"""People's labels as grades of the set: each on its text, under the ids that the text has now."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
+from typing import Final
+
+from ragforge.calibration.label_files import PairKey, PairText
+from ragforge.calibration.label_tasks import PeoplesGrade, TakenLabels, pair_text, peoples_grades
+from ragforge.calibration.text_places import TextPlaces
+from ragforge.deferred import dataclass
+from ragforge.files.set.calibrations import CalibrationFiles
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import key_of, pair_and_judge
+from ragforge.records import (
+    Judgment,
+    Label,
+    LabelSample,
+    Provenance,
+    SampledPair,
+)
+
+_PROTOCOL: Final = "sample {}"
+"""Of grades that labels gave, with the name of the calibration."""
+
+
+def put_into_judgments(dataset: Dataset, files: CalibrationFiles, taken: TakenLabels) -> None:
+    """Make the labels the grades of people in the set.
+
+    A label goes where its text is now. Where the set does not have the text it waits, and what
+    else the set has from it stays. A grade that a person gave otherwise stands, also one by labels
+    of another calibration. A judge's gives way, and goes to `label_checks.jsonl`, where the
+    calibration finds it. Where all labels of a drawn pair were taken back, so is the grade that
+    they gave, and the judge's returns.
+    """
+    with dataset.alone():
+        _Labelled(dataset, files.sample(), files.labels(), files.name).put(taken)
+
+
+@dataclass(slots=True)
+class _Labelled:
+    """The labels of a calibration, and the grades that the set has from them."""
+
+    dataset: Dataset
+    sample: LabelSample
+    labels: Sequence[Label]
+    name: str
+    _judgments: Sequence[Judgment] = field(init=False)
+    _graded: Mapping[PairText, PeoplesGrade] = field(init=False)
+    _places: Mapping[PairText, tuple[str, ...]] = field(init=False)
+    """Of labelled and drawn pairs."""
+    _left: set[PairKey] = field(init=False)
+    """Ids that the set no longer has, of texts that are found under others."""
+
+    def __post_init__(self) -> None:
+        self._judgments = self.dataset.judgments()
+        self._graded = peoples_grades(self.labels)
+        ids: dict[PairText, dict[str, None]] = {}
+        for drawn in self.sample.pairs:
+            chunk_ids = (drawn.chunk_id, *drawn.same_text)
+            ids.setdefault(_text_of(drawn), {}).update(dict.fromkeys(chunk_ids))
+        for label in self.labels:
+            ids.setdefault(pair_text(label), {})[label.chunk_id] = None
+        mine = [one for one in self._judgments if self._is_mine(one)]
+        named = {chunk_id for of in ids.values() for chunk_id in of}
+        places = TextPlaces(self.dataset, named | {one.chunk_id for one in mine})
+        found = {pair: dict.fromkeys(places.of(of, pair.text_sha256)) for pair, of in ids.items()}
+        for one in mine:
+            pair = PairText(one.query_id, places.digest(one.chunk_id))
+            if pair in found:
+                # The text came back under an id that nobody was shown.
+                found[pair][one.chunk_id] = None
+        self._places = {pair: tuple(of) for pair, of in found.items()}
+        self._left = {
+            PairKey(pair.query_id, chunk_id)
+            for pair in self._graded
+            for chunk_id in ids[pair]
+            if self._places[pair]
+            and chunk_id not in self._places[pair]
+            and not places.digest(chunk_id)
+        }
+
+    def put(self, taken: TakenLabels) -> None:
+        """Write what the labels say into the set, and count it."""
+        given = self._given(taken)
+        back = self._taken_back() | self._left
+        kept: list[Judgment] = []
+        moved: list[Judgment] = []
+        before: dict[PairKey, int | None] = {}
+        n_back = 0
+        for old in self._judgments:
+            pair = PairKey(*key_of(old))
+            new = given.get(pair)
+            if self._is_mine(old) and (new is not None or pair in back):
+                before[pair] = old.grade
+                n_back += new is None
+            elif new is None or old.level != "chunk":
+                kept.append(old)
+            elif old.source == "human":
+                taken.n_people_stand += old.grade != new.grade
+                del given[pair]
+                kept.append(old)
+            else:
+                moved.append(old)
+        taken.n_judged = sum(before.get(pair) != new.grade for pair, new in given.items())
+        taken.n_moved = len(moved)
+        if taken.n_judged or n_back:
+            returned = self._exchange_checks(moved, before.keys() - given.keys() - self._left)
+            self.dataset.write_judgments([*kept, *given.values(), *returned])
+
+    def _given(self, taken: TakenLabels) -> dict[PairKey, Judgment]:
+        """Return people's grades of all labelled texts that the set has."""
+        given: dict[PairKey, Judgment] = {}
+        for pair, found in self._graded.items():
+            chunk_ids = self._places[pair]
+            taken.n_waiting += not chunk_ids
+            by = Provenance(
+                kind="human", model=", ".join(found.labellers), protocol=_PROTOCOL.format(self.name)
+            )
+            for chunk_id in chunk_ids:
+                given[PairKey(pair.query_id, chunk_id)] = Judgment(
+                    query_id=pair.query_id,
+                    chunk_id=chunk_id,
+                    grade=found.grade,
+                    source="human",
+                    copied_from=chunk_ids[0] if chunk_id != chunk_ids[0] else "",
+                    provenance=by,
+                )
+        return given
+
+    def _taken_back(self) -> set[PairKey]:
+        """Return where drawn pairs are that have no grade by labels any more.
+
+        A pair that people had graded before it was drawn, and that nobody labelled since, never
+        had one.
+        """
+        seen = {pair_text(label) for label in self.labels}
+        open_pairs = [
+            _text_of(pair)
+            for pair in self.sample.pairs
+            if _text_of(pair) not in self._graded
+            and (_text_of(pair) in seen or not pair.labelled_before)
+        ]
+        return {
+            PairKey(pair.query_id, chunk_id)
+            for pair in open_pairs
+            for chunk_id in self._places[pair]
+        }
+
+    def _exchange_checks(
+        self, moved: Collection[Judgment], back: Collection[PairKey]
+    ) -> list[Judgment]:
+        """Put judges' grades beside those of people, and return those of pairs without any."""
+        checks = {pair_and_judge(old): old for old in (*self.dataset.label_checks(), *moved)}
+        returned = {key_of(check): check for check in checks.values() if key_of(check) in back}
+        if moved or returned:
+            self.dataset.write_label_checks(
+                check for check in checks.values() if check is not returned.get(key_of(check))
+            )
+        return [*returned.values()]
+
+    def _is_mine(self, judgment: Judgment) -> bool:
+        by = judgment.provenance
+        is_of_chunk = judgment.source == "human" and judgment.level == "chunk"
+        return is_of_chunk and by is not None and by.protocol == _PROTOCOL.format(self.name)
+
+
+def _text_of(pair: SampledPair) -> PairText:
+    return PairText(pair.query_id, pair.text_sha256)
