@@ -40,6 +40,7 @@ from ragforge.files.formats.row_columns import (
     NO_COLUMNS,
     Columns,
     columns_not_read,
+    has_other_assertions,
     lacking_columns,
     no_such_column,
     unknown_columns,
@@ -509,6 +510,8 @@ def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[st
             "a score beside texts that hold the answer may be of anything; --map grade=… says that "
             "it is their grade"
         )
+    if has_other_assertions(row):
+        reasons.append("'__expected' asserts something else than the answer, as `contains:` does")
     is_graded = any(row.given.get(name) not in (None, "") for name in ("grade", "relevance"))
     if is_graded and relevance.is_empty:
         reasons.append("a grade stands beside no passage that it could be of")

@@ -173,7 +173,17 @@ def columns_not_read(row: Row) -> list[str]:
     if not row.is_of_table:
         return []
     filled = (name for name, value in row.given.items() if value not in (None, ""))
-    return [name for name in filled if not _is_read(name)]
+    return [name for name in filled if not _is_read(name) and not _holds_assertion(name)]
+
+
+def has_other_assertions(row: Row) -> bool:
+    """Whether a row has assertions of promptfoo of which none is an expected answer."""
+    asserting = {name: value for name, value in row.given.items() if _holds_assertion(name)}
+    return any(asserting.values()) and next(_asserted(asserting), None) is None
+
+
+def _holds_assertion(name: str) -> bool:
+    return _EXPECTED.fullmatch(normal_name(name)) is not None
 
 
 @cache
@@ -268,7 +278,7 @@ def _held(row: Row, given: Mapping[str, object], field: Field, holders: Sequence
 def _asserted(given: Mapping[str, object]) -> Iterator[str]:
     """Yield the answers that assertions of promptfoo hold; others, such as rubrics, hold none."""
     for name, value in given.items():
-        if isinstance(value, str) and value.strip() and _EXPECTED.fullmatch(normal_name(name)):
+        if isinstance(value, str) and value.strip() and _holds_assertion(name):
             assertion = _ASSERTION.fullmatch(value.strip())
             kind = assertion["type"].partition(":")[0] if assertion else "equals"
             text = assertion["value"] if assertion else value

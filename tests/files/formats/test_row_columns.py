@@ -71,6 +71,17 @@ def test_assertions_that_are_no_answers_are_left_out(tmp_path, assertion):
     assert asked(path) == [("Why?", None)]
 
 
+def test_an_assertion_that_is_read_is_not_told_as_unread(tmp_path):
+    """The answer came from the column that was "not read"."""
+    text = "question,__expected\nWhy?,equals: So.\nWhat?,contains: pump\n"
+
+    found = read_queries(write(tmp_path / "set.csv", text), str)
+
+    assert [one.query.expected_answer for one in found.queries] == ["So.", None]
+    [note] = found.left_out
+    assert "not read in 1 query: '__expected' asserts something else" in note
+
+
 def test_yaml_is_refused_by_name(tmp_path):
     """Its lines were taken for a table of one column."""
     path = write(tmp_path / "promptfooconfig.yaml", "tests:\n  - vars: {question: Why?}\n")
