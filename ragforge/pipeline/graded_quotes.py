@@ -1,11 +1,13 @@
 """Grades that people gave to quotes, which follow the quotes into other chunks."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ragforge.corpus.quote_locations import CONTEXT_CHARS, ChunkIndex, fold, locate
 from ragforge.deferred import dataclass
-from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Query
+from ragforge.evaluating.completion import RELEVANT
+from ragforge.files.set.sorted_records import Key, key_of
+from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Query, QuoteGrade
 from ragforge.stages.generate.truth import grades_at
 
 
@@ -52,12 +54,55 @@ class PlacedGrades:
     """Grades in other chunks.
 
     Args:
-        judgments: Of the chunks that hold a quote now; of several grades of a pair the highest.
-        pairs: Query and chunk of the grades that they come from.
+        judgments: Of the chunks that hold a quote now; of several grades of a pair the highest,
+            with all of them in `quote_grades`.
+        pairs: Query and chunk of the grades that they come from, where nothing of these is left.
     """
 
     judgments: list[Judgment]
     pairs: set[tuple[str, str]]
+
+
+class PersonsQuote(NamedTuple):
+    """A quote that a person graded.
+
+    Args:
+        judgment: Of the chunk that held it, or a part of it.
+        given: What the person gave.
+        item: Where it is looked for.
+    """
+
+    judgment: Judgment
+    given: QuoteGrade
+    item: Evidence
+
+
+def quote_grades(judgment: Judgment) -> tuple[QuoteGrade, ...]:
+    """Return what people gave to the quotes of a chunk, also to those that it holds in part."""
+    if judgment.source != "human" or judgment.grade is None:
+        return ()
+    if judgment.quote_grades or not judgment.evidence:
+        return judgment.quote_grades
+    return (QuoteGrade(quote=judgment.evidence, grade=judgment.grade),)
+
+
+def with_quotes(judgment: Judgment, given: Iterable[QuoteGrade]) -> Judgment:
+    """Return a judgment with what was given to the quotes of its chunk, where a person gave it.
+
+    Args:
+        judgment: With the grade of the chunk.
+        given: To its quotes; of a quote that comes twice the higher grade counts.
+    """
+    if judgment.source != "human" or judgment.grade is None:
+        return judgment
+    highest: dict[str, QuoteGrade] = {}
+    for one in given:
+        old = highest.get(key := fold(one.quote))
+        if old is None or old.grade < one.grade:
+            highest[key] = one
+    kept = tuple(sorted(highest.values(), key=lambda one: (-one.grade, one.quote)))
+    plain = judgment.model_copy(update={"quote_grades": ()})
+    return plain if quote_grades(plain) == kept else plain.model_copy(update={"quote_grades": kept})
 
 
 def _same_id(doc_id: str) -> str:
@@ -81,54 +126,71 @@ class GradedQuotes:
         queries: Iterable[Query],
         doc_of: Callable[[str], str] = _same_id,
     ) -> None:
-        graded = [judgment for judgment in judgments if is_graded_quote(judgment)]
+        graded = [judgment for judgment in judgments if quote_grades(judgment)]
         wanted = {judgment.chunk_id for judgment in graded}
         found = _named(chunks, wanted) if wanted else {}
         known = _known(queries)
-        self._quotes: list[tuple[Judgment, Evidence]] = []
+        self._quotes: list[PersonsQuote] = []
         for judgment in graded:
             chunk = found.get(judgment.chunk_id)
-            if chunk is not None:
-                key = (judgment.query_id, chunk.doc_id, fold(judgment.evidence))
-                item = known.get(key) or _quote(judgment, chunk)
+            if chunk is None:
+                continue
+            for given in quote_grades(judgment):
+                key = (judgment.query_id, chunk.doc_id, fold(given.quote))
+                item = known.get(key) or _quote(given.quote, chunk)
                 item = item.model_copy(update={"doc_id": doc_of(item.doc_id)})
-                self._quotes.append((judgment, item))
+                self._quotes.append(PersonsQuote(judgment, given, item))
 
     @property
     def documents(self) -> set[str]:
         """Those that hold the quotes."""
-        return {item.doc_id for _, item in self._quotes}
+        return {quote.item.doc_id for quote in self._quotes}
 
     def place(self, index: ChunkIndex) -> PlacedGrades:
         """Return the grades that the quotes give to the chunks of an index."""
         return place_grades(self._quotes, index)
 
 
-def place_grades(quotes: Iterable[tuple[Judgment, Evidence]], index: ChunkIndex) -> PlacedGrades:
+def place_grades(quotes: Iterable[PersonsQuote], index: ChunkIndex) -> PlacedGrades:
     """Return the grades that quotes give to the chunks of an index.
 
     Args:
         quotes: Each with what a person gave to it.
         index: Of all chunks of the documents that hold them.
     """
-    by_pair: dict[tuple[str, str], Judgment] = {}
-    pairs: set[tuple[str, str]] = set()
-    for judgment, item in quotes:
-        placed = index.place(item)
-        if placed is None:
+    here: dict[Key, list[tuple[int, PersonsQuote]]] = {}
+    placed: dict[Key, list[PersonsQuote]] = {}
+    for quote in quotes:
+        place = index.place(quote.item)
+        if place is None:
             continue
-        pairs.add((judgment.query_id, judgment.chunk_id))
-        for chunk_id, grade in grades_at(placed, judgment.grade or 0).items():
-            old = by_pair.get((judgment.query_id, chunk_id))
-            if old is None or (old.grade or 0) < grade:
-                update = {"chunk_id": chunk_id, "grade": grade, "copied_from": ""}
-                by_pair[judgment.query_id, chunk_id] = judgment.model_copy(update=update)
-    return PlacedGrades(list(by_pair.values()), pairs)
+        placed.setdefault(key_of(quote.judgment), []).append(quote)
+        for chunk_id, grade in grades_at(place, quote.given.grade).items():
+            here.setdefault((quote.judgment.query_id, chunk_id), []).append((grade, quote))
+    judgments = [_highest(chunk_id, held) for (_, chunk_id), held in here.items()]
+    return PlacedGrades(judgments, {pair for pair, of in placed.items() if _is_all(of)})
 
 
-def is_graded_quote(judgment: Judgment) -> bool:
-    """Whether a person graded a quote, rather than a chunk."""
-    return judgment.source == "human" and bool(judgment.evidence) and judgment.grade is not None
+def _highest(chunk_id: str, held: Sequence[tuple[int, PersonsQuote]]) -> Judgment:
+    """Return the judgment of a chunk by the quotes that it holds."""
+    grade, (judgment, given, _) = max(held, key=lambda one: one[0])
+    update = {
+        "chunk_id": chunk_id,
+        "grade": grade,
+        "evidence": given.quote if judgment.evidence else "",
+        "copied_from": "",
+    }
+    if grade != judgment.grade and judgment.contains_answer is not None:
+        update["contains_answer"] = grade >= RELEVANT
+    return with_quotes(judgment.model_copy(update=update), (one.given for _, one in held))
+
+
+def _is_all(quotes: Sequence[PersonsQuote]) -> bool:
+    """Whether the quotes of a judgment that stand make all of it: each quote, and its grade."""
+    judgment = quotes[0].judgment
+    stand = {fold(quote.given.quote) for quote in quotes}
+    is_whole = all(fold(one.quote) in stand for one in quote_grades(judgment))
+    return is_whole and max(quote.given.grade for quote in quotes) >= (judgment.grade or 0)
 
 
 def _named(chunks: Iterable[Chunk], wanted: Collection[str]) -> dict[str, Chunk]:
@@ -144,10 +206,10 @@ def _known(queries: Iterable[Query]) -> dict[tuple[str, str, str], Evidence]:
     }
 
 
-def _quote(judgment: Judgment, chunk: Chunk) -> Evidence:
-    """Return the quote of a judgment with what its chunk tells of its place."""
-    item = Evidence(doc_id=chunk.doc_id, chunk_id=chunk.chunk_id, quote=judgment.evidence)
-    at = locate(judgment.evidence, chunk.text)
+def _quote(quote: str, chunk: Chunk) -> Evidence:
+    """Return a quote with what its chunk tells of its place."""
+    item = Evidence(doc_id=chunk.doc_id, chunk_id=chunk.chunk_id, quote=quote)
+    at = locate(quote, chunk.text)
     if at is None:
         return item
     update = {

@@ -281,12 +281,17 @@ def _carried(
     followed: Collection[tuple[str, str]],
     result: Rederivation,
 ) -> Iterable[Judgment]:
-    for judgment in judgments:
+    """Yield what somebody gave, at the chunks of now; the grades of texts come first.
+
+    A grade that followed its quote is kept with the text as well, which the next cut may have.
+    """
+    chunks_last = sorted(judgments, key=lambda one: not is_text_id(one.chunk_id))
+    for judgment in chunks_last:
         if judgment.source == "evidence":
             continue
         now = moves.of_judgment(judgment)
         is_kept = bool(now) or (judgment.query_id, judgment.chunk_id) in followed
-        if not is_kept and judgment.level == "chunk":
+        if not now and judgment.level == "chunk":
             now = moves.as_text(judgment.chunk_id)
         if judgment.is_failed:
             result.n_failed_kept += is_kept

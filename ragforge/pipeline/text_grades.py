@@ -185,7 +185,10 @@ def grade_retrieved(dataset: Dataset) -> int:
 
 
 def _grade_by_twins(dataset: Dataset) -> int:
-    """Give texts, and chunks that were texts before, the grades that their words have."""
+    """Give texts, and chunks that were texts before, the grades that their words have.
+
+    What a person gave to the same words goes before what their evidence says.
+    """
     keys = {without_place(text.chunk_id) for text in dataset.retrieved_texts()}
     if dataset.has_text_grades():
         graded = (old.chunk_id for old in dataset.each_judgment() if is_text_id(old.chunk_id))
@@ -199,10 +202,16 @@ def _grade_by_twins(dataset: Dataset) -> int:
         for chunk_id in ids
         if is_text_id(chunk_id) or chunk_id in known
     }
-    judged = {key_of(old): old.is_failed for old in dataset.each_judgment()}
-    pairs = {pair for pair in pairs if judged.get(pair, True)}
+    judged = {key_of(old): old.source for old in dataset.each_judgment() if not old.is_failed}
+    failed = {key_of(old) for old in dataset.each_judgment() if old.is_failed}
+    pairs = {pair for pair in pairs if judged.get(pair, "evidence") == "evidence"}
     found = TwinGrades(known.get).of(sorted(pairs), dataset.each_judgment, lambda _: True)
-    copies = [one for one in found if not (one.is_failed and key_of(one) in judged)]
+    copies = [
+        one
+        for one in found
+        if (one.source == "human" or key_of(one) not in judged)
+        and not (one.is_failed and key_of(one) in failed)
+    ]
     add_copies(dataset, copies)
     return sum(not one.is_failed for one in copies)
 

@@ -20,7 +20,7 @@ _NAMES = {
     "judgments": (
         "Answer AnswerGrade AttackFindings AuditExample AuditRate Citation Claim Expectation "
         "FactStatus FactVerdict GivenGrade Grounding Hit JudgeAudit Judgment Level PoolEntry "
-        "Ranking Verdict Vote"
+        "QuoteGrade Ranking Verdict Vote"
     ),
     "queries": (
         "Behaviour Coverage Difficulty Draw Evidence Fact FunnelStep Gate GateResult "

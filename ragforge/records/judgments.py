@@ -6,6 +6,7 @@ better. A quote that stands in a chunk is a fact, whichever rule cut the query o
 of a query that a mock made up is none.
 """
 
+import operator
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -86,6 +87,13 @@ class Vote(Record):
     call_key: str = ""
 
 
+class QuoteGrade(Record):
+    """A grade that a person gave to a quote, wherever it stands."""
+
+    quote: NonEmpty
+    grade: Grade
+
+
 class Judgment(Record):
     """A grade of one chunk for one query: 0 off topic, 1 same topic, 2 part of the answer, 3 all.
 
@@ -116,6 +124,9 @@ class Judgment(Record):
     relevant: Annotated[bool | None, Field(exclude_if=lambda value: value is None)] = None
     """Whether people list the chunk as relevant, where no threshold on the grades of the set says
     so: then this decides binary measures, and the grade, where there is one, the others."""
+    quote_grades: Annotated[tuple[QuoteGrade, ...], Field(exclude_if=operator.not_)] = ()
+    """What people gave to the quotes that the chunk holds, where that is not just `grade` for all
+    of `evidence`: quotes that stand here in part, or several. They follow their quotes."""
     provenance: Provenance | None = None
 
     @property

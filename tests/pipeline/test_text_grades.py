@@ -94,6 +94,19 @@ def test_a_grade_that_stands_is_kept(dataset):
     assert dataset.judgments() == [old]
 
 
+@pytest.mark.parametrize(
+    ("source", "stands"), [("human", (1, "human")), ("judge", (3, "evidence"))]
+)
+def test_a_person_goes_before_what_evidence_says_of_the_same_words(dataset, source, stands):
+    """A rule had the last word on a chunk that was a text with a person's grade."""
+    rule = Judgment(query_id="q", chunk_id="c1", grade=3, source="evidence")
+    waits = Judgment(query_id="q", chunk_id=text_id(TEXT), grade=1, source=source)
+    dataset.write_judgments([rule, waits])
+    make(dataset, mine="lamps:other")
+
+    assert grades(dataset)["c1"] == stands
+
+
 def test_a_set_without_such_texts_is_left_alone(dataset):
     """Its files are the same, to the byte."""
     before = dataset.manifest

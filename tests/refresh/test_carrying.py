@@ -11,7 +11,7 @@ from refresh.two_versions import (
     stage,
 )
 
-from ragforge.records import Cause, Evidence, ItemChange, Provenance
+from ragforge.records import Cause, Evidence, ItemChange, Provenance, QuoteGrade, text_id
 from ragforge.refresh.grades.carrying import carry_judgments
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 
@@ -395,3 +395,104 @@ def test_doing_it_again_writes_the_same(carry):
     carry.again()
 
     assert {path.name: path.read_bytes() for path in carry.staged.path.iterdir()} == before
+
+
+BOTH = f"{FEES} {DAYS}"
+
+
+def of_person(text, grade, quote, *given):
+    """Return a person's judgment of a text of `a`, by the quotes that it holds."""
+    quotes = tuple(QuoteGrade(quote=quote, grade=grade) for quote, grade in given)
+    judgment = graded("q", id_of("a", text), grade, "human", None, quote)
+    return judgment.model_copy(update={"quote_grades": quotes})
+
+
+def test_quotes_that_meet_in_one_chunk_keep_what_each_was_given(carry):
+    """The chunk has the highest, and the others need theirs where they stand alone again."""
+    given = [of_person(FEES, 1, FEES), of_person(DAYS, 3, DAYS)]
+
+    carry({**BEFORE, "a": (BOTH,)}, given)
+
+    assert carry.staged.judgments() == [of_person(BOTH, 3, DAYS, (DAYS, 3), (FEES, 1))]
+
+
+def test_quotes_part_with_what_each_was_given(carry):
+    """A person's 1 had become a 3 by rule."""
+    given = of_person(BOTH, 3, DAYS, (DAYS, 3), (FEES, 1))
+    together = asking("q", "a", BOTH, FEES)
+
+    carry(
+        {**BEFORE, "a": (FEES, DAYS)},
+        [given],
+        before={**BEFORE, "a": (BOTH,)},
+        items=[changed(together, QUERY, is_moved=True)],
+    )
+
+    assert carry.grades == {
+        ("q", id_of("a", FEES)): (1, "human"),
+        ("q", id_of("a", DAYS)): (3, "human"),
+    }
+
+
+def test_chunk_that_holds_all_of_a_quote_again_has_the_grade_given(carry):
+    """Its pieces had a part: that says nothing of the whole."""
+    pieces = [of_person(text, 2, BOTH, (BOTH, 3)) for text in (FEES, DAYS)]
+
+    carry({**BEFORE, "a": (f"{BOTH} {COLOURS}",)}, pieces)
+
+    assert carry.grades == {("q", id_of("a", f"{BOTH} {COLOURS}")): (3, "human")}
+
+
+def holding(*quotes):
+    """Return the query with quotes of `a`, each as its text and what is quoted."""
+    evidence = tuple(
+        Evidence(doc_id="a", chunk_id=id_of("a", text), quote=quote) for text, quote in quotes
+    )
+    return QUERY.model_copy(update={"evidence": evidence})
+
+
+def test_grades_of_chunks_follow_their_evidence_there_and_back(carry, tmp_path):
+    """What met in one chunk is told apart by the evidence that each chunk held."""
+    given = [of_person(FEES, 2, ""), of_person(DAYS, 3, "")]
+    apart, together = holding((FEES, FEES), (DAYS, DAYS)), holding((BOTH, FEES), (BOTH, DAYS))
+    carry({**BEFORE, "a": (BOTH,)}, given, items=[changed(apart, together, is_moved=True)])
+    assert carry.grades == {("q", id_of("a", BOTH)): (3, "human")}
+    back = Carry(tmp_path / "back")
+
+    back(
+        {**BEFORE, "a": (FEES, DAYS)},
+        carry.staged.judgments(),
+        before={**BEFORE, "a": (BOTH,)},
+        items=[changed(together, apart, is_moved=True)],
+    )
+
+    assert back.grades == {
+        ("q", id_of("a", FEES)): (2, "human"),
+        ("q", id_of("a", DAYS)): (3, "human"),
+    }
+
+
+def test_a_quote_that_is_gone_waits_beside_one_that_stands(carry):
+    """Two quotes of one chunk are not one."""
+    given = of_person(BOTH, 3, DAYS, (DAYS, 3), (FEES, 1))
+
+    found = carry({**BEFORE, "a": (DAYS,)}, [given], before={**BEFORE, "a": (BOTH,)})
+
+    assert carry.grades == {("q", id_of("a", DAYS)): (3, "human")}
+    assert found.dormant == 1
+
+
+@pytest.mark.parametrize(("source", "now"), [("human", "human"), ("judge", "carried")])
+def test_a_text_that_is_a_chunk_again_has_its_grade_again(carry, source, now):
+    """`generate --rederive` leaves grades with texts; the next cut may be a refresh."""
+    together = asking("q", "a", BOTH, FEES)
+    waits = graded("q", text_id(FEES), 1, source)
+
+    carry(
+        {**BEFORE, "a": (FEES, DAYS)},
+        [waits],
+        before={**BEFORE, "a": (BOTH,)},
+        items=[changed(together, QUERY, is_moved=True)],
+    )
+
+    assert carry.grades == {("q", id_of("a", FEES)): (1, now)}

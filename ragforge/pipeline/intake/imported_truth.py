@@ -16,7 +16,8 @@ from ragforge.files.formats.row_relevance import HIGHEST_GRADE, GradedQuote
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import Label, LabelNames
 from ragforge.observe import Event, Observer
-from ragforge.records import Chunk, Evidence, Judgment, Lineage, Provenance, Query
+from ragforge.pipeline.graded_quotes import quote_grades, with_quotes
+from ragforge.records import Chunk, Evidence, Judgment, Lineage, Provenance, Query, QuoteGrade
 from ragforge.stages.generate.truth import derive, grades_at
 from ragforge.stages.quotes import find_proof, has_content
 from ragforge.stages.words import words
@@ -330,7 +331,8 @@ class ImportedTruth:
                 continue
             self._note_place(graded_quote, passage, quoted)
             for chunk_id, grade in passage.grades.items():
-                self._judge(query_id, Label(chunk_id, "chunk"), grade, quote=passage.evidence.quote)
+                given = QuoteGrade(quote=passage.evidence.quote, grade=graded_quote.grade)
+                self._judge(query_id, Label(chunk_id, "chunk"), grade, given=given)
             if graded_quote.grade >= LEAST_EVIDENCE_GRADE:
                 evidence.append(passage.evidence)
         return tuple(evidence)
@@ -348,9 +350,8 @@ class ImportedTruth:
         if graded_quote.grade:
             digest = hashlib.sha256(graded_quote.quote.encode()).hexdigest()[:_DIGEST_CHARS]
             name = f"{'_'.join(graded_quote.doc_id.split())}#quote_{digest}"
-            self._judge(
-                query_id, Label(name, "chunk"), graded_quote.grade, quote=graded_quote.quote
-            )
+            given = QuoteGrade(quote=graded_quote.quote, grade=graded_quote.grade)
+            self._judge(query_id, Label(name, "chunk"), graded_quote.grade, given=given)
             self._unfindable.add((query_id, name))
 
     def _derive(self, query: Query) -> None:
@@ -369,29 +370,35 @@ class ImportedTruth:
         label: Label,
         grade: int | None,
         *,
-        quote: str = "",
+        given: QuoteGrade | None = None,
         mark: bool | None = None,
         by: Graded | None = None,
     ) -> None:
-        """Note a grade, and whether it is listed; of two of a chunk or document the higher one."""
+        """Note a grade, and whether it is listed; of two of a chunk or document the higher one.
+
+        What people gave to quotes is kept of each, for chunks in which the quotes stand otherwise.
+        """
         by = by or self._by
         old = self.judgments.get((asked, label.id))
+        quotes = (*(quote_grades(old) if old else ()), *((given,) if given else ()))
         if old is not None:
             mark = old.relevant if mark is None else mark or old.relevant
             if (old.grade or 0) >= (grade or 0):
-                self.judgments[asked, label.id] = old.model_copy(update={"relevant": mark})
+                noted = old.model_copy(update={"relevant": mark})
+                self.judgments[asked, label.id] = with_quotes(noted, quotes)
                 return
-        self.judgments[asked, label.id] = Judgment(
+        judgment = Judgment(
             query_id=asked,
             chunk_id=label.id,
             level=label.level,
             grade=grade,
             contains_answer=None if grade is None else grade >= LEAST_EVIDENCE_GRADE,
-            evidence=quote,
+            evidence=given.quote if given else "",
             source=by.source,
             relevant=mark,
             provenance=by.by,
         )
+        self.judgments[asked, label.id] = with_quotes(judgment, quotes)
 
 
 def _copies(chunks: Iterable[Chunk]) -> dict[str, tuple[str, ...]]:

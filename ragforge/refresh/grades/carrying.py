@@ -16,14 +16,17 @@ from ragforge.corpus.rereading import seen_sha256
 from ragforge.deferred import dataclass
 from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import key_of, pair_and_judge, pair_of
+from ragforge.files.set.sorted_records import Key, key_of, pair_and_judge, pair_of
 from ragforge.pipeline.graded_quotes import (
     GradedQuotes,
+    PersonsQuote,
     PlacedGrades,
     at_chunks,
     by_rank,
     moved_pool,
     place_grades,
+    quote_grades,
+    with_quotes,
 )
 from ragforge.pipeline.judge.pooling import KeptGrades
 from ragforge.pipeline.text_grades import move_failures
@@ -35,6 +38,8 @@ from ragforge.records import (
     PoolEntry,
     Provenance,
     Query,
+    QuoteGrade,
+    is_text_id,
 )
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks
 from ragforge.refresh.grades.labelled_documents import documents_back, waiting_label, with_documents
@@ -45,6 +50,7 @@ from ragforge.refresh.grades.moved_chunks import (
     moved_since,
     named_chunks,
     new_places,
+    texts_back,
 )
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.stages.generate.truth import derive
@@ -104,7 +110,9 @@ def carry_judgments(
     }
     kept_grades = KeptGrades(tuple(judges), again=False)
     same = {item.query.query_id for item in updated.items if _has_same_answer(item)}
-    carrying = _Carrying(moves, kept_grades, evidence, followed, proofs, same)
+    texts = {one.chunk_id for one in parent.each_judgment() if is_text_id(one.chunk_id)}
+    back = texts_back(diff, texts)
+    carrying = _Carrying(moves, back, kept_grades, evidence, followed, proofs, same)
     staged.put_judgments(carrying.judgments(parent.each_judgment()))
     _carry_pool(staged, parent, moves)
     _carry_checks(staged, parent, moves)
@@ -118,6 +126,7 @@ class _Carrying:
 
     Args:
         moves: Where chunks are now.
+        back: The chunks that texts are again, by the id of the text.
         kept_grades: Who would judge today.
         evidence: What evidence says, by the id of each query for which it is told anew.
         followed: Grades of people that come to chunks, for those whose chunk is gone.
@@ -126,6 +135,7 @@ class _Carrying:
     """
 
     moves: MovedChunks
+    back: Mapping[str, Sequence[str]]
     kept_grades: KeptGrades
     evidence: Mapping[str, Sequence[Judgment]]
     followed: PlacedGrades
@@ -150,10 +160,14 @@ class _Carrying:
         again = self.evidence.get(query_id)
         judgments = [*self._following.get(query_id, ())]
         for judgment in old:
-            if judgment.source != "evidence":
+            if judgment.source == "evidence":
+                judgments += [judgment] if again is None else []
+            elif judgment.chunk_id in self.back and not judgment.is_failed:
+                # What was given to chunks says more than what waited as a text: it comes last.
+                now = self.back[judgment.chunk_id]
+                judgments[:0] = [self._marked(one) for one in at_chunks(judgment, now)]
+            else:
                 judgments += self._carried(judgment)
-            elif again is None:
-                judgments.append(judgment)
         by_chunk = {judgment.chunk_id: judgment for judgment in by_rank(judgments)}
         graded = {chunk_id for chunk_id, one in by_chunk.items() if not one.is_failed}
         for judgment in self._claims(query_id, old, graded) if again else ():
@@ -279,9 +293,8 @@ class PeoplesGrades:
     @property
     def documents(self) -> set[str]:
         """Those that may hold quotes of them."""
-        found = set(self.quotes.documents)
-        found |= {item.doc_id for _, item in self._dormant_quotes()}
-        return found | {item.doc_id for _, item in self._proofs([*self.dormant, *self.gone])}
+        others = (*self._dormant_quotes(), *self._proofs([*self.dormant, *self.gone]))
+        return self.quotes.documents | {quote.item.doc_id for quote in others}
 
     def place(self, index: ChunkIndex) -> tuple[PlacedGrades, list[DormantGrade]]:
         """Return the grades that stand in other chunks or stand again, and those that wait.
@@ -301,8 +314,7 @@ class PeoplesGrades:
         places = [place_grades(self._proofs(open_), index), *places]
         pairs = {pair for placed in places for pair in placed.pairs}
         waiting = {pair_of(grade): grade for grade in open_ if pair_of(grade) not in pairs}
-        judgments = [judgment for placed in places for judgment in placed.judgments]
-        return PlacedGrades(judgments, pairs), [*waiting.values()]
+        return PlacedGrades(_joined(places), pairs), [*waiting.values()]
 
     def _returned(self) -> PlacedGrades:
         returned: list[Judgment] = []
@@ -313,14 +325,16 @@ class PeoplesGrades:
             pairs |= {pair_of(one)} if now else set()
         return PlacedGrades(returned, pairs)
 
-    def _dormant_quotes(self) -> Iterator[tuple[Judgment, Evidence]]:
+    def _dormant_quotes(self) -> Iterator[PersonsQuote]:
         for one in self.dormant:
-            quote, is_back = one.judgment.evidence, _text_of(one) in self.back
-            if quote and not is_back and one.doc_id in self.changed:
-                chunk_id = one.judgment.chunk_id
-                yield one.judgment, Evidence(doc_id=one.doc_id, chunk_id=chunk_id, quote=quote)
+            if _text_of(one) in self.back or one.doc_id not in self.changed:
+                continue
+            chunk_id = one.judgment.chunk_id
+            for given in quote_grades(one.judgment):
+                item = Evidence(doc_id=one.doc_id, chunk_id=chunk_id, quote=given.quote)
+                yield PersonsQuote(one.judgment, given, item)
 
-    def _proofs(self, grades: Iterable[DormantGrade]) -> Iterator[tuple[Judgment, Evidence]]:
+    def _proofs(self, grades: Iterable[DormantGrade]) -> Iterator[PersonsQuote]:
         """Yield grades with the evidence of their query that they are of, where it stands now.
 
         A grade of a chunk as a whole is taken for one of the evidence that the chunk held, where it
@@ -330,14 +344,11 @@ class PeoplesGrades:
         gone = {pair_of(one) for one in self.gone}
         for one in grades:
             judgment, item = one.judgment, self.items.get(one.judgment.query_id)
-            if not judgment.evidence and _is_refuted(judgment):
-                continue
-            for now in _same_words(item, judgment) if item else ():
+            for given, now in _same_words(item, judgment) if item else ():
                 if (judgment.query_id, now.chunk_id) in self.judged:
                     continue
                 if pair_of(one) in gone or now.doc_id in self.changed:
-                    update = {"evidence": now.quote} if judgment.evidence else {}
-                    yield judgment.model_copy(update=update), now
+                    yield PersonsQuote(judgment, given, now)
 
 
 def peoples_grades(
@@ -420,16 +431,33 @@ def _has_same_answer(item: UpdatedQuery) -> bool:
     return item.before is not None and item.before.revision == item.query.revision
 
 
-def _same_words(item: UpdatedQuery, judgment: Judgment) -> Iterator[Evidence]:
+def _same_words(item: UpdatedQuery, judgment: Judgment) -> Iterator[tuple[QuoteGrade, Evidence]]:
     """Yield the evidence of a query whose words a person graded, where the answer is the same."""
-    before, now = item.before, item.query
+    before = item.before
     if before is None or not _has_same_answer(item):
         return
-    said = fold(judgment.evidence)
-    graded = {said}
-    if not said:
-        graded = {fold(old.quote) for old in before.evidence if old.chunk_id == judgment.chunk_id}
-    yield from (new for new in now.evidence if fold(new.quote) in graded)
+    given = {fold(one.quote): one.grade for one in quote_grades(judgment)}
+    if not judgment.evidence and not _is_refuted(judgment):
+        held = (old.quote for old in before.evidence if old.chunk_id == judgment.chunk_id)
+        given = {**dict.fromkeys(map(fold, held), judgment.grade or 0), **given}
+    for now in item.query.evidence:
+        grade = given.get(fold(now.quote))
+        if grade is not None:
+            yield QuoteGrade(quote=now.quote, grade=grade), now
+
+
+def _joined(places: Iterable[PlacedGrades]) -> list[Judgment]:
+    """Return one judgment a chunk, the last of several, with what each knows of its quotes."""
+    joined: dict[Key, Judgment] = {}
+    for judgment in (one for placed in places for one in placed.judgments):
+        before = joined.get(key_of(judgment))
+        if before is not None and judgment.grade is not None:
+            own = quote_grades(judgment)
+            said = {fold(one.quote) for one in own}
+            others = (one for one in quote_grades(before) if fold(one.quote) not in said)
+            judgment = with_quotes(judgment, (*own, *others))
+        joined[key_of(judgment)] = judgment
+    return [*joined.values()]
 
 
 def _touched(

@@ -7,7 +7,7 @@ from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.rereading import seen_sha256
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import MovedChunk, Query
+from ragforge.records import MovedChunk, Query, text_id, without_place
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.queries.updates import UpdatedQuery
 
@@ -72,6 +72,26 @@ def new_places(
         if here:
             by_pair[doc_id, digest] = tuple(sorted(here))
     return by_pair
+
+
+def texts_back(diff: CorpusDiff, text_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the ids of the new chunks that read as texts do which were no chunks, sorted.
+
+    Args:
+        diff: What changed.
+        text_ids: Of any place of the texts.
+
+    Returns:
+        By the id of the text, those left out that are no chunk.
+    """
+    wanted: dict[str, list[str]] = {}
+    for one in text_ids:
+        wanted.setdefault(without_place(one), []).append(one)
+    found: dict[str, list[str]] = {}
+    for chunk in diff.added() if wanted else ():
+        for one in wanted.get(text_id(chunk.text), ()):
+            found.setdefault(one, []).append(chunk.chunk_id)
+    return {one: tuple(sorted(ids)) for one, ids in found.items()}
 
 
 def new_to_readers(diff: CorpusDiff) -> frozenset[str]:
