@@ -125,7 +125,12 @@ def _answer(query: Query) -> tuple[str | None, bool]:
 
 
 def _places(query: Query) -> tuple[object, ...]:
-    return query.evidence, query.source_chunk_ids
+    """Return where a query stands: its quotes, and its sources where nothing is quoted.
+
+    The sources of a query with quotes follow from these; an imported one has none until it is
+    derived anew.
+    """
+    return query.evidence or query.source_chunk_ids
 
 
 def _quotes(query: Query) -> list[tuple[int, str]]:

@@ -292,3 +292,25 @@ def test_a_rejected_version_that_is_not_there_is_told(tmp_path, capsys):
 
     assert main(["diff", str(missing), str(missing)]) == 3
     assert "000002: no such directory" in capsys.readouterr().err
+
+
+def test_sources_that_follow_from_quotes_are_no_other_place(tmp_path, capsys):
+    """An imported set names none until its quotes are looked up again, where they were."""
+    imported, derived = first(tmp_path / "imported"), first(tmp_path / "derived")
+    imported.write_queries([query("q", source_chunk_ids=())])
+    derived.write_queries([query("q")])
+
+    found = json.loads(diff(capsys, imported.path, derived.path, "--json"))
+
+    assert found["queries"] == []
+
+
+def test_other_sources_of_a_query_without_quotes_are_other_places(tmp_path, capsys):
+    """Nothing else tells where it comes from."""
+    before, after = first(tmp_path / "before"), first(tmp_path / "after")
+    before.write_queries([query("q", evidence=())])
+    after.write_queries([query("q", evidence=(), source_chunk_ids=("c_2",))])
+
+    found = json.loads(diff(capsys, before.path, after.path, "--json"))
+
+    assert [one["kinds"] for one in found["queries"]] == [["places"]]
