@@ -31,13 +31,7 @@ from ragforge.evaluating.gate import (
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import UsableRuns, usable_runs
-from ragforge.pipeline.gating.subjects import (
-    Subject,
-    answer_measure,
-    answers_subject,
-    find_baseline,
-    run_subject,
-)
+from ragforge.pipeline.gating.subjects import Subject, find_baseline, run_subject
 from ragforge.pipeline.gating.verdict import check_subject, evaluate_for
 from ragforge.records import Calibration
 from ragforge.report.gate import (
@@ -211,6 +205,8 @@ def _thresholds(given: GivenRules) -> list[tuple[Threshold, ...]]:
 
 
 def _of_answers(flag: str) -> Callable[[str], tuple[str, float | None]]:
+    from ragforge.pipeline.gating.answers import answer_measure
+
     return lambda name: (answer_measure(name, flag), 1.0)
 
 
@@ -272,6 +268,8 @@ def _subject(
     settings: EvaluateSettings,
 ) -> Subject:
     if answers is not None:
+        from ragforge.pipeline.gating.answers import answers_subject
+
         return answers_subject(dataset, answers)
     usable = _usable(run, dataset)
     subject = run_subject(evaluate_for(rules, dataset, usable.names[0], settings))

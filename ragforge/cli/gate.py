@@ -59,6 +59,7 @@ from ragforge.cli.output import print_estimate, print_result
 from ragforge.errors import BudgetError, DataError, UsageError
 
 if TYPE_CHECKING:
+    from ragforge.config import RefreshSettings
     from ragforge.evaluating.gate import Allowance, Rules, Verdict
     from ragforge.pipeline.gating.subjects import Subject
 
@@ -139,7 +140,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from ragforge.api.gating import GateDecision, Held, decide
-    from ragforge.pipeline.notifying import notify_gate
 
     rules = rules_of(arguments)
     if arguments.plan:
@@ -163,7 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write_baseline is not None:
         _write_baseline(arguments.write_baseline, subject, verdict)
     if not verdict.passed:
-        notify_gate(verdict, settings.refresh, observer)
+        _notify(verdict, settings.refresh, observer)
     after_gate(arguments, verdict)
     return 0 if verdict.passed else 1
 
@@ -189,7 +189,6 @@ def _held_as_needed(arguments: argparse.Namespace, rules: "Rules") -> int:
     """Judge pairs of two runs until a drop is decided on."""
     from ragforge.api.needed_gate import hold_as_needed, needed_gate, undecided
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.notifying import notify_gate
 
     if None in (arguments.dataset, arguments.run, arguments.base):
         raise UsageError("--judge-as-needed goes with --dataset DIR, --run NAME and --base NAME")
@@ -218,8 +217,15 @@ def _held_as_needed(arguments: argparse.Namespace, rules: "Rules") -> int:
     print_result(held, as_json=arguments.json)
     _write_outputs(arguments, held.verdict)
     if not held.passed:
-        notify_gate(held.verdict, settings.refresh, Progress(arguments.quiet))
+        _notify(held.verdict, settings.refresh, Progress(arguments.quiet))
     return 0 if held.passed else 1
+
+
+def _notify(verdict: "Verdict", settings: "RefreshSettings", observer: Progress) -> None:
+    """Tell of a gate that did not pass."""
+    from ragforge.pipeline.notifying import notify_gate  # A gate that passes needs none of it.
+
+    notify_gate(verdict, settings, observer)
 
 
 def _refuse_judging(arguments: argparse.Namespace) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.judgments import failed_by_name
@@ -15,6 +15,9 @@ from ragforge.records import Answer, AnswerGrade, Failure, Query
 from ragforge.records.judgments import expectation_digest, question_digest
 
 Answered = TypeVar("Answered", Answer, AnswerGrade)
+
+LOWER_IS_BETTER: Final = frozenset({"hallucination"})
+"""Measures of answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.answers.rates import strict_score
-from ragforge.evaluating.answers.records import SystemRecords, read_systems
+from ragforge.evaluating.answers.records import LOWER_IS_BETTER, SystemRecords, read_systems
 from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import count_silent, grades_of, judge_name, why_unknown
@@ -34,8 +34,6 @@ from ragforge.records.judgments import origin_of
 
 Values: TypeAlias = Mapping[str, float]
 """By query id."""
-
-LOWER_IS_BETTER: Final = frozenset({"hallucination"})
 
 
 def compare_answers(

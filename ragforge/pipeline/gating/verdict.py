@@ -12,9 +12,9 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from ragforge.calibration.comparing import require_threshold
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.answers.records import LOWER_IS_BETTER
 from ragforge.evaluating.comparison import MovedQuery
 from ragforge.evaluating.evaluation_data import missing_relevant
 from ragforge.evaluating.formatting import one_line, plural
@@ -50,7 +50,6 @@ from ragforge.measures.power import IntervalOf, queries_for_distance, shown_dist
 from ragforge.measures.rates import LEVEL
 from ragforge.measures.strata import Design
 from ragforge.measures.unseen_values import difference_interval, is_bounded
-from ragforge.pipeline.comparing.answers import LOWER_IS_BETTER
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
 from ragforge.pipeline.gating.notes import notes_of
 from ragforge.pipeline.gating.refusals import (
@@ -447,6 +446,8 @@ def require_corrected(found: Calibration, subject: Subject, rules: Rules) -> Non
     run = subject.evaluation.run
     if subject.of == "answers" or rules.most:
         raise UsageError("calibrated: labels of pairs correct no measure of answers")
+    from ragforge.calibration.comparing import require_threshold
+
     now = subject.evaluation
     require_threshold(found, now.rel_threshold, rules.measures, by_lists=now.by_lists)
     if rules.drops:

@@ -4,7 +4,7 @@ from ranked_sets import JUDGE, MOCK, ranked_set
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.gate import Rules, Threshold
-from ragforge.pipeline.gating.subjects import answer_measure, answers_subject
+from ragforge.pipeline.gating.answers import answer_measure, answers_subject
 from ragforge.pipeline.gating.verdict import check_subject, evaluate_for
 from ragforge.records import Answer, AnswerGrade
 
