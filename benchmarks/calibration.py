@@ -58,6 +58,7 @@ from ragforge.measures.corrected_ndcg import (
     ndcg_difference,
     ndcg_level,
     refuse_labels,
+    refuse_misfit,
 )
 from ragforge.measures.distributions import student_quantile
 from ragforge.measures.grade_model import GradedPool, fit_grades
@@ -349,12 +350,15 @@ def ndcg_row(truth: Truth, grade: Judging, n: int, options: argparse.Namespace) 
         try:
             refuse_labels(pool, heaviest > 0)
             discounts = RunDiscounts(of_a, of_b)
-            by = divisors(fit_grades(pool), discounts, K, generator, options.ndcg_draws)
+            model = fit_grades(pool)
+            by = divisors(model, discounts, K, generator, options.ndcg_draws)
+            refuse_misfit(model, discounts, K, generator)
+            apart = of_a - of_b
             means = [
                 corrected_mean(
                     labelled(truth, weights, judged, chosen, "DCG@10", generator, strata)
                 )
-                for weights in (of_a, of_b, of_a - of_b)
+                for weights in (of_a, of_b, apart, apart * by.by_query[truth.queries])
             ]
         except UsageError:
             n_refused += 1
@@ -367,7 +371,7 @@ def ndcg_row(truth: Truth, grade: Judging, n: int, options: argparse.Namespace) 
         ratios.append(by.mean_a / (true_dcg[0] / true[0]))
         drawn["dcg"].append(outcome(means[2], true_dcg[0] - true_dcg[1]))
         for of, value, at in (
-            ("difference", ndcg_difference(means[0], means[1], means[2], by), true[0] - true[1]),
+            ("difference", ndcg_difference(*means[:3], by, means[3]), true[0] - true[1]),
             ("level", ndcg_level(means[0], by.a), true[0]),
         ):
             half = student_quantile(0.975, value.degrees) * value.error

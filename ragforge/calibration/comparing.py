@@ -21,7 +21,7 @@ def with_calibration(report: ComparisonReport, found: Calibration) -> Comparison
     """Return a comparison whose winners are those of corrected differences.
 
     A winner is shown where the interval over queries like these, wide enough for all comparisons
-    made, leaves 0 out. Whether nDCG differs is decided on DCG.
+    made, leaves 0 out. For nDCG that of DCG has to show the same run as the better one.
 
     Args:
         report: By the judge alone.
@@ -99,25 +99,26 @@ def _corrected(item: Compared, found: Calibration, stretch: float) -> Compared:
     if figure.corrected is None:
         return replace(item, withheld=f"it is not corrected: {figure.refused}")
     decided = figure.corrected
-    if not figure.model_assisted and decided.wide_low is None:
+    if decided.wide_low is None or decided.wide_high is None:
         return replace(item, withheld="one query tells nothing of queries like it")
+    assert decided.low is not None
+    assert decided.high is not None
+    value = decided.value
+    wide_low = value - stretch * (value - decided.wide_low)
+    wide_high = value + stretch * (decided.wide_high - value)
     if figure.model_assisted:
         linear = _by_dcg(found, figure, comparison.a, comparison.b)
         if linear is None:
             return replace(item, withheld="it is decided on DCG, which was not drawn for")
-        decided = _scaled(linear, figure.corrected)
-    assert decided.low is not None
-    assert decided.high is not None
-    assert decided.wide_low is not None
-    assert decided.wide_high is not None
-    value = figure.corrected.value
+        if not _agrees(linear, value, stretch):
+            wide_low, wide_high = min(wide_low, 0.0), max(wide_high, 0.0)
     corrected = CorrectedDifference(
         judge_only=figure.judge_only.value,
         value=value,
         low=decided.low,
         high=decided.high,
-        wide_low=value - stretch * (value - decided.wide_low),
-        wide_high=value + stretch * (decided.wide_high - value),
+        wide_low=wide_low,
+        wide_high=wide_high,
         n=figure.n,
         n_pairs=figure.n_pairs,
     )
@@ -193,18 +194,10 @@ def _by_dcg(found: Calibration, figure: CorrectedFigure, a: str, b: str) -> Corr
     return None if dcg is None or dcg.corrected is None else dcg.corrected
 
 
-def _scaled(dcg: CorrectedValue, ndcg: CorrectedValue) -> CorrectedValue:
-    """Return a difference of nDCG with the interval of DCG over queries like these, to its scale.
-
-    It holds 0 where that of DCG does.
-    """
-    if dcg.wide_low is None or dcg.wide_high is None or dcg.value * ndcg.value <= 0:
-        ends = (0.0, ndcg.low or 0.0, ndcg.high or 0.0)
-        return ndcg.model_copy(update={"wide_low": min(ends), "wide_high": max(ends)})
-    ratio = abs(ndcg.value / dcg.value)
-    return ndcg.model_copy(
-        update={
-            "wide_low": ndcg.value - ratio * (dcg.value - dcg.wide_low),
-            "wide_high": ndcg.value + ratio * (dcg.wide_high - dcg.value),
-        }
-    )
+def _agrees(dcg: CorrectedValue, value: float, stretch: float) -> bool:
+    """Whether DCG shows the better run over queries like these, and it is the one by nDCG."""
+    if dcg.wide_low is None or dcg.wide_high is None:
+        return False
+    end = dcg.wide_low if dcg.value > 0 else dcg.wide_high
+    is_shown = (dcg.value - stretch * (dcg.value - end)) * dcg.value > 0
+    return is_shown and dcg.value * value > 0

@@ -28,7 +28,6 @@ from ragforge.measures.corrected import (
     corrected_mean,
 )
 from ragforge.measures.corrected_ndcg import (
-    Divisors,
     ModelledNDCG,
     RunDiscounts,
     divisors,
@@ -36,9 +35,10 @@ from ragforge.measures.corrected_ndcg import (
     ndcg_difference,
     ndcg_level,
     refuse_labels,
+    refuse_misfit,
 )
 from ragforge.measures.distributions import student_quantile
-from ragforge.measures.grade_model import GradedPool, fit_grades
+from ragforge.measures.grade_model import GradedPool, GradeModel, fit_grades
 from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import Measure
 from ragforge.measures.unseen_values import allowing_for_unseen
@@ -302,16 +302,25 @@ class _Corrected:
         self, measure: Measure, of_a: Floats, of_b: Floats, *, is_difference: bool
     ) -> CorrectedValue:
         """Return nDCG by estimator R: corrected DCG over divisors that a model supplies."""
-        by = self._divisors(measure, of_a, of_b)
+        model, k = self._graded(of_a, of_b), measure.cutoff or 0
+        runs, generator = RunDiscounts(of_a, of_b), np.random.default_rng(self.sample.seed)
+        by = divisors(model, runs, k, generator)
         values = self._values(measure, self.used.grades)
-        mean_a = corrected_mean(self._labelled(of_a, measure, values))
-        if not is_difference:
-            return _modelled_value(ndcg_level(mean_a, by.a))
-        mean_b = corrected_mean(self._labelled(of_b, measure, values))
-        apart = corrected_mean(self._labelled(of_a - of_b, measure, values))
-        return _modelled_value(ndcg_difference(mean_a, mean_b, apart, by))
 
-    def _divisors(self, measure: Measure, of_a: Floats, of_b: Floats) -> Divisors:
+        def corrected(weights: Floats) -> CorrectedMean:
+            return corrected_mean(self._labelled(weights, measure, values))
+
+        mean_a = corrected(of_a)
+        if not is_difference:
+            return _modelled_value(ndcg_level(mean_a, by.a), 0.0)
+        refuse_misfit(model, runs, k, generator)
+        apart = of_a - of_b
+        divided = corrected(apart * by.by_query[self.population.queries])
+        found = ndcg_difference(mean_a, corrected(of_b), corrected(apart), by, divided)
+        return _modelled_value(found, -1.0)
+
+    def _graded(self, of_a: Floats, of_b: Floats) -> GradeModel:
+        """Return the model of the grades, fitted to the labels."""
         population = self.population
         heaviest = np.maximum(of_a, of_b)
         grades = np.full(len(population.units), -1, dtype=np.intp)
@@ -327,8 +336,7 @@ class _Corrected:
         )
         pool = GradedPool(population.queries, features, grades, len(population.query_ids), N_GRADES)
         refuse_labels(pool, heaviest > 0)
-        generator = np.random.default_rng(self.sample.seed)
-        return divisors(fit_grades(pool), RunDiscounts(of_a, of_b), measure.cutoff or 0, generator)
+        return fit_grades(pool)
 
     def _ndcg_by_judge(self, measure: Measure, weights: Floats) -> Floats:
         population = self.population
@@ -360,10 +368,29 @@ def _value(mean: CorrectedMean, least: float, most: float) -> CorrectedValue:
     return CorrectedValue(value=value, low=low, high=high, wide_low=wide[0], wide_high=wide[1])
 
 
-def _modelled_value(of: ModelledNDCG) -> CorrectedValue:
-    half = student_quantile((1 + _LEVEL) / 2, of.degrees) * of.error
+def _modelled_value(of: ModelledNDCG, least: float) -> CorrectedValue:
+    """Return nDCG, or a difference of at least -1; levels have no interval over queries like these.
+
+    That interval is never narrower than the one over these queries, whatever the degrees.
+    """
+
+    def reach(error: float, degrees: float) -> float:
+        return student_quantile((1 + _LEVEL) / 2, degrees) * error
+
+    def within(value: float) -> float:
+        return min(max(value, least), 1.0)
+
+    half = reach(of.error, of.degrees)
+    wide: tuple[float | None, float | None] = (None, None)
+    if of.wide_error is not None:
+        wide_half = max(reach(of.wide_error, of.wide_degrees), half)
+        wide = within(of.value - wide_half), within(of.value + wide_half)
     return CorrectedValue(
-        value=of.value, low=of.value - half, high=of.value + half, wide_low=None, wide_high=None
+        value=within(of.value),
+        low=within(of.value - half),
+        high=within(of.value + half),
+        wide_low=wide[0],
+        wide_high=wide[1],
     )
 
 

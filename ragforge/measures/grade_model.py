@@ -54,16 +54,40 @@ class GradeModel:
 
     def draw(self, generator: np.random.Generator) -> Integers:
         """Return one grade for each pair, shape (N,): the person's, else one drawn."""
-        weights = self.mode + self.spread @ generator.standard_normal(len(self.mode))
-        pool, cells, n_steps = self.pool, self._cells, self.pool.n_grades - 1
-        logits = self._effects(weights, generator)[cells.queries].T
-        logits += weights[:n_steps, np.newaxis] + cells.features @ weights[n_steps:-N_EFFECTS]
-        drawn = np.zeros(len(pool.grades), dtype=np.intp)
-        is_higher = np.ones(len(drawn), dtype=bool)
-        for chances in _sigmoid(logits):
-            is_higher &= generator.random(len(drawn)) < chances[cells.of_pair]
-            drawn += is_higher
+        weights = self._weights(generator)
+        pool, cells = self.pool, self._cells
+        logits = self._logits(weights, self._effects(weights, generator)[cells.queries])
+        drawn = _stepped(_sigmoid(logits), cells.of_pair, generator)
         return np.where(pool.grades >= 0, pool.grades, drawn)
+
+    def draw_anew(self, generator: np.random.Generator) -> Integers:
+        """Return one grade for each labelled pair, as if nobody had labelled its query.
+
+        Held against the labels it tells whether they could be of the model.
+        """
+        weights = self._weights(generator)
+        cells = self._cells
+        drawn = generator.standard_normal((self.pool.n_queries, N_EFFECTS))
+        effects = self._on_steps(drawn, weights)
+        logits = self._logits(weights, effects[cells.queries])
+        return _stepped(_sigmoid(logits), cells.of_pair[self.pool.grades >= 0], generator)
+
+    def _weights(self, generator: np.random.Generator) -> Floats:
+        found: Floats = self.mode + self.spread @ generator.standard_normal(len(self.mode))
+        return found
+
+    def _logits(self, weights: Floats, effects: Floats) -> Floats:
+        """Return the logit of each step in each cell, shape (steps, cells)."""
+        n_steps = self.pool.n_grades - 1
+        fixed = self._cells.features @ weights[n_steps:-N_EFFECTS]
+        found: Floats = effects.T + weights[:n_steps, np.newaxis] + fixed
+        return found
+
+    def _on_steps(self, drawn: Floats, weights: Floats) -> Floats:
+        """Return effects of queries on each step, shape (queries, steps)."""
+        sizes = drawn * weights[-N_EFFECTS:]
+        found: Floats = sizes[:, :1] + sizes[:, 1:] * _tilts(self.pool.n_grades - 1)
+        return found
 
     def _effects(self, weights: Floats, generator: np.random.Generator) -> Floats:
         """Return the effect of each query on each step, drawn from what its labels leave open."""
@@ -73,9 +97,7 @@ class GradeModel:
         nodes = _nodes()
         drawn = nodes[np.minimum(at, len(nodes) - 1)]
         drawn = drawn + (generator.random(drawn.shape) - 0.5) * _NODE_WIDTHS
-        sizes = drawn * weights[-N_EFFECTS:]
-        found: Floats = sizes[:, :1] + sizes[:, 1:] * _tilts(self.pool.n_grades - 1)
-        return found
+        return self._on_steps(drawn, weights)
 
     @cached_property
     def _cells(self) -> "_Cells":
@@ -214,6 +236,16 @@ def _log_node_weights() -> Floats:
     logs = -(_nodes() ** 2).sum(axis=1) / 2
     found: Floats = logs - np.log(np.exp(logs).sum())
     return found
+
+
+def _stepped(chances: Floats, cells: Integers, generator: np.random.Generator) -> Integers:
+    """Return grades of pairs in these cells, each step taken with its chance."""
+    drawn = np.zeros(len(cells), dtype=np.intp)
+    is_higher = np.ones(len(cells), dtype=bool)
+    for of_step in chances:
+        is_higher &= generator.random(len(cells)) < of_step[cells]
+        drawn += is_higher
+    return drawn
 
 
 def _sigmoid(values: Floats) -> Floats:

@@ -139,7 +139,8 @@ class CorrectedValue(Record):
     """Ends of the 95 % interval of what people would find on these queries."""
     wide_low: float | None
     wide_high: float | None
-    """Those of what they would find on queries like these; None with one query, and for nDCG."""
+    """Those of what they would find on queries like these; None with one query, and for levels of
+    nDCG by a model."""
 
 
 class CorrectedFigure(Record):

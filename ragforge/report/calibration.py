@@ -27,8 +27,8 @@ _LEGEND: Final = (
 
 
 _ASSISTED: Final = (
-    "model-assisted, and of these queries alone: how much relevant text other queries have is what "
-    "no label here tells; over queries like these decide by DCG, as `compare --calibrated` does"
+    "model-assisted: how much relevant text a query has is what labels on few of its pairs do not "
+    "tell; `compare --calibrated` names a winner by it only where DCG shows the same one"
 )
 
 

@@ -75,11 +75,19 @@ def test_the_order_of_the_names_turns_the_difference(unfair, capsys):
     assert item["corrected"]["wide_low"] > 0
 
 
-def test_ndcg_is_decided_on_dcg(unfair, capsys):
-    """Its own interval is over these queries alone."""
+def test_ndcg_is_decided_on_dcg_too(unfair, capsys):
+    """A model supplies its divisor; where both show the same run it is the better one."""
     [*_, dcg, ndcg] = compared(unfair, capsys, "-m", "nDCG@10", "--calibrated")["comparisons"]
 
     assert dcg["winner"] == ndcg["winner"] == "A"
+
+
+def test_ndcg_of_queries_like_these_is_never_surer_than_of_these(unfair, capsys):
+    """An interval that leaves out the spread of queries named the worse run."""
+    [*_, ndcg] = compared(unfair, capsys, "-m", "nDCG@10", "--calibrated")["comparisons"]
+
+    found = ndcg["corrected"]
+    assert found["wide_low"] < found["low"] < found["high"] < found["wide_high"]
 
 
 def test_a_measure_that_was_not_drawn_for_is_unknown(unfair, capsys):

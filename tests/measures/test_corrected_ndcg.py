@@ -1,5 +1,7 @@
 """nDCG corrected by people's labels, and the model that supplies its divisor."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from ragforge.measures.corrected_ndcg import (
     ndcg_difference,
     ndcg_level,
     refuse_labels,
+    refuse_misfit,
 )
 from ragforge.measures.grade_model import GradedPool, fit_grades
 
@@ -97,9 +100,9 @@ def test_a_pool_that_is_graded_as_a_whole_gives_the_divisor_itself():
 
 def test_a_difference_is_that_of_the_levels():
     """Where the difference of DCG is that of both levels, so is that of nDCG."""
-    by = Divisors(np.array([4.0, 4.2]), np.array([5.0, 5.2]), 4.6)
+    by = of_divisors([4.0, 4.2], [5.0, 5.2])
 
-    found = ndcg_difference(mean(2.0, 0.1), mean(1.5, 0.1), mean(0.5, 0.05), by)
+    found = ndcg_difference(mean(2.0, 0.1), mean(1.5, 0.1), mean(0.5, 0.05), by, mean(0.19, 0.01))
 
     assert found.value == pytest.approx(2.0 / 4.1 - 1.5 / 5.1)
 
@@ -107,13 +110,61 @@ def test_a_difference_is_that_of_the_levels():
 def test_the_error_of_a_difference_has_that_of_the_divisors():
     """A model that does not know its divisors must not look sure."""
     a, b, difference = mean(2.0, 0.1), mean(1.5, 0.1), mean(0.5, 0.05)
-    sure = Divisors(np.array([4.1, 4.1]), np.array([5.1, 5.1]), 4.6)
-    unsure = Divisors(np.array([3.1, 5.1]), np.array([5.1, 5.1]), 4.6)
+    divided = mean(2.0 / 4.1 - 1.5 / 5.1, 0.01)
+    sure, unsure = of_divisors([4.1, 4.1], [5.1, 5.1]), of_divisors([3.1, 5.1], [5.1, 5.1])
 
-    assert (
-        ndcg_difference(a, b, difference, unsure).error
-        > 2 * ndcg_difference(a, b, difference, sure).error
-    )
+    errors = [ndcg_difference(a, b, difference, by, divided).error for by in (sure, unsure)]
+
+    assert errors[1] > 2 * errors[0]
+
+
+def test_the_error_of_a_difference_has_what_another_way_to_divide_makes_of_it():
+    """A common divisor had c behind a by 0.036 [0.005, 0.068], and it was ahead by 0.134."""
+    by, apart = of_divisors([4.1, 4.1], [4.1, 4.1]), mean(0.5, 0.05)
+
+    found = ndcg_difference(mean(2.0, 0.1), mean(1.5, 0.1), apart, by, mean(-0.1, 0.05))
+
+    assert found.error > found.value + 0.1
+
+
+@pytest.mark.parametrize("spread", [0.001, 0.5])
+def test_queries_like_these_are_never_surer_than_these(spread):
+    """The interval by which a winner is named was narrower than that over the queries it saw."""
+    by = of_divisors([4.1, 4.2], [4.1, 4.2])
+    difference = replace(mean(0.5, 0.05), wide_error=spread)
+
+    found = ndcg_difference(mean(2.0, 0.1), mean(1.5, 0.1), difference, by, mean(0.12, 0.01))
+
+    assert found.wide_error >= max(found.error, spread / 4.6)
+
+
+def test_runs_that_differ_in_queries_with_one_relevant_text_are_refused():
+    """One finds more of ten, one finds the only one first: DCG and nDCG name different runs."""
+    rich, n = np.arange(60) < 20, 25
+    queries = np.repeat(np.arange(60), n).astype(np.intp)
+    place = np.tile(np.arange(n), 60)
+    grades = np.where(place < np.where(rich, 10, 1)[queries], 3, 0)
+    a = np.where(rich[queries], place < 8, (place > 0) & (place < 9)).astype(float)
+    b = np.where(rich[queries], (place > 5) & (place < 13), place < 8).astype(float)
+    known = np.where(np.random.default_rng(1).random(len(grades)) < 0.25, grades, -1)
+    model = fit_grades(GradedPool(queries, np.ones((len(grades), 1)), known, 60, 4))
+
+    with pytest.raises(UsageError, match="compare by DCG@10 or P@10, which need no ideal"):
+        refuse_misfit(model, RunDiscounts(a, b), 10, np.random.default_rng(2))
+
+
+def test_labels_that_the_model_could_have_made_are_taken():
+    """A check that refuses what fits would leave nothing to compare by."""
+    known, grades = pool()
+    generator = np.random.default_rng(7)
+    of_runs = [(generator.random(len(grades)) < 0.1 + 0.05 * grades).astype(float) for _ in "ab"]
+
+    refuse_misfit(fit_grades(known), RunDiscounts(*of_runs), 10, generator)
+
+
+def of_divisors(a: list[float], b: list[float]) -> Divisors:
+    """Return divisors by draw, of queries that have one ideal."""
+    return Divisors(np.array(a), np.array(b), 4.6, np.full(40, 1 / 4.6), np.zeros(len(a)))
 
 
 def test_a_level_allows_for_what_the_model_gets_wrong():
