@@ -21,6 +21,10 @@ COMMANDS = {
     "evaluate": "evaluate --dataset {set}",
     "compare": "compare --dataset {set} old new",
     "gate": "gate --dataset {set} --run new --min nDCG@10=0.1",
+    "gate, writing a baseline": "gate --dataset {set} --run old --min nDCG@10=0.1 --point "
+    "--write-baseline {set}.json",
+    "gate against it": "gate --dataset {set} --run new --max-drop nDCG@10=0.5 "
+    "--baseline {set}.json",
 }
 
 
