@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Final
 
-from ragforge.calibration.label_files import Labels, PairKey, middle_grade
+from ragforge.calibration.label_files import OTHERS, Labels, PairKey, middle_grade
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.measures.agreement import N_GRADES
@@ -99,9 +99,15 @@ def report_agreement(
     people, labelled = human.grades(), human.all_grades()
     without = [judge.name for judge in judges if not labelled.keys() & judge.grades().keys()]
     if len(without) == len(judges):
+        why = "do query and chunk ids go by the same names in both files?"
+        if any(OTHERS["judge"] in judge.skipped for judge in judges):
+            why = (
+                "rows of people are no judge's; what the judge of a set said of pairs that people "
+                "labelled is in its label_checks.jsonl"
+            )
         raise DataError(
             f"{', '.join(without)}: graded none of the {len(labelled):,} pairs that people graded; "
-            "do query and chunk ids go by the same names in both files?"
+            f"{why}"
         )
     judges = [judge for judge in judges if judge.name not in without]
     reports = [_report(judge, labelled, threshold, seed) for judge in judges]

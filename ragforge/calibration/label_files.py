@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from math import ceil
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
@@ -19,6 +19,7 @@ from ragforge.files.row import parse_number, parse_whole, query_of_pair
 from ragforge.files.source_files import Line, has_header, open_source, unpacked_name
 from ragforge.files.text import decode, shown
 from ragforge.measures.agreement import N_GRADES
+from ragforge.records.judgments import Source
 
 SHAPES: Final = (
     "TREC qrels: q1 0 d7 2",
@@ -31,6 +32,15 @@ _ENTROPY: Final = Field("entropy_bits", ("entropy_bits",))
 _MEAN: Final = Field("grade_mean", ("grade_mean",))
 _LOOK: Final = Field("look", ("look",))
 _LABELLER: Final = Field("labeller", ("labeller", "labeler", "annotator", "assessor", "by"))
+_DECIDES: Final = Field("decides", ("decides",))
+_SOURCE: Final = Field("source", ("source",))
+_SOURCES: Final = get_args(Source)
+GradedBy: TypeAlias = Literal["human", "judge"]
+OTHERS: Final[Mapping[GradedBy, str]] = {
+    "human": "source is no person",
+    "judge": "source is not the judge",
+}
+"""Why rows are left out whose `source` says that others gave the grade."""
 OUTSIDE: Final = "grade outside of the scale"
 NOT_WHOLE: Final = "grade is no whole number"
 NO_GRADE: Final = "no grade"
@@ -73,11 +83,13 @@ class Labels:
     doubts: Mapping[PairKey, float] = field(default_factory=dict)
     """How undecided a judge was, where its rows tell: `entropy_bits`, else how near `grade_mean` is
     to the middle of the scale, below 0."""
+    settled: Mapping[PairKey, int] = field(default_factory=dict)
+    """Grades that settled a pair on which labellers differed; each counts alone."""
 
     @property
     def highest(self) -> int:
         """The highest grade that anybody gave."""
-        return max(max(grades.values()) for grades in self.by_labeller.values())
+        return max(grade for grades in self.all_grades().values() for grade in grades)
 
     @property
     def n_outside(self) -> int:
@@ -90,60 +102,81 @@ class Labels:
         return sum(map(len, self.by_labeller.values())) + self.n_outside
 
     def all_grades(self) -> dict[PairKey, list[int]]:
-        """Return the grades of each pair, one of each labeller who graded it."""
+        """Return the grades of each pair: of each labeller, or the one that settled it."""
         gathered: dict[PairKey, list[int]] = {}
         for grades in self.by_labeller.values():
             for pair, grade in grades.items():
                 gathered.setdefault(pair, []).append(grade)
-        return gathered
+        return gathered | {pair: [grade] for pair, grade in self.settled.items()}
 
     def grades(self) -> dict[PairKey, int]:
         """Return one grade for each pair: of several labellers the mean, rounded half down."""
         return {pair: middle_grade(grades) for pair, grades in self.all_grades().items()}
 
 
-def read_labels(path: Path, n_grades: int, name: str | None = None) -> Labels:
+def read_labels(
+    path: Path, n_grades: int, name: str | None = None, *, source: GradedBy | None = None
+) -> Labels:
     """Return the labels of a file.
 
     Args:
         path: In one of `SHAPES`; `.gz` and `.zst` are unpacked.
         n_grades: Size of the scale, which starts at 0.
         name: Of the judge; else that of the file.
+        source: Whose grades are meant: rows that name another `source` are left out, as those of
+            people in a set's `judgments.jsonl`. None takes all.
 
     Raises:
         DataError: The file cannot be read, has none of the shapes, or no grade that can be used.
     """
-    skipped: Counter[str] = Counter()
-    examples: dict[str, str] = {}
-    graded: dict[str, dict[PairKey, int]] = {}
-    failed: set[PairKey] = set()
-    contradicted: set[tuple[str, PairKey]] = set()
-    doubts: dict[PairKey, float | None] = {}
+    read = _Read()
     for row in _rows(path):
-        taken = graded.setdefault(row.labeller, {})
-        reason = _reason(row, n_grades, taken)
-        if reason:
-            skipped[reason] += 1
-            examples.setdefault(reason, f"{row.where}: {shown(str(row.given))}")
-        if reason == NO_GRADE:
-            failed.add(row.pair)
-        elif reason == CONTRADICTED:
-            contradicted.add((row.labeller, row.pair))
-        elif not reason:
-            taken[row.pair] = parse_whole(row.given) or 0
-            doubts[row.pair] = row.doubt
-    for labeller, pair in contradicted:
-        del graded[labeller][pair]
-        skipped[CONTRADICTED] += 1
-    found = {labeller: grades for labeller, grades in graded.items() if grades}
-    if not found:
+        read.take(row, n_grades, source)
+    found = read.by_labeller()
+    skipped, examples = dict(read.skipped), read.examples
+    if not found and not read.settled:
         why = "; ".join(f"{reason} ({examples[reason]})" for reason in skipped)
         raise DataError(f"{path}: no grade from 0 to {n_grades - 1}" + (f": {why}" if why else ""))
-    _refuse_other_scale(path, found, skipped[OUTSIDE], n_grades)
-    failed -= {pair for grades in found.values() for pair in grades}
-    return Labels(
-        name or _name_of(path), found, frozenset(failed), dict(skipped), examples, _known(doubts)
-    )
+    _refuse_other_scale(path, found, read.skipped[OUTSIDE], n_grades)
+    graded = {pair for grades in (*found.values(), read.settled) for pair in grades}
+    failed = frozenset(read.failed - graded)
+    named, doubts = name or _name_of(path), _known(read.doubts)
+    return Labels(named, found, failed, skipped, examples, doubts, read.settled)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What rows say, one after the other."""
+
+    skipped: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    graded: dict[str, dict[PairKey, int]] = field(default_factory=dict)
+    settled: dict[PairKey, int] = field(default_factory=dict)
+    failed: set[PairKey] = field(default_factory=set)
+    contradicted: set[tuple[str, PairKey]] = field(default_factory=set)
+    doubts: dict[PairKey, float | None] = field(default_factory=dict)
+
+    def take(self, row: "_LabelRow", n_grades: int, source: GradedBy | None) -> None:
+        """Take a row in, or count why not; of labels that settle a pair the first counts."""
+        taken = self.settled if row.decides else self.graded.setdefault(row.labeller, {})
+        reason = _other_source(row, source) or _reason(row, n_grades, taken)
+        if not reason:
+            taken[row.pair] = parse_whole(row.given) or 0
+            self.doubts[row.pair] = row.doubt
+            return
+        self.skipped[reason] += 1
+        self.examples.setdefault(reason, f"{row.where}: {shown(str(row.given))}")
+        if reason == NO_GRADE:
+            self.failed.add(row.pair)
+        elif reason == CONTRADICTED and not row.decides:
+            self.contradicted.add((row.labeller, row.pair))
+
+    def by_labeller(self) -> dict[str, dict[PairKey, int]]:
+        """Return the grades of each labeller, without pairs that one graded in two ways."""
+        for labeller, pair in self.contradicted:
+            del self.graded[labeller][pair]
+            self.skipped[CONTRADICTED] += 1
+        return {labeller: grades for labeller, grades in self.graded.items() if grades}
 
 
 def begins_at_1(given: Sequence[int], n_outside: int) -> bool:
@@ -186,6 +219,14 @@ class _LabelRow(NamedTuple):
     labeller: str
     where: str
     doubt: float | None = None
+    source: str = ""
+    decides: bool = False
+
+
+def _other_source(row: _LabelRow, source: GradedBy | None) -> str:
+    """Return why a row of another source is left out; "" where it is not, or does not say it."""
+    is_other = source is not None and row.source in _SOURCES and row.source != source
+    return OTHERS[source] if source is not None and is_other else ""
 
 
 def _doubt(entropy: float | None, mean: float | None, n_grades: int = N_GRADES) -> float | None:
@@ -218,12 +259,14 @@ def _rows(path: Path) -> Iterator[_LabelRow]:
         if not row.has(CHUNK_ID):
             raise unknown_shape(path, SHAPES)
         row.require(_GRADE)
-        if (parse_whole(row.get(_LOOK)) or 1) > 1:
+        decides = str(row.get(_DECIDES) or "").strip().lower() in ("true", "yes", "1")
+        if (parse_whole(row.get(_LOOK)) or 1) > 1 and not decides:
             continue  # A second look at a pair tells how sure the labeller is.
         pair = PairKey(query_of_pair(row), row.identifier(CHUNK_ID))
         doubt = _doubt(parse_number(row.get(_ENTROPY)), parse_number(row.get(_MEAN)))
         labeller = row.optional_text(_LABELLER) or ""
-        yield _LabelRow(pair, row.get(_GRADE), labeller, row.where, doubt)
+        by = str(row.get(_SOURCE) or "")
+        yield _LabelRow(pair, row.get(_GRADE), labeller, row.where, doubt, by, decides)
 
 
 def _trec_rows(path: Path, lines: Iterable[Line]) -> Iterator[_LabelRow]:

@@ -52,10 +52,11 @@ def compare_judge_files(
     if not judges:
         raise UsageError("name at least one file of a judge: --judge FILE")
     n_grades = scale(threshold or 1)
-    people = read_labels(human, n_grades)
+    people = read_labels(human, n_grades, source="human")
     threshold = threshold or min(2, max(1, people.highest))
     graders = [
-        read_labels(path, n_grades, name) for path, name in zip(judges, _names(judges), strict=True)
+        read_labels(path, n_grades, name, source="judge")
+        for path, name in zip(judges, _names(judges), strict=True)
     ]
     rankings = {
         name: read_run(path).rankings for path, name in zip(runs, _names(runs), strict=True)

@@ -190,3 +190,15 @@ def test_a_judge_goes_by_the_whole_name_of_its_file(tmp_path):
     found = compare_judge_files(tmp_path / "people.trec", judges)
 
     assert [judge.name for judge in found.report.judges] == ["gpt-4.1", "gpt-4.5"]
+
+
+def test_the_judge_of_labelled_pairs_is_looked_for_where_it_went(tmp_path):
+    """A set's judgments hold people's grades in the place of the judge's."""
+    (tmp_path / "people.trec").write_text("q1 0 d1 3\n")
+    (tmp_path / "judgments.jsonl").write_text(
+        '{"query_id": "q1", "chunk_id": "d1", "grade": 3, "source": "human"}\n'
+        '{"query_id": "q1", "chunk_id": "d2", "grade": 1, "source": "judge"}\n'
+    )
+
+    with pytest.raises(DataError, match="is in its label_checks"):
+        compare_judge_files(tmp_path / "people.trec", [tmp_path / "judgments.jsonl"])

@@ -1,5 +1,7 @@
 """Labels out of files of any usual shape."""
 
+import json
+
 import pytest
 
 from ragforge.calibration.label_files import (
@@ -138,3 +140,58 @@ def test_a_second_look_is_no_label(tmp_path):
     path.write_text(row % (3, 1) + row % (1, 2))
 
     assert read_labels(path, 4).grades() == {PairKey("q1", "d1"): 3}
+
+
+def test_a_label_that_settles_a_disagreement_counts_alone(tmp_path):
+    """It has a third look, and was left out: people's mean stayed at what they had disagreed on."""
+    path = tmp_path / "labels.jsonl"
+    rows = [
+        {"labeller": "Ann", "grade": 0, "look": 1},
+        {"labeller": "Bob", "grade": 1, "look": 1},
+        {"labeller": "Cyd", "grade": 3, "look": 3, "decides": True},
+    ]
+    path.write_text(
+        "".join(json.dumps({"query_id": "q1", "chunk_id": "d1", **r}) + "\n" for r in rows)
+    )
+
+    found = read_labels(path, 4)
+
+    assert found.all_grades() == {PairKey("q1", "d1"): [3]}
+    assert sorted(found.by_labeller) == ["Ann", "Bob"]
+
+
+@pytest.mark.parametrize(
+    ("source", "grade", "reason"),
+    [("human", 3, "source is no person"), ("judge", 1, "source is not the judge")],
+)
+def test_rows_of_another_source_are_left_out_and_counted(tmp_path, source, grade, reason):
+    """A set's judgments hold both: people's passed for the judge's, which agreed by kappa 1.000."""
+    path = tmp_path / "judgments.jsonl"
+    path.write_text(
+        '{"query_id": "q1", "chunk_id": "d1", "grade": 3, "source": "human"}\n'
+        '{"query_id": "q1", "chunk_id": "d2", "grade": 1, "source": "judge"}\n'
+    )
+
+    found = read_labels(path, 4, source=source)
+
+    assert [found.grades(), found.skipped] == [
+        {PairKey("q1", "d1" if grade == 3 else "d2"): grade},
+        {reason: 1},
+    ]
+
+
+def test_a_file_without_a_row_of_the_source_is_refused(tmp_path):
+    """Grades of a model are no people's."""
+    path = tmp_path / "judgments.jsonl"
+    path.write_text('{"query_id": "q1", "chunk_id": "d2", "grade": 1, "source": "judge"}\n')
+
+    with pytest.raises(DataError, match="no grade from 0 to 3: source is no person"):
+        read_labels(path, 4, source="human")
+
+
+def test_a_source_of_other_words_is_no_source(tmp_path):
+    """A table may say where a text comes from."""
+    path = tmp_path / "labels.csv"
+    path.write_text("query_id,chunk_id,grade,source\nq1,d1,3,handbook\n")
+
+    assert read_labels(path, 4, source="human").grades() == {PairKey("q1", "d1"): 3}
