@@ -127,9 +127,10 @@ def add_queries(
     others: OtherJudges = "refuse",
     **settings: Unpack[Common],
 ) -> Counted:
-    """Add hand-made queries with their relevant passages; those that are there are replaced.
+    """Add hand-made queries with their relevant passages, or what they say of those there.
 
-    What people settled in review stays as it is.
+    What they do not say stays as it is, and so do grades that people gave in other ways, and what
+    people settled in review.
 
     Args:
         handle: The set.
@@ -139,11 +140,12 @@ def add_queries(
         allow_missing: Keep relevant ids that the corpus does not have.
         map: Where fields stand that are called otherwise: `{"question": "inputs.prompt"}`.
         others: What becomes of grades that another model gave to the same pairs: they are replaced
-            ("replace"), or stand ("mix").
+            ("replace"), or stand ("mix"). "replace" is for other questions under the same ids, too.
         settings: quiet and others; see `ragforge.api.keywords`.
 
     Raises:
-        UsageError: Another model graded some of the pairs, and `others` is "refuse".
+        UsageError: Another model graded some of the pairs, and `others` is "refuse"; or an id is of
+            another question, and it is not "replace".
         DataError: They do not hold to the format, or relevant passages are missing.
     """
     with begin(CHUNK, settings, handle.keywords) as call, as_file(queries) as path:

@@ -25,6 +25,7 @@ def queries_taken_in(result: ImportResult, notes: tuple[str, ...] = ()) -> Count
         "retired": result.n_retired,
         **({"documents": n_documents} if n_documents else {}),
         **_met_counts(result),
+        **_replaced_counts(result),
     }
     stay = result.n_held + result.n_retired
     kept = f"; {stay} settled in review stay as they are" if stay else ""
@@ -40,6 +41,18 @@ def _met_counts(result: ImportResult) -> dict[str, int]:
         "replaced": result.met.counts["replaced"].total(),
         "kept_by_other_judges": len(result.met.kept),
         "label_checks": len(result.met.checks),
+    }
+    return {name: n for name, n in counts.items() if n}
+
+
+def _replaced_counts(result: ImportResult) -> dict[str, int]:
+    """Return what of the set's queries and their labels was replaced, where something was."""
+    counts = {
+        "reworded": result.n_reworded,
+        "other_questions": result.n_others,
+        "regraded": result.n_regraded,
+        "labels_taken_out": result.n_dropped,
+        "labels_standing": result.n_standing,
     }
     return {name: n for name, n in counts.items() if n}
 

@@ -5,10 +5,12 @@ CSV, or JSON Lines with quotes: {query_id, query, expected_answer, relevant: [{d
 grade}]}; a table has a line for each quote: question,answer,doc_id,quote,difficulty,category, or
 for each labelled passage: question,doc_id,grade, or chunk_id where it names chunks of the set. A
 quote is looked up in the chunks, so the set outlives a change of the chunk size; one without a
-doc_id must stand in exactly one document. What people approved, edited, pinned or rejected in
-review stays as it is when a file is imported again, with its grades. A relevant id that the corpus
-does not have, or a quote that stands nowhere, is an error: without it recall would rise.
---allow-missing keeps it, as a relevant chunk that no run can find.
+doc_id must stand in exactly one document. What a file does not say stays as it is in the set, and
+so do grades that people gave in other ways; a label that the file gave before, and does not give
+any more, goes. An id that is of another question in the set is refused. What people approved,
+edited, pinned or rejected in review stays as it is when a file is imported again, with its grades.
+A relevant id that the corpus does not have, or a quote that stands nowhere, is an error: without it
+recall would rise. --allow-missing keeps it, as a relevant chunk that no run can find.
 
 Names of columns that ragas, deepeval, promptfoo, LangSmith and MLflow use are known; --map says
 where the question, the answer and others stand in a file with other names. A table may be .xlsx
@@ -183,7 +185,8 @@ def _add_graders(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="replace",
         default="refuse",
-        help="where another model graded the same pairs, the grades of the file take their place",
+        help="where another model graded the same pairs, the grades of the file take their place; "
+        "where an id of FILE is of another question in the set, its question does",
     )
     others.add_argument(
         "--mix",

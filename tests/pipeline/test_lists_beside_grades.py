@@ -68,10 +68,10 @@ def rankings(by_query):
 
 
 def relist(dataset, tmp_path, listed):
-    """Import q1 with another list."""
+    """Import the file again, with another list of q1."""
     rows = [{**ROWS[0], "relevant_doc_ids": listed}, ROWS[1]]
-    (tmp_path / "other.json").write_text(json.dumps({"queries": rows}), "utf-8")
-    import_queries(tmp_path / "other.json", dataset, silent)
+    (tmp_path / "set.json").write_text(json.dumps({"queries": rows}), "utf-8")
+    import_queries(tmp_path / "set.json", dataset, silent)
 
 
 def means(run, names):

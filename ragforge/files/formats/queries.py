@@ -14,12 +14,14 @@ from ragforge.files.field_names import (
     ANSWERABLE,
     CATEGORY,
     CHUNK_ID,
+    CHUNK_OF_ROW,
     DIFFICULTY,
     DOCUMENT_OF_ROW,
     EXPECTED_ANSWER,
     EXPECTED_BEHAVIOUR,
     GRADE,
     GRADE_OF_TEXTS,
+    GRADES,
     GROUND_TRUTH,
     LANGUAGE,
     PERSONA,
@@ -28,6 +30,7 @@ from ragforge.files.field_names import (
     QUERY_ID_OF_PAIR,
     QUOTE_OF_ROW,
     RANKING,
+    RELEVANT,
     SCORE,
     TYPE,
     UNANSWERABLE,
@@ -99,6 +102,18 @@ SHAPES: Final = (
     "CSV or TSV of passages: question,answer,doc_id,quote,difficulty,category (rows of one "
     "question belong together)",
 )
+_SAID_BY: Final = {
+    "expected_answer": (EXPECTED_ANSWER,),
+    "difficulty": (DIFFICULTY,),
+    "type": (TYPE,),
+    "persona": (PERSONA,),
+    "language": (LANGUAGE,),
+    "answerable": (ANSWERABLE, UNANSWERABLE, EXPECTED_BEHAVIOUR, TYPE),
+    "expected_behaviour": (ANSWERABLE, UNANSWERABLE, EXPECTED_BEHAVIOUR, TYPE),
+    "category": (CATEGORY,),
+    "evidence": (RELEVANT, GRADES, QUOTE_OF_ROW, CHUNK_OF_ROW, DOCUMENT_OF_ROW),
+}
+"""Fields of a query to those of a row that say them."""
 _SHOWN: Final = 5
 _QRELS_FLAG: Final = "--qrels FILE"
 _RUN_FLAG: Final = "--run FILE"
@@ -193,6 +208,9 @@ class ImportedQuery:
     marks: Mapping[str, bool] = field(default_factory=dict)
     """Whether ids are listed as relevant, where no threshold on the grades of the file says so: of
     all that the query lists or grades; empty for a query without a list."""
+    unsaid: frozenset[str] = field(default=frozenset(), compare=False)
+    """Fields of the query of which the file says nothing; `evidence` where it does not say what is
+    relevant either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +299,10 @@ def _numbered_questions(path: Path, columns: Columns) -> list[ImportedQuery]:
                 f"an id, a tab and a question; {shown(query_id)} is no id. Where the first line "
                 f"is a header, say what it names: --map question={name}"
             )
-    return [ImportedQuery(_human_query(path, *question)) for question in questions.items()]
+    return [
+        ImportedQuery(_human_query(path, *question), unsaid=frozenset(_SAID_BY))
+        for question in questions.items()
+    ]
 
 
 def _column_notes(path: Path, not_read: list[str]) -> tuple[str, ...]:
@@ -412,7 +433,8 @@ def _together(first: _QueryRow, second: _QueryRow, where: str, first_where: str)
             f"({shown(first.imported.query.query)}){other}"
         )
     relevance = joined(first.relevance, second.relevance, where)
-    return _QueryRow(ImportedQuery(query, {}, relevance.graded_quotes), relevance)
+    unsaid = first.imported.unsaid & second.imported.unsaid
+    return _QueryRow(ImportedQuery(query, {}, relevance.graded_quotes, unsaid=unsaid), relevance)
 
 
 def _rows(path: Path, columns: Columns) -> Iterator[Row]:
@@ -492,8 +514,20 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
         if isinstance(value, list | dict) or normal_name(name).endswith("ids")
     )
     passed_over = _passed_over(row, relevance, query.expected_answer)
-    return _QueryRow(
-        ImportedQuery(query, {}, relevance.graded_quotes), relevance, not_read, passed_over
+    imported = ImportedQuery(
+        query, {}, relevance.graded_quotes, unsaid=_unsaid(row, query, relevance)
+    )
+    return _QueryRow(imported, relevance, not_read, passed_over)
+
+
+def _unsaid(row: Row, query: Query, relevance: Relevance) -> frozenset[str]:
+    """Return the fields of a query of which a row says nothing, in its own words or others."""
+    return frozenset(
+        name
+        for name, fields in _SAID_BY.items()
+        if not row.has(*fields)
+        and getattr(query, name) == Query.model_fields[name].default
+        and (name != "evidence" or relevance.is_empty)
     )
 
 
@@ -534,7 +568,11 @@ def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) 
                 )
     names = {query_id: name for name, judged in of_split.items() for query_id in judged}
     taken = [
-        replace(row.imported, grades=_judged(qrels.get(query_id, {})))
+        replace(
+            row.imported,
+            grades=_judged(qrels.get(query_id, {})),
+            unsaid=row.imported.unsaid - {"evidence"},
+        )
         for query_id, row in queries.items()
         if query_id in qrels or note is not None
     ]
@@ -585,7 +623,11 @@ def _trec(folder: Path, note: LabelsNote | None) -> ImportedQueries:
                 f"{folder / TREC_QRELS}: query {shown(query_id)}: expected an id of {place}"
             )
     queries = [
-        ImportedQuery(_human_query(place, query_id, text), dict(qrels.get(query_id, {})))
+        ImportedQuery(
+            _human_query(place, query_id, text),
+            dict(qrels.get(query_id, {})),
+            unsaid=frozenset(_SAID_BY) - {"evidence"},
+        )
         for query_id, text in texts.items()
     ]
     if note is None:

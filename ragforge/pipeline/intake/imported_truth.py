@@ -3,18 +3,20 @@
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from ragforge.corpus.quote_locations import ChunkIndex, Placement, evidence_at
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.formats.export_note import Graded
 from ragforge.files.formats.queries import ImportedQuery
 from ragforge.files.formats.row_relevance import HIGHEST_GRADE, GradedQuote
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import Label, LabelNames
+from ragforge.files.source_files import plain_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.graded_quotes import quote_grades, with_quotes
 from ragforge.records import Chunk, Evidence, Judgment, Lineage, Provenance, Query, QuoteGrade
@@ -97,6 +99,9 @@ def _is_proof(placed: Placement) -> bool:
 LEAST_EVIDENCE_GRADE = 2
 MODEL_MARK: Final = "model:"
 """Before the name of a model that graded."""
+FILE_MARK: Final = "file "
+"""Before the name of a file, in the protocol of what it brought."""
+_MOST_NAME_CHARS: Final = 100
 _DIGEST_CHARS = 12
 _MISSING_SHOWN = 20
 """Ids that are listed in an error."""
@@ -113,6 +118,8 @@ class ImportedTruth:
         allow_missing: Keep relevant ids that the corpus does not have, rather than refuse them.
         graders: Who graded, by query and id of the file, where the file says so; else `made_by`.
         by_document: Queries whose labels name documents, where the file says so.
+        mark: What the provenance of people's labels, and of queries without one, says of the file
+            that brought them, see `file_mark`; "" where nothing.
     """
 
     def __init__(
@@ -125,6 +132,7 @@ class ImportedTruth:
         allow_missing: bool = False,
         graders: Mapping[tuple[str, str], Graded] = MappingProxyType({}),
         by_document: Collection[str] = (),
+        mark: str = "",
     ) -> None:
         chunks = list(dataset.chunks())
         self._has_chunks = bool(chunks)
@@ -132,9 +140,10 @@ class ImportedTruth:
         self._labels = LabelNames(chunks)
         self._copies = _copies(chunks)
         self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
-        self._by = _grader(made_by)
+        self.mark = mark
+        self._by = _marked(_grader(made_by), mark)
         self._there = there
-        self._graders = graders
+        self._graders = {pair: _marked(of, mark) for pair, of in graders.items()}
         self._by_document = frozenset(by_document)
         self._repeated: list[str] = []
         self._allow_missing = allow_missing
@@ -156,7 +165,7 @@ class ImportedTruth:
         self.judgments: dict[tuple[str, str], Judgment] = {}
         self.lost: list[str] = []
         self.graded: set[str] = set()
-        """Queries whose grades of people are those of the file."""
+        """Queries of which the file says what is relevant, by people."""
 
     def take_all(self, imported: Iterable[ImportedQuery], where: str, observer: Observer) -> None:
         """Take queries with their passages, and tell what was lost.
@@ -272,10 +281,10 @@ class ImportedTruth:
             self._derive(query)
             return
         is_by_people = self._by.source == "human"
-        if query.lineage is None and is_by_people:
+        if query.lineage is None and is_by_people and "evidence" not in item.unsaid:
             self.graded.add(query.query_id)
         name = self._by.by.model if is_by_people and self._by.by else ""
-        lineage = query.lineage or Lineage(kind="human", model=name)
+        lineage = query.lineage or Lineage(kind="human", model=name, protocol=self.mark)
         update = {"evidence": evidence, "lineage": lineage}
         self.queries.append(query.model_copy(update=update))
 
@@ -422,6 +431,24 @@ def _grader(made_by: str) -> Graded:
             raise UsageError(f"made by {made_by!r}: expected {MODEL_MARK}NAME, or who graded")
         return Graded("judge", Provenance(kind="llm", model=model))
     return Graded("human", Provenance(kind="human", model=made_by))
+
+
+def file_mark(path: Path) -> str:
+    """Return what provenance says of the file that brought a query, or a label with it.
+
+    It tells labels of the file from those that people gave in other ways. The folder and the kind
+    of the file are no part of it.
+    """
+    return f"{FILE_MARK}{one_line(plain_name(path), _MOST_NAME_CHARS)}"
+
+
+def _marked(of: Graded, mark: str) -> Graded:
+    """Return who graded, with the file where people did and nothing says in which other way."""
+    by = of.by or Provenance(kind="human")
+    is_open = not by.protocol or by.protocol.startswith(FILE_MARK)
+    if not mark or of.source != "human" or not is_open:
+        return of
+    return Graded(of.source, by.model_copy(update={"protocol": mark}))
 
 
 def _some(items: Sequence[str], between: str) -> str:

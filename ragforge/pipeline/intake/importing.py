@@ -26,107 +26,24 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
 from ragforge.pipeline.intake.graded_before import GradedBefore, OtherJudges, graded_before
-from ragforge.pipeline.intake.imported_truth import ImportedTruth
-from ragforge.pipeline.intake.reviewing import is_of_former_wording, review_audit
+from ragforge.pipeline.intake.imported_truth import ImportedTruth, file_mark
+from ragforge.pipeline.intake.reimporting import (
+    LabelsBefore,
+    Reimported,
+    refuse_other_questions,
+    reimported,
+    replaced_notes,
+)
+from ragforge.pipeline.intake.reviewing import review_audit
 from ragforge.records import Judgment, Query
 from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.truth import query_id
 
-_SETTLED: Final = (
-    *("split", "split_before", "status", "revision", "gates", "measured", "reviewed", "pinned"),
-    *("history", "standalone", "drawn"),
-)
-"""What a file of questions and answers does not tell."""
-_MADE_HERE: Final = frozenset(
-    ("lineage", "origin", "source_chunk_ids", "facts", "facts_by", "facts_of")
-)
-"""What follows from the rest, or from the import."""
 USUAL_THRESHOLD: Final = 2
 _SCALES_DIFFER: Final = (
     "of its labels and those of the set some tell relevant from not and no more, which is kept as "
     "grade 2, and others are on a scale to 3; are they parts of one file, import it whole"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Reimported:
-    """Imported queries, after what is there was taken into account.
-
-    Args:
-        queries: What is to be written.
-        reworded: Ids of those of them that ask something else than before.
-        held: Ids of queries that people approved, edited or pinned: they stay as they are.
-        retired: Ids of queries that people rejected, or that were taken out: they stay out.
-        differing: Ids of held queries that the file has otherwise.
-    """
-
-    queries: list[Query]
-    reworded: set[str]
-    held: set[str]
-    retired: set[str]
-    differing: set[str]
-
-    @property
-    def fixed(self) -> set[str]:
-        """Queries that the file changes nothing of, nor of their grades."""
-        return self.held | self.retired
-
-
-def reimported(new: Iterable[Query], before: Mapping[str, Query]) -> Reimported:
-    """Return imported queries with what is known about those they replace.
-
-    A query that a person approved, edited or pinned stays as it is, and a retired one stays so. Of
-    the others, one whose wording is the same keeps its split, status, revision and checks, unless
-    the file brings its own; another wording is another revision in the same split.
-    """
-    result = Reimported([], set(), set(), set(), set())
-    for query in new:
-        old = before.get(query.query_id)
-        if old is None:
-            result.queries.append(query)
-        elif old.status == "retired":
-            result.retired.add(old.query_id)
-        elif old.reviewed is not None or old.pinned is not None:
-            result.held.add(old.query_id)
-            if _as_in_file(_with_settled(query, old)) != _as_in_file(old):
-                result.differing.add(old.query_id)
-        elif _wording(query) == _wording(old):
-            result.queries.append(_with_settled(query, old))
-        else:
-            result.queries.append(_next_revision(query, old))
-            if query.asked != old.asked:
-                result.reworded.add(query.query_id)
-    return result
-
-
-def _with_settled(query: Query, old: Query) -> Query:
-    blank = Query(query_id="q", query="q")
-    update = {
-        name: getattr(old, name)
-        for name in _SETTLED
-        if getattr(query, name) == getattr(blank, name)
-    }
-    if query.split is not None:
-        update.pop("split_before", None)
-    return query.model_copy(update=update)
-
-
-def _next_revision(query: Query, old: Query) -> Query:
-    """Return a query of another wording, in the split of the old one unless the file names one."""
-    update: dict[str, object] = {"revision": max(query.revision, old.revision + 1)}
-    if query.split is None:
-        update |= {"split": old.split, "split_before": old.split_before}
-    return query.model_copy(update=update)
-
-
-def _as_in_file(query: Query) -> Query:
-    """Return a query with what a file can tell of it, and no more."""
-    blank = Query(query_id="q", query="q")
-    return query.model_copy(update={name: getattr(blank, name) for name in _MADE_HERE})
-
-
-def _wording(query: Query) -> tuple[str, str]:
-    return (query.query, query.expected_answer or "")
 
 
 class _Label(NamedTuple):
@@ -164,6 +81,16 @@ class ImportResult:
     """Grades of pairs that people graded before; theirs stand."""
     met: GradedBefore = field(default_factory=GradedBefore)
     """What became of grades of judges."""
+    n_reworded: int = 0
+    """Queries that the file puts in other words than before."""
+    n_others: int = 0
+    """Queries whose place other questions of the file took."""
+    n_regraded: int = 0
+    """People's grades of before that are others in the file."""
+    n_dropped: int = 0
+    """Labels that the file gave before, and does not give any more."""
+    n_standing: int = 0
+    """People's grades of the file's queries that the file does not name."""
 
 
 def import_queries(
@@ -178,12 +105,13 @@ def import_queries(
 ) -> ImportResult:
     """Add the queries of a file to a dataset, with the grades of their relevant passages.
 
-    A query that is there already is replaced with its human grades, unless a person approved,
-    edited, pinned or rejected it in review: then it stays as it is, and so do its grades. A query
-    of another dataset keeps its lineage, its evidence is looked up anew, and grades that people
-    gave it here stay. Where the file tells only relevant from not, relevant is grade 2: on a scale
-    to 3, grade 1 would say that no part of the answer is there. An id may be that of a document, or
-    the end of its path: see `LabelNames`.
+    Of a query that is there already the file replaces what it says: fields, and the grades that it
+    gave before or gives now; what it does not say stays, and so do grades that people gave in other
+    ways. What a person approved, edited, pinned or rejected in review stays as it is, with its
+    grades. A query of another dataset keeps its lineage, its evidence is looked up anew, and grades
+    that people gave it here stay. Where the file tells only relevant from not, relevant is grade 2:
+    on a scale to 3, grade 1 would say that no part of the answer is there. An id may be that of a
+    document, or the end of its path: see `LabelNames`.
 
     Args:
         path: Queries in any of the shapes that `read_queries` takes.
@@ -193,10 +121,12 @@ def import_queries(
         allow_missing: Keep relevant ids and quotes that the corpus does not have: no run can find
             them, and all are measured by them.
         columns: Where fields stand in a file that calls them otherwise.
-        others: What becomes of grades that another model gave to the same pairs.
+        others: What becomes of grades that another model gave to the same pairs, and with `replace`
+            of other questions under the same ids.
 
     Raises:
-        UsageError: There are such, and nobody said what becomes of them; nothing is written then.
+        UsageError: There are such, and nobody said what becomes of them, or an id is of another
+            question; nothing is written then.
         DataError: The file does not hold to its format, none of its relevant passages is in any
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
@@ -210,17 +140,22 @@ def import_queries(
         allow_missing=allow_missing,
         graders=read.note.graders() if read.note else {},
         by_document=read.note.by_document if read.note else (),
+        mark=file_mark(path),
     )
     truth.take_all(imported, str(path), observer)
     before = {old.query_id: old for old in dataset.all_queries()}
     labelled = _labelled(dataset)
-    taken = reimported(truth.queries, before)
+    unsaid = {item.query.query_id: item.unsaid for item in imported}
+    taken = reimported(truth.queries, before, unsaid)
+    if others != "replace":
+        refuse_other_questions(taken, str(path), dataset.path)
     met = _met(dataset, truth, taken, others, str(path))
     for message in _kept_by_people(taken, dataset.judgments(), truth.judgments):
         observer(Event("note", message=message))
     result = _write(dataset, before, taken, truth, met, observer)
     _keep_reading(read, threshold, dataset, observer)
     unnamed = labelled - {item.query.query_id for item in read.queries}
+    unnamed |= _labelled_otherwise(dataset, truth.mark)
     is_graded = any(any(item.grades.values()) for item in read.queries)
     if unnamed and is_graded and _is_binary(read) != dataset.manifest.is_binary:
         observer(Event("note", message=f"{path}: {_SCALES_DIFFER}"))
@@ -252,6 +187,16 @@ def _keep_labels(note: LabelsNote | None, dataset: Dataset) -> Iterator[str]:
 def _labelled(dataset: Dataset) -> set[str]:
     """Return the queries of a set to which something is relevant in any degree."""
     return {old.query_id for old in dataset.each_judgment() if old.grade or old.relevant}
+
+
+def _labelled_otherwise(dataset: Dataset, mark: str) -> set[str]:
+    """Return the queries with labels of people that a file did not give."""
+    return {
+        label.query_id
+        for label in dataset.each_judgment()
+        if label.source == "human"
+        and (label.provenance is None or label.provenance.protocol != mark)
+    }
 
 
 def _keep_scale(found: ImportedQueries, others: Collection[str], dataset: Dataset) -> None:
@@ -372,13 +317,11 @@ def _met(
     Raises:
         UsageError: Another model graded pairs of the file, and nobody said whose grades count.
     """
-    replaced = truth.graded - imported.fixed
+    labels = LabelsBefore(imported, truth.graded, truth.judgments, truth.mark)
 
     def is_passed_over(old: Judgment) -> bool:
-        if old.source == "human":
-            return old.query_id in replaced
-        is_held = old.query_id in imported.fixed
-        return is_held or is_of_former_wording(old, imported.reworded)
+        is_held = old.source != "human" and old.query_id in imported.fixed
+        return is_held or labels.fate(old) != "stays"
 
     return graded_before(dataset, truth.judgments, others, where, is_passed_over)
 
@@ -393,14 +336,9 @@ def _write(
 ) -> ImportResult:
     fresh = {query.query_id for query in imported.queries}
     kept_queries = [old for name, old in before.items() if name not in fresh]
-    replaced = truth.graded - imported.fixed
-    kept = [
-        old
-        for old in dataset.judgments()
-        if not (old.source == "human" and old.query_id in replaced)
-        and not is_of_former_wording(old, imported.reworded)
-    ]
-    human = {(old.query_id, old.chunk_id) for old in kept if old.source == "human"}
+    before_now = LabelsBefore(imported, truth.graded, truth.judgments, truth.mark)
+    labels = before_now.sorted_out(dataset.judgments())
+    human = {(old.query_id, old.chunk_id) for old in labels.kept if old.source == "human"}
     new = {
         pair: judgment
         for pair, judgment in truth.judgments.items()
@@ -408,11 +346,13 @@ def _write(
     }
     queries = [*kept_queries, *keeping_facts(imported.queries, before.values())]
     dataset.write_queries(queries)
-    others = [old for old in kept if (old.query_id, old.chunk_id) not in new]
-    judgments = [*others, *new.values()]
     met.write_checks(dataset)
+    if labels.returning:
+        dataset.write_label_checks(labels.return_to_judges(dataset.label_checks()))
+    others = [old for old in labels.kept if (old.query_id, old.chunk_id) not in new]
+    judgments = [*others, *new.values()]
     dataset.write_judgments(judgments)
-    for message in met.notes():
+    for message in (*replaced_notes(imported, labels), *met.notes()):
         observer(Event("note", message=message))
     _note_level(dataset, judgments)
     audit = review_audit(queries)
@@ -434,6 +374,11 @@ def _write(
         n_unknown=truth.n_unknown,
         n_repeated=truth.n_repeated,
         met=met,
+        n_reworded=len(imported.reworded - imported.replaced),
+        n_others=len(imported.replaced),
+        n_regraded=labels.n_replaced,
+        n_dropped=labels.n_dropped,
+        n_standing=labels.n_standing,
     )
 
 

@@ -76,7 +76,7 @@ def test_labelled_row_keeps_difficulty_and_category(dataset, bring):
 
     query = one(dataset)
     assert (query.difficulty, query.category, query.origin) == ("easy", "Fees", "human")
-    assert query.lineage == Lineage(kind="human", model="Ann")
+    assert query.lineage == Lineage(kind="human", model="Ann", protocol="file golden")
     assert (query.evidence[0].start, query.evidence[0].suffix[:9]) == (0, " Parcels ")
     assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("c1", 3)]
 
