@@ -45,7 +45,12 @@ def graded(tmp_path):
         dataset.write_chunks(cut(len(TEXT)))
         relevant = [{"doc_id": "a.md", "quote": quote, "grade": grade} for quote, grade in quotes]
         path = tmp_path / "golden.json"
-        path.write_text(json.dumps([{"id": "q", "query": "What?", "relevant": relevant}]))
+        rows = [{"id": "q", "query": "What?", "relevant": relevant}]
+        if all(grade < 2 for _, grade in quotes):
+            # Of 0 and 1 alone a file tells relevant from not.
+            other = {"doc_id": "a.md", "quote": FIRST, "grade": 2}
+            rows.append({"id": "other", "query": "Which?", "relevant": [other]})
+        path.write_text(json.dumps(rows))
         import_queries(path, dataset, silent, made_by="Ann")
         return dataset
 
@@ -70,7 +75,7 @@ def grades(dataset):
     return {
         item.chunk_id: (item.grade, item.source)
         for item in dataset.judgments()
-        if not is_text_id(item.chunk_id)
+        if item.query_id == "q" and not is_text_id(item.chunk_id)
     }
 
 
