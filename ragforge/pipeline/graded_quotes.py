@@ -86,6 +86,13 @@ def quote_grades(judgment: Judgment) -> tuple[QuoteGrade, ...]:
     return (QuoteGrade(quote=judgment.evidence, grade=judgment.grade),)
 
 
+def note_quotes(given: dict[str, dict[str, int]], judgment: Judgment) -> None:
+    """Add what a person gave to quotes, by query and folded quote; the highest grade of each."""
+    for one in quote_grades(judgment):
+        of_query, quote = given.setdefault(judgment.query_id, {}), fold(one.quote)
+        of_query[quote] = max(one.grade, of_query.get(quote, 0))
+
+
 def with_quotes(judgment: Judgment, given: Iterable[QuoteGrade]) -> Judgment:
     """Return a judgment with what was given to the quotes of its chunk, where a person gave it.
 

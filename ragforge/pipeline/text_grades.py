@@ -11,6 +11,7 @@ from typing import Final
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, key_of
+from ragforge.pipeline.graded_quotes import note_quotes
 from ragforge.records import Chunk, Failure, Judgment, is_text_id, text_id, without_place
 from ragforge.stages.judge.evidence import TextsInPlace
 from ragforge.stages.judge.pairs import PairId
@@ -232,11 +233,18 @@ def grade_by_evidence(dataset: Dataset) -> int:
     texts = TextsInPlace(dataset.retrieved_texts(), _chunks(dataset, retrieved.values()))
     if not texts:
         return 0
-    graded = {(old.query_id, old.chunk_id) for old in dataset.each_judgment() if not old.is_failed}
+    graded = set[Key]()
+    given: dict[str, dict[str, int]] = {}
+    for old in dataset.each_judgment():
+        if not old.is_failed:
+            graded.add(key_of(old))
+        note_quotes(given, old)
     new: list[Judgment] = [
         judgment
         for query in sorted(queries, key=lambda query: query.query_id)
-        for judgment in texts.judgments(query, retrieved.get(query.query_id, frozenset()))
+        for judgment in texts.judgments(
+            query, retrieved.get(query.query_id, frozenset()), given.get(query.query_id, {})
+        )
         if (judgment.query_id, judgment.chunk_id) not in graded
     ]
     if new:

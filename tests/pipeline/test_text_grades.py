@@ -85,6 +85,16 @@ def test_a_text_that_holds_the_evidence_is_graded_by_rule(dataset):
     assert grades(dataset) == {text_id(HELD): (3, "evidence")}
 
 
+@pytest.mark.parametrize(("given", "has"), [(3, 3), (2, 2), (1, 1)])
+def test_a_text_that_holds_a_persons_quote_has_no_more_than_was_given(dataset, given, has):
+    """A system that cuts otherwise got 3 for a quote, where the chunk with it had 2."""
+    by_person = Judgment(query_id="q", chunk_id="c1", grade=given, source="human", evidence=QUOTE)
+    dataset.write_judgments([by_person])
+    make(dataset, mine="lamps:named")
+
+    assert grades(dataset)[text_id(HELD)] == (has, "evidence")
+
+
 def test_a_grade_that_stands_is_kept(dataset):
     """A person who looked knows better than a rule."""
     old = Judgment(query_id="q", chunk_id=text_id(HELD), grade=1, source="human")

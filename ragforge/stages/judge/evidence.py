@@ -5,9 +5,11 @@ of it, 2 for a part. What the documents repeat holds it wherever it stands.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from ragforge.corpus.letters import GRAM, TextByLetters
+from ragforge.corpus.quote_locations import fold
 from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Evidence, Judgment, Query, RetrievedText, Span
 from ragforge.stages.generate.truth import evidence_judgment
@@ -46,17 +48,24 @@ class TextsInPlace:
         """Return how many texts and chunks there are."""
         return len(self._texts) + len(self._chunks)
 
-    def judgments(self, query: Query, retrieved: Collection[str]) -> Iterator[Judgment]:
+    def judgments(
+        self,
+        query: Query,
+        retrieved: Collection[str],
+        given: Mapping[str, int] = MappingProxyType({}),
+    ) -> Iterator[Judgment]:
         """Yield the judgments of the texts that hold evidence of a query, sorted by text.
 
         What covers at least half of a quote holds a part of it, as of chunks; so does what reads
         the same elsewhere. A text without a place, or that is only like it, holds a quote where it
         has all of its words. A quote of fewer than `GRAM` letters is looked for in these alone: it
-        may stand anywhere by chance.
+        may stand anywhere by chance. Where people graded all quotes that a text holds, it has no
+        more than they gave.
 
         Args:
             query: With evidence or without.
             retrieved: Ids that its rankings hold; others are not looked at by their wording.
+            given: What people gave to its quotes, by these as `fold` returns them.
         """
         held: dict[str, dict[Evidence, bool]] = {}
         for item in query.evidence:
@@ -65,7 +74,12 @@ class TextsInPlace:
                 of_text[item] = of_text.get(item, False) or is_whole
         hops = {item.hop for item in query.evidence}
         for chunk_id, of_text in sorted(held.items()):
-            yield evidence_judgment(query, chunk_id, list(of_text.items()), hops)
+            judgment = evidence_judgment(query, chunk_id, list(of_text.items()), hops)
+            whole = [fold(item.quote) for item, is_whole in of_text.items() if is_whole]
+            if whole and all(quote in given for quote in whole):
+                highest = max(given[quote] for quote in whole)
+                judgment = judgment.model_copy(update={"grade": min(judgment.grade or 0, highest)})
+            yield judgment
 
     def _holding(self, item: Evidence, retrieved: Collection[str]) -> Iterator[tuple[str, bool]]:
         if item.start is not None and item.end is not None:
