@@ -87,6 +87,8 @@ class ComparisonBasis:
     """What runs with texts that are no chunks of the set are measured on; None without such."""
     evidence: "EvidenceBasis | None" = None
     """What measures of evidence are computed from; None where none is compared by."""
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Runs of which the set knows no hit, and why that says nothing."""
 
     @property
     def design(self) -> Design | None:

@@ -27,6 +27,7 @@ from ragforge.files.set.decision_samples import earlier_decisions, write_sample
 from ragforge.files.set.query_selection import shared
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.stale_runs import usable_runs
+from ragforge.files.set.unknown_hits import unknown_run_text
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 from ragforge.measures.first_hits_several import SeveralFirstHits
@@ -434,6 +435,7 @@ async def needed_runs(
     wanted = _with_threshold(dataset, parse_measure(declared.measure), job)
     _check(dataset, names, wanted)
     ranked = _ranked(dataset, names, wanted.cutoff, job.settings.judge.split)
+    _refuse_unknown(dataset, names, ranked)
     retrieved = {c for of_run in ranked.rankings for of in of_run.values() for c in of}
     async with open_judges(job, dataset, "judge") as judges:
         refuse_shared_queries(judges.examples, ranked.queries)
@@ -448,6 +450,17 @@ async def needed_runs(
             yield runs
             if not job.mode.dry_run:
                 judges.note_in(dataset)
+
+
+def _refuse_unknown(dataset: Dataset, names: Sequence[str], ranked: _Ranked) -> None:
+    """Refuse a run of which nothing can be judged, as all of its ids are other names.
+
+    Raises:
+        DataError: The set knows no hit of one.
+    """
+    for name, of_run in zip(names, ranked.rankings, strict=True):
+        if text := unknown_run_text(dataset, of_run, {}):
+            raise DataError(f"run {name}: {text}")
 
 
 def _warnings(dataset: Dataset, names: Sequence[str], pool: NeededPool) -> Iterator[str]:

@@ -57,6 +57,7 @@ from ragforge.files.set.stale_runs import (
     refuse_files_of_other_chunks,
     usable_runs,
 )
+from ragforge.files.set.unknown_hits import unknown_run_text
 from ragforge.measures.comparing import couples
 from ragforge.measures.listed_relevance import by_grades
 from ragforge.measures.locating import falls
@@ -166,6 +167,7 @@ def compare_runs(
     basis = basis.on_one_judge(pair_judges(settled_here), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in queries.items()}
+    basis = _with_unknown(basis, dataset, runs)
     return _decided(basis, runs, options, texts, _of_judgments(dataset, judgments, settled))
 
 
@@ -219,6 +221,7 @@ def compare_gathered(
     basis = basis.on_one_judge(pair_judges(answerable), [run.ranked for run in retrieved])
     runs = _measured_all(_filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in found.queries.items()}
+    basis = _with_unknown(basis, dataset, runs)
     measured_on = found.judgments.of_queries(found.task.qrels)
     return _decided(basis, runs, options, texts, _of_judgments(dataset, measured_on, found.settled))
 
@@ -302,6 +305,14 @@ def _with_evidence(
     if differ and basis.by_judgments:
         basis = replace(basis, warnings=[*basis.warnings, differ_in_words(basis.by_judgments)])
     return replace(basis, evidence=evidence) if of_evidence(basis.measures) else basis
+
+
+def _with_unknown(
+    basis: ComparisonBasis, dataset: Dataset, runs: Iterable[RankedRun]
+) -> ComparisonBasis:
+    """Return the basis with the runs of which the set knows no hit."""
+    told = {run.name: unknown_run_text(dataset, run.ranked, basis.qrels) for run in runs}
+    return replace(basis, unknown={name: text for name, text in told.items() if text})
 
 
 def different_chunks_text(sizes: Mapping[str, float]) -> str:

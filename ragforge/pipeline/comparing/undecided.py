@@ -98,6 +98,7 @@ def undecided(
     }
     # What one judge did not grade comes first: its reason names the command that settles it.
     why |= {key: "; ".join(filter(None, (of, why.get(key)))) for key, of in by_judge.items()}
+    why |= _by_unknown_hits(basis, couples)
     more = more_text(basis, runs, couples)
     return {
         key: replace(
@@ -106,6 +107,16 @@ def undecided(
             more_text=more.get(key),
         )
         for key, item in by_key.items()
+    }
+
+
+def _by_unknown_hits(basis: ComparisonBasis, couples: Iterable[tuple[str, str]]) -> dict[Key, str]:
+    """Return the reasons to name no winner where a run has other names for all that it found."""
+    return {
+        (a, b, measure): "; ".join(f"run {name}: {basis.unknown[name]}" for name in unknown)
+        for a, b in couples
+        if (unknown := [name for name in (a, b) if name in basis.unknown])
+        for measure in basis.measures
     }
 
 

@@ -27,6 +27,7 @@ from ragforge.evaluating.judgments import Judge
 from ragforge.evaluating.same_judge import Reading
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
+from ragforge.files.set.unknown_hits import unknown_run_text
 from ragforge.measures.measure_names import is_of_evidence
 from ragforge.measures.strata import Design
 from ragforge.pipeline.evaluated import rescoring_basis_of
@@ -221,6 +222,15 @@ def find_refusals(
         yield from _of_grades(subject, rules, baseline, shared)
     if baseline is not None and shared is not None:
         yield from _baseline_refusals(now, rules, baseline, shared)
+
+
+def unknown_refusals(dataset: Dataset, subject: Subject, rules: Rules) -> Iterator[Refusal]:
+    """Refuse a run of which the set knows no hit: its ids are other names, and each value is 0."""
+    if subject.run is None or not rules.measures:
+        return
+    text = unknown_run_text(dataset, subject.run.measured.ranked, subject.run.qrels)
+    if text:
+        yield Refusal(text, None)
 
 
 def drift_refusals(

@@ -57,6 +57,7 @@ from ragforge.pipeline.gating.refusals import (
     drift_refusals,
     find_refusals,
     shared_items,
+    unknown_refusals,
 )
 from ragforge.pipeline.gating.subjects import ANSWERS, Subject, Valued, run_subject
 from ragforge.records import Baseline, Calibration, Evaluation
@@ -402,6 +403,7 @@ def check_subject(
         shared = shared_items(dataset, subject, baseline, is_bounded=is_bounded)
     graded_by = mark_drift(grades_of(subject.judges), read_canaries(dataset))
     found = [
+        *unknown_refusals(dataset, subject, rules),
         *find_refusals(subject, rules, baseline, shared),
         *drift_refusals(subject, rules, baseline, graded_by),
         *(_untold_failures(dataset, subject) if rules.max_failures is not None else ()),

@@ -20,6 +20,7 @@ from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import LabelNames
 from ragforge.files.set.stale_runs import MISSING_MOST, lacks_too_many
+from ragforge.files.set.unknown_hits import none_known_text
 from ragforge.files.set.wholeness import chunks_digest
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
@@ -528,11 +529,7 @@ def _check_run(path: Path, run: Run, dataset: Dataset, taken: RunTaken) -> None:
         raise _none_known(path, taken.unknown_queries, dataset)
     if taken.n_hits and taken.n_unknown_hits >= taken.n_hits:
         there = next(iter(dataset.chunks()))
-        raise DataError(
-            f"{path}: no id is of a chunk or document of {dataset.path}: it holds "
-            f"{_some(taken.unknown_ids)}; the set has {shown(there.chunk_id)} of "
-            f"{shown(there.doc_id)}"
-        )
+        raise DataError(f"{path}: {none_known_text(dataset, taken.unknown_ids, there)}")
 
 
 def _place_notes(taken: RunTaken) -> Iterator[str]:
