@@ -193,7 +193,7 @@ def add_labels(
             overrule=overrule,
             labels_only=labels_only,
         )
-    return Labelled(labelling_summary(files), taken)
+    return Labelled(labelling_summary(dataset, files), taken)
 
 
 def export_labels(
@@ -232,8 +232,8 @@ def labels(handle: Handle, *, name: str | None = None) -> Labelled:
     Raises:
         DataError: Nothing was drawn.
     """
-    _, files = _opened(handle, "labels", name)
-    return Labelled(labelling_summary(files))
+    dataset, files = _opened(handle, "labels", name)
+    return Labelled(labelling_summary(dataset, files))
 
 
 def draw_answers(

@@ -365,6 +365,8 @@ class Reviewed(Result):
         return {
             **found.counts,
             "stale_judgments": found.stale_judgments,
+            "former_grades": found.former_grades,
+            "returned_grades": found.returned_grades,
             "own_facts": found.own_facts,
             "drawn_open": found.drawn_open,
             "audit": found.audit.model_dump() if found.audit else None,
@@ -382,7 +384,18 @@ class Reviewed(Result):
         lines = [f"{'nothing written; it would be: ' if self.dry_run else ''}{counts}"]
         if found.stale_judgments:
             grades = plural(found.stale_judgments, "grade")
-            lines.append(f"{grades} given for a former wording taken out; judge and retrieve again")
+            lines.append(
+                f"{grades} of models for a former wording taken out; judge and retrieve again"
+            )
+        if found.former_grades:
+            grades = plural(found.former_grades, "grade")
+            lines.append(
+                f"{grades} that people gave for a former wording no longer count; they are in "
+                "former_grades.jsonl, and come back with that wording"
+            )
+        if found.returned_grades:
+            grades = plural(found.returned_grades, "grade")
+            lines.append(f"{grades} that people gave for a wording that is back count again")
         if found.own_facts:
             answers = plural(found.own_facts, "edited answer")
             lines.append(f"{answers} with facts that a person wrote; look at them")

@@ -13,6 +13,7 @@ from ragforge.calibration.label_files import PairText, middle_grade
 from ragforge.calibration.population import UNGRADED, LabelPopulation, highest_value
 from ragforge.calibration.sampling import population_of, strata_of
 from ragforge.calibration.used_labels import UsedLabels, use_labels
+from ragforge.calibration.worded_labels import worded_labels
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number, plural, signed
@@ -70,7 +71,7 @@ def apply_labels(
     """
     sample = files.sample()
     population = population_of(dataset, sample)
-    used = use_labels(sample, files.labels(), dataset.judgments(), dataset)
+    used = use_labels(sample, worded_labels(dataset, files), dataset.judgments(), dataset)
     _refuse_skips(used)
     numbers = population.digests(sample.seed)
     corrected = _Corrected(population, sample, used, strata_of(population), numbers.parts)
@@ -417,6 +418,7 @@ def _warnings(population: LabelPopulation, used: UsedLabels, sample: LabelSample
             "sample, and they count",
         ),
         (counts.n_not_drawn, "label", "left out, on pairs that were not drawn"),
+        (counts.n_former, "label", "left out, of another wording of the question"),
         (
             counts.n_by_hand,
             "grade",

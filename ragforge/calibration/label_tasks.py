@@ -46,6 +46,8 @@ class LabelTask:
     """The grades that are to be settled, ascending; () of a pair that is not."""
     batch: int = field(default=0, compare=False)
     """Which batch of the sample it is labelled in, from 1; 0 where pairs come as drawn."""
+    wording_sha256: str = field(default="", compare=False)
+    """Of the question as it is shown, see `wording_digest`; "" where it is not shown yet."""
 
     @property
     def decides(self) -> bool:
@@ -350,5 +352,7 @@ class TakenLabels:
     """Of these, where a judge's grade gave way, and is in `label_checks.jsonl`."""
     n_people_stand: int = 0
     """Grades of people in the set that differ from the labels, and stand."""
+    n_former: int = 0
+    """Labels of another wording of their question; they are kept, and do not count."""
     n_waiting: int = 0
     """Graded pairs whose text the set does not have; their labels are kept, and wait for it."""

@@ -16,6 +16,7 @@ from ragforge.calibration.label_files import PairText
 from ragforge.calibration.population import LabelPopulation, Question, load_population
 from ragforge.calibration.sampling import population_of, strata_of
 from ragforge.calibration.used_labels import use_labels
+from ragforge.calibration.worded_labels import worded_labels
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
@@ -118,7 +119,7 @@ def plan_labels(
         raise UsageError("no pair decides: the runs rank alike as far as the measures look")
     labels: dict[PairText, tuple[int, ...]] = {}
     if sample is not None and files is not None:
-        used = use_labels(sample, files.labels(), dataset.judgments(), dataset)
+        used = use_labels(sample, worded_labels(dataset, files), dataset.judgments(), dataset)
         labels = dict(used.grades)
     return _Planning(population, strata_of(population), labels).plan(sizes or SIZES)
 

@@ -11,6 +11,7 @@ from ragforge.calibration.population import (
     Question,
     load_population,
 )
+from ragforge.calibration.worded_labels import worded_labels
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
@@ -93,7 +94,7 @@ def draw_sample(
                     "--again: labels on pairs that are drawn again still count"
                 )
             sample, known = _with_pairs(population, options, options.n), None
-        labels = files.labels()
+        labels = worded_labels(dataset, files).now
         _refuse_unjudged(dataset, population, labels)
         sample = _noting_labelled(sample, known, labels, dataset)
         files.write_sample(sample)

@@ -11,6 +11,7 @@ from statistics import median
 
 from ragforge.calibration.label_files import PairText
 from ragforge.calibration.text_places import TextPlaces
+from ragforge.calibration.worded_labels import WordedLabels
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.files.set.dataset import Dataset
@@ -38,7 +39,7 @@ class UsedLabels:
 
 
 def use_labels(
-    sample: LabelSample, labels: Sequence[Label], judgments: Iterable[Judgment], dataset: Dataset
+    sample: LabelSample, worded: WordedLabels, judgments: Iterable[Judgment], dataset: Dataset
 ) -> UsedLabels:
     """Return which labels count.
 
@@ -49,10 +50,11 @@ def use_labels(
 
     Args:
         sample: What was drawn.
-        labels: All there are.
+        worded: All labels there are.
         judgments: Of the set: people's grades of drawn pairs count where nobody labelled these.
         dataset: Whose chunks are looked up.
     """
+    labels = worded.now
     pairs = {PairText(pair.query_id, pair.text_sha256): pair for pair in sample.pairs}
     given: dict[PairText, list[Label]] = {}
     n_not_drawn = 0
@@ -81,6 +83,7 @@ def use_labels(
         n_open=sum(pair not in given and pair not in existing for pair in seen),
         n_beyond=sum(bool(_grades(given.get(pair, ()))) for pair in seen),
         n_not_drawn=n_not_drawn,
+        n_former=len(worded.former),
         n_vanished=_n_vanished(labels, dataset),
         n_by_hand=n_by_hand,
         seconds=_median(label.seconds for label in labels),

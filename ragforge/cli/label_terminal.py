@@ -239,7 +239,7 @@ class _Pairs:
             for drawn in self.files.sample().pairs
             if (drawn.query_id, drawn.text_sha256) == pair.task.pair_text
         )
-        label = label_of(row, drawn, self.found.labeller)
+        label = label_of(row, drawn, self.found.labeller, pair.task.wording_sha256)
         put_labels(self.files, [label], TakenLabels(), overrule=True)
 
     def take_back(self, at: int) -> None:

@@ -216,7 +216,7 @@ def run_label(arguments: argparse.Namespace) -> int:
     elif arguments.export is not None:
         _export(arguments, dataset, files)
     else:
-        _summary(arguments, files)
+        _summary(arguments, dataset, files)
     return 0
 
 
@@ -268,7 +268,7 @@ def _terminal(arguments: argparse.Namespace, dataset: "Dataset", files: "Calibra
     taken = TakenLabels(n_new=n)
     if not arguments.labels_only:
         put_into_judgments(dataset, files, taken)
-    _tell(taken, files, as_json=arguments.json)
+    _tell(taken, dataset, files, as_json=arguments.json)
 
 
 def _take(arguments: argparse.Namespace, dataset: "Dataset", files: "CalibrationFiles") -> None:
@@ -283,7 +283,7 @@ def _take(arguments: argparse.Namespace, dataset: "Dataset", files: "Calibration
         labels_only=arguments.labels_only,
     )
     _refuse_none(taken, arguments.source)
-    _tell(taken, files, as_json=arguments.json)
+    _tell(taken, dataset, files, as_json=arguments.json)
 
 
 def _refuse_none(taken: "TakenLabels", source: Path) -> None:
@@ -297,11 +297,13 @@ def _refuse_none(taken: "TakenLabels", source: Path) -> None:
         raise DataError(f"{source}: no label was taken in: {why}")
 
 
-def _tell(taken: "TakenLabels", files: "CalibrationFiles", *, as_json: bool) -> None:
+def _tell(
+    taken: "TakenLabels", dataset: "Dataset", files: "CalibrationFiles", *, as_json: bool
+) -> None:
     from ragforge.pipeline.labelling import labelling_summary
     from ragforge.report.labelling import summary_json, summary_text, taken_json, taken_lines
 
-    summary = labelling_summary(files)
+    summary = labelling_summary(dataset, files)
     if as_json:
         print(dumps({**taken_json(taken), **summary_json(summary)}))
         return
@@ -330,11 +332,11 @@ def _export(arguments: argparse.Namespace, dataset: "Dataset", files: "Calibrati
     print(out)
 
 
-def _summary(arguments: argparse.Namespace, files: "CalibrationFiles") -> None:
+def _summary(arguments: argparse.Namespace, dataset: "Dataset", files: "CalibrationFiles") -> None:
     from ragforge.pipeline.labelling import labelling_summary
     from ragforge.report.labelling import summary_json, summary_text
 
-    summary = labelling_summary(files)
+    summary = labelling_summary(dataset, files)
     if arguments.json:
         print(dumps(summary_json(summary)))
     else:

@@ -7,6 +7,7 @@ from typing import Final
 from ragforge.calibration.label_files import PairKey, PairText
 from ragforge.calibration.label_tasks import PeoplesGrade, TakenLabels, pair_text, peoples_grades
 from ragforge.calibration.text_places import TextPlaces
+from ragforge.calibration.worded_labels import worded_labels
 from ragforge.deferred import dataclass
 from ragforge.files.set.calibrations import CalibrationFiles
 from ragforge.files.set.dataset import Dataset
@@ -26,14 +27,16 @@ _PROTOCOL: Final = "sample {}"
 def put_into_judgments(dataset: Dataset, files: CalibrationFiles, taken: TakenLabels) -> None:
     """Make the labels the grades of people in the set.
 
-    A label goes where its text is now. Where the set does not have the text it waits, and what
-    else the set has from it stays. A grade that a person gave otherwise stands, also one by labels
-    of another calibration. A judge's gives way, and goes to `label_checks.jsonl`, where the
-    calibration finds it. Where all labels of a drawn pair were taken back, so is the grade that
-    they gave, and the judge's returns.
+    Labels of another wording of their question do not count. A label goes where its text is now.
+    Where the set does not have the text it waits, and what else the set has from it stays. A grade
+    that a person gave otherwise stands, also one by labels of another calibration. A judge's gives
+    way, and goes to `label_checks.jsonl`, where the calibration finds it. Where all labels of a
+    drawn pair were taken back, so is the grade that they gave, and the judge's returns.
     """
     with dataset.alone():
-        _Labelled(dataset, files.sample(), files.labels(), files.name).put(taken)
+        labels = worded_labels(dataset, files)
+        taken.n_former = len(labels.former)
+        _Labelled(dataset, files.sample(), labels.now, files.name).put(taken)
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from ragforge.calibration.label_tasks import (
     summarise_labels,
 )
 from ragforge.calibration.text_places import TextPlaces
+from ragforge.calibration.worded_labels import worded_labels
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import visible
@@ -40,10 +41,12 @@ from ragforge.files.set.output_paths import check_outputs
 from ragforge.files.text import shown
 from ragforge.pipeline.labelled_grades import put_into_judgments
 from ragforge.records import Label, Query, SampledPair
+from ragforge.records.judgments import wording_digest
 from ragforge.report.page.labelling import LabelSheet, render_labelling
 
 NOT_DRAWN: Final = "pair is not in the sample"
 OTHER_TEXT: Final = "text has changed since it was labelled"
+OTHER_QUESTION: Final = "question has other words since it was labelled"
 NO_LABELLER: Final = "nobody is named; --labeller does"
 _MOST_NAME: Final = 80
 
@@ -92,7 +95,7 @@ def labelling(dataset: Dataset, files: CalibrationFiles, wanted: Wanted) -> Labe
     """
     if wanted.most is not None and wanted.most < 1:
         raise UsageError(f"--most: expected at least 1, got {wanted.most}")
-    sample, labels = files.sample(), files.labels()
+    sample, labels = files.sample(), worded_labels(dataset, files).now
     if wanted.adjudicate:
         tasks = disagreements(labels)
     else:
@@ -145,6 +148,7 @@ def _shown(
                 continue
             answer = _answer(query) if show_answer else ""
             before = tuple(f"{turn.role}: {turn.text}" for turn in query.history)
+            task = replace(task, wording_sha256=wording_digest(query.asked))
             found.append(ShownPair(task, query.asked, before, texts[chunk_id], answer))
     return tuple(found)
 
@@ -250,7 +254,7 @@ def take_label_file(
     named = {row.labeller for row in rows if row.labeller} - accounts
     refuse_renaming(path, labeller, named or (accounts if len(accounts) > 1 else ()))
     taken = TakenLabels()
-    labels = labels_of_rows(rows, files.sample().pairs, labeller, taken)
+    labels = labels_of_rows(dataset, rows, files.sample().pairs, labeller, taken)
     _refuse_other_scale(path, labels, taken.left_out[OUTSIDE])
     put_labels(files, labels, taken, overrule=overrule)
     if not labels_only:
@@ -294,11 +298,16 @@ def _refuse_other_scale(path: Path, labels: Sequence[Label], n_outside: int) -> 
 
 
 def labels_of_rows(
-    rows: Iterable[LabelRow], pairs: Iterable[SampledPair], labeller: str, taken: TakenLabels
+    dataset: Dataset,
+    rows: Iterable[LabelRow],
+    pairs: Iterable[SampledPair],
+    labeller: str,
+    taken: TakenLabels,
 ) -> list[Label]:
     """Return the labels that rows give to drawn pairs.
 
     Args:
+        dataset: Has the questions.
         rows: From a file, or from a page.
         pairs: Of the sample.
         labeller: Who labelled; "" for whom each row names.
@@ -310,6 +319,7 @@ def labels_of_rows(
         for pair in pairs
         for chunk_id in (pair.chunk_id, *pair.same_text)
     }
+    asked = {query.query_id: query.asked for query in dataset.all_queries()}
     by_text = {PairText(pair.query_id, pair.text_sha256): pair for pair in pairs}
     found = []
     for row in rows:
@@ -320,12 +330,13 @@ def labels_of_rows(
             PairKey(row.query_id, row.chunk_id)
         )
         name = visible(" ".join((labeller or row.labeller).split()))[:_MOST_NAME]
-        reason = _reason(row, pair, name)
+        question = asked.get(row.query_id, "")
+        reason = _reason(row, pair, name) or _other_question(row, question)
         if reason:
             taken.left_out[reason] += 1
             taken.examples.setdefault(reason, f"{row.where}: {shown(row.grade)}")
         elif pair is not None:
-            found.append(label_of(row, pair, name))
+            found.append(label_of(row, pair, name, wording_digest(question)))
     return found
 
 
@@ -344,8 +355,19 @@ def _reason(row: LabelRow, pair: SampledPair | None, labeller: str) -> str:
     return ""
 
 
-def label_of(row: LabelRow, pair: SampledPair, labeller: str) -> Label:
-    """Return the label that a row gives to a drawn pair."""
+def _other_question(row: LabelRow, asked: str) -> str:
+    """Return that a row shows other words than the question has; "" where it does not."""
+    if row.wording_sha256:
+        is_other = row.wording_sha256 != wording_digest(asked)
+    else:
+        # Rows of others may call something else `query`.
+        was_written_here = bool(row.text_sha256 and row.query)
+        is_other = was_written_here and wording_digest(row.query) != wording_digest(visible(asked))
+    return OTHER_QUESTION if is_other else ""
+
+
+def label_of(row: LabelRow, pair: SampledPair, labeller: str, wording_sha256: str) -> Label:
+    """Return the label that a row gives to a drawn pair, for a wording of its question."""
     seconds = row.seconds
     usable = seconds is not None and 0 <= seconds < float("inf")
     decides = row.decides or row.look == DECIDING_LOOK
@@ -362,6 +384,7 @@ def label_of(row: LabelRow, pair: SampledPair, labeller: str) -> Label:
         at=visible(row.at)[:40],
         look=DECIDING_LOOK if decides else row.look,
         decides=decides,
+        wording_sha256=wording_sha256,
     )
 
 
@@ -376,7 +399,7 @@ def put_labels(
         kept = {label_key(label): label for label in files.labels()}
         looks = {_look_of(label): label for label in reversed(kept.values())}
         for label in labels:
-            old = looks.get(_look_of(label))
+            old = looks.get(_look_of(label)) or looks.get(_look_of(label, ""))
             if old is None or (old.skipped and not label.skipped):
                 taken.n_new += 1
             elif old.grade == label.grade:
@@ -389,13 +412,15 @@ def put_labels(
                 continue
             if old is not None:
                 del kept[label_key(old)]
+                looks.pop(_look_of(old))
             kept[label_key(label)] = looks[_look_of(label)] = label
         files.write_labels(kept.values())
 
 
-def _look_of(label: Label) -> tuple[PairText, str, int]:
-    """Return which look of whom at which text a label is of."""
-    return pair_text(label), label.labeller, label.look
+def _look_of(label: Label, wording_sha256: str | None = None) -> tuple[PairText, str, int, str]:
+    """Return which look of whom at which text a label is of, and for which words."""
+    wording = label.wording_sha256 if wording_sha256 is None else wording_sha256
+    return pair_text(label), label.labeller, label.look, wording
 
 
 def remove_label(files: CalibrationFiles, task: LabelTask, labeller: str) -> bool:
@@ -413,6 +438,8 @@ def remove_label(files: CalibrationFiles, task: LabelTask, labeller: str) -> boo
 
 
 def _is_on(task: LabelTask, label: Label) -> bool:
+    if task.wording_sha256 and label.wording_sha256 not in ("", task.wording_sha256):
+        return False
     if task.text_sha256:
         return pair_text(label) == task.pair_text
     return PairKey(label.query_id, label.chunk_id) == task.pair
@@ -436,7 +463,8 @@ def export_labels(
         DataError: There is no sample, or the file cannot be written.
     """
     check_outputs({"--out": out})
-    labels = [label for label in files.labels() if labeller in ("", label.labeller)]
+    counting = worded_labels(dataset, files).now
+    labels = [label for label in counting if labeller in ("", label.labeller)]
     by_task: dict[tuple[PairText, int], list[Label]] = {}
     for label in labels:
         by_task.setdefault((pair_text(label), label.look), []).append(label)
@@ -470,6 +498,7 @@ def _rows(task: LabelTask, pair: ShownPair | None, labels: Iterable[Label]) -> l
         query=visible(pair.question) if pair else "",
         before=visible("\n".join(pair.before)) if pair else "",
         passage=visible(pair.text) if pair else "",
+        wording_sha256=pair.task.wording_sha256 if pair else "",
     )
     rows = [
         replace(
@@ -486,10 +515,10 @@ def _rows(task: LabelTask, pair: ShownPair | None, labels: Iterable[Label]) -> l
     return rows or [still]
 
 
-def labelling_summary(files: CalibrationFiles) -> LabellingSummary:
+def labelling_summary(dataset: Dataset, files: CalibrationFiles) -> LabellingSummary:
     """Return how far labelling is; see `summarise_labels`.
 
     Raises:
         DataError: There is no sample, or a file does not hold to its format.
     """
-    return summarise_labels(files.sample(), files.labels())
+    return summarise_labels(files.sample(), worded_labels(dataset, files).now)

@@ -32,8 +32,9 @@ _NAMES = {
         "RetrievedText Span Stage is_text_id text_id without_place"
     ),
     "refresh": (
-        "Action CallCounts Cause DocumentChange DocumentsDiff DormantGrade ItemChange "
-        "JudgmentsDiff MovedChunk RenamedDocument SourceDocument VersionCheck VersionDiff"
+        "Action CallCounts Cause DocumentChange DocumentsDiff DormantGrade FormerGrade "
+        "ItemChange JudgmentsDiff MovedChunk RenamedDocument SourceDocument VersionCheck "
+        "VersionDiff"
     ),
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}

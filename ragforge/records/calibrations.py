@@ -22,7 +22,7 @@ SampleOf = Literal["levels", "differences", "both"]
 class Label(Record):
     """What one person says of one drawn pair; a row of `labels.jsonl`.
 
-    Rows are sorted by query, chunk, labeller, look and text; no two have all five alike.
+    Rows are sorted by query, chunk, labeller, look, text and wording; no two have all six alike.
     """
 
     query_id: NonEmpty
@@ -46,6 +46,9 @@ class Label(Record):
     """2 where the labeller was shown the pair again, unasked, to see whether the grade holds."""
     decides: Annotated[bool, Field(exclude_if=operator.not_)] = False
     """Whether it was given to settle a pair on which labellers differed: then it counts alone."""
+    wording_sha256: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """Of the question as it was shown, see `wording_digest`: it counts for no other. "" where that
+    is not known."""
 
     @model_validator(mode="after")
     def _is_grade_or_skip(self) -> Self:
@@ -205,6 +208,8 @@ class LabelCounts(Record):
     """Labels behind the first drawn pair without one; they count when the gap is closed."""
     n_not_drawn: Count
     """Labels on pairs that the sample did not draw."""
+    n_former: Annotated[Count, Field(exclude_if=operator.not_)] = 0
+    """Labels of another wording of their question."""
     n_vanished: Count
     """Labels on chunks whose text the set no longer has; they count where their pair was drawn."""
     n_by_hand: Count

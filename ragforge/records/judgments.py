@@ -61,6 +61,14 @@ def question_digest(asked: str) -> str:
     return hashlib.sha256(asked.encode()).hexdigest()[:_QUESTION_DIGITS]
 
 
+def wording_digest(asked: str) -> str:
+    """Return what tells the words of a question from others under the same id.
+
+    Case, blanks and marks at the end make no other words.
+    """
+    return question_digest(" ".join(asked.casefold().split()).rstrip(" .?!"))
+
+
 class PoolEntry(Record):
     """A chunk in a query's pool; a row of `pool.jsonl`."""
 

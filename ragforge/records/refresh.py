@@ -81,6 +81,22 @@ class DormantGrade(Record):
     """Of the chunk's text with runs of blanks folded; of a document as in `documents.jsonl`."""
 
 
+class FormerGrade(Record):
+    """A person's grade for another wording of a question; a row of `former_grades.jsonl`.
+
+    It is in no measure. Where the question is worded so again, the grade comes back.
+    """
+
+    judgment: Judgment
+    """As it was in the set."""
+    wording_sha256: NonEmpty
+    """Of the question that was graded; see `wording_digest`."""
+    text_sha256: str = ""
+    """Of the chunk's text with runs of blanks folded, as in `labels.jsonl`; "" of a document."""
+    dormant: DormantGrade | None = None
+    """As what it waited, where its chunk was gone already."""
+
+
 class Cause(Record):
     """Why something became of a query."""
 

@@ -75,6 +75,10 @@ def taken_lines(taken: TakenLabels) -> list[str]:
         lines.append(
             f"{plural(taken.n_judged, 'grade')} of people in the set{moved * bool(taken.n_moved)}"
         )
+    if taken.n_former:
+        lines.append(
+            f"{plural(taken.n_former, 'label')} of another wording of the question do not count"
+        )
     if taken.n_waiting:
         lines.append(
             f"{plural(taken.n_waiting, 'labelled pair')} wait: the set does not have their text now"

@@ -20,6 +20,7 @@ from ragforge.calibration.label_tasks import (
     labelling_order,
     open_tasks,
 )
+from ragforge.calibration.worded_labels import worded_labels
 from ragforge.deferred import dataclass
 from ragforge.errors import RagforgeError, UsageError
 from ragforge.files.field_names import QUERY_ID
@@ -207,16 +208,24 @@ def _pair_page(place: _Place, request: Request, post: str) -> str:
 def _keep_pair(place: _Place, given: dict[str, object], taken: TakenLabels) -> int:
     row = replace(label_row(_PAGE, given), labeller=place.labeller)
     files = place.files
-    labels = labels_of_rows([row], files.sample().pairs, place.labeller, taken)
+    pairs = files.sample().pairs
+    labels = labels_of_rows(place.dataset, [row], pairs, place.labeller, taken)
     put_labels(files, labels, taken, overrule=True)
-    if labels and not open_tasks(labelling_order(files.sample()), files.labels(), place.labeller):
+    counting = worded_labels(place.dataset, files).now
+    if labels and not open_tasks(labelling_order(files.sample()), counting, place.labeller):
         put_into_judgments(place.dataset, files, taken)
     return len(labels)
 
 
 def _take_pair_back(place: _Place, given: dict[str, object]) -> bool:
     row = label_row(_PAGE, given)
-    task = LabelTask(row.query_id, row.chunk_id, row.text_sha256, row.look)
+    task = LabelTask(
+        row.query_id,
+        row.chunk_id,
+        row.text_sha256,
+        row.look,
+        wording_sha256=row.wording_sha256,
+    )
     return remove_label(place.files, task, place.labeller)
 
 

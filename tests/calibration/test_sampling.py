@@ -10,6 +10,7 @@ import ragforge as rf
 from ragforge.calibration.label_tasks import TakenLabels
 from ragforge.calibration.population import Question
 from ragforge.calibration.used_labels import use_labels
+from ragforge.calibration.worded_labels import worded_labels
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.labelled_grades import put_into_judgments
@@ -145,7 +146,7 @@ def test_labels_from_before_count_in_front_of_new_ones(tmp_path):
 
 def _used(made):
     files = calibration_files(made)
-    found = use_labels(files.sample(), files.labels(), made.judgments(), made)
+    found = use_labels(files.sample(), worded_labels(made, files), made.judgments(), made)
     return found.counts.n_used
 
 

@@ -11,6 +11,7 @@ from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.calibrating import apply_calibration
 from ragforge.pipeline.labelled_grades import put_into_judgments
 from ragforge.pipeline.labelling import (
+    OTHER_QUESTION,
     Wanted,
     export_labels,
     labelling,
@@ -490,3 +491,78 @@ def test_pairs_whose_text_moved_are_shown(dataset, files):
     found = labelling(dataset, files, Wanted("Ann"))
 
     assert (len(found.pairs), found.n_vanished) == (4, 0)
+
+
+def reworded(dataset, query_id, question):
+    """Let a query ask something else."""
+    dataset.write_queries(
+        one.model_copy(update={"query": question}) if one.query_id == query_id else one
+        for one in list(dataset.all_queries())
+    )
+
+
+def test_a_label_counts_for_the_words_that_were_shown(dataset, files, tmp_path):
+    """After an edit it answers another question, and the pair is open again."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (2, 3, "Ann")))
+    reworded(dataset, "q0", "Who wrote it?")
+    taken = take_label_file(dataset, files, saved(tmp_path, (3, 0, "Ann")))
+    todo = labelling(dataset, files, Wanted("Ann"))
+
+    assert (grades(dataset)["q0"], grades(dataset)["q2"]) == (("judge", 0), ("human", 3))
+    assert (taken.n_former, len(files.labels())) == (1, 3)
+    assert [pair.task.query_id for pair in todo.pairs] == ["q0", "q1"]
+
+
+def test_a_label_counts_again_with_its_wording(dataset, files, tmp_path):
+    """Both are kept: what was said of the one question, and of the other."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    reworded(dataset, "q0", "Who wrote it?")
+    taken = take_label_file(dataset, files, saved(tmp_path, (0, 1, "Ann")))
+    meanwhile = grades(dataset)["q0"]
+    reworded(dataset, "q0", "what is 0")
+    put_into_judgments(dataset, files, TakenLabels())
+
+    assert (taken.n_new, len(files.labels()), meanwhile) == (1, 2, ("human", 1))
+    assert grades(dataset)["q0"] == ("human", 3)
+
+
+def test_labels_from_before_they_knew_their_question_count_as_they_did(dataset, files, tmp_path):
+    """Sets that are there are read as before."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    [label] = files.labels()
+    files.write_labels([label.model_copy(update={"wording_sha256": ""})])
+    reworded(dataset, "q0", "Who wrote it?")
+    taken = take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+
+    assert (taken.n_known, taken.n_former, grades(dataset)["q0"]) == (1, 0, ("human", 3))
+
+
+@pytest.mark.parametrize("form", LABEL_FORMS)
+def test_a_file_of_a_former_question_is_left_out(form, dataset, files, tmp_path):
+    """The rows say themselves what was asked."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (2, 3, "Ann")))
+    out = tmp_path / "out"
+    export_labels(dataset, files, form, out)
+    reworded(dataset, "q0", "Who wrote it?")
+    files.write_labels([])
+
+    taken = take_label_file(dataset, files, out)
+
+    assert (taken.n_new, taken.left_out) == (1, {OTHER_QUESTION: 1})
+
+
+def test_a_file_from_before_rows_named_their_wording_is_held_to_its_question(
+    dataset, files, tmp_path
+):
+    """It shows the question."""
+    out = tmp_path / "out.jsonl"
+    export_labels(dataset, files, "jsonl", out)
+    rows = [json.loads(line) | {"grade": 3} for line in out.read_text().splitlines()]
+    for row in rows:
+        del row["wording_sha256"]
+    out.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    reworded(dataset, "q0", "Who wrote it?")
+
+    taken = take_label_file(dataset, files, out, "Ann")
+
+    assert (taken.n_new, taken.left_out) == (3, {OTHER_QUESTION: 1})

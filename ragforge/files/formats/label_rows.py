@@ -53,6 +53,8 @@ _SECONDS: Final = Field("seconds", ("seconds", "lead_time"))
 _AT: Final = Field("at", ("at", "updated_at", "created_at"))
 _DECIDES: Final = Field("decides", ("decides",))
 _DIGEST: Final = Field("text_sha256", ("text_sha256",))
+_WORDING: Final = Field("wording_sha256", ("wording_sha256",))
+_QUERY: Final = Field("query", ("query",))
 _YES: Final = frozenset({"true", "yes", "1", "x"})
 
 
@@ -74,8 +76,10 @@ class LabelRow:
     at: str = ""
     decides: bool = False
     text_sha256: str = ""
+    wording_sha256: str = ""
+    """Of the question, see `wording_digest`."""
     query: str = ""
-    """The question; texts are written for who labels, and not read."""
+    """The question; the texts below are written for who labels, and not read."""
     before: str = ""
     passage: str = ""
     where: str = ""
@@ -158,6 +162,7 @@ def _fields(row: LabelRow) -> dict[str, object]:
         "at": row.at,
         "decides": row.decides,
         "text_sha256": row.text_sha256,
+        "wording_sha256": row.wording_sha256,
         "before": row.before,
         "query": row.query,
         "passage": row.passage,
@@ -210,6 +215,7 @@ def _data(row: LabelRow) -> dict[str, object]:
         "chunk_id": row.chunk_id,
         "look": row.look,
         "text_sha256": row.text_sha256,
+        "wording_sha256": row.wording_sha256,
         "before": row.before,
         "query": row.query,
         "passage": row.passage,
@@ -317,6 +323,8 @@ def _of_row(row: Row) -> LabelRow:
         at=plain(row.optional_text(_AT) or ""),
         decides=_is_yes(row.get(_DECIDES)),
         text_sha256=plain(row.optional_text(_DIGEST) or ""),
+        wording_sha256=plain(row.optional_text(_WORDING) or ""),
+        query=plain(query) if isinstance(query := row.get(_QUERY), str) else "",
         where=row.where,
     )
 
@@ -363,6 +371,8 @@ def _of_annotation(task: LabelRow, annotation: Mapping[str, object]) -> LabelRow
         at=str(at),
         decides=bool(annotation.get("ground_truth")),
         text_sha256=task.text_sha256,
+        wording_sha256=task.wording_sha256,
+        query=task.query,
         where=task.where,
     )
 
@@ -408,6 +418,8 @@ def _of_record(where: str, record: Mapping[str, object]) -> Iterator[LabelRow]:
             is_account=user not in names,
             look=open_row.look,
             text_sha256=open_row.text_sha256,
+            wording_sha256=open_row.wording_sha256,
+            query=open_row.query,
             where=where,
         )
     if not values:

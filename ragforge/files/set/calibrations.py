@@ -100,7 +100,7 @@ class CalibrationFiles:
 def label_key(label: Label) -> tuple[str, ...]:
     """Return what labels are sorted by, and what no two have alike."""
     of = label.query_id, label.chunk_id, label.labeller, f"{label.look:04}"
-    return *of, label.text_sha256
+    return *of, label.text_sha256, label.wording_sha256
 
 
 def calibration_files(dataset: Dataset, name: str = USUAL_NAME) -> CalibrationFiles:

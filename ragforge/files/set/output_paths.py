@@ -25,6 +25,7 @@ _LINES: Final = (
     "documents",
     "events",
     "failures",
+    "former_grades",
     "history",
     "judgments",
     "label_checks",

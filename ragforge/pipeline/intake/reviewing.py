@@ -22,6 +22,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import alone_with
 from ragforge.files.set.reviews import add_reviews, undecided_states
 from ragforge.files.text import shown
+from ragforge.pipeline.intake.former_grades import RewordedGrades
 from ragforge.records import Judgment, Pin, Query, Review, ReviewEvent
 from ragforge.stages.visible_text import visible
 
@@ -129,6 +130,10 @@ class ReviewResult:
     `taken_back` for those whose query is undecided again."""
     stale_judgments: int
     """Grades that a model gave for a wording that an edit replaced; they are taken out."""
+    former_grades: int
+    """Grades that people gave for such a wording; `former_grades.jsonl` has them."""
+    returned_grades: int
+    """Grades that people gave for a wording that is back, and so are they."""
     own_facts: int
     """Edited answers whose facts a person wrote; these stay and should be looked at."""
     drawn_open: int
@@ -149,8 +154,10 @@ def review_dataset(
     An edited query keeps its id, which then is no longer the digest of its text, and gets the next
     revision. Its evidence stays; what was found out about the former wording goes: verdicts of
     checks, ranks, facts that a model drew from the former answer, and grades that a model gave
-    for the former question. A rejected query is retired. One that is undecided again is as it was
-    before anybody decided about it; a former wording comes back as the next revision.
+    for the former question. Grades that people gave for it are set aside, and come back with it;
+    those for the same words in another case or with another mark at the end stay. A rejected
+    query is retired. One that is undecided again is as it was before anybody decided about it; a
+    former wording comes back as the next revision.
 
     Args:
         dataset: Has queries.
@@ -176,15 +183,14 @@ def review_dataset(
 def _kept(dataset: Dataset, sheet: "_SheetImport", *, dry_run: bool = False) -> ReviewResult:
     """Write what was decided, and return what it comes to; the caller is alone with the dataset."""
     queries = list(sheet.queries.values())
-    judgments = dataset.judgments() if sheet.reworded else []
-    kept = [old for old in judgments if not is_of_former_wording(old, sheet.reworded)]
+    grades = _reworded_grades(dataset, sheet) if sheet.reworded else None
     audit = review_audit(queries)
     if not dry_run:
         # First: a line too many takes nothing from anybody, one too few cannot be taken back.
         if sheet.events:
             add_reviews(dataset, sheet.events)
-        if len(kept) < len(judgments):
-            dataset.write_judgments(kept)
+        if grades is not None:
+            grades.write()
         dataset.write_queries(queries)
         dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
         from ragforge.pipeline.cards import renew_card
@@ -192,7 +198,22 @@ def _kept(dataset: Dataset, sheet: "_SheetImport", *, dry_run: bool = False) -> 
         renew_card(dataset)
     counts = {name: sheet.counts[name] for name in (*DECISIONS, "taken_back", "known", "undecided")}
     return ReviewResult(
-        counts, len(judgments) - len(kept), sheet.own_facts, sheet.drawn_open, audit
+        counts,
+        grades.n_stale if grades else 0,
+        grades.n_aside if grades else 0,
+        grades.n_back if grades else 0,
+        sheet.own_facts,
+        sheet.drawn_open,
+        audit,
+    )
+
+
+def _reworded_grades(dataset: Dataset, sheet: "_SheetImport") -> RewordedGrades:
+    before = {query.query_id: query for query in sheet.before}
+    return RewordedGrades(
+        dataset,
+        {name: before[name] for name in sheet.reworded},
+        {name: sheet.queries[name] for name in sheet.reworded},
     )
 
 

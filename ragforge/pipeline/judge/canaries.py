@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from ragforge.calibration.worded_labels import worded_labels
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files, calibration_names
@@ -313,7 +314,7 @@ def _by_people(dataset: Dataset) -> dict[PairId, Grade | None]:
     """Return people's grades in the set, and those of the labels of its calibrations."""
     found: dict[PairId, Grade | None] = {}
     for name in calibration_names(dataset):
-        for label in calibration_files(dataset, name).labels():
+        for label in worded_labels(dataset, calibration_files(dataset, name)).now:
             pair = PairId(label.query_id, label.chunk_id)
             if label.grade is not None and (label.decides or pair not in found):
                 found[pair] = label.grade

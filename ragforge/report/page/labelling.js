@@ -6,8 +6,8 @@
     file: "labels",
     skipped: { grade: null, skipped: true },
     isLabel: ({ grade, skipped }) => (skipped ? grade === null : [0, 1, 2, 3].includes(grade)),
-    identity: ({ query_id, chunk_id, look, decides, text_sha256 }) => ({
-      query_id, chunk_id, look, decides, text_sha256,
+    identity: ({ query_id, chunk_id, look, decides, text_sha256, wording_sha256 }) => ({
+      query_id, chunk_id, look, decides, text_sha256, wording_sha256,
     }),
 
     begin(begun) {

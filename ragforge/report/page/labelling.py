@@ -57,7 +57,10 @@ class LabelSheet:
 
 def render_labelling(sheet: LabelSheet) -> str:
     """Return the page. All data in it is text: no markup, no links, no hidden characters."""
-    tasks = [[*pair.task.pair, pair.task.look, pair.task.text_sha256] for pair in sheet.pairs]
+    tasks = [
+        [*task.pair, task.look, task.text_sha256, task.wording_sha256]
+        for task in (pair.task for pair in sheet.pairs)
+    ]
     page = LabelPage(
         dataset=sheet.dataset,
         labeller=sheet.labeller,
@@ -100,6 +103,7 @@ def _item(pair: ShownPair) -> dict[str, object]:
         "chunk_id": pair.task.chunk_id,
         "look": pair.task.look,
         "text_sha256": pair.task.text_sha256,
+        "wording_sha256": pair.task.wording_sha256,
         "decides": pair.task.decides,
         "given": list(pair.task.given),
         "query": visible(pair.question),

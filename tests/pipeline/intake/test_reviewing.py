@@ -4,19 +4,26 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
+from label_samples import sampled_set
 
+from ragforge.calibration.worded_labels import worded_labels
 from ragforge.errors import DataError, UsageError
 from ragforge.files.formats.review_sheet import SheetRow, write_sheet
+from ragforge.files.set.calibrations import calibration_files
+from ragforge.files.set.former_grades import read_former_grades
 from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.intake.review_sheets import sheet_rows
 from ragforge.pipeline.intake.reviewing import review_audit, review_dataset
 from ragforge.records import (
     Chunk,
+    DormantGrade,
     Evidence,
     Fact,
     GateResult,
     Judgment,
+    Label,
     Measured,
+    MovedChunk,
     Pin,
     Provenance,
     Query,
@@ -121,8 +128,8 @@ def test_edited_query_keeps_its_id_and_evidence_and_gets_a_revision(dataset, dec
     )
 
 
-def test_edited_question_loses_the_grades_that_models_gave_for_the_former_one(dataset, decide):
-    """They answer another question; those of people and of the quote are about the passage."""
+def test_edited_question_loses_the_grades_that_were_given_for_the_former_one(dataset, decide):
+    """They answer another question; that of the quote is about the passage."""
     dataset.write_queries([made(), made("q2")])
     grades = [
         Judgment(query_id=name, chunk_id=source, grade=2, source=source)
@@ -134,9 +141,106 @@ def test_edited_question_loses_the_grades_that_models_gave_for_the_former_one(da
     result = decide(decided("edit", new_query="What else?"))
 
     left = [(item.query_id, item.source) for item in dataset.judgments()]
-    assert left[:2] == [("q1", "evidence"), ("q1", "human")]
-    assert len(left) == 6
-    assert result.stale_judgments == 2
+    assert left[0] == ("q1", "evidence")
+    assert [query_id for query_id, _ in left[1:]] == ["q2"] * 4
+    assert (result.stale_judgments, result.former_grades) == (2, 1)
+
+
+def graded(chunk_id="c1", grade=2, **fields):
+    """Return a grade by a person."""
+    by = Provenance(kind="human", model="Cyd")
+    fields = {"query_id": "q1", "source": "human", "provenance": by} | fields
+    return Judgment(chunk_id=chunk_id, grade=grade, **fields)
+
+
+def test_grades_of_people_come_back_with_the_wording(dataset, decide):
+    """What was paid for is not lost by an edit that is taken back."""
+    dataset.write_queries([made()])
+    dataset.write_judgments([graded()])
+    decide(decided("edit", new_query="What else?"))
+    [meanwhile] = dataset.judgments()
+
+    result = decide(decided("undecided", revision=2))
+
+    assert (meanwhile.source, meanwhile.grade) == ("evidence", 3)
+    assert dataset.judgments() == [graded()]
+    assert (result.former_grades, result.returned_grades) == (0, 1)
+    assert read_former_grades(dataset) == []
+
+
+def test_grades_of_people_stay_with_the_same_words(dataset, decide):
+    """A mark at the end asks for nothing else."""
+    dataset.write_queries([made(query="what is it")])
+    dataset.write_judgments([graded()])
+
+    result = decide(decided("edit", new_query="What is it?"))
+
+    assert dataset.judgments() == [graded()]
+    assert result.former_grades == 0
+
+
+def test_grades_of_each_wording_are_kept_by_themselves(dataset, decide):
+    """Somebody graded the new question, too, before the former one came back."""
+    dataset.write_queries([made()])
+    dataset.write_judgments([graded()])
+    decide(decided("edit", new_query="What else?"))
+    dataset.write_judgments([graded(grade=0)])
+
+    decide(decided("edit", new_query="What is q1?", revision=2))
+
+    assert [one.grade for one in dataset.judgments()] == [2]
+    assert [one.judgment.grade for one in read_former_grades(dataset)] == [0]
+
+
+def test_a_grade_comes_back_where_its_text_is_now(dataset, decide):
+    """A night may rename the document between an edit and its withdrawal."""
+    dataset.write_queries([made()])
+    dataset.write_judgments([graded()])
+    decide(decided("edit", new_query="What else?"))
+    dataset.write_chunks([Chunk(chunk_id="n1", doc_id="a.md", text="so it is")])
+    dataset.past.write_moved_chunks([MovedChunk(before="c1", now=("n1",))])
+    dataset.write_judgments([])
+
+    decide(decided("undecided", revision=2))
+
+    assert [one.chunk_id for one in dataset.judgments()] == ["n1"]
+
+
+def test_what_waits_for_its_text_waits_for_the_wording_too(dataset, decide):
+    """The chunk may come back under the new question."""
+    waiting = DormantGrade(judgment=graded("gone"), doc_id="a.md", text_sha256="0" * 64)
+    dataset.write_queries([made()])
+    dataset.past.write_dormant_grades([waiting])
+    decide(decided("edit", new_query="What else?"))
+    meanwhile = dataset.past.dormant_grades()
+    decide(decided("undecided", revision=2))
+
+    assert meanwhile == []
+    assert dataset.past.dormant_grades() == [waiting]
+
+
+def test_what_judges_said_beside_people_goes_with_the_wording(dataset, decide):
+    """Labels for the new question would correct the grades for the former one."""
+    dataset.write_queries([made(), made("q2")])
+    check = Judgment(query_id="q1", chunk_id="c1", grade=0, provenance=JUDGE)
+    other = check.model_copy(update={"query_id": "q2"})
+    dataset.write_judgments([graded(), graded(query_id="q2")])
+    dataset.write_label_checks([check, other])
+
+    decide(decided("edit", new_query="What else?"))
+
+    assert dataset.label_checks() == [other]
+
+
+def test_a_dry_run_sets_no_grade_aside(dataset, decide):
+    """It only counts."""
+    dataset.write_queries([made()])
+    dataset.write_judgments([graded()])
+
+    result = decide(decided("edit", new_query="What else?"), dry_run=True)
+
+    assert (dataset.judgments(), result.former_grades) == ([graded()], 1)
+    assert read_former_grades(dataset) == []
 
 
 def test_edited_answer_leaves_grades_and_a_persons_facts(dataset, decide):
@@ -586,3 +690,23 @@ def test_a_query_that_is_undecided_is_left_open(dataset, decide):
 
     assert (result.counts["undecided"], result.drawn_open) == (1, 1)
     assert dataset.all_queries()[1] == made("q2")
+
+
+def test_labels_from_before_they_knew_their_question_learn_it_from_an_edit(tmp_path):
+    """Else they would count for the new one."""
+    dataset = sampled_set(tmp_path / "set", 2)
+    files = calibration_files(dataset)
+    pairs = files.sample().pairs
+    said = {"labeller": "Ann", "grade": 3}
+    known = ("query_id", "chunk_id", "text_sha256", "stratum", "probability")
+    files.write_labels(
+        Label(**{name: getattr(pair, name) for name in known}, **said) for pair in pairs
+    )
+    path = tmp_path / "review.json"
+    path.write_text(json.dumps([decided("edit", "q0", new_query="Who?")]), encoding="utf-8")
+
+    review_dataset(dataset, path, "Bo")
+
+    found = worded_labels(dataset, files)
+    assert [label.query_id for label in found.former] == ["q0"]
+    assert [label.wording_sha256 for label in found.now] == [""]

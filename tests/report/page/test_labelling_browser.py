@@ -167,7 +167,7 @@ def test_the_page_tells_nothing_of_judge_run_stratum_and_answer(browser, dataset
 
     assert [word for word in telling if word in rows or word in page] == []
     assert set(json.loads(rows)[0]) == {
-        "query_id", "chunk_id", "look", "text_sha256", "decides", "given",
+        "query_id", "chunk_id", "look", "text_sha256", "wording_sha256", "decides", "given",
         "query", "before", "text", "answer", "batch",
     }  # fmt: skip
 
