@@ -5,9 +5,10 @@ Judges give verdicts and scores, to each answer for itself.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import field, replace
 from pathlib import Path
+from statistics import fmean, median_low
 from typing import Final, NamedTuple, TypeVar, get_args
 
 from ragforge.deferred import dataclass
@@ -39,6 +40,9 @@ _SCORE_OF: Final[Mapping[str, float]] = {
     "incorrect": 0.0,
     "not_attempted": 0.0,
 }
+_STRICTNESS: Final = ("not_attempted", "incorrect", "partial", "correct")
+"""Verdicts from the strictest on, by which that of several people is the middle one."""
+EARLIER: Final = "of an answer that has changed since"
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _SYSTEM: Final = Field("system", ("system", "name", "run"))
@@ -46,6 +50,7 @@ _FIRST: Final = Field("system_a", ("system_a", "a", "model_a"))
 _SECOND: Final = Field("system_b", ("system_b", "b", "model_b"))
 _PREFERENCE: Final = Field("preference", ("preference", "winner", "preferred"))
 _LABELLER: Final = Field("labeller", ("labeller", "labeler", "annotator", "assessor"))
+_ANSWER_SHA256: Final = Field("answer_sha256", ("answer_sha256",))
 _WORDS: Final = {"a": 1.0, "b": -1.0, "tie": 0.0, "same": 0.0, "both": 0.0, "neither": 0.0}
 
 
@@ -95,13 +100,19 @@ class AnswerReport:
     judges: tuple[AnswerJudgeReport, ...]
     people: AnswerJudgeReport | None
     """The second labeller beside the first: the most that a judge could reach."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Rows of people's labels that do not count, by the reason."""
 
 
-def read_answer_labels(path: Path) -> AnswerLabels:
+def read_answer_labels(
+    path: Path, graded: Mapping[AnswerKey, Collection[str]] | None = None
+) -> AnswerLabels:
     """Return what a file says of answers.
 
     Args:
         path: In one of `SHAPES`, JSON Lines, JSON or a table.
+        graded: Digests of the answers that judges graded, where they are known: labels of another
+            answer of the system to the query are left out.
 
     Raises:
         DataError: The file cannot be read, or holds nothing that can be used.
@@ -119,8 +130,9 @@ def read_answer_labels(path: Path) -> AnswerLabels:
             continue
         answer = AnswerKey(row.identifier(QUERY_ID), row.optional_text(_SYSTEM) or "")
         verdict, score = _verdict(row), _score(row)
-        if verdict is None and score is None:
-            skipped["neither verdict nor score"] += 1
+        reason = _why_left_out(row, verdict, score, (graded or {}).get(answer))
+        if reason:
+            skipped[reason] += 1
             continue
         if verdict is not None:
             verdicts.setdefault(labeller, {})[answer] = verdict
@@ -128,38 +140,73 @@ def read_answer_labels(path: Path) -> AnswerLabels:
         if value is not None:
             scores.setdefault(labeller, {})[answer] = value
     if not scores and not preferences:
-        raise DataError(f"{path}: no verdict, score or preference; expected {'; '.join(SHAPES)}")
+        raise _nothing(path, skipped[EARLIER])
     return AnswerLabels(name, verdicts, scores, preferences, dict(skipped))
+
+
+def _nothing(path: Path, n_earlier: int) -> DataError:
+    if n_earlier:
+        return DataError(
+            f"{path}: no label of the answers that were graded: {n_earlier:,} {EARLIER}; "
+            "`ragforge calibrate label-answers` shows these again"
+        )
+    return DataError(f"{path}: no verdict, score or preference; expected {'; '.join(SHAPES)}")
 
 
 def report_answers(human: AnswerLabels, judges: tuple[AnswerLabels, ...]) -> AnswerReport:
     """Return how judges of answers agree with people, on what both labelled.
 
     Args:
-        human: Of one labeller or several; the one with the most labels counts.
+        human: Of one labeller or several: of an answer that several labelled the middle verdict
+            counts, of two the stricter, and the mean of their scores or preferences.
         judges: With verdicts or scores of the answers; at least one.
 
     Raises:
         DataError: A judge and people have no answer in common.
     """
-    first = _of_one(human, 0)
-    found = tuple(_beside(_with_system(judge, first), first) for judge in judges)
-    second = _of_one(human, 1)
+    labelled = _of_all(human)
+    found = tuple(_beside(_with_system(judge, labelled), labelled) for judge in judges)
+    first, second = _of_one(human, 0), _of_one(human, 1)
     people = None
     if second is not None and first is not None:
         try:
             people = _beside(second, first)
         except DataError:
             people = None
-    return AnswerReport(found, people)
+    return AnswerReport(found, people, human.skipped)
 
 
-def _with_system(judge: AnswerLabels, people: AnswerLabels | None) -> AnswerLabels:
+def _of_all(labels: AnswerLabels) -> AnswerLabels:
+    """Return labels of all labellers together, as those of one."""
+    return AnswerLabels(
+        labels.name,
+        {"": _merged(labels.verdicts, _middle_verdict)},
+        {"": _merged(labels.scores, fmean)},
+        {"": _merged(labels.preferences, fmean)},
+        {},
+    )
+
+
+def _merged(
+    by_labeller: Mapping[str, Mapping[_Key, _Value]], of_several: Callable[[list[_Value]], _Value]
+) -> dict[_Key, _Value]:
+    gathered: dict[_Key, list[_Value]] = {}
+    for labels in by_labeller.values():
+        for key, value in labels.items():
+            gathered.setdefault(key, []).append(value)
+    return {key: of_several(values) for key, values in gathered.items()}
+
+
+def _middle_verdict(verdicts: list[str]) -> str:
+    return _STRICTNESS[median_low(_STRICTNESS.index(verdict) for verdict in verdicts)]
+
+
+def _with_system(judge: AnswerLabels, people: AnswerLabels) -> AnswerLabels:
     """Return a judge's labels under the system that people name, where its file names none.
 
     Graded answers of a dataset are in a file a system, and bear its name.
     """
-    theirs = {key.system for of in (people.scores if people else {}).values() for key in of}
+    theirs = {key.system for of in people.scores.values() for key in of}
     mine = {key.system for of in judge.scores.values() for key in of}
     if mine != {""} or not theirs or "" in theirs:
         return judge
@@ -182,9 +229,7 @@ def _of_system(
     }
 
 
-def _beside(judge: AnswerLabels, people: AnswerLabels | None) -> AnswerJudgeReport:
-    if people is None:
-        raise DataError("no labels of people")
+def _beside(judge: AnswerLabels, people: AnswerLabels) -> AnswerJudgeReport:
     mine, theirs = _first(judge.scores), _first(people.scores)
     both = sorted(mine.keys() & theirs.keys())
     my_verdicts, their_verdicts = _first(judge.verdicts), _first(people.verdicts)
@@ -266,6 +311,19 @@ def _rows(path: Path) -> Iterator[Row]:
     if source.kind == "columns" and not has_header(source):
         raise DataError(f"{path}: expected a header, or JSON Lines: {'; '.join(SHAPES)}")
     return read_rows_of(source, SHAPES)
+
+
+def _why_left_out(
+    row: Row, verdict: str | None, score: float | None, graded: Collection[str] | None
+) -> str:
+    """Return why a row does not count; "" where it does.
+
+    It can be of an answer that was graded where either is not told.
+    """
+    if verdict is None and score is None:
+        return "neither verdict nor score"
+    given = row.optional_text(_ANSWER_SHA256)
+    return "" if graded is None or given is None or given in graded else EARLIER
 
 
 def _verdict(row: Row) -> str | None:

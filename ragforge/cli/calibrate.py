@@ -57,7 +57,9 @@ resample queries. tau says how alike judge and people order runs, top tau the be
 
 With --answers the files are about answers: query_id, system and verdict (correct, partial,
 incorrect, not_attempted) or score; or which of two answers people prefer: query_id, system_a,
-system_b, preference. A judge's scores of both are held against it.
+system_b, preference. A judge's scores of both are held against it. Of several people the middle
+verdict counts, of two the stricter, and the mean of scores. Labels of an answer that its system
+has changed since (answer_sha256) are left out and counted.
 
 Examples:
   ragforge calibrate report --human people.trec --judge gpt.trec
@@ -429,6 +431,7 @@ def _judges_together(
 
 
 def _report_answers(arguments: argparse.Namespace) -> int:
+    from ragforge.evaluating.formatting import plural
     from ragforge.pipeline.judge_table import compare_answer_files
     from ragforge.report.judge_table import answer_table_json, answer_table_text
 
@@ -437,6 +440,8 @@ def _report_answers(arguments: argparse.Namespace) -> int:
     if arguments.panel_weights or arguments.route:
         raise UsageError("--panel-weights and --route are for grades of chunks, not for --answers")
     report = compare_answer_files(arguments.human, arguments.graded)
+    for reason, n in report.left_out.items():
+        say(f"{arguments.human.name}: {plural(n, 'row')} left out: {reason}")
     if arguments.json:
         print(dumps(answer_table_json(report)))
     else:

@@ -1,16 +1,23 @@
 """Hold files of judges' grades against one of people's."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ragforge.calibration.answer_table import AnswerReport, read_answer_labels, report_answers
+from ragforge.calibration.answer_table import (
+    AnswerKey,
+    AnswerReport,
+    read_answer_labels,
+    report_answers,
+)
 from ragforge.calibration.judge_table import AgreementReport, report_agreement, scale
 from ragforge.calibration.label_files import Labels, read_labels
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.files.formats.runs import read_run
+from ragforge.files.record_files import read_records
 from ragforge.files.source_files import plain_name
+from ragforge.records import Answer, answer_sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,8 @@ def compare_answer_files(human: Path, judges: Sequence[Path]) -> AnswerReport:
 
     Args:
         human: People's labels of answers.
-        judges: A file for each judge, at least one.
+        judges: A file for each judge, at least one. Of those in the folder `answer_grades` of a set
+            the answers are known: labels of others that a system gave before are left out.
 
     Raises:
         UsageError: No judge is named, or one twice.
@@ -84,7 +92,20 @@ def compare_answer_files(human: Path, judges: Sequence[Path]) -> AnswerReport:
         replace(read_answer_labels(path), name=name)
         for path, name in zip(judges, _names(judges), strict=True)
     )
-    return report_answers(read_answer_labels(human), graders)
+    return report_answers(read_answer_labels(human, _graded_answers(judges)), graders)
+
+
+def _graded_answers(judges: Iterable[Path]) -> dict[AnswerKey, set[str]]:
+    """Return digests of the answers that were graded, as far as they lie beside their grades."""
+    found: dict[AnswerKey, set[str]] = {}
+    for path in judges:
+        beside = path.parent.parent / "answers" / path.name
+        if path.parent.name != "answer_grades" or not beside.is_file():
+            continue
+        for answer in read_records(beside, Answer, key=lambda item: item.query_id):
+            key = AnswerKey(answer.query_id, plain_name(path))
+            found.setdefault(key, set()).add(answer_sha256(answer.answer))
+    return found
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

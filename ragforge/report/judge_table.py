@@ -331,6 +331,7 @@ def answer_table_json(report: AnswerReport) -> dict[str, object]:
         "judges": {judge.name: _answer_json(judge) for judge in report.judges},
         "people": None if people is None else _answer_json(people),
         "level": 0.95,
+        "left_out": dict(report.left_out),
     }
 
 

@@ -7,6 +7,7 @@ import pytest
 from ragforge.calibration.answer_table import read_answer_labels, report_answers
 from ragforge.cli import main
 from ragforge.errors import DataError
+from ragforge.records import answer_sha256
 
 
 @pytest.fixture
@@ -39,13 +40,13 @@ def files(tmp_path):
 
 
 def test_verdicts_are_held_against_those_of_people(files):
-    """The judge repeats every verdict of the labeller with most labels."""
+    """Of two people the stricter verdict counts, as for one answer that bob calls partial."""
     report = report_answers(
         read_answer_labels(files / "people.csv"), (read_answer_labels(files / "judge.jsonl"),)
     )
 
     [judge] = report.judges
-    assert judge.verdicts.kappa.value == 1.0
+    assert judge.verdicts.same.value == pytest.approx(23 / 24)
     assert judge.scores.n == 24
     assert report.people.verdicts.same.value == pytest.approx(11 / 12)
 
@@ -116,7 +117,7 @@ def test_a_preference_has_no_bias(files, capsys):
     assert found["pearson"]["value"] is not None
 
 
-@pytest.mark.parametrize(("name", "n"), [("rag-2", 6), ("rag-1", 12)])
+@pytest.mark.parametrize(("name", "n"), [("rag-2", 6), ("rag-1", 11)])
 def test_graded_answers_of_a_dataset_are_of_the_system_that_the_file_is_named_for(
     files, tmp_path, name, n
 ):
@@ -155,3 +156,88 @@ def test_a_preference_for_a_place_that_is_the_other_systems_name_is_refused(tmp_
 
     with pytest.raises(DataError, match="a name that is no place: is 'b' meant"):
         read_answer_labels(path)
+
+
+@pytest.mark.parametrize("first", ["ann", "zed"])
+def test_all_people_count_whatever_their_names(tmp_path, first):
+    """One of two counted, by the name: as zed ann's labels vanished, and kappa was another."""
+    rows = ["query_id,system,labeller,verdict"]
+    for query in range(12):
+        rows += [f"q{query},rag,{first},correct", f"q{query},rag,bob,incorrect"]
+    (tmp_path / "people.csv").write_text("\n".join(rows) + "\n")
+    graded = "".join(f"q{query},rag,incorrect\n" for query in range(12))
+    (tmp_path / "judge.csv").write_text(f"query_id,system,verdict\n{graded}")
+
+    [judge] = report_answers(
+        read_answer_labels(tmp_path / "people.csv"), (read_answer_labels(tmp_path / "judge.csv"),)
+    ).judges
+
+    assert judge.verdicts.same.value == 1.0
+    assert judge.scores.bias.value == -0.5
+
+
+def test_people_who_share_the_work_count_both(tmp_path):
+    """Of 12 answers that two people shared 6 were left out without a word."""
+    people = [f"q{n},rag,{'ann' if n < 6 else 'bob'},correct\n" for n in range(12)]
+    (tmp_path / "people.csv").write_text(f"query_id,system,labeller,verdict\n{''.join(people)}")
+    graded = "".join(f"q{n},rag,correct\n" for n in range(12))
+    (tmp_path / "judge.csv").write_text(f"query_id,system,verdict\n{graded}")
+
+    [judge] = report_answers(
+        read_answer_labels(tmp_path / "people.csv"), (read_answer_labels(tmp_path / "judge.csv"),)
+    ).judges
+
+    assert judge.scores.n == 12
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """A set with graded answers, and labels of people: one in four of an answer given before."""
+    for folder in ("answers", "answer_grades"):
+        (tmp_path / folder).mkdir()
+    answers, graded, labels = [], [], []
+    for n in range(12):
+        told = f"Answer {n}"
+        answers.append({"query_id": f"q{n:02}", "answer": told})
+        graded.append({"query_id": f"q{n:02}", "verdict": "correct"})
+        labelled = "Another" if n % 4 == 0 else told
+        labels.append({"query_id": f"q{n:02}", "system": "rag", "labeller": "Ann"})
+        labels[-1] |= {"verdict": "correct", "answer_sha256": answer_sha256(labelled)}
+    for name, rows in (
+        ("answers/rag.jsonl", answers),
+        ("answer_grades/rag.jsonl", graded),
+        ("labels.jsonl", labels),
+    ):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def test_labels_of_an_earlier_answer_are_left_out_and_counted(changed, capsys):
+    """They were held against the grade of an answer that nobody had labelled."""
+    main(
+        [
+            *("calibrate", "report", "--answers", "--human", str(changed / "labels.jsonl")),
+            *("--graded", str(changed / "answer_grades" / "rag.jsonl"), "--json"),
+        ]
+    )
+
+    said = capsys.readouterr()
+    assert json.loads(said.out)["judges"]["rag"]["scores"]["n"] == 9
+    assert "labels.jsonl: 3 rows left out: of an answer that has changed since" in said.err
+
+
+def test_labels_of_earlier_answers_alone_are_refused(changed, capsys):
+    """Kappa would be of answers that are gone."""
+    (changed / "answers" / "rag.jsonl").write_text(
+        "".join(f'{{"query_id": "q{n:02}", "answer": "New"}}\n' for n in range(12))
+    )
+
+    code = main(
+        [
+            *("calibrate", "report", "--answers", "--human", str(changed / "labels.jsonl")),
+            *("--graded", str(changed / "answer_grades" / "rag.jsonl")),
+        ]
+    )
+
+    assert code == 3
+    assert "`ragforge calibrate label-answers` shows these again" in capsys.readouterr().err
