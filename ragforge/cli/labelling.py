@@ -205,6 +205,11 @@ def run_label(arguments: argparse.Namespace) -> int:
 
     if (arguments.export is None) != (arguments.out is None):
         raise UsageError("calibrate label: --export and --out go together")
+    if arguments.adjudicate and (arguments.export is not None or arguments.source is not None):
+        raise UsageError(
+            "calibrate label: --adjudicate goes with --page or --terminal; labels that such a page "
+            "saved say that they settle a pair, and --from takes them in without it"
+        )
     dataset = open_dataset(arguments.dataset)
     files = the_calibration(dataset, arguments.name)
     if arguments.page is not None:

@@ -134,3 +134,15 @@ def test_labels_in_the_judgments_change_nothing(made, capsys):
     calibrate("apply", made)
 
     assert files.calibration().figures == before
+
+
+@pytest.mark.parametrize("way", [("--export", "jsonl", "--out", "a.jsonl"), ("--from", "a.jsonl")])
+def test_what_cannot_settle_a_pair_is_refused(made, capsys, way):
+    """All pairs came out, and what was said of them counted as one more label."""
+    calibrate("sample", made, *QUESTION, "-n", "120")
+    capsys.readouterr()
+
+    code = calibrate("label", made, "--labeller", "Cyd", "--adjudicate", *way)
+
+    assert code == 2
+    assert "--adjudicate goes with --page or --terminal" in capsys.readouterr().err

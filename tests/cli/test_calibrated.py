@@ -6,6 +6,7 @@ import pytest
 from labelled_sets import drawn, graded_set, label_all
 
 import ragforge as rf
+from ragforge.calibration.population import Question
 from ragforge.cli import main
 from ragforge.errors import UsageError
 from ragforge.files.set.calibrations import calibration_files
@@ -116,6 +117,32 @@ def test_a_gate_refuses_a_measure_that_was_not_drawn_for(made, capsys):
 
     assert code == 2
     assert "RR of a is not corrected: the sample was not drawn for it" in output.err
+
+
+def test_a_gate_says_why_ndcg_is_not_corrected(capsys, tmp_path):
+    """It said that the sample was not drawn for it, though it was."""
+    set_ = graded_set(tmp_path / "set")
+    drawn(set_, 150, Question(("a", "b"), ("DCG@10", "nDCG@10")))
+    label_all(set_)
+
+    words = ("--dataset", set_.path, "--run", "a", "--min", "nDCG@10=0.1", "--calibrated")
+    code, output = said(capsys, "gate", *words)
+
+    assert code == 2
+    assert "levels of nDCG rest on a model of the grades, by which no gate decides" in output.err
+    assert "name DCG@10" in output.err
+
+
+def test_a_gate_says_that_labels_are_of_differences_alone(capsys, tmp_path):
+    """Another draw gives levels."""
+    set_ = graded_set(tmp_path / "set")
+    drawn(set_, 150, Question(("a", "b"), ("DCG@10",), "differences"))
+    label_all(set_)
+
+    words = ("--dataset", set_.path, "--run", "a", "--min", "DCG@10=0.1", "--calibrated")
+    _, output = said(capsys, "gate", *words)
+
+    assert "the sample was drawn for differences alone" in output.err
 
 
 def test_a_gate_corrects_no_drop(made, capsys, tmp_path):

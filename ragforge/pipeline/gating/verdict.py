@@ -460,11 +460,23 @@ def require_corrected(found: Calibration, subject: Subject, rules: Rules) -> Non
     for threshold in rules.least:
         figure = found.figure(threshold.measure, run)
         if figure is None or figure.corrected is None or figure.corrected.wide_low is None:
-            why = figure.refused if figure else "the sample was not drawn for it"
+            why = figure.refused if figure else _why_no_level(found, threshold.measure, run)
             raise UsageError(
                 f"calibrated: {threshold.measure} of {run} is not corrected: "
                 f"{why or 'it has no interval over queries like these'}"
             )
+
+
+def _why_no_level(found: Calibration, measure: str, run: str) -> str:
+    """Return why labels give no level of a measure of a run."""
+    if measure not in found.measures or run not in {item.name for item in found.runs}:
+        return "the sample was not drawn for it"
+    if not measure.startswith("nDCG"):
+        return "the sample was drawn for differences alone (--of)"
+    return (
+        "levels of nDCG rest on a model of the grades, by which no gate decides; name "
+        f"{measure.removeprefix('n')}, which needs none"
+    )
 
 
 def _corrected_checks(
