@@ -26,6 +26,7 @@ Examples:
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.api.progress import say
 from ragforge.cli.flags import (
@@ -41,7 +42,11 @@ from ragforge.cli.flags import (
 from ragforge.cli.next_step import after_refresh
 from ragforge.cli.output import dumps, show
 from ragforge.config import Settings
-from ragforge.errors import UsageError
+from ragforge.errors import RagforgeError, UsageError
+from ragforge.evaluating.formatting import plural
+
+if TYPE_CHECKING:
+    from ragforge.refresh.left_behind import LeftBehind
 
 COMMON = (
     "--dataset",
@@ -126,11 +131,36 @@ def _roll_back(path: Path, arguments: argparse.Namespace) -> int:
 
     if arguments.dry_run:
         raise UsageError("--rollback takes no --dry-run: it switches one link, and back again")
+    behind = _left_behind(path, arguments.rollback)
     version = roll_back(path, arguments.rollback).manifest.version
     if arguments.json:
         told = {"status": "rolled back", "dataset": str(path), "version": version, "exit_code": 0}
-        print(dumps(told))
+        counts = {
+            "grades_left_behind": behind.n_grades if behind else None,
+            "decisions_left_behind": behind.n_decisions if behind else None,
+        }
+        print(dumps({**told, **counts}))
         return 0
     say(f"version {version} is published again; the next refresh starts from it")
+    if behind is None:
+        say("whether people graded or decided anything since cannot be read")
+    elif behind.n_grades or behind.n_decisions:
+        say(
+            f"{plural(behind.n_grades, 'grade')} and {plural(behind.n_decisions, 'decision')} of "
+            f"people are in version {behind.version} alone, and do not count now; "
+            f"--rollback {behind.version} publishes it again"
+        )
     show(str(path))
     return 0
+
+
+def _left_behind(path: Path, version: int) -> "LeftBehind | None":
+    """Return what people gave since a version; None where one of the two cannot be read."""
+    from ragforge.files.set.opening import open_dataset
+    from ragforge.files.set.versions import open_version
+    from ragforge.refresh.left_behind import left_behind
+
+    try:
+        return left_behind(open_dataset(path), open_version(path, version))
+    except (RagforgeError, OSError):
+        return None

@@ -112,6 +112,44 @@ def test_what_was_written_is_measured_after_a_rollback_too(home, capsys):
     assert sorted(json.loads(capsys.readouterr().out)["runs"]) == ["bad", "good"]
 
 
+def graded_since(home):
+    """Let a person grade a chunk of the published version."""
+    dataset = open_dataset(home)
+    first, *others = dataset.judgments()
+    given = first.model_copy(update={"source": "human", "grade": 3 - first.grade})
+    dataset.write_judgments([given, *others])
+
+
+def test_a_rollback_says_how_much_of_people_stays_in_the_later_version(home, capsys):
+    """Twenty grades and two decisions were gone without a word."""
+    graded_since(home)
+
+    code = main(["refresh", "--dataset", "set", "--rollback", "1"])
+
+    said = "1 grade and 0 decisions of people are in version 2 alone, and do not count now"
+    assert (code, said in capsys.readouterr().err) == (0, True)
+
+
+def test_a_rollback_counts_for_programs_what_it_leaves(home, capsys):
+    """A script decides whether somebody is asked first."""
+    graded_since(home)
+    main(["refresh", "--dataset", "set", "--rollback", "1", "--json"])
+
+    told = json.loads(capsys.readouterr().out)
+
+    assert (told["grades_left_behind"], told["decisions_left_behind"]) == (1, 0)
+
+
+def test_a_version_that_cannot_be_read_is_rolled_back_from(home, capsys):
+    """That is what going back is for."""
+    (home / "versions" / "000002" / "judgments.jsonl").write_text("{", encoding="utf-8")
+
+    code = main(["refresh", "--dataset", "set", "--rollback", "1"])
+
+    assert (code, "cannot be read" in capsys.readouterr().err) == (0, True)
+    assert open_dataset(home).manifest.version == 1
+
+
 @pytest.mark.parametrize("extra", [(), ("--dry-run",)])
 def test_generating_into_a_refreshed_set_points_to_the_refresh(home, extra, capsys):
     """A set that is refreshed is not made of one corpus any more."""
