@@ -373,8 +373,8 @@ def from_queries(
 ) -> EvaluationSet:
     """Make a set of hand-made queries with their relevant passages, if they name some.
 
-    Without documents and chunks, runs of the set hold the texts that a retriever returns; an export
-    whose labels name whole documents brings their chunks.
+    Without documents and chunks, runs of the set hold the texts that a retriever returns; a BEIR
+    folder brings its corpus, and an export whose labels name whole documents their chunks.
 
     Args:
         queries: A path, records or a data frame, in any shape that `ragforge import` takes, such as

@@ -24,8 +24,8 @@ counts as the documents of the chunks, each at its best rank. Other queries are 
 a TREC run, CSV or JSON Lines under the name of its file. Queries go by id, else by their words;
 chunks and documents by id or end of path. What the set does not know is counted and told. Qrels of
 0 and 1 alone tell relevant from not; beside other grades --grades says what their 1 is. With --out
-alone the set has no documents: questions to retrieve for and judge, whose answers stand in
-the texts that a service returns.
+alone the set has the corpus of a BEIR folder, else no documents: questions to retrieve for and
+judge, whose answers stand in the texts that a service returns.
 
 People's grades count before a model's, which go to label_checks.jsonl. Where --made-by names
 another model than the one that graded the same pairs, that is refused: --replace takes the grades

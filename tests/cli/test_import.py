@@ -264,3 +264,44 @@ def test_grades_go_with_qrels(tmp_path, capsys):
 
     assert code == 2
     assert "--grades goes with --qrels FILE" in told
+
+
+@pytest.fixture
+def beir(tmp_path):
+    """Make a BEIR folder with a corpus of two texts and some labels."""
+
+    def made(*labels):
+        folder = tmp_path / "beir"
+        (folder / "qrels").mkdir(parents=True)
+        query = {"_id": "q1", "text": "How long are cards valid?"}
+        (folder / "queries.jsonl").write_text(json.dumps(query))
+        corpus = [
+            {"_id": "d1", "title": "Cards", "text": "Cards are valid for five years."},
+            {"_id": "d2", "title": "", "text": "Parking is free."},
+        ]
+        (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
+        rows = ["query-id\tcorpus-id\tscore", *(f"q1\t{name}\t2" for name in labels)]
+        (folder / "qrels" / "test.tsv").write_text("\n".join(rows))
+        return folder
+
+    return made
+
+
+def test_a_beir_folder_comes_with_its_corpus(beir, tmp_path, capsys):
+    """It was left out without a word, so that no retriever had anything to search."""
+    out = tmp_path / "set"
+
+    code, _, _ = run(capsys, beir("d1"), "--out", out)
+
+    assert code == 0
+    assert [chunk.chunk_id for chunk in open_dataset(out).chunks()] == ["d1", "d2"]
+
+
+def test_relevant_ids_that_the_corpus_of_a_beir_folder_lacks_are_refused(beir, tmp_path, capsys):
+    """Recall counts what no run can find, as in Python."""
+    out = tmp_path / "set"
+
+    code, _, told = run(capsys, beir("d1", "d9"), "--out", out)
+
+    assert (code, out.exists()) == (3, False)
+    assert "1 relevant id is of no chunk and no document: q1: d9" in told

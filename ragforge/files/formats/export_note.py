@@ -19,6 +19,8 @@ from ragforge.records.model import ConfigDict, Field, Model, pydantic
 NOTE: Final = "ragforge.json"
 CHUNKS: Final = "chunks.jsonl"
 """Beside the corpus of a BEIR folder, where labels name documents: what these are cut into."""
+CORPUS: Final = "corpus.jsonl"
+"""Of a BEIR folder."""
 TREC_QRELS: Final = "qrels.trec"
 TREC_QUERIES: Final = "queries.tsv"
 _BEIR_QRELS: Final = "qrels"
@@ -135,8 +137,19 @@ def note_of(path: Path) -> LabelsNote | None:
 
 
 def brings_chunks(path: Path) -> bool:
-    """Whether a folder is an export with the chunks of the documents that its labels name."""
-    return (path / NOTE).is_file() and (path / CHUNKS).is_file()
+    """Whether a folder holds what its labels name: an export with chunks, or BEIR with a corpus.
+
+    The corpus of an export whose labels name documents holds these, which are no chunks.
+
+    Raises:
+        DataError: The note of an export does not hold to its format.
+    """
+    if (path / NOTE).is_file() and (path / CHUNKS).is_file():
+        return True
+    if not (path / CORPUS).is_file() or not (path / _BEIR_QRELS).is_dir():
+        return False
+    note = note_of(path)
+    return note is None or not note.by_document
 
 
 def _note_beside(path: Path) -> Path | None:
