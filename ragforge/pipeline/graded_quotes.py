@@ -38,6 +38,23 @@ def by_rank(judgments: Iterable[Judgment]) -> list[Judgment]:
     return sorted(judgments, key=lambda item: (not item.is_failed, rank[item.source]))
 
 
+def in_order(of_texts: Iterable[Judgment], followed: Sequence[Judgment]) -> list[Judgment]:
+    """Order grades so that the last of a pair stands: a text's, unless quotes tell all of it anew.
+
+    Args:
+        of_texts: What waited with texts that are chunks again, at these.
+        followed: What came with quotes.
+    """
+    told_at = {key_of(one): {fold(quote.quote) for quote in quote_grades(one)} for one in followed}
+    anew: list[Judgment] = []
+    others: list[Judgment] = []
+    for one in of_texts:
+        quotes = {fold(quote.quote) for quote in quote_grades(one)}
+        is_anew = bool(quotes) and quotes <= told_at.get(key_of(one), set())
+        (anew if is_anew else others).append(one)
+    return [*anew, *followed, *others]
+
+
 def moved_pool(entries: Iterable[PoolEntry], moves: ChunkMoves) -> list[PoolEntry]:
     """Return pools with the ids that their chunks have now; the last of a pair stands."""
     merged: dict[tuple[str, str], PoolEntry] = {}

@@ -17,7 +17,13 @@ from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.carried_runs import CarriedRuns, ChunkChange, carry_runs
 from ragforge.pipeline.generation.generated_queries import settle
 from ragforge.pipeline.generation.source import Prepared, take_corpus
-from ragforge.pipeline.graded_quotes import GradedQuotes, at_chunks, by_rank, moved_pool
+from ragforge.pipeline.graded_quotes import (
+    GradedQuotes,
+    at_chunks,
+    by_rank,
+    in_order,
+    moved_pool,
+)
 from ragforge.pipeline.text_grades import grade_retrieved, move_failures
 from ragforge.records import (
     Chunk,
@@ -123,8 +129,14 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
         )
     moves = _NewChunkIds(dataset, prepared, renamed)
     followed = graded.place(index)
-    carried = _carried(dataset.each_judgment(), moves, followed.pairs, result)
-    judgments = [*followed.judgments, *carried, *evidence]
+    old = dataset.judgments()
+    texts = [one for one in old if is_text_id(one.chunk_id)]
+    chunks = [one for one in old if not is_text_id(one.chunk_id)]
+    judgments = [
+        *in_order(_carried(texts, moves, followed.pairs, result), followed.judgments),
+        *_carried(chunks, moves, followed.pairs, result),
+        *evidence,
+    ]
     if corpus_digest(dataset) != prepared.digest:
         result.runs = carry_runs(dataset, dataset, chunk_change(dataset, prepared, renamed))
     pool = moved_pool(dataset.pool(), moves)
@@ -281,12 +293,11 @@ def _carried(
     followed: Collection[tuple[str, str]],
     result: Rederivation,
 ) -> Iterable[Judgment]:
-    """Yield what somebody gave, at the chunks of now; the grades of texts come first.
+    """Yield what somebody gave, at the chunks of now, or with the texts of before.
 
     A grade that followed its quote is kept with the text as well, which the next cut may have.
     """
-    chunks_last = sorted(judgments, key=lambda one: not is_text_id(one.chunk_id))
-    for judgment in chunks_last:
+    for judgment in judgments:
         if judgment.source == "evidence":
             continue
         now = moves.of_judgment(judgment)

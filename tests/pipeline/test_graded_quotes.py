@@ -220,3 +220,39 @@ def test_a_quote_that_is_gone_keeps_its_grade_beside_one_that_is_there(graded, r
     rederive(dataset, len(TEXT))
     rederive(dataset, *SENTENCES)
     assert grades(dataset) == {"c24-54": (3, "human"), f"c54-{len(TEXT)}": (1, "human")}
+
+
+def test_a_file_that_grades_quotes_anew_counts_before_texts_of_before(graded, rederive, tmp_path):
+    """The texts had come back with what another file had said."""
+    dataset = graded((FIRST, 3), (WHOLE, 1), (LAST, 2))
+    rederive(dataset, *SENTENCES)
+    rederive(dataset, len(TEXT))
+    quotes = ((FIRST, 1), (WHOLE, 3), (LAST, 2))
+    relevant = [{"doc_id": "a.md", "quote": quote, "grade": grade} for quote, grade in quotes]
+    path = tmp_path / "better.json"
+    path.write_text(json.dumps([{"id": "q", "query": "What?", "relevant": relevant}]))
+    import_queries(path, dataset, silent, made_by="Bo")
+
+    rederive(dataset, *SENTENCES)
+
+    assert grades(dataset) == {
+        "c00-24": (1, "human"),
+        "c24-54": (3, "human"),
+        f"c54-{len(TEXT)}": (2, "human"),
+    }
+    assert text_id(FIRST) not in {item.chunk_id for item in dataset.judgments()}
+
+
+def test_a_file_that_grades_other_quotes_leaves_texts_of_before(graded, rederive, tmp_path):
+    """What it does not say stays."""
+    dataset = graded((FIRST, 3), (WHOLE, 1))
+    rederive(dataset, 24, len(TEXT))
+    rederive(dataset, len(TEXT))
+    relevant = [{"doc_id": "a.md", "quote": FIRST, "grade": 2}]
+    path = tmp_path / "better.json"
+    path.write_text(json.dumps([{"id": "q", "query": "What?", "relevant": relevant}]))
+    import_queries(path, dataset, silent, made_by="Bo")
+
+    rederive(dataset, 24, len(TEXT))
+
+    assert grades(dataset) == {"c00-24": (2, "human"), f"c24-{len(TEXT)}": (1, "human")}

@@ -11,14 +11,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from ragforge.corpus.quote_locations import fold
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.sorted_records import Key, key_of
 from ragforge.files.text import shown
+from ragforge.pipeline.graded_quotes import note_quotes, quote_grades
 from ragforge.pipeline.intake.imported_truth import FILE_MARK
 from ragforge.pipeline.intake.reviewing import is_of_former_wording
-from ragforge.records import Judgment, Query
+from ragforge.records import Judgment, Query, is_text_id
 from ragforge.retrieval.tokens import tokenize
 from ragforge.stages.generate.gates.repeated_questions import Taken, normal_question
 from ragforge.stages.words import stem
@@ -37,7 +39,9 @@ _COUNTED: Final = MappingProxyType({"expected_answer": "answers", "evidence": "e
 _ALIKE: Final = 0.5
 """Share of words from which on another wording in the file that brought a query is an edit."""
 _EXAMPLES: Final = 3
-Fate: TypeAlias = Literal["stays", "replaced", "dropped", "of another question", "out of date"]
+Fate: TypeAlias = Literal[
+    "stays", "replaced", "regraded", "dropped", "of another question", "out of date"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +251,7 @@ class LabelsBefore:
     graded: Collection[str]
     new: Mapping[Key, Judgment]
     mark: str = ""
+    _quotes: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def fate(self, old: Judgment) -> Fate:
         """Return what becomes of a judgment."""
@@ -263,7 +268,17 @@ class LabelsBefore:
                 return "replaced"
             if self.mark and _protocol(old) == self.mark:
                 return "dropped"
+            if is_text_id(old.chunk_id) and self._names_quotes(old):
+                return "regraded"
         return "stays"
+
+    def _names_quotes(self, old: Judgment) -> bool:
+        """Whether a text of before has its grade by quotes, which the file all grades anew."""
+        if not self._quotes:
+            for judgment in self.new.values():
+                note_quotes(self._quotes, judgment)
+        of_query, given = self._quotes.get(old.query_id, {}), quote_grades(old)
+        return bool(given) and all(fold(one.quote) in of_query for one in given)
 
     def sorted_out(self, there: Iterable[Judgment]) -> "SortedLabels":
         """Return which judgments stay, and what the others were."""

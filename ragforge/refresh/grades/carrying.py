@@ -23,6 +23,7 @@ from ragforge.pipeline.graded_quotes import (
     PlacedGrades,
     at_chunks,
     by_rank,
+    in_order,
     moved_pool,
     place_grades,
     quote_grades,
@@ -158,16 +159,18 @@ class _Carrying:
 
     def _of_query(self, query_id: str, old: Sequence[Judgment]) -> list[Judgment]:
         again = self.evidence.get(query_id)
-        judgments = [*self._following.get(query_id, ())]
+        judgments: list[Judgment] = []
+        returned: list[Judgment] = []
         for judgment in old:
             if judgment.source == "evidence":
                 judgments += [judgment] if again is None else []
             elif judgment.chunk_id in self.back and not judgment.is_failed:
-                # What was given to chunks says more than what waited as a text: it comes last.
                 now = self.back[judgment.chunk_id]
-                judgments[:0] = [self._marked(one) for one in at_chunks(judgment, now)]
+                returned += [self._marked(one) for one in at_chunks(judgment, now)]
             else:
                 judgments += self._carried(judgment)
+        # What was given to chunks says more than what waited as a text: it comes last.
+        judgments = [*in_order(returned, self._following.get(query_id, ())), *judgments]
         by_chunk = {judgment.chunk_id: judgment for judgment in by_rank(judgments)}
         graded = {chunk_id for chunk_id, one in by_chunk.items() if not one.is_failed}
         for judgment in self._claims(query_id, old, graded) if again else ():
