@@ -16,6 +16,8 @@ class TextPlaces:
 
     def __init__(self, dataset: Dataset, named: Iterable[str]) -> None:
         named = {*named}
+        self._dataset = dataset
+        self._elsewhere: dict[str, list[str]] = {}
         moved = dataset.past.moved_chunks() if named else {}
         self._moved = {before: moved[before] for before in named & moved.keys()}
         self._has_texts = dataset.chunks_path.exists()
@@ -44,7 +46,20 @@ class TextPlaces:
                 found |= dict.fromkeys(
                     now for now in self._moved.get(chunk_id, ()) if now in self._digests
                 )
-        return tuple(found)
+        return tuple(found or self._elsewhere.get(text_sha256, ()))
+
+    def look_for(self, texts: Iterable[tuple[Iterable[str], str]]) -> None:
+        """Look through all chunks for those of some texts that `of` does not find.
+
+        Args:
+            texts: Each as the ids of its chunks, and its digest.
+        """
+        missing = {digest for chunk_ids, digest in texts if not self.of(chunk_ids, digest)}
+        for chunk in self._dataset.chunks() if missing else ():
+            digest = label_text_sha256(chunk.text)
+            if digest in missing:
+                self._elsewhere.setdefault(digest, []).append(chunk.chunk_id)
+                self._digests[chunk.chunk_id] = digest
 
     def has(self, chunk_id: str) -> bool:
         """Whether a chunk is in the set, under this id or another."""

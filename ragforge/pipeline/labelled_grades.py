@@ -66,6 +66,7 @@ class _Labelled:
         mine = [one for one in self._judgments if self._is_mine(one)]
         named = {chunk_id for of in ids.values() for chunk_id in of}
         places = TextPlaces(self.dataset, named | {one.chunk_id for one in mine})
+        places.look_for((ids[pair], pair.text_sha256) for pair in self._graded)
         found = {pair: dict.fromkeys(places.of(of, pair.text_sha256)) for pair, of in ids.items()}
         for one in mine:
             pair = PairText(one.query_id, places.digest(one.chunk_id))

@@ -127,6 +127,7 @@ def _ids_now(dataset: Dataset, texts: Iterable[tuple[str, str]]) -> dict[tuple[s
     """
     texts = list(texts)
     places = TextPlaces(dataset, (chunk_id for chunk_id, _ in texts))
+    places.look_for(([chunk_id], digest) for chunk_id, digest in texts)
     found = {text: places.of([text[0]], text[1])[:1] for text in texts}
     return {text: ids[0] for text, ids in found.items() if ids}
 

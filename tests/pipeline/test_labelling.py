@@ -566,3 +566,15 @@ def test_a_file_from_before_rows_named_their_wording_is_held_to_its_question(
     taken = take_label_file(dataset, files, out, "Ann")
 
     assert (taken.n_new, taken.left_out) == (3, {OTHER_QUESTION: 1})
+
+
+def test_a_labelled_text_is_found_by_its_words(dataset, files, tmp_path):
+    """Nothing tells what moved where the chunks of a set were made anew."""
+    renamed(dataset, "c0", "n0")
+    dataset.past.write_moved_chunks([])
+    shown = labelling(dataset, files, Wanted("Ann"))
+
+    taken = take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+
+    assert (len(shown.pairs), taken.n_waiting) == (4, 0)
+    assert places(dataset)["q0"] == ("n0", "human")

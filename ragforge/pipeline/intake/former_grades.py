@@ -107,6 +107,8 @@ class RewordedGrades:
             and one.wording_sha256 == self._wordings[one.judgment.query_id]
         ]
         places = TextPlaces(self._dataset, (one.judgment.chunk_id for one in wanted))
+        of_texts = (one for one in wanted if one.text_sha256)
+        places.look_for(([one.judgment.chunk_id], one.text_sha256) for one in of_texts)
         back = []
         for one in wanted:
             judgment = one.judgment
