@@ -97,6 +97,8 @@ class _Labelled:
             if self._is_mine(old) and (new is not None or pair in back):
                 before[pair] = old.grade
                 n_back += new is None
+                if new is not None:
+                    given[pair] = _with_what_followed(old, new)
             elif new is None or old.level != "chunk":
                 kept.append(old)
             elif old.source == "human":
@@ -166,6 +168,13 @@ class _Labelled:
         by = judgment.provenance
         is_of_chunk = judgment.source == "human" and judgment.level == "chunk"
         return is_of_chunk and by is not None and by.protocol == _PROTOCOL.format(self.name)
+
+
+def _with_what_followed(old: Judgment, new: Judgment) -> Judgment:
+    """Return a grade by labels with what a person gave to quotes that came to its chunk since."""
+    if old.grade == new.grade:
+        return old.model_copy(update={"provenance": new.provenance, "copied_from": new.copied_from})
+    return new.model_copy(update={"quote_grades": old.quote_grades})
 
 
 def _text_of(pair: SampledPair) -> PairText:

@@ -19,6 +19,7 @@ from ragforge.pipeline.labelling import (
     take_label_file,
 )
 from ragforge.records import Chunk, Judgment, MovedChunk
+from ragforge.records.judgments import QuoteGrade
 
 
 @pytest.fixture
@@ -578,3 +579,19 @@ def test_a_labelled_text_is_found_by_its_words(dataset, files, tmp_path):
 
     assert (len(shown.pairs), taken.n_waiting) == (4, 0)
     assert places(dataset)["q0"] == ("n0", "human")
+
+
+def test_what_people_gave_to_quotes_of_a_labelled_chunk_stays(dataset, files, tmp_path):
+    """A night may bring a graded quote to it, and the next label is of another pair."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
+    quote = QuoteGrade(quote="Text 0", grade=2)
+    first, *others = dataset.judgments()
+    dataset.write_judgments([first.model_copy(update={"quote_grades": (quote,)}), *others])
+
+    take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann")))
+    with_label = next(dataset.each_judgment())
+    take_label_file(dataset, files, saved(tmp_path, (0, 1, "Ann")), overrule=True)
+    with_another = next(dataset.each_judgment())
+
+    assert (with_label.grade, with_label.quote_grades) == (3, (quote,))
+    assert (with_another.grade, with_another.quote_grades) == (1, (quote,))
