@@ -82,7 +82,7 @@ def as_file(given: Records, stem: str = "given") -> Iterator[Path]:
             yield path
         except RagforgeError as error:
             # Nobody can open a file that is gone; a row of it is one of what was given.
-            text = str(error).replace(f"{path}:", "given, row ").replace(str(path), "given")
+            text = str(error).replace(f"{path}: ", "given: ").replace(f"{path}:", "given, row ")
             error.args = (text,)
             raise
 

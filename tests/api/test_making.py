@@ -139,6 +139,16 @@ def test_queries_are_added_to_a_set(by_hand):
     assert [query.query_id for query in by_hand.queries()] == ["q1", "q2", "q3"]
 
 
+def test_another_question_under_an_id_of_a_set_is_refused(by_hand):
+    """No row is at fault, and no temporary file is named."""
+    rows = [{"query_id": "q1", "query": "Who painted the fence?"}]
+
+    with pytest.raises(rf.UsageError, match=r"^given: 1 id is of another question in .*'q1' asks"):
+        by_hand.add_queries(rows, quiet=True)
+
+    assert by_hand.add_queries(rows, others="replace", quiet=True).to_dict()["other_questions"] == 1
+
+
 def test_an_unknown_keyword_names_the_nearest(by_hand):
     """A misspelt limit must not be no limit."""
     with pytest.raises(TypeError, match=r"judge\(\) .*'max_cost_us'; did you mean 'max_cost_usd'"):

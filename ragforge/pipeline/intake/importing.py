@@ -347,8 +347,9 @@ def _write(
     queries = [*kept_queries, *keeping_facts(imported.queries, before.values())]
     dataset.write_queries(queries)
     met.write_checks(dataset)
-    if labels.returning:
-        dataset.write_label_checks(labels.return_to_judges(dataset.label_checks()))
+    if labels.returning or imported.replaced:
+        checks = labels.return_to_judges(dataset.label_checks())
+        dataset.write_label_checks(one for one in checks if one.query_id not in imported.replaced)
     others = [old for old in labels.kept if (old.query_id, old.chunk_id) not in new]
     judgments = [*others, *new.values()]
     dataset.write_judgments(judgments)

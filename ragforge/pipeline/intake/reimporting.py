@@ -265,7 +265,7 @@ class LabelsBefore:
         if old.source == "human" and name in self.graded:
             now = self.new.get(key_of(old))
             if now is not None and now.source == "human":
-                return "replaced"
+                return "stays" if self._is_told_again(old, now) else "replaced"
             if self.mark and _protocol(old) == self.mark:
                 return "dropped"
             if is_text_id(old.chunk_id) and self._names_quotes(old):
@@ -279,6 +279,12 @@ class LabelsBefore:
                 note_quotes(self._quotes, judgment)
         of_query, given = self._quotes.get(old.query_id, {}), quote_grades(old)
         return bool(given) and all(fold(one.quote) in of_query for one in given)
+
+    def _is_told_again(self, old: Judgment, now: Judgment) -> bool:
+        """Whether a person gave the same label in another way: it keeps its quotes and its name."""
+        if (old.grade, old.relevant) != (now.grade, now.relevant):
+            return False
+        return _protocol(old) not in ("", self.mark) or _person(old) != _person(now)
 
     def sorted_out(self, there: Iterable[Judgment]) -> "SortedLabels":
         """Return which judgments stay, and what the others were."""
@@ -361,6 +367,10 @@ def replaced_notes(taken: Reimported, labels: SortedLabels) -> Iterator[str]:
 
 def _protocol(old: Judgment) -> str:
     return old.provenance.protocol if old.provenance is not None else ""
+
+
+def _person(judgment: Judgment) -> str:
+    return judgment.provenance.model if judgment.provenance is not None else ""
 
 
 def _some(query_ids: Iterable[str]) -> str:

@@ -142,6 +142,16 @@ def test_of_one_pair_the_file_s_grade_counts_and_is_told(graded, bring, notes):
     assert "1 grade that people gave before replaced by those of the file" in notes
 
 
+def test_the_same_label_by_another_file_keeps_its_quote_and_who_gave_it(dataset, bring):
+    """An export brings grades by id alone; without its quote a label follows no text."""
+    bring(GOLDEN, made_by="Ann")
+    before = dataset.judgments()
+
+    bring({**GOLDEN, "relevant": [{"chunk_id": "c1", "grade": 3}]}, name="bo.json", made_by="Bo")
+
+    assert dataset.judgments() == before
+
+
 def test_a_judge_s_grade_returns_where_no_person_s_is_left(dataset, bring):
     """The pair was a hole otherwise, though its grade was paid for."""
     both = {**GOLDEN, "relevant": [*GOLDEN["relevant"], {"chunk_id": "c2", "grade": 1}]}
@@ -210,8 +220,12 @@ def test_another_question_under_an_id_of_the_set_is_refused(graded, bring, name)
 
 def test_replace_puts_another_question_in_its_place_without_the_labels(graded, bring, notes):
     """Grades of what was asked before are of no use for what is asked now."""
+    check = Judgment(query_id="q1", chunk_id="c2", grade=1, provenance=BY_JUDGE)
+    graded.write_label_checks([check])
+
     result = bring(OTHER, others="replace")
 
+    assert graded.label_checks() == []
     [query] = graded.all_queries()
     assert (query.query, query.expected_answer, query.revision) == (OTHER["query"], "blue", 2)
     assert grades(graded) == {"c2": (2, "human", "")}
