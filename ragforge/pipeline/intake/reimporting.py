@@ -282,7 +282,9 @@ class LabelsBefore:
 
     def _is_told_again(self, old: Judgment, now: Judgment) -> bool:
         """Whether a person gave the same label in another way: it keeps its quotes and its name."""
-        if (old.grade, old.relevant) != (now.grade, now.relevant):
+        quotes = quote_grades(now)
+        is_same = (old.grade, old.relevant) == (now.grade, now.relevant)
+        if not is_same or (quotes and quotes != quote_grades(old)):
             return False
         return _protocol(old) not in ("", self.mark) or _person(old) != _person(now)
 
