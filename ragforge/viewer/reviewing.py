@@ -129,6 +129,7 @@ def _take(datasets: ServedDatasets, request: Request, body: bytes) -> Response:
         "query": query.query,
         "standalone": query.standalone,
         "answer": query.expected_answer or "",
+        "former_grades": found.former_grades,
         "others": _decided_by_others(found.queries, still_open, reviewer),
     })  # fmt: skip
 

@@ -120,6 +120,16 @@ def test_an_edit_is_the_next_revision_without_grades_of_the_former_wording(acces
     assert "q1" not in {item.query_id for item in dataset.judgments()}
 
 
+def test_an_edit_tells_how_many_grades_of_people_it_sets_aside(access, dataset):
+    """Whoever mends a question learns what it costs."""
+    dataset.write_judgments(
+        item.model_copy(update={"source": "human"}) for item in list(dataset.judgments())
+    )
+    reply = decide(access, row_of(dataset, "q1", "edit", new_query="Who is one?"))
+
+    assert json.loads(reply.text)["former_grades"] == 1
+
+
 def test_the_share_that_was_right_goes_into_the_manifest(access, dataset):
     """It is what review is for."""
     decide(access, row_of(dataset, "q1", "approve", random="random"))

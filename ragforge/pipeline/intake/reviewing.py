@@ -225,6 +225,8 @@ class Decided:
     """As it stands now."""
     queries: Sequence[Query]
     """All of the set."""
+    former_grades: int = 0
+    """Grades that people gave for the former wording, and that are set aside."""
 
 
 def state_of(query: Query) -> str:
@@ -271,8 +273,9 @@ def decide(
         if fault:
             raise DataError(fault)
         sheet.apply(row, query)
-        _kept(dataset, sheet)
-        return Decided(sheet.queries[row.query_id], list(sheet.queries.values()))
+        kept = _kept(dataset, sheet)
+        queries = list(sheet.queries.values())
+        return Decided(sheet.queries[row.query_id], queries, kept.former_grades)
 
 
 def _as_it_is(query: Query) -> str:

@@ -133,7 +133,9 @@
     }
     delete item.dataset.by;
     item.querySelector("h2 span").textContent = now.query;
-    item.querySelector(".fault").textContent = "";
+    item.querySelector(".fault").textContent = now.former_grades
+      ? `Grades of people for the former words, which do not count now: ${now.former_grades}.`
+      : "";
     delete kept[`q:${item.dataset.queryId}`];
     keep();
     for (const other of items) {
