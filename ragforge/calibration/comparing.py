@@ -155,6 +155,24 @@ def next_labels(report: ComparisonReport) -> tuple[str, ...]:
     return ("sample", *runs, *by, "-n", _USUAL_SIZE, "--name", f"{found.name}-2")
 
 
+def linear_instead(report: ComparisonReport) -> str:
+    """Return DCG where nDCG, the first measure, is unknown with all labels, and DCG is corrected.
+
+    "" where more labels may tell.
+
+    Args:
+        report: Decided by a calibration.
+    """
+    assert report.calibration is not None
+    found, measure = report.calibration, report.measures[0]
+    if not measure.startswith("nDCG") or found.labels.n_open:
+        return ""
+    linear = f"DCG@{parse_measure(measure).cutoff}"
+    open_ = [one.comparison for one in report.of_measure(measure) if one.outcome == "UNKNOWN"]
+    figures = [_difference(found, linear, c.a, c.b) for c in open_]
+    return linear if all(of is not None and of.corrected is not None for of in figures) else ""
+
+
 def _difference(found: Calibration, measure: str, a: str, b: str) -> CorrectedFigure | None:
     """Return b minus a; None where the calibration is not of it."""
     figure = found.figure(measure, b, a)

@@ -16,6 +16,7 @@ from ragforge.errors import RagforgeError
 if TYPE_CHECKING:
     from ragforge.api.compared import RunComparison
     from ragforge.api.sweeping import Swept
+    from ragforge.evaluating.comparison import ComparisonReport
     from ragforge.evaluating.gate import Verdict
     from ragforge.evaluating.versions import RefreshSummary
     from ragforge.files.set.dataset import Dataset
@@ -136,11 +137,7 @@ def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> No
         return
     if outcome == "UNKNOWN":
         if report.calibration is not None:
-            from ragforge.calibration.comparing import next_labels
-
-            command, *rest = next_labels(report)
-            words = ["calibrate", command, *_source(arguments), *rest]
-            say_next(arguments, words, "people's labels decide here, and they are missing")
+            _say_labels(arguments, report)
             return
         if arguments.dataset is not None and any(
             item.is_open and item.n_open > item.n_left_out for item in report.items
@@ -160,6 +157,20 @@ def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> No
     other = next(name for name in reversed(names) if name != winner)
     runs = {name: str(paths.get(name, name)) for name in (other, winner)}
     _say_gate(arguments, runs, report.measures[0])
+
+
+def _say_labels(arguments: argparse.Namespace, report: "ComparisonReport") -> None:
+    """Say which labels decide what is unknown, or which measure does by those there are."""
+    from ragforge.calibration.comparing import linear_instead, next_labels
+
+    instead = linear_instead(report)
+    if instead:
+        words = ["compare", *_source(arguments), *report.names, "-m", instead, "--calibrated"]
+        say_next(arguments, words, "which is better by a measure that needs no ideal ranking?")
+        return
+    command, *rest = next_labels(report)
+    words = ["calibrate", command, *_source(arguments), *rest]
+    say_next(arguments, words, "people's labels decide here, and they are missing")
 
 
 def _say_gate(arguments: argparse.Namespace, runs: Mapping[str, str], measure: str) -> None:

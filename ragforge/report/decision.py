@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from ragforge.calibration.comparing import next_labels
+from ragforge.calibration.comparing import linear_instead, next_labels
 from ragforge.deferred import dataclass
 from ragforge.evaluating.comparison import Compared, ComparisonReport
 from ragforge.evaluating.formatting import (
@@ -302,7 +302,7 @@ def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
         names = f"{_name(item.comparison.a)} {_name(item.comparison.b)}"
         return f'`ragforge compare {names} -m "{item.fair_measure}"` gives both the same prompt.'
     if item.outcome == "UNKNOWN" and report.calibration is not None:
-        return f"people's labels are missing: `ragforge calibrate {next_labels(report)[0]}`."
+        return _by_labels(item, report)
     if item.outcome == "UNKNOWN" and item.is_open:
         return f"{_RETRY} {_JUDGE}" if item.n_open > item.n_left_out else _RETRIEVE
     if item.outcome == "UNKNOWN":
@@ -322,6 +322,14 @@ def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
         "look at what it loses below, then let `ragforge gate` hold "
         f"{_name(item.better)} at this level in CI."
     )
+
+
+def _by_labels(item: Compared, report: ComparisonReport) -> str:
+    """Return what labels decide that is unknown, or which measure does by those there are."""
+    if instead := linear_instead(report):
+        names = f"{_name(item.comparison.a)} {_name(item.comparison.b)}"
+        return f"`ragforge compare {names} -m {instead} --calibrated` needs no ideal ranking."
+    return f"people's labels are missing: `ragforge calibrate {next_labels(report)[0]}`."
 
 
 def _cheaper(item: Compared, summary: Summary) -> str:

@@ -199,6 +199,20 @@ def three(tmp_path_factory):
     return made
 
 
+def test_ndcg_that_no_label_tells_is_followed_by_dcg(tmp_path, capsys):
+    """All drawn pairs have labels: a page for more of them would be empty."""
+    made = graded_set(tmp_path / "set", 20)
+    drawn(made, 120, Question(("a", "b"), ("DCG@10", "nDCG@10")))
+    label_all(made)
+    capsys.readouterr()
+
+    main(["compare", "--dataset", str(made.path), "a", "b", "-m", "nDCG@10", "--calibrated"])
+
+    found = capsys.readouterr()
+    assert "expected at least 30 queries" in found.out
+    assert "a b -m DCG@10 --calibrated" in found.err
+
+
 def test_what_survives_is_what_labels_say(three, tmp_path):
     """Among three runs the judge's favourite was listed as better, beside a verdict against it."""
     out = tmp_path / "told.md"
