@@ -260,6 +260,8 @@ class AnswerGrade(Record):
     expected_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
     """The first 16 digits of that of the question and the expected answer that it was graded by;
     "" where it is not known."""
+    facts_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
+    """The same of the facts that it was graded by; "" where it was by none, or none is known."""
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property

@@ -215,12 +215,21 @@ def is_outdated(answer: Answer, queries: Mapping[str, Query]) -> bool:
 
 def _is_of_other(grade: AnswerGrade, queries: Mapping[str, Query]) -> bool:
     query = queries.get(grade.query_id)
-    return query is not None and grade.expected_sha256 not in ("", expectation_of(query))
+    return query is not None and (
+        grade.expected_sha256 not in ("", expectation_of(query))
+        or grade.facts_sha256 not in ("", facts_digest(query))
+    )
 
 
 def expectation_of(query: Query) -> str:
     """Return what tells what an answer is graded by: the question, and the expected answer."""
     return expectation_digest(query.asked, query.expected_answer)
+
+
+def facts_digest(query: Query) -> str:
+    """Return what tells the facts of a query from others."""
+    facts = "\0".join(f"{of.fact_id}\0{of.text}\0{of.importance}" for of in query.facts)
+    return question_digest(facts)
 
 
 def _by_query(records: Iterable[Answered], wanted: Collection[str]) -> dict[str, Answered]:

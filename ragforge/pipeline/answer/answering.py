@@ -7,7 +7,7 @@ from pathlib import Path
 from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
-from ragforge.evaluating.answers.records import expectation_of
+from ragforge.evaluating.answers.records import expectation_of, facts_digest
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
@@ -197,16 +197,19 @@ def _write(
     dataset: Dataset, system: str, graded: Collected[AnswerGrade], observer: Observer
 ) -> None:
     mine = f"{system}/"
-    by_now = {query.query_id: expectation_of(query) for query in dataset.accepted_queries()}
+    queries = {query.query_id: query for query in dataset.accepted_queries()}
     dataset.write_answer_grades(
-        system,
-        [
-            grade.model_copy(update={"expected_sha256": by_now.get(grade.query_id, "")})
-            for grade in graded.results
-        ],
+        system, [_with_digests(grade, queries.get(grade.query_id)) for grade in graded.results]
     )
     emit_answer_grades(system, graded.results, observer)
     dataset.replace_failures("answer", graded.failures, lambda key: key.startswith(mine))
+
+
+def _with_digests(grade: AnswerGrade, query: Query | None) -> AnswerGrade:
+    """Return a grade that knows by what it was given."""
+    expected = expectation_of(query) if query else ""
+    facts = facts_digest(query) if query and grade.facts else ""
+    return grade.model_copy(update={"expected_sha256": expected, "facts_sha256": facts})
 
 
 def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:

@@ -17,6 +17,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import ResultSpool
 from ragforge.pipeline.judge.judges import Judges
+from ragforge.pipeline.judge.keeping import JudgedPairs
 from ragforge.pipeline.judge.pooling import KeptGrades
 from ragforge.pipeline.observer_events import emit_judgments
 from ragforge.records import Failure, Judgment
@@ -153,17 +154,6 @@ _BETWEEN = 1.5
 def judged_spool(folder: Path) -> ResultSpool[Judgment]:
     """Return a sink for judgments; their sorted parts are put in a folder."""
     return ResultSpool(Judgment, lambda item: (item.query_id, item.chunk_id), folder)
-
-
-def add_failures(judged: ResultSpool[Judgment], dataset: Dataset) -> None:
-    """Write failures into a dataset, in the place of those of all pairs that were tried.
-
-    Raises:
-        DataError: The file cannot be written.
-    """
-    earlier = {old.key for old in dataset.failures() if old.what == "judge"}
-    tried = earlier & {f"{one.query_id}/{one.chunk_id}" for one in judged.results()}
-    dataset.replace_failures("judge", judged.failures(), tried.__contains__)
 
 
 @dataclass(slots=True)
@@ -371,18 +361,17 @@ async def judge_into(
     Raises:
         EndpointError, BudgetError: The run was stopped.
     """
-    mode = judges.job.mode
+    mode, kept = judges.job.mode, JudgedPairs(dataset)
     with judged_spool(dataset.files) as judged:
         try:
             run = JudgeRun(judges, judged, result)
             singly = kept_grades.failed_before(dataset) if judges.batch > 1 else _never
-            await run.judge(pairs, total, singly)
+            await run.judge(lambda: kept.shown(pairs()), total, singly)
         finally:
             if judged.has_any and not mode.dry_run:
                 # Where nothing came of it, what another judge said stays as it was.
-                if result.n_judged or not mode.again:
-                    dataset.add_judgments(judged.results())
-                add_failures(judged, dataset)
+                is_for_nothing = mode.again and not result.n_judged
+                kept.write(judged, judges.job.observer, failures_alone=is_for_nothing)
                 judges.note_in(dataset)
 
 

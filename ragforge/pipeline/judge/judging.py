@@ -22,11 +22,11 @@ from ragforge.pipeline.judge.agreement import HumanLabels, graded_by_people, lab
 from ragforge.pipeline.judge.judge_run import (
     JudgeRun,
     JudgingResult,
-    add_failures,
     judge_into,
     judged_spool,
 )
 from ragforge.pipeline.judge.judges import Judges, open_judges
+from ragforge.pipeline.judge.keeping import add_failures
 from ragforge.pipeline.judge.pooling import (
     NO_NEEDS,
     ONE_BACK,
