@@ -33,7 +33,7 @@ from ragforge.files.field_names import (
     VERDICT,
     Field,
 )
-from ragforge.files.formats.queries import truth_of
+from ragforge.files.formats.query_words import truth_of
 from ragforge.files.formats.row_files import none_found, read_document, read_rows_of, unknown_shape
 from ragforge.files.record_files import explain
 from ragforge.files.row import (

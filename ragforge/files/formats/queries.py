@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
@@ -39,6 +39,7 @@ from ragforge.files.field_names import (
 )
 from ragforge.files.formats.export_note import TREC_QRELS, TREC_QUERIES, LabelsNote, note_of
 from ragforge.files.formats.qrels import beir_files, read_qrels
+from ragforge.files.formats.query_words import behaviour_of, difficulty_of, type_of
 from ragforge.files.formats.row_columns import (
     NO_COLUMNS,
     Columns,
@@ -62,32 +63,8 @@ from ragforge.files.record_files import explain
 from ragforge.files.row import Row, examples
 from ragforge.files.source_files import Source, has_header, open_source
 from ragforge.files.text import read_text, shown
-from ragforge.records import Behaviour, Difficulty, Query, QueryType
+from ragforge.records import Query
 from ragforge.records.model import pydantic
-
-_DIFFICULTIES: Final = {
-    **{word: word for word in get_args(Difficulty)},
-    **dict.fromkeys(("simple", "basic", "beginner", "low", "1"), "easy"),
-    **dict.fromkeys(("moderate", "intermediate", "normal", "2"), "medium"),
-    **dict.fromkeys(("complex", "difficult", "advanced", "challenging", "high", "3"), "hard"),
-}
-_BEHAVIOURS: Final = {
-    **{word: word for word in get_args(Behaviour)},
-    **dict.fromkeys(("refuse", "decline", "no_answer", "not_answerable", "idk"), "abstain"),
-    **dict.fromkeys(("correct", "correct_the_premise"), "correct_premise"),
-    **dict.fromkeys(("ask", "ask_back", "clarification"), "clarify"),
-}
-_OF_TYPE: Final = {
-    "unanswerable": "abstain",
-    "false_premise": "correct_premise",
-    "ambiguous": "clarify",
-}
-_NO_ANSWER: Final = ("no_answer", "not_answerable", "impossible", "out_of_scope")
-"""Categories of queries that the corpus does not answer."""
-_TRUTHS: Final = {
-    **dict.fromkeys(("true", "yes", "1"), True),
-    **dict.fromkeys(("false", "no", "0"), False),
-}
 
 SHAPES: Final = (
     'golden set: {"query_id": "h1", "query": "How …?", "expected_answer": "…", '
@@ -119,81 +96,6 @@ _QRELS_FLAG: Final = "--qrels FILE"
 _RUN_FLAG: Final = "--run FILE"
 _NEAR: Final = 0.8
 """How like names are of which one is a slip of the other: `qoute` and `quote`."""
-
-
-def _difficulty_of(row: Row) -> str | None:
-    """Return the difficulty that a row gives in any of the known words; None where it gives none.
-
-    Raises:
-        DataError: The word is not known; it is no category that could be kept.
-    """
-    return _known_labels(row, DIFFICULTY, _DIFFICULTIES)
-
-
-def _behaviour_of(row: Row, query_type: str | None) -> str:
-    """Return the behaviour that a row asks for, else the one that goes with the type.
-
-    Raises:
-        DataError: The word is not known, or the row says that an answerable query asks to abstain
-            or the other way round.
-    """
-    answerable = _answerable(row)
-    given = _known_labels(row, EXPECTED_BEHAVIOUR, _BEHAVIOURS)
-    if given is None and answerable is not None:
-        of_type = _OF_TYPE.get(query_type or "", "answer")
-        return "abstain" if not answerable else of_type.replace("abstain", "answer")
-    behaviour = given or _OF_TYPE.get(query_type or "", "answer")
-    if answerable is not None and answerable == (behaviour == "abstain"):
-        fitting = "another behaviour" if answerable else "abstain"
-        raise row.wrong(EXPECTED_BEHAVIOUR, f"{fitting}, as answerable says", behaviour)
-    return behaviour
-
-
-def _answerable(row: Row) -> bool | None:
-    """Return whether a row says that the corpus answers its query; None where it does not say.
-
-    Raises:
-        DataError: It says both.
-    """
-    answerable, unanswerable = truth_of(row, ANSWERABLE), truth_of(row, UNANSWERABLE)
-    if unanswerable is None:
-        return answerable
-    if answerable is unanswerable:
-        raise row.wrong(UNANSWERABLE, "the opposite of answerable", unanswerable)
-    return not unanswerable
-
-
-def truth_of(row: Row, field: Field) -> bool | None:
-    """Return whether a row says that something is so; None where it does not say.
-
-    Raises:
-        DataError: It says neither true nor false.
-    """
-    value = row.get(field)
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool):
-        return value
-    truth = _TRUTHS.get(str(value).lower())
-    if truth is None:
-        raise row.wrong(field, "true or false", value)
-    return truth
-
-
-def _known_labels(row: Row, field: Field, words: Mapping[str, str]) -> str | None:
-    value = row.get(field)
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return None
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(text, str):
-        raise row.wrong(field, "text", value)
-    by_name = {normal_name(word): meant for word, meant in words.items()}
-    label = by_name.get(normal_name(text))
-    if label is None:
-        meant = dict.fromkeys(words.values())
-        others = [word for word in words if word not in meant]
-        raise row.wrong(field, f"one of {', '.join(meant)} (or {', '.join(others)})", value)
-    return label
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,15 +392,15 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
     row.refuse_two(GROUND_TRUTH)
     text = row.text(QUERY)
     category = row.optional_text(CATEGORY) or ""
-    query_type = _type(row, category)
-    behaviour = _behaviour_of(row, query_type)
+    query_type = type_of(row, category)
+    behaviour = behaviour_of(row, query_type)
     query = _query(
         row,
         {
             "query_id": row.identifier(QUERY_ID) if _is_set(row, QUERY_ID) else make_id(text),
             "query": text,
             "expected_answer": row.optional_text(EXPECTED_ANSWER),
-            "difficulty": _difficulty_of(row),
+            "difficulty": difficulty_of(row),
             "type": query_type,
             "persona": row.optional_text(PERSONA),
             "language": row.optional_text(LANGUAGE) or "en",
@@ -673,24 +575,3 @@ def _query(row: Row, fields: dict[str, object]) -> Query:
 
 def _is_set(row: Row, name: Field) -> bool:
     return row.get(name) not in (None, "")
-
-
-def _type(row: Row, category: str) -> str | None:
-    types = get_args(QueryType)
-    found = _one_of(row, TYPE, types) or _known(category, types)
-    return found or ("unanswerable" if _known(category, _NO_ANSWER) else None)
-
-
-def _one_of(row: Row, name: Field, known: tuple[str, ...]) -> str | None:
-    text = row.optional_text(name)
-    if text is None:
-        return None
-    word = _known(text, known)
-    if word is None:
-        raise row.wrong(name, f"one of {', '.join(known)}", text)
-    return word
-
-
-def _known(text: str, known: tuple[str, ...]) -> str | None:
-    """Return the known word that a text is, without regard to case, dashes and blanks."""
-    return next((word for word in known if normal_name(word) == normal_name(text)), None)
