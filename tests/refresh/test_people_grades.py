@@ -218,3 +218,18 @@ def test_a_query_that_is_revived_has_its_evidence_grades_again(tmp_path):
 def of_query(night, query_id):
     """Return the judgments of a query."""
     return [one for one in night.dataset.judgments() if one.query_id == query_id]
+
+
+@pytest.mark.parametrize("nights", [1, 2])
+def test_a_grade_goes_to_a_copy_that_was_there_before(night, nights):
+    """A file that is copied one night and removed the next is a move in two steps.
+
+    The grade waited for its text, which was in the corpus all the time.
+    """
+    (night.docs / "foyer.md").write_text(HALL, encoding="utf-8")
+    if nights == 2:
+        assert night.refresh().code == 0
+    lose(night, "hall.md")
+
+    assert grades(night) == {"mast.md": (2, "human"), "foyer.md": (1, "human")}
+    assert night.dataset.past.dormant_grades() == []

@@ -51,6 +51,7 @@ from ragforge.refresh.grades.moved_chunks import (
     moved_since,
     named_chunks,
     new_places,
+    places_anywhere,
     texts_back,
 )
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
@@ -280,6 +281,8 @@ class PeoplesGrades:
         items: The queries as they are now, by id; all that are graded here.
         moves: Where chunks are now.
         back: Ids of the new chunks with the text of a dormant grade, by its document and digest.
+        twins: Ids of the chunks that read as those do that are gone, by the digest of the text.
+        graded: Pairs that people graded in a chunk that stays.
         changed: Ids of documents that are not as they were; a dormant grade waits for these only.
         judged: Pairs of these queries that a model graded in a chunk that stays.
     """
@@ -290,6 +293,8 @@ class PeoplesGrades:
     items: Mapping[str, UpdatedQuery]
     moves: MovedChunks
     back: Mapping[tuple[str, str], tuple[str, ...]]
+    twins: Mapping[str, tuple[str, ...]]
+    graded: Container[tuple[str, str]]
     changed: Container[str]
     judged: Container[tuple[str, str]]
 
@@ -322,11 +327,19 @@ class PeoplesGrades:
     def _returned(self) -> PlacedGrades:
         returned: list[Judgment] = []
         pairs: set[tuple[str, str]] = set()
-        for one in self.dormant:
-            now = self.back.get(_text_of(one), ())
+        for one in (*self.dormant, *self.gone):
+            now = self.back.get(_text_of(one)) or self._twins_of(one)
             returned += at_chunks(one.judgment, now)
             pairs |= {pair_of(one)} if now else set()
         return PlacedGrades(returned, pairs)
+
+    def _twins_of(self, one: DormantGrade) -> tuple[str, ...]:
+        """Return the chunks that read as one that is gone and that people did not grade."""
+        if self.moves.of(one.judgment.chunk_id):
+            return ()
+        graded, query_id = self.graded, one.judgment.query_id
+        twins = self.twins.get(one.text_sha256, ())
+        return tuple(chunk_id for chunk_id in twins if (query_id, chunk_id) not in graded)
 
     def _dormant_quotes(self) -> Iterator[PersonsQuote]:
         for one in self.dormant:
@@ -375,6 +388,10 @@ def peoples_grades(
     graded = {grade.judgment.query_id for grade in (*dormant, *gone)}
     named = {item.query.query_id: item for item in items if item.query.query_id in graded}
     queries = [item.before for item in named.values() if item.before is not None]
+    unmoved = [grade for grade in gone if not moves.of(grade.judgment.chunk_id)]
+    twins = places_anywhere(
+        diff, {grade.text_sha256 for grade in unmoved if _is_of_chunk(grade.judgment)}
+    )
     return PeoplesGrades(
         gone=gone,
         dormant=dormant,
@@ -387,6 +404,8 @@ def peoples_grades(
             ),
             **documents_back(dormant, diff),
         },
+        twins=twins,
+        graded=_by_people(parent) if twins else frozenset(),
         changed=diff.moves,
         judged={
             (one.query_id, one.chunk_id)
@@ -394,6 +413,11 @@ def peoples_grades(
             if one.query_id in graded and one.chunk_id not in moves.gone and _is_by_model(one)
         },
     )
+
+
+def _by_people(dataset: Dataset) -> frozenset[tuple[str, str]]:
+    given = dataset.judgment_table().pairs(lambda grading: grading.source == "human")
+    return frozenset((pair.query_id, pair.chunk_id) for pair in given)
 
 
 def _gone(lost: Sequence[Judgment], diff: CorpusDiff) -> Iterator[DormantGrade]:

@@ -7,6 +7,7 @@ from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.rereading import seen_sha256
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.sorted_records import each_chunk
 from ragforge.records import MovedChunk, Query, text_id, without_place
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.queries.updates import UpdatedQuery
@@ -72,6 +73,15 @@ def new_places(
         if here:
             by_pair[doc_id, digest] = tuple(sorted(here))
     return by_pair
+
+
+def places_anywhere(diff: CorpusDiff, digests: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the ids of all chunks of now that read as some texts do, sorted, by their digest."""
+    found: dict[str, list[str]] = {}
+    for _, chunk in each_chunk(diff.chunks_path) if digests else ():
+        if (digest := seen_sha256(chunk)) in digests:
+            found.setdefault(digest, []).append(chunk.chunk_id)
+    return {digest: tuple(sorted(ids)) for digest, ids in found.items()}
 
 
 def texts_back(diff: CorpusDiff, text_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
