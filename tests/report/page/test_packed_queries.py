@@ -1,13 +1,16 @@
 import json
 import re
+import sys
 import zlib
 from base64 import b64decode
 
+import pydantic_core
 import pytest
 
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.query_table import QueryTableBuilder
 from ragforge.evaluating.summary import take_census
+from ragforge.report.page import packed_queries
 from ragforge.report.page.packed_queries import pack_table
 
 
@@ -132,3 +135,18 @@ def test_hidden_characters_are_visible_in_every_block(packed, hostile_dataset):
 def test_equal_tables_give_equal_bytes(packed, dataset):
     """A report that differs without a cause cannot be compared or cached."""
     assert packed(dataset) == packed(dataset)
+
+
+def test_json_is_the_same_with_and_without_pydantic(monkeypatch):
+    """The page of a set must not depend on what else was loaded."""
+    value = {
+        "texts": ['"quoted" \\ back', "line\nfeed\ttab", "\x00\x1f\x7f", "café \u2028 \U0001f600"],
+        "numbers": [0, -1, 10**12, 0.0, 0.5, -0.25, 0.0001, 1.0, None, True, False],
+        "by_place": {0: [1, 2], 12: []},
+        "nested": ({}, [], {"a": (1, "b")}),
+    }
+    monkeypatch.setitem(sys.modules, "pydantic_core", pydantic_core)
+    with_it = packed_queries._json(value)
+    monkeypatch.delitem(sys.modules, "pydantic_core")
+
+    assert packed_queries._json(value) == with_it
