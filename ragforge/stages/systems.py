@@ -15,7 +15,8 @@ from ragforge.retrieval.waiting import counting_waits
 from ragforge.stages.runner import Collected, Sink, Work, Workers, collect, pour
 
 _DIGITS: Final = 4
-"""Of seconds: what is shorter than a tenth of a millisecond is the call itself."""
+_LEAST_S: Final = 0.0001
+"""Latencies are told in tenths of a millisecond: what is shorter is the call itself."""
 
 T = TypeVar("T")
 
@@ -52,9 +53,7 @@ async def retrieve(
         with counting_waits() as waits:
             hits = await given_by("retriever", retriever.retrieve(query.asked, k))
         latency_s = max(0.0, time.perf_counter() - started - waits.waited_s)
-        return Ranking(
-            query_id=query.query_id, ranking=tuple(hits[:k]), latency_s=round(latency_s, _DIGITS)
-        )
+        return Ranking(query_id=query.query_id, ranking=tuple(hits[:k]), latency_s=_told(latency_s))
 
     work: Work[Query, Ranking] = Work(
         stage="retrieve",
@@ -113,7 +112,7 @@ async def ask_system(
             raise
         in_a_row = 0
         latency_s = max(0.0, time.perf_counter() - started - waits.waited_s)
-        return AnsweredQuery(query, answer, round(latency_s, _DIGITS))
+        return AnsweredQuery(query, answer, _told(latency_s))
 
     work: Work[Query, AnsweredQuery] = Work(
         stage="ask",
@@ -140,3 +139,7 @@ async def given_by(what: str, reply: Awaitable[T]) -> T:
         raise CallError("error", str(error)) from error
     except SystemExit as error:
         raise CallError("error", f"the {what} called exit({error.code})") from error
+
+
+def _told(latency_s: float) -> float:
+    return max(round(latency_s, _DIGITS), _LEAST_S)

@@ -68,7 +68,7 @@ def test_what_a_query_waited_for_its_turn_is_no_latency(retrieved, query):
 
     [ranking] = retrieved([query()], Waiting(HITS)).results
 
-    assert ranking.latency_s == 0.0
+    assert ranking.latency_s <= 0.0001
 
 
 def test_a_failed_query_is_a_failure_and_no_empty_ranking(retrieved, query):
