@@ -18,6 +18,7 @@ _TOP: Final = 18
 _BOTTOM: Final = 22
 _METER: Final = 100
 TONES: Final = 6
+_HEAD_CHARS: Final = 24
 _LINES_HEIGHT: Final = 210
 _LEFT: Final = 34
 _RIGHT: Final = 20
@@ -276,6 +277,14 @@ def _axis_names(chart: Chart) -> Iterable[Html]:
 def run_label(name: str, place: int) -> Html:
     """Return a run's name after a dot of the colour that its place gives it."""
     return join([element("span", class_=f"dot {_tone_class(place)}"), element("bdi", name)])
+
+
+def run_column(name: str, place: int) -> Html:
+    """Return a run's name over a column, without the middle of a long one: ends tell versions."""
+    if len(name) <= _HEAD_CHARS:
+        return run_label(name, place)
+    cut = f"{name[: _HEAD_CHARS // 2]}…{name[-_HEAD_CHARS // 2 :]}"
+    return element("span", run_label(cut, place), title=name)
 
 
 def _tone_class(place: int) -> str:

@@ -22,6 +22,7 @@ from ragforge.report.comparison import (
     unknown_tables,
 )
 from ragforge.report.decision import pair_asked_for
+from ragforge.report.page.charts import run_column
 from ragforge.report.page.deltas import Delta, Deltas, delta_chart, deltas_of, scatter
 from ragforge.report.page.markup import (
     Child,
@@ -86,7 +87,8 @@ def _matrix(summary: Summary, report: ComparisonReport) -> Html:
                 else _matrix_cell(item, row, place)
             )
         body.append(table_row(run_name(summary, row), cells))
-    headers: list[Child] = ["", *(run_name(summary, name) for name in report.names)]
+    tones = [run.name for run in summary.runs]
+    headers: list[Child] = ["", *(run_column(name, tones.index(name)) for name in report.names)]
     table = scroll_table(
         f"{measure}: each run less each", headers, body, [False] + [True] * len(report.names)
     )

@@ -25,7 +25,7 @@ from ragforge.report.answers import (
     slice_tables,
     verdicts_table,
 )
-from ragforge.report.page.charts import meter
+from ragforge.report.page.charts import meter, run_column
 from ragforge.report.page.comparison import answers_comparison
 from ragforge.report.page.markup import (
     Child,
@@ -132,7 +132,7 @@ def causes_block(summary: Summary) -> Html | None:
         )
         for code in codes
     ]
-    names = [run_name(summary, run) for run in places]
+    names = [run_column(run, place) for run, place in places.items()]
     headers: list[Child] = ["likely cause", *names, "remedy"]
     numeric = [False, *[True] * len(names), False]
     table = scroll_table("Likely causes of bad queries by run", headers, body, numeric)

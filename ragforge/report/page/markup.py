@@ -16,6 +16,7 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import Table, numeric_column, plural, visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_INTERVAL: Final = re.compile(r"\([-0-9.]+ to [-0-9.]+\)")
 _VOID: Final = frozenset({"meta", "br", "hr", "input"})
 _SITE_PATH: Final = re.compile(
     r"(?:\./|(?:\.\./){0,9})(?:[A-Za-z0-9][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9][A-Za-z0-9._-]*)?"
@@ -223,7 +224,7 @@ def table_block(table: Table, *, titled: bool = True, has_values: bool = False) 
     ]
     rows = [
         [
-            element("td", cell, class_="num" if right else None)
+            element("td", _with_whole_intervals(cell), class_="num" if right else None)
             for cell, right in zip(row[1:], numeric[1:], strict=True)
         ]
         for row in table.rows
@@ -237,6 +238,11 @@ def table_block(table: Table, *, titled: bool = True, has_values: bool = False) 
         element("p", *with_code(table.note), class_="note") if table.note else None,
         class_="block",
     )
+
+
+def _with_whole_intervals(cell: str) -> str:
+    """Return the text of a cell; where its lines break, an interval stays in one."""
+    return _INTERVAL.sub(lambda found: found.group().replace(" ", "\u00a0"), cell)
 
 
 def folded_table(table: Table) -> Html | None:

@@ -32,6 +32,7 @@
   if (!tools || !$("queries-index") || !("DecompressionStream" in window)) return;
 
   const table = $("queries-table");
+  const heads = table.tHead.rows[0].cells;
   const dialog = $("query-dialog");
   const collator = new Intl.Collator(undefined, { numeric: true });
   const blocks = new Map();
@@ -84,11 +85,14 @@
     }
     blocks.clear();
     const joined = (pick) => parts.flatMap(pick);
+    const facets = index.facets.map((_, place) => joined((part) => part.facets[place]));
     const byRun = (name) => index.runs.map((_, run) => joined((part) => part.runs[run][name]));
     return {
       id: joined((part) => part.id),
       text: joined((part) => part.text),
-      facets: index.facets.map((_, place) => joined((part) => part.facets[place])),
+      facets,
+      // Whether a facet tells queries apart: more than one value is there.
+      tells: facets.map((codes) => codes.some((code) => code !== codes[0])),
       verdicts: index.systems.map((_, place) => joined((part) => part.verdicts[place])),
       value: byRun("value"),
       first: byRun("first"),
@@ -122,6 +126,8 @@
   }
 
   // Which rows, in which order
+
+  const sortKey = () => (state.sort || "").replace(/^-/, "");
 
   const pair = () => {
     const at = (name, otherwise) => {
@@ -196,7 +202,7 @@
       if (every.every((test) => test(row))) found.push(row);
     }
     const downwards = (state.sort || "").startsWith("-");
-    const of = state.sort && column(state.sort.replace(/^-/, ""));
+    const of = state.sort && column(sortKey());
     if (!of) return found;
     const keys = new Map(found.map((row) => [row, of(row)]));
     const sign = downwards ? -1 : 1;
@@ -229,33 +235,39 @@
 
   const tone = (value) => (!value ? null : value < 0 ? "worse" : "better");
 
+  function tags(row) {
+    const known = index.facets.map((facet, place) =>
+      rows.tells[place] && facet.values[rows.facets[place][row]]);
+    const parted = known.filter(Boolean).flatMap((text) => [" \u00b7 ", h("bdi", null, text)]);
+    return parted.length ? h("small", null, ...parted.slice(1)) : null;
+  }
+
+  function cell(row, run) {
+    const value = rows.value[run][row];
+    const first = rows.first[run][row];
+    const holes = rows.holes[run][row];
+    const notes = [
+      index.states[rows.state[run][row]],
+      first && `rank ${first}`,
+      value && !first && LOWER,
+      value !== null && holes && `${holes} ungraded`,
+      index.causes[rows.cause[run][row]],
+    ];
+    return h("td", null, number(value), ...notes.filter(Boolean).map((text) => h("small", null, text)));
+  }
+
   function line(row) {
     const open = h("button", { type: "button", class: "ask", dir: "auto" }, rows.text[row]);
     open.addEventListener("click", () => go({ q: rows.id[row] }));
-    const cells = [h("th", { scope: "row" }, open, h("code", null, rows.id[row].slice(0, 60)))];
-    index.runs.forEach((_, run) => {
-      const value = rows.value[run][row];
-      const word = index.states[rows.state[run][row]];
-      const cause = index.causes[rows.cause[run][row]];
-      const lower = value && !rows.first[run][row] ? LOWER : "";
-      cells.push(
-        h("td", null, number(value), ...[word, cause, lower].filter(Boolean).map((text) => h("small", null, text))),
-        h("td", null, String(rows.first[run][row] ?? DASH)),
-        h("td", null, value === null ? DASH : String(rows.holes[run][row])),
-      );
-    });
+    const code = h("code", null, rows.id[row].slice(0, 60));
+    const cells = [h("th", { scope: "row" }, open, tags(row), code)];
+    cells.push(...index.runs.map((_, run) => cell(row, run)));
     if (index.runs.length > 1) {
       const moved = difference(row);
       cells.push(h("td", { class: tone(moved) }, signed(moved)));
     }
     const answers = rows.verdicts.map((of) => index.verdicts[of[row]] || DASH);
     cells.push(...answers.map((text) => h("td", { class: "t" }, text)));
-    for (const cell of table.tHead.rows[1].cells) {
-      const place = index.facets.findIndex((facet) => facet.name === cell.dataset.sort);
-      if (place < 0) continue;
-      const text = index.facets[place].values[rows.facets[place][row]] || DASH;
-      cells.push(h("td", { class: "t f", dir: "auto" }, text));
-    }
     return h("tr", null, ...cells);
   }
 
@@ -277,8 +289,8 @@
     $("queries-pager").hidden = !last;
     $("queries-back").disabled = page === 0;
     $("queries-forth").disabled = page === last;
-    const by = (state.sort || "").replace(/^-/, "");
-    for (const cell of table.tHead.rows[1].cells) {
+    const by = sortKey();
+    for (const cell of heads) {
       const here = cell.dataset.sort === by;
       const way = state.sort === by ? "ascending" : "descending";
       cell.setAttribute("aria-sort", here ? way : "none");
@@ -289,9 +301,10 @@
     const search = $("queries-search");
     if (document.activeElement !== search) search.value = state.search || "";
     const [from, to] = pair();
-    const set = { from: String(from), to: String(to) };
+    $("queries-reverse").disabled = !sortKey();
+    const set = { ...state, from: String(from), to: String(to), sort: sortKey() };
     for (const box of tools.querySelectorAll("select")) {
-      box.value = state[box.name] ?? set[box.name] ?? "";
+      box.value = set[box.name] ?? "";
       if (box.selectedIndex < 0) box.selectedIndex = 0;
     }
   }
@@ -389,7 +402,7 @@
   }
 
   function listen() {
-    for (const cell of table.tHead.rows[1].cells) {
+    for (const cell of heads) {
       const button = h("button", { type: "button", class: "sort" }, ...cell.childNodes);
       button.addEventListener("click", () => sortBy(cell.dataset.sort));
       cell.append(button);
@@ -404,6 +417,10 @@
     $("queries-reset").addEventListener("click", () => {
       search.value = "";
       location.hash = "q=";
+    });
+    $("queries-reverse").addEventListener("click", () => {
+      const key = sortKey();
+      if (key) go({ sort: state.sort === key ? `-${key}` : key, page: 0 });
     });
     $("queries-back").addEventListener("click", () => turn(-1));
     $("queries-forth").addEventListener("click", () => turn(1));

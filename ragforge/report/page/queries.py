@@ -32,7 +32,7 @@ from ragforge.evaluating.query_details import (
 )
 from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable, RunCell, WorstCell
 from ragforge.evaluating.runs import DEPTH, PRIMARY
-from ragforge.report.page.charts import run_label
+from ragforge.report.page.charts import run_column, run_label
 from ragforge.report.page.markup import (
     Child,
     Html,
@@ -86,8 +86,7 @@ def queries_section(table: QueryTable, beside: FilesBeside | None) -> Html:
     if not table.runs and not table.systems:
         return element("p", "Nothing is measured yet: there is no run.", class_="empty")
     static_rows = table.rows[:STATIC_ROWS]
-    columns = _columns(table)
-    static = _table(table, static_rows, columns)
+    static = _table(table, static_rows)
     blocks = pack_table(table, table.max_bytes - len(static.code), beside)
     return join(
         [
@@ -129,6 +128,11 @@ def _contents_note(table: QueryTable, blocks: Packed) -> str:
             f"What was retrieved is kept of the worst {blocks.n_inside:,}. The rest was left out "
             "to keep the page small; a page that `ragforge report` writes has all of it."
         )
+    if table.runs:
+        sentences.append(
+            f"Under each run stand {PRIMARY}, the rank of the first relevant chunk, and how many "
+            f"of the top {DEPTH} have no grade."
+        )
     return " ".join(sentences)
 
 
@@ -137,64 +141,59 @@ def _more(table: QueryTable, n_static: int) -> str | None:
     return f"{plural(left, 'further query', 'further queries')} need the script." if left else None
 
 
-def _columns(table: QueryTable) -> list[int]:
-    """Return the facets that tell queries apart."""
+def _facets(table: QueryTable) -> list[int]:
+    """Return the places of those that tell queries apart."""
     every = range(len(FACETS))
     return [place for place in every if len({row.facets[place] for row in table.rows}) > 1]
 
 
-def _table(table: QueryTable, rows: Sequence[QueryRow], facets: Sequence[int]) -> Html:
-    body = element("tbody", *(_row(table, row, facets) for row in rows))
-    inner = element("table", _head(table, facets), body, id="queries-table", class_="queries")
+def _table(table: QueryTable, rows: Sequence[QueryRow]) -> Html:
+    facets = _facets(table)
+    body = element("tbody", *(_row(row, facets) for row in rows))
+    inner = element("table", _head(table), body, id="queries-table", class_="queries")
     return scrolling(inner, "Table of queries")
 
 
-def _head(table: QueryTable, facets: Sequence[int]) -> Html:
-    top = [element("td")]
-    low = [_column("query", "query", "t")]
+def _head(table: QueryTable) -> Html:
+    cells = [_column("query", "query", "t")]
     for place, name in enumerate(table.runs):
-        top.append(element("th", run_label(name, place), scope="colgroup", colspan=3))
-        low += [
-            _column(f"value.{place}", PRIMARY),
-            _column(f"first.{place}", "first relevant rank"),
-            _column(f"holes.{place}", f"ungraded in top {DEPTH}"),
-        ]
+        cells.append(_column(f"value.{place}", run_column(name, place)))
     if len(table.runs) > 1:
-        top.append(element("td"))
-        low.append(_column("diff", "difference"))
+        cells.append(_column("diff", "difference"))
     for place, system in enumerate(table.systems):
-        top.append(element("th", element("bdi", system), scope="col"))
-        low.append(_column(f"verdict.{place}", "answer", "t"))
-    for place in facets:
-        top.append(element("td", class_="f"))
-        low.append(_column(FACETS[place], FACETS[place], "t f"))
-    return element("thead", element("tr", *top, class_="runs"), element("tr", *low))
+        cells.append(_column(f"verdict.{place}", element("bdi", system), "t"))
+    return element("thead", element("tr", *cells))
 
 
-def _column(key: str, title: str, class_: str | None = None) -> Html:
+def _column(key: str, title: Child, class_: str | None = None) -> Html:
     return element("th", title, scope="col", data_sort=key, class_=class_)
 
 
-def _row(table: QueryTable, row: QueryRow, facets: Sequence[int]) -> Html:
+def _row(row: QueryRow, facets: Sequence[int]) -> Html:
     ask = element("span", row.text, class_="ask", dir="auto")
-    head = element("th", ask, element("code", one_line(row.query_id, 60)), scope="row")
-    cells: list[Html] = []
-    for cell in row.cells:
-        cells += _cells(cell)
+    code = element("code", one_line(row.query_id, 60))
+    cells = [element("th", ask, _tags(row, facets), code, scope="row"), *map(_cell, row.cells)]
     if len(row.cells) > 1:
         cells.append(element("td", difference(row.cells[0].value, row.cells[1].value)))
     cells += [element("td", text or MISSING, class_="t") for text in row.verdicts]
-    texts = (row.facets[place] or MISSING for place in facets)
-    cells += [element("td", text, class_="t f", dir="auto") for text in texts]
-    return element("tr", head, *cells)
+    return element("tr", *cells)
 
 
-def _cells(cell: RunCell) -> Iterable[Html]:
-    lower = _OF_LOWER_GRADES if cell.is_of_lower_grades else ""
-    words = filter(None, (STATES[cell.state], cell.cause, lower))
-    yield element("td", number(cell.value), *(element("small", word) for word in words))
-    for count in (cell.first or MISSING, cell.holes if cell.value is not None else MISSING):
-        yield element("td", count)
+def _tags(row: QueryRow, facets: Sequence[int]) -> Html | None:
+    known = [element("bdi", row.facets[place]) for place in facets if row.facets[place]]
+    parted = [part for tag in known for part in (" · ", tag)]
+    return element("small", *parted[1:]) if known else None
+
+
+def _cell(cell: RunCell) -> Html:
+    notes = [
+        STATES[cell.state],
+        f"rank {cell.first}" if cell.first else "",
+        _OF_LOWER_GRADES if cell.is_of_lower_grades else "",
+        f"{cell.holes} ungraded" if cell.holes and cell.value is not None else "",
+        cell.cause,
+    ]
+    return element("td", number(cell.value), *(element("small", text) for text in notes if text))
 
 
 def difference(before: float | None, now: float | None) -> str:
@@ -215,7 +214,11 @@ def _tools(table: QueryTable) -> Html:
     if len(table.runs) > 2:
         runs = [(str(place), name) for place, name in enumerate(table.runs)]
         parts += [_select("Difference from ", "from", runs), _select("to ", "to", runs)]
-    for place in _columns(table):
+    parts += [
+        _select("Sort by ", "sort", _sort_keys(table)),
+        element("button", "Reverse", type="button", id="queries-reverse"),
+    ]
+    for place in _facets(table):
         values = sorted({row.facets[place] for row in table.rows})
         if len(values) <= 50:
             options = [("", "any"), *((value or "-", value or "not set") for value in values)]
@@ -231,6 +234,20 @@ def _tools(table: QueryTable) -> Html:
     return element(
         "div", element("div", *parts, class_="tools"), status, keys, id="queries-tools", hidden=True
     )
+
+
+def _sort_keys(table: QueryTable) -> Iterable[tuple[str, str]]:
+    """Yield what rows can be sorted by: more than the table has columns for."""
+    yield "", "the worst of any run first"
+    yield "query", "query"
+    if len(table.runs) > 1:
+        yield "diff", "difference"
+    for place, name in enumerate(table.runs):
+        yield f"value.{place}", f"{PRIMARY}: {name}"
+        yield f"first.{place}", f"first relevant rank: {name}"
+        yield f"holes.{place}", f"ungraded in top {DEPTH}: {name}"
+    yield from ((f"verdict.{place}", f"answer: {name}") for place, name in enumerate(table.systems))
+    yield from ((FACETS[place], FACETS[place]) for place in _facets(table))
 
 
 def _select(label: str, name: str, options: Iterable[tuple[str, str]]) -> Html:

@@ -27,6 +27,7 @@ from ragforge.report.page.charts import (
     line_chart,
     meter,
     round_range,
+    run_column,
     run_label,
 )
 from ragforge.report.page.markup import (
@@ -276,7 +277,7 @@ def _slice(summary: Summary, dimension: str) -> Html:
         ]
         count = element("td", f"{max(p.n_queries for p in parts if p):,}", class_="num")
         body.append(table_row(value, [count, *cells]))
-    names = [run_name(summary, run.name) for run in summary.runs]
+    names = [run_column(run.name, place) for place, run in enumerate(summary.runs)]
     title = f"{PRIMARY} by {dimension}"
     table = scroll_table(
         title, [dimension, "queries", *names], body, [False, True, *[True] * len(names)]

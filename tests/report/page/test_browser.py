@@ -4,7 +4,7 @@ from devtools import FLAGS, NEEDS_BROWSER, contrast, navigate, opened
 from ragforge.evaluating.summary import summarise
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store.calls import CallStore
-from ragforge.records import Judgment, Provenance
+from ragforge.records import Answer, Judgment, Provenance
 from ragforge.report.page.page import render_html
 
 pytestmark = NEEDS_BROWSER
@@ -321,6 +321,56 @@ def test_page_is_no_wider_than_the_screen(page_of, dataset, width):
     )
 
     assert page.value("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("runs", [2, 6])
+def test_tables_hide_no_column_at_1280_pixels(
+    page_of, many_queries, make_ranking, make_grade, runs
+):
+    """A column that is off the screen is one that nobody decides by."""
+    made = many_queries(20)
+    rankings = [make_ranking(f"q{n:04}", f"c{n:04}") for n in range(20)]
+    for n in range(2, runs):
+        made.write_run(f"a_configuration_with_embeddings_and_a_reranker_{n}", rankings)
+    for system in ("careful", "hasty"):
+        made.write_answers(system, [Answer(query_id=f"q{n:04}", answer="1") for n in range(20)])
+        verdicts = ("correct", "not_attempted")
+        grades = [make_grade(f"q{n:04}", verdicts[n % 2]) for n in range(20)]
+        made.write_answer_grades(system, grades)
+    page = page_of(made)
+    page.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=1280,
+        height=900,
+        deviceScaleFactor=1,
+        mobile=False,
+    )
+
+    hidden = page.value(
+        "[...document.querySelectorAll('.scroll')]"
+        ".filter((at) => at.scrollWidth > at.clientWidth + 1).map((at) => at.ariaLabel)"
+    )
+
+    assert hidden == []
+    assert page.value("document.querySelectorAll('#queries-table thead th').length") == runs + 4
+
+
+def test_rows_are_sorted_by_what_stands_under_a_value(page_of, dataset):
+    """The first relevant rank has no column of its own."""
+    page = page_of(dataset)
+    change = (
+        "const box = document.getElementById('queries-sort'); box.value = '{}';"
+        "box.dispatchEvent(new Event('change'))"
+    )
+
+    act(page, change.format("difficulty"))
+    assert page.value(IDS)[0] == "q1"
+    act(page, "document.getElementById('queries-reverse').click()")
+    assert page.value("location.hash") == "#sort=-difficulty"
+    assert page.value(IDS)[-1] != "q1"
+    act(page, change.format("first.0"))
+    assert page.value(IDS)[0] == "q1"
+    assert page.value("document.getElementById('queries-sort').value") == "first.0"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -56,6 +56,15 @@ def test_page_says_what_was_left_out(section, many_queries):
     assert "The rest was left out to keep the page small" in found
 
 
+def test_what_was_found_stands_under_the_value_and_what_a_query_is_under_its_text(section, dataset):
+    """The browser draws the same rows by its script."""
+    rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", section(dataset))
+
+    assert "<small><bdi>hard</bdi></small><code>q2" in rows[1]
+    assert "<small>2 ungraded</small>" in rows[1]
+    assert "<small>rank 1</small>" in rows[2]
+
+
 def test_one_run_has_no_difference(section, dataset):
     """There is nothing to compare it with."""
     assert "difference" not in section(dataset)
