@@ -72,6 +72,13 @@ def one_line(text: str, limit: int = 120) -> str:
     return f"{line[: limit - 1].rstrip()}…" if cut else line
 
 
+def both_ends(name: str, limit: int) -> str:
+    """Return a name without the middle that is too much: ends tell versions of one apart."""
+    line = one_line(name, len(name))
+    half = (limit - 1) // 2
+    return line if len(line) <= limit else f"{line[: limit - 1 - half]}…{line[-half:]}"
+
+
 def inert(text: str) -> str:
     """Return a text for a log, on as many lines: no terminal and no CI service obeys any of it."""
     return _COMMANDS.sub(lambda match: f"{match.group()} ", visible(text))

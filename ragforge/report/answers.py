@@ -21,6 +21,7 @@ from ragforge.evaluating.answers.rates import (
 from ragforge.evaluating.formatting import (
     MISSING,
     Table,
+    both_ends,
     from_to,
     number,
     one_line,
@@ -173,7 +174,7 @@ def given_grades_table(systems: Sequence[AnswerSummary]) -> Table:
                     number(beside.kappa),
                     number(beside.mean_given),
                     number(beside.mean_judged),
-                    ", ".join(one_line(name, 20) for name in beside.differing[:_GIVEN_SHOWN]),
+                    ", ".join(both_ends(name, 20) for name in beside.differing[:_GIVEN_SHOWN]),
                 )
             )
     headers = ("system", "grades of", "both", "same verdict", "kappa", *_MEANS, "differing")

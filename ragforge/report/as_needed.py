@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragforge.evaluating.formatting import Table, one_line, plural, share, signed
+from ragforge.evaluating.formatting import Table, both_ends, one_line, plural, share, signed
 
 if TYPE_CHECKING:
     from ragforge.measures.sequential import Decided
@@ -41,7 +41,7 @@ def decision_lines(
         judge: Who graded.
     """
     look = decided.look
-    a, b = (one_line(name, 60) for name in names)
+    a, b = (both_ends(name, 60) for name in names)
     ends = f"[{signed(decided.low, 4)}, {signed(decided.high, 4)}]"
     used = f"{look.n_judged:,} of {pool:,} pairs judged ({share(look.n_judged, pool)})"
     lines = [
@@ -82,7 +82,7 @@ def gate_lines(
         judge: Who graded.
     """
     look = decided.look
-    base, run = (one_line(name, 60) for name in names)
+    base, run = (both_ends(name, 60) for name in names)
     said = {
         "PASS": f"a drop of more than {allowed:g} is ruled out",
         "FAIL": "a drop is shown",

@@ -7,6 +7,7 @@ from ragforge.calibration.planning import LabelPlan, PlannedDifference
 from ragforge.calibration.sampling import DrawnSample
 from ragforge.evaluating.formatting import (
     MISSING,
+    both_ends,
     duration,
     number,
     one_line,
@@ -74,7 +75,7 @@ def sample_text(drawn: DrawnSample, where: str) -> str:
     """Return what was drawn, in a few lines."""
     sample = drawn.sample
     new = len(sample.pairs) - drawn.n_before
-    runs = ", ".join(one_line(run.name, 60) for run in sample.runs)
+    runs = ", ".join(both_ends(run.name, 60) for run in sample.runs)
     lines = [
         f"{plural(len(sample.pairs), 'pair')} of the {sample.n_pairs:,} that decide "
         f"{', '.join(sample.measures)} of {runs}"
@@ -180,7 +181,7 @@ def figure_name(figure: CorrectedFigure) -> str:
 
 
 def _named(run: str, against: str) -> str:
-    return f"{one_line(run, 60)} - {one_line(against, 60)}" if against else one_line(run, 60)
+    return f"{both_ends(run, 60)} - {one_line(against, 60)}" if against else both_ends(run, 60)
 
 
 def _difference_text(item: PlannedDifference, by: str) -> str:
@@ -196,12 +197,12 @@ def _difference_text(item: PlannedDifference, by: str) -> str:
 
 def _heads(found: Calibration) -> Iterator[str]:
     counts = found.labels
-    by = ", ".join(f"{one_line(name, 40)} {n:,}" for name, n in counts.labellers.items())
+    by = ", ".join(f"{both_ends(name, 40)} {n:,}" for name, n in counts.labellers.items())
     existing = f", {counts.n_existing:,} that were in the set" if counts.n_existing else ""
     seconds = f"; {duration(counts.seconds)} a label" if counts.seconds else ""
     yield (
-        f"calibration {one_line(found.name, 60)}: labels on {counts.n_used:,} of {found.n_pairs:,} "
-        f"pairs that decide, {plural(found.n_queries, 'query', 'queries')} "
+        f"calibration {both_ends(found.name, 60)}: labels on {counts.n_used:,} of "
+        f"{found.n_pairs:,} pairs that decide, {plural(found.n_queries, 'query', 'queries')} "
         f"({by or 'no labeller'}{existing}{seconds})"
     )
     yield f"judge: {judge_text(found.judge)}; relevant: grade >= {found.rel_threshold}"

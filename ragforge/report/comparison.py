@@ -10,6 +10,7 @@ from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuer
 from ragforge.evaluating.formatting import (
     MISSING,
     Table,
+    both_ends,
     enumerated,
     number,
     one_line,
@@ -341,7 +342,7 @@ def by_pair(items: Iterable[Compared]) -> list[list[Compared]]:
 
 def _display_name(name: str) -> str:
     """Return the name of a run fit for a sentence."""
-    return one_line(name, _NAME_CHARS)
+    return both_ends(name, _NAME_CHARS)
 
 
 def survivors(report: ComparisonReport) -> list[Compared]:

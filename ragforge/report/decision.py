@@ -7,11 +7,11 @@ from ragforge.calibration.comparing import linear_instead, next_labels
 from ragforge.deferred import dataclass
 from ragforge.evaluating.comparison import Compared, ComparisonReport
 from ragforge.evaluating.formatting import (
+    both_ends,
     cost_of_thousand,
     duration,
     enumerated,
     number,
-    one_line,
     plural,
     share,
     with_ends,
@@ -360,4 +360,4 @@ def _less_of(values: Mapping[str, float], shown: Mapping[str, str], of_what: str
 
 
 def _name(name: str) -> str:
-    return one_line(name, _NAME_CHARS)
+    return both_ends(name, _NAME_CHARS)

@@ -8,6 +8,7 @@ from ragforge.calibration.judge_table import AgreementReport, JudgeReport, Panel
 from ragforge.calibration.label_files import Labels
 from ragforge.evaluating.formatting import (
     MISSING,
+    both_ends,
     number,
     one_line,
     plural,
@@ -67,7 +68,7 @@ def judge_table_text(report: AgreementReport, *, by_query: bool = False) -> str:
         *_grades(report.judges),
         *([_SEVERAL] if len(report.labellers) > 1 else []),
         *(
-            f"{one_line(name, 60)}: left out, as it graded no pair that people graded; do query "
+            f"{both_ends(name, 60)}: left out, as it graded no pair that people graded; do query "
             "and chunk ids go by the same names in both files?"
             for name in report.without_pairs
         ),
@@ -92,7 +93,7 @@ def judge_table_json(report: AgreementReport) -> dict[str, object]:
 def panel_text(report: PanelReport) -> str:
     """Return the weights of a panel, and how they do on queries kept out of their fit."""
     weights = [
-        (one_line(name, 60), number(weight, 2))
+        (both_ends(name, 60), number(weight, 2))
         for name, weight in zip(report.judges, report.found.weights, strict=True)
     ]
     rows = []
@@ -208,7 +209,7 @@ def _row(judge: JudgeReport, name: str = "") -> tuple[str, ...]:
     figures = judge.agreement.graders[0].figures
     order = judge.order
     return (
-        one_line(name or judge.name, 60),
+        both_ends(name or judge.name, 60),
         f"{judge.agreement.n_pairs:,}",
         f"{judge.agreement.n_queries:,}",
         *(
@@ -229,7 +230,7 @@ def _grades(judges: Iterable[JudgeReport]) -> list[str]:
             mean = sum(i * n for i, n in enumerate(counts)) / total if total else None
             cells = [f"{n / total:.0%}" if total else MISSING for n in counts]
             rows.append(
-                (one_line(judge.name, 60), str(grade), _count(total), *cells, number(mean, 2))
+                (both_ends(judge.name, 60), str(grade), _count(total), *cells, number(mean, 2))
             )
     headers = ("judge", "people gave", "pairs", "it gave 0", "1", "2", "3", "mean")
     return [render_table(headers, rows)] if rows else []
@@ -244,7 +245,7 @@ def _queries(judge: JudgeReport) -> str:
         (one_line(row.query_id, 60), f"{row.n_pairs:,}", _count(row.n_same), signed(row.bias, 2))
         for row in judge.by_query[:_WORST]
     ]
-    return f"{one_line(judge.name, 60)}, queries with the largest bias\n" + render_table(
+    return f"{both_ends(judge.name, 60)}, queries with the largest bias\n" + render_table(
         ("query", "pairs", "same grade", "bias"), rows
     )
 
@@ -287,10 +288,10 @@ def _runs(people: Mapping[str, float], judge: Mapping[str, float]) -> dict[str, 
 
 def answer_table_text(report: AnswerReport) -> str:
     """Return judges of answers as a table, people's agreement among themselves last."""
-    judges = [(one_line(judge.name, 60), judge) for judge in report.judges]
+    judges = [(both_ends(judge.name, 60), judge) for judge in report.judges]
     if report.people is not None:
         judges.append(
-            (f"(people: {one_line(report.people.name, 60)} beside the other)", report.people)
+            (f"(people: {both_ends(report.people.name, 60)} beside the other)", report.people)
         )
     parts = []
     if any(judge.verdicts or judge.scores for _, judge in judges):
@@ -300,7 +301,7 @@ def answer_table_text(report: AnswerReport) -> str:
     verdicts = [(judge, judge.verdicts) for judge in report.judges if judge.verdicts is not None]
     if verdicts:
         cells = [
-            (one_line(judge.name, 60), verdict, f"{sum(found.counts[i]):,}", _ends_of(recall))
+            (both_ends(judge.name, 60), verdict, f"{sum(found.counts[i]):,}", _ends_of(recall))
             for judge, found in verdicts
             for i, (verdict, recall) in enumerate(zip(VERDICTS, found.recall, strict=True))
         ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ragforge.evaluating.formatting import (
     MISSING,
     Table,
+    both_ends,
     number,
     one_line,
     plural,
@@ -73,7 +74,7 @@ _AUDIT_NOTE: Final = (
 
 def agreement_table(agreement: Agreement) -> Table:
     """Return the figures of agreement, a column for each grader."""
-    names = [one_line(grader.name, 60) for grader in agreement.graders]
+    names = [both_ends(grader.name, 60) for grader in agreement.graders]
     rows = [
         (
             label.format(t=agreement.threshold),
@@ -113,7 +114,7 @@ def agreement_note(agreement: Agreement) -> str:
 def one_grade_lines(graders: Iterable[GraderAgreement]) -> list[str]:
     """Return a sentence for each grader whose kappa is 0 because it says the same of all pairs."""
     return [
-        f"{one_line(grader.name, 60)} gave {grader.only_grade} to all pairs: its kappa is 0 by "
+        f"{both_ends(grader.name, 60)} gave {grader.only_grade} to all pairs: its kappa is 0 by "
         "definition, and has no interval."
         for grader in graders
         if grader.only_grade is not None and grader.figures["kappa"].value == 0

@@ -4,7 +4,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ragforge.calibration.label_tasks import LabellingSummary, TakenLabels, TwoLabellers
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural, render_table
+from ragforge.evaluating.formatting import (
+    MISSING,
+    both_ends,
+    number,
+    one_line,
+    plural,
+    render_table,
+)
 from ragforge.records import AnswerSample
 
 
@@ -41,7 +48,7 @@ def summary_text(summary: LabellingSummary) -> str:
 
 def _agreement_row(two: TwoLabellers) -> tuple[str, ...]:
     return (
-        " and ".join(one_line(name, 40) for name in two.labellers),
+        " and ".join(both_ends(name, 40) for name in two.labellers),
         f"{two.n_pairs:,}",
         f"{two.n_same:,}",
         number(two.kappa),

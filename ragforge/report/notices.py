@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ragforge.evaluating.answers.rates import AnswerSummary
-from ragforge.evaluating.formatting import one_line, plural, share
+from ragforge.evaluating.formatting import both_ends, plural, share
 from ragforge.evaluating.graded_by import BASELINE
 from ragforge.evaluating.judgments import COMPLETE_LABELS
 from ragforge.evaluating.runs import RunSummary, by_document_text, missing_text, out_of_reach
@@ -189,7 +189,7 @@ def _beside_people(summary: Summary) -> Iterable[Notice]:
                 "is not shown to be above that of counting shared words. Its grades may well say "
                 "no more than those of the rule."
             )
-            name = one_line(agreement.graders[0].name, 60)
+            name = both_ends(agreement.graders[0].name, 60)
             title = f"Judge {name} is not shown to beat the baseline"
             yield Notice(title, text, is_loud=beats is False)
 

@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Final
 
 from ragforge.deferred import dataclass
-from ragforge.evaluating.formatting import number, one_line, plural, signed, visible
+from ragforge.evaluating.formatting import both_ends, number, plural, signed, visible
 from ragforge.report.page.charts import Chart, Line, Scale, round_range
 from ragforge.report.page.deltas import Deltas
 from ragforge.report.page.interval_rows import IntervalRow, IntervalRows
@@ -122,7 +122,7 @@ def _intervals(chart: IntervalRows, width: int, marks: Marks) -> Iterator[str]:
     """Yield a row for each value: its name, its place and reach on one axis, its numbers."""
     ends = [end for row in chart.rows for end in _ends(row)]
     ticks = round_range([0.0, *ends] if chart.has_zero else ends)
-    names = [one_line(row.name, _NAME) for row in chart.rows]
+    names = [both_ends(row.name, _NAME) for row in chart.rows]
     numbers = [_numbers(row, is_signed=chart.has_zero) for row in chart.rows]
     left, right = max(map(len, names)), max(map(len, numbers))
     across = max(width - left - right - 2, _LEAST_ACROSS)
@@ -176,7 +176,7 @@ def _points(chart: Chart, width: int, marks: Marks) -> Iterator[str]:
             below += [" "] * (at - len(below)) + list(label)
     yield "".join(below)
     yield f"{chart.axis_names[0]:>{left + 3 + last}}"
-    keys = [f"{letter} {one_line(line.name, 60)}" for letter, line in lines.items()]
+    keys = [f"{letter} {both_ends(line.name, 60)}" for letter, line in lines.items()]
     several = [f"{_SEVERAL} several"] if _SEVERAL in drawn.values() else []
     yield from wrap("; ".join([*keys, *several]), width, break_on_hyphens=False)
 
@@ -185,7 +185,7 @@ def _sparklines(chart: Chart, width: int, marks: Marks) -> Iterator[str]:
     """Yield a sparkline for each line, all on one scale, with its first and last value."""
     lines = [line for line in chart.lines if not line.is_second and line.points]
     low, high = chart.y_ticks[0], chart.y_ticks[-1]
-    names = [one_line(line.name, _NAME) for line in lines]
+    names = [both_ends(line.name, _NAME) for line in lines]
     left = max(map(len, names), default=0)
     last = round(max(point.x for line in lines for point in line.points))
     room = max(width - left - 22, _LEAST_ACROSS)

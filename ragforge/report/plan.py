@@ -12,7 +12,7 @@ from ragforge.evaluating.decision_plan import (
     PlannedDifference,
     RulePlan,
 )
-from ragforge.evaluating.formatting import MISSING, Table, number, one_line, plural, share
+from ragforge.evaluating.formatting import MISSING, Table, both_ends, number, plural, share
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.measures.measure_names import parse_measure
 
@@ -128,7 +128,7 @@ def _spread(plan: DecisionPlan) -> str:
     spread = plan.spread
     if not spread.runs:
         return f"two retrievers typically differ by an sd of {spread.sd:.2f} from query to query"
-    a, b = (one_line(name, 60) for name in spread.runs)
+    a, b = (both_ends(name, 60) for name in spread.runs)
     of = f" (the median of {spread.n_couples} couples)" if spread.n_couples > 1 else ""
     queries = plural(spread.n, "query", "queries")
     seen = f"{a} and {b}{of} differ by an sd of {spread.sd:.3f} over {queries}"

@@ -9,6 +9,7 @@ from ragforge.evaluating.causes.catalogue import CAUSES
 from ragforge.evaluating.formatting import (
     MISSING,
     Table,
+    both_ends,
     cost_of_thousand,
     duration,
     from_to,
@@ -139,7 +140,7 @@ def cost_and_time_table(summary: Summary) -> Table:
 
 def cost_note(summary: Summary) -> str:
     """Say of which runs it is not known what a query costs, and how that is known; "" of none."""
-    names = [one_line(run.name, 40) for run in summary.runs if run.usd_per_query is None]
+    names = [both_ends(run.name, 40) for run in summary.runs if run.usd_per_query is None]
     if not names:
         return ""
     whose = "any run" if len(names) == len(summary.runs) else ", ".join(names)

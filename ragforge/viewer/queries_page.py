@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ragforge.evaluating.formatting import MISSING, number, one_line, plural
+from ragforge.evaluating.formatting import MISSING, both_ends, number, one_line, plural
 from ragforge.evaluating.query_table import RunCell
 from ragforge.pipeline.intake.reviewing import decided
 from ragforge.records import Query
-from ragforge.report.page.charts import run_label
+from ragforge.report.page.charts import run_column
 from ragforge.report.page.markup import Child, Html, element, scrolling, site_link, table_row
 from ragforge.report.page.packed_queries import STATES
 from ragforge.report.page.queries import difference
@@ -98,7 +98,7 @@ def queries_tools(measured: MeasuredSet, view: View) -> Html:
 
 
 def _plain(names: Iterable[str]) -> list[tuple[str, str]]:
-    return [(name, one_line(name, 60)) for name in names]
+    return [(name, both_ends(name, 60)) for name in names]
 
 
 def _select(label: str, param: str, options: Sequence[tuple[str, str]], chosen: str) -> Html:
@@ -139,7 +139,7 @@ def _head(view: View) -> Html:
     top = [element("td")]
     low = [_column(view, "query", "query", class_="t")]
     for name, key, place in zip(runs, "ab", view.places, strict=False):
-        top.append(element("th", run_label(one_line(name, 60), place), scope="colgroup", colspan=2))
+        top.append(element("th", run_column(name, place), scope="colgroup", colspan=2))
         low += [
             _column(view, key, asked.measure, name),
             _column(view, f"first-{key}", "first relevant rank", name),
@@ -148,7 +148,7 @@ def _head(view: View) -> Html:
         top.append(element("td"))
         low.append(_column(view, "diff", "difference"))
     for name, key in zip(systems, "ab", strict=False):
-        top.append(element("th", "answer of ", element("bdi", one_line(name, 60)), scope="col"))
+        top.append(element("th", "answer of ", element("bdi", both_ends(name, 60)), scope="col"))
         low.append(_column(view, f"verdict-{key}", "verdict", name, class_="t"))
     top.append(element("td"))
     low.append(element("th", "decided", scope="col", class_="t"))

@@ -6,7 +6,7 @@ from typing import Final
 from ragforge.corpus.text_locations import documents_of
 from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.records import SystemRecords
-from ragforge.evaluating.formatting import Excerpt, excerpt, number, one_line
+from ragforge.evaluating.formatting import Excerpt, both_ends, excerpt, number, one_line
 from ragforge.evaluating.query_details import (
     ChunkStart,
     ChunkStarts,
@@ -308,7 +308,7 @@ def _rankings(place: Place, detail: QueryDetail, texts: Texts, pair: Pair | None
         columns.append(
             element(
                 "section",
-                element("h3", run_label(one_line(run.name, 60), at)),
+                element("h3", run_label(both_ends(run.name, 60), at)),
                 _measured(place, pair, number_),
                 element("ol", *hits, class_="hits")
                 if hits

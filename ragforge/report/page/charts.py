@@ -5,6 +5,7 @@ from math import ceil, floor, log10
 from typing import Final
 
 from ragforge.deferred import dataclass
+from ragforge.evaluating.formatting import both_ends
 from ragforge.evaluating.runs import BucketCount
 from ragforge.report.page.markup import Html, drawn_text, element, join
 
@@ -280,11 +281,9 @@ def run_label(name: str, place: int) -> Html:
 
 
 def run_column(name: str, place: int) -> Html:
-    """Return a run's name over a column, without the middle of a long one: ends tell versions."""
-    if len(name) <= _HEAD_CHARS:
-        return run_label(name, place)
-    cut = f"{name[: _HEAD_CHARS // 2]}…{name[-_HEAD_CHARS // 2 :]}"
-    return element("span", run_label(cut, place), title=name)
+    """Return a run's name over a column, without the middle of a long one."""
+    shown = both_ends(name, _HEAD_CHARS)
+    return element("span", run_label(shown, place), title=None if shown == name else name)
 
 
 def _tone_class(place: int) -> str:

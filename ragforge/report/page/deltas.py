@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ragforge.deferred import dataclass
-from ragforge.evaluating.formatting import number, one_line, plural, signed
+from ragforge.evaluating.formatting import both_ends, number, one_line, plural, signed
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
 from ragforge.report.page.markup import Html, drawn_text, element, join
@@ -158,8 +158,8 @@ def scatter(deltas: Deltas, texts: "dict[str, str]", key: str, *, is_linked: boo
         points = [_linked(*pair) for pair in zip(points, drawn, strict=True)]
     low = SCATTER_HEIGHT - 6
     names = [
-        drawn_text(f"A: {one_line(deltas.a, 24)}", class_="label", x=_FIELD + _SIDE // 2, y=low),
-        drawn_text(f"B: {one_line(deltas.b, 24)}", class_="label of-a", x=2, y=_TOP + 12),
+        drawn_text(f"A: {both_ends(deltas.a, 24)}", class_="label", x=_FIELD + _SIDE // 2, y=low),
+        drawn_text(f"B: {both_ends(deltas.b, 24)}", class_="label of-a", x=2, y=_TOP + 12),
     ]
     title = f"{deltas.measure} of {deltas.b} (up) against {deltas.a} (across), a point a query"
     told = f"Above the diagonal B is better. {deltas.in_words()}"

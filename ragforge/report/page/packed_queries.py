@@ -44,7 +44,8 @@ SOURCE_MEANINGS: Final = {
 _SOURCES: Final[Mapping[str, int]] = {
     source: place for place, source in enumerate(("", *SOURCE_MEANINGS))
 }
-_DIGITS: Final = 4
+_DIGITS: Final = 9
+"""Enough for the page to round as all others do."""
 _NO_GRADE: Final[Mapping[str, int]] = {"unjudged": -1, "failed": -2, "listed": -3, "unlisted": -4}
 _ROWS_A_BLOCK: Final = 10_000
 _QUERIES_A_BLOCK: Final = 100

@@ -226,10 +226,16 @@
     return made;
   }
 
-  const number = (value) => (value === null ? DASH : value.toFixed(3));
+  function number(value) {
+    if (value === null) return DASH;
+    // Of sixteenths alone a half is left: it goes to the even digit, as in all other tables.
+    const low = Math.floor(value * 1000);
+    const isHalf = Number.isInteger(value * 16) && value * 1000 - low === 0.5;
+    return (isHalf ? (low + (low % 2)) / 1000 : value).toFixed(3);
+  }
   function signed(value) {
     if (value === null) return DASH;
-    const shown = Math.abs(value).toFixed(3);
+    const shown = number(Math.abs(value));
     return Number(shown) === 0 ? shown : `${value < 0 ? "-" : "+"}${shown}`;
   }
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from ragforge.deferred import dataclass
+from ragforge.evaluating.formatting import both_ends
 from ragforge.report.page.charts import WIDTH, Chart, Line, line_class, ring_class
 from ragforge.report.page.markup import Html, element, join, page_file, svg_file
 
@@ -22,10 +23,13 @@ Theme = Literal["auto", "light", "dark"]
 
 _GAP: Final = 24
 _HEAD: Final = 42
+_HEAD_LINE: Final = 21
+_HEAD_LETTER: Final = 10
 _CAPTION: Final = 22
 _KEY_HEIGHT: Final = 20
 _KEY_PIECE: Final = 50
 _KEY_LETTER: Final = 7
+_KEY_CHARS: Final = 44
 _NOTE_HEIGHT: Final = 17
 _NOTE_LETTER: Final = 7
 _CSS: Final = (
@@ -75,12 +79,17 @@ def picture_svg(picture: Picture, theme: Theme = "auto") -> str:
     step = _key_width(line for row in keys for line in row)
     wide = (width - 2 * _GAP) // _NOTE_LETTER
     notes = [line for note in picture.notes for line in textwrap.wrap(note, wide)]
-    behind = _NOTE_HEIGHT * len(notes)
+    titles = textwrap.wrap(picture.title, (width - 2 * _GAP) // _HEAD_LETTER)
+    below = _HEAD_LINE * (len(titles) - 1)
+    behind = below + _NOTE_HEIGHT * len(notes)
     top = _HEAD + behind + _KEY_HEIGHT * len(keys)
     drawn = [
-        element("text", picture.title, class_="head", x=_GAP, y=30),
         *(
-            element("text", line, class_="axis-name", x=_GAP, y=50 + _NOTE_HEIGHT * number)
+            element("text", line, class_="head", x=_GAP, y=30 + _HEAD_LINE * number)
+            for number, line in enumerate(titles)
+        ),
+        *(
+            element("text", line, class_="axis-name", x=_GAP, y=50 + below + _NOTE_HEIGHT * number)
             for number, line in enumerate(notes)
         ),
         *(
@@ -125,14 +134,15 @@ def named_lines(lines: Iterable[Line]) -> list[Line]:
 
 
 def _key_width(lines: Iterable[Line]) -> int:
-    return _KEY_PIECE + _KEY_LETTER * max((len(line.name) for line in lines), default=0)
+    letters = max((len(line.name) for line in lines), default=0)
+    return _KEY_PIECE + _KEY_LETTER * min(letters, _KEY_CHARS)
 
 
 def _key(line: Line, x: int, y: int) -> Html:
     """Return a piece of a line with its name."""
     piece = element("line", class_=line_class(line), x1=x, x2=x + 26, y1=y, y2=y)
     ring = element("circle", class_=ring_class(line), cx=x + 13, cy=y, r=3)
-    name = element("text", line.name, class_="axis-name", x=x + 32, y=y + 4)
+    name = element("text", both_ends(line.name, _KEY_CHARS), class_="axis-name", x=x + 32, y=y + 4)
     return element("g", piece, ring if line.has_rings else None, name, class_="key")
 
 

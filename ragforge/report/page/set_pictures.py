@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ragforge.errors import DataError
-from ragforge.evaluating.formatting import number, one_line
+from ragforge.evaluating.formatting import both_ends, number, one_line
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary
@@ -42,7 +42,7 @@ def comparison_picture(summary: Summary, pair: tuple[str, str]) -> Picture:
         raise DataError(
             f"{a}, {b}: no query has {measure} in both; judge what they retrieved first"
         )
-    short = one_line(a, _NAME_CHARS), one_line(b, _NAME_CHARS)
+    short = both_ends(a, _NAME_CHARS), both_ends(b, _NAME_CHARS)
     points = scatter(deltas, summary.queries, "scatter", is_linked=False)
     panels = [
         Panel("one bar a query", delta_chart(deltas, "deltas"), BARS_HEIGHT, shows=deltas),
@@ -118,7 +118,7 @@ def calibration_picture(calibration: Calibration) -> Picture:
     ]
     n = calibration.labels.n_used
     verb = "Corrected" if any(level.corrected for level in levels) else "Not corrected"
-    title = f"{verb} by {n:,} labels of people: {one_line(calibration.name, _NAME_CHARS)}"
+    title = f"{verb} by {n:,} labels of people: {both_ends(calibration.name, _NAME_CHARS)}"
     told = "; ".join(row.told for chart in charts for row in chart.rows)
     return Picture(title, told, [panels[at : at + 2] for at in range(0, len(panels), 2)])
 
@@ -140,5 +140,5 @@ def _row(name: str, run: str, value: CorrectedValue, *, is_second: bool) -> Inte
         interval = Ends(value.low, value.high)
         span = f" [{number(value.low)}, {number(value.high)}]"
     kind = name.rpartition(", ")[2]
-    told = f"{one_line(run, _NAME_CHARS)}, {kind} {number(value.value)}{span}"
+    told = f"{both_ends(run, _NAME_CHARS)}, {kind} {number(value.value)}{span}"
     return IntervalRow(name, told, value.value, interval, is_second)

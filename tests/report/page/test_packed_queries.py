@@ -39,7 +39,7 @@ def test_rows_are_packed_by_column(packed, dataset):
 
     assert found["queries-index"]["n"] == 4
     assert found["queries-rows-0"]["id"] == ["q3", "q2", "q1", "q4"]
-    assert found["queries-rows-0"]["runs"][0]["value"] == [None, 0.3801, 1.0, None]
+    assert found["queries-rows-0"]["runs"][0]["value"] == [None, 0.380093767, 1.0, None]
     assert found["queries-rows-0"]["runs"][0]["first"] == [None, None, 1, None]
 
 

@@ -37,6 +37,25 @@ def test_a_comparison_has_a_bar_and_a_point_a_query(many_queries, tmp_path):
     assert "nDCG@10 of new (B) less base (A)" in texts(svg)
 
 
+def test_long_names_stay_within_a_picture_and_tell_versions_apart(
+    many_queries, make_ranking, tmp_path
+):
+    """Two nights of one configuration differ in their last letters."""
+    made = many_queries(6)
+    name = "a-configuration-with-embeddings-and-a-reranker-of-november-2026-night-{}"
+    for night in (26, 27):
+        made.write_run(name.format(night), [make_ranking(f"q{n:04}", f"c{n:04}") for n in range(6)])
+    asked = ReportOptions(tuple(name.format(night) for night in (26, 27)))
+
+    svg = drawn(made, tmp_path, report=asked)
+
+    titles = [one for one in svg.iter(f"{SVG}text") if one.get("class") == "head"]
+    lines = ["".join(one.itertext()) for one in titles]
+    assert max(map(len, lines)) * 10 < float(svg.get("width"))
+    assert "night-26" in " ".join(lines)
+    assert "night-27" in " ".join(lines)
+
+
 def test_a_picture_says_who_graded_and_what_it_comes_to(many_queries, tmp_path):
     """It goes round without the page about it."""
     told = " ".join(texts(drawn(many_queries(12), tmp_path)))
