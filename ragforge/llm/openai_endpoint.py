@@ -16,7 +16,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import httpx2
@@ -82,8 +82,7 @@ class _Clients:
         fast = _is_fast(settings)
         shards = 1 if fast else -(-settings.concurrency // _SHARD)
         made = _aiohttp_client if fast else _httpx2_client
-        # Reading the certificates of the system takes longer than all else.
-        tls = httpx2.create_ssl_context() if _needs_tls(settings) else ssl.create_default_context()
+        tls = _tls(is_needed=_needs_tls(settings))
         bound = partial(_bound, room=asyncio.Semaphore(LARGE_AT_ONCE))
         self._clients = [
             _client(
@@ -254,6 +253,12 @@ def _is_fast(settings: ModelSettings) -> bool:
         return settings.transport == "aiohttp"
     # Its way of passing proxies on is its own; the plain one is the client's.
     return settings.proxy == "none" and importlib.util.find_spec("aiohttp") is not None
+
+
+@cache
+def _tls(*, is_needed: bool) -> ssl.SSLContext:
+    """Return what checks certificates: reading those of the system takes longer than all else."""
+    return httpx2.create_ssl_context() if is_needed else ssl.create_default_context()
 
 
 def _needs_tls(settings: ModelSettings) -> bool:

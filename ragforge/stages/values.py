@@ -308,18 +308,17 @@ def say_the_same(expected: str, answer: str, language: str) -> bool:
 
 def _folded(text: str) -> str:
     """Return a text with its ends, blanks and compatibility forms folded, and case as it is."""
-    composed = normalize("NFC", text)
-    plain = "".join(
-        character
-        if unicodedata.decomposition(character).startswith(_AS_WRITTEN)
-        else normalize("NFKC", character)
-        for character in composed
-    )
+    plain = text if text.isascii() else "".join(map(_plain, normalize("NFC", text)))
     spaced = " ".join(plain.translate(_QUOTES).translate(_DASHES).split())
     bare = _ENDS.sub("", spaced)
     if len(bare) > 2 and bare[0] == bare[-1] and bare[0] in "\"'" and bare.count(bare[0]) == 2:
         bare = _ENDS.sub("", bare[1:-1].strip())
     return bare
+
+
+def _plain(character: str) -> str:
+    is_as_written = unicodedata.decomposition(character).startswith(_AS_WRITTEN)
+    return character if is_as_written else normalize("NFKC", character)
 
 
 def _words(text: str) -> list[str]:

@@ -163,12 +163,16 @@ def _regex(where: str, phrase: str, lists: Mapping[str, list[str]]) -> str:
 
 def words(text: str) -> list[str]:
     """Return the words of a text, case and compatibility forms folded, in order."""
-    return list(_each_word(text))
+    found: list[str] = _WORD.findall(_folded(text))
+    return found
 
 
 def _each_word(text: str) -> Iterator[str]:
-    folded = normalize("NFKC", text).casefold()
-    return (match.group().replace("\u2019", "'") for match in _WORD.finditer(folded))
+    return (match.group() for match in _WORD.finditer(_folded(text)))
+
+
+def _folded(text: str) -> str:
+    return normalize("NFKC", text).casefold().replace("\u2019", "'")
 
 
 def content_stems(text: str) -> list[str]:

@@ -7,7 +7,7 @@ and case folded. Every pattern takes time in proportion to the text.
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from ragforge.deferred import dataclass
@@ -75,8 +75,12 @@ FLAGS: Final = ("relevance claim", "instruction", "role marker", "verdict", "fen
 """All there are, in the order in which they are given."""
 
 
+@lru_cache(maxsize=1000)
 def flags(text: str) -> tuple[str, ...]:
-    """Return the flags of a chunk, in the order of `FLAGS`; () for none."""
+    """Return the flags of a chunk, in the order of `FLAGS`; () for none.
+
+    A chunk is judged for many queries.
+    """
     shown = visible(text)
     folded = (shown if shown.isascii() else normalize("NFKC", shown)).lower()
     found = dict.fromkeys(wire.flag for wire in _tripwires() if wire.is_in(folded))
