@@ -11,11 +11,13 @@ command imports hundreds of classes and makes objects of some dozens: see `_data
 
 import dataclasses
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field
 from importlib import import_module
 from threading import RLock
-from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar, Final
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 __all__ = [
     "DeferredModule",
@@ -34,10 +36,21 @@ __all__ = [
 
 _FIRST: Final = ("__dataclass_fields__", "__init__", "__match_args__", "__signature__")
 """What is there when an object has been made; a signature only until then."""
-_NO_MORE: Final = {"repr": False, "eq": False, "order": False}
+_ONLY_FIELDS: Final = {"init": False, "repr": False, "eq": False, "order": False, "frozen": False}
 _FROZEN: Final = ("__setattr__", "__delattr__")
 _ORDERED: Final = ("__lt__", "__le__", "__gt__", "__ge__")
 _COMPLETING: Final = RLock()
+
+
+class _Factory:
+    """The default that stands in a signature for what is made anew for each object."""
+
+    def __repr__(self) -> str:
+        """Say it as `dataclasses` does."""
+        return "<factory>"
+
+
+_FACTORY: Final = _Factory()
 
 
 class _Later:
@@ -100,7 +113,8 @@ def _put_off(made: type, plain: type, options: dict[str, bool]) -> None:
     """Let a class be completed by the first use of what it lacks.
 
     What comes with the first object and all else are written apart: most classes are never
-    compared nor shown in a command, and that is half of what there is to compile.
+    compared nor shown in a command, no frozen object is changed, and that is most of what there is
+    to compile.
 
     Args:
         made: With slots.
@@ -109,9 +123,11 @@ def _put_off(made: type, plain: type, options: dict[str, bool]) -> None:
     """
     is_frozen, is_compared = options.get("frozen", False), options.get("eq", True)
     own = vars(made)
-    _put_off_some(made, plain, options | _NO_MORE, [*_FIRST, *(_FROZEN if is_frozen else ())])
+    _put_off_some(made, lambda: _what_makes(made, plain, options), _FIRST)
     _put_off_some(
-        made, plain, options, _others(options, is_frozen=is_frozen, is_compared=is_compared)
+        made,
+        lambda: _what_dataclasses_makes(plain, options),
+        _others(options, is_frozen=is_frozen, is_compared=is_compared),
     )
     if is_compared and not is_frozen:
         made.__hash__ = own.get("__hash__")  # type: ignore[assignment]  # None, as in any class
@@ -120,11 +136,13 @@ def _put_off(made: type, plain: type, options: dict[str, bool]) -> None:
             setattr(made, name, own.get(name, method))
 
 
-def _put_off_some(made: type, plain: type, options: dict[str, bool], names: list[str]) -> None:
+def _put_off_some(
+    made: type, write: Callable[[], Mapping[str, object]], names: Sequence[str]
+) -> None:
     def complete() -> None:
         with _COMPLETING:
             if isinstance(vars(made)[names[0]], _Later):
-                _complete(made, plain, options, names)
+                _complete(made, write(), names)
 
     for name in names:
         # A class that defines how it is compared, and no hash, has None for it here.
@@ -139,18 +157,12 @@ def _others(options: dict[str, bool], *, is_frozen: bool, is_compared: bool) -> 
         *(["__repr__"] if options.get("repr", True) else []),
         *(["__eq__"] if is_compared else []),
         *(["__hash__"] if is_compared and is_frozen else []),
+        *(_FROZEN if is_frozen else ()),
         *(_ORDERED if options.get("order") else []),
     ]
 
 
-def _complete(made: type, plain: type, options: dict[str, bool], names: list[str]) -> None:
-    content = dict(vars(plain))
-    for name in ("__dict__", "__weakref__"):
-        content.pop(name, None)
-    # The signature that would stand there otherwise is read out of the written method.
-    content["__doc__"] = plain.__doc__ or plain.__name__
-    copy = type(plain)(plain.__name__, plain.__bases__, content)
-    found = vars(dataclasses.dataclass(**options)(copy))
+def _complete(made: type, found: Mapping[str, object], names: Sequence[str]) -> None:
     for name in reversed(names):  # The first one last: it tells that all others are there.
         if not isinstance(vars(made).get(name), _Later):
             continue
@@ -158,6 +170,76 @@ def _complete(made: type, plain: type, options: dict[str, bool], names: list[str
             setattr(made, name, found[name])
         else:
             delattr(made, name)
+
+
+def _what_dataclasses_makes(plain: type, options: Mapping[str, bool]) -> Mapping[str, Any]:
+    content = dict(vars(plain))
+    for name in ("__dict__", "__weakref__"):
+        content.pop(name, None)
+    # The signature that would stand there otherwise is read out of the written method.
+    content["__doc__"] = plain.__doc__ or plain.__name__
+    copy = type(plain)(plain.__name__, plain.__bases__, content)
+    return vars(dataclasses.dataclass(**{**options, "slots": False})(copy))
+
+
+def _what_makes(made: type, plain: type, options: Mapping[str, bool]) -> Mapping[str, object]:
+    """Return what an object is made with: the fields, and `__init__` as `dataclasses` writes it.
+
+    With that of a frozen class it would also compile what refuses changes, in three times the time.
+    A class whose base has fields, too, is left to it.
+    """
+    if any(map(dataclasses.is_dataclass, plain.__bases__)):
+        return _what_dataclasses_makes(plain, options)
+    found = _what_dataclasses_makes(plain, {**options, **_ONLY_FIELDS})
+    if "__init__" in vars(plain):
+        return found
+    fields = list(found["__dataclass_fields__"].values())
+    init = _written_init(made, fields, is_frozen=options.get("frozen", False))
+    return {**found, "__init__": init}
+
+
+def _written_init(made: type, fields: Sequence[Field[Any]], *, is_frozen: bool) -> object:
+    known: dict[str, object] = {"_FACTORY": _FACTORY, "_OBJECT": object}
+    lines = []
+    for each in fields:
+        has_factory = each.default_factory is not MISSING
+        known[f"_default_{each.name}"] = each.default_factory if has_factory else each.default
+        value = _value(each)
+        if value and is_frozen:
+            lines.append(f"_OBJECT.__setattr__(self, {each.name!r}, {value})")
+        elif value:
+            lines.append(f"self.{each.name} = {value}")
+    if hasattr(made, "__post_init__"):
+        lines.append("self.__post_init__()")
+    taken = [each for each in fields if each.init]
+    by_name = [_argument(each) for each in taken if each.kw_only]
+    arguments = ["self", *(_argument(each) for each in taken if not each.kw_only)]
+    arguments += ["*", *by_name] if by_name else []
+    body = "".join(f"  {line}\n" for line in lines or ["pass"])
+    method = f" def __init__({', '.join(arguments)}):\n{body} return __init__"
+    there: dict[str, Callable[..., FunctionType]] = {}
+    exec(f"def _write({', '.join(known)}):\n{method}", vars(sys.modules[made.__module__]), there)  # noqa: S102
+    init = there["_write"](**known)
+    init.__qualname__ = f"{made.__qualname__}.__init__"
+    init.__annotations__ = {**{each.name: each.type for each in taken}, "return": None}
+    return init
+
+
+def _argument(field: Field[Any]) -> str:
+    if field.default_factory is not MISSING:
+        return f"{field.name}=_FACTORY"
+    return field.name if field.default is MISSING else f"{field.name}=_default_{field.name}"
+
+
+def _value(field: Field[Any]) -> str:
+    """Return how the value of a field is told; "" where it stays without."""
+    default = f"_default_{field.name}"
+    if field.default_factory is not MISSING:
+        given = f" if {field.name} is _FACTORY else {field.name}" if field.init else ""
+        return f"{default}(){given}"
+    if field.init:
+        return field.name
+    return "" if field.default is MISSING else default
 
 
 def _state(self: object) -> list[object]:

@@ -134,6 +134,40 @@ def test_methods_that_compare_and_show_are_written_when_one_of_them_is_used():
     assert inspect.isfunction(vars(Fresh)["__eq__"])
 
 
+def test_what_refuses_changes_is_written_when_one_is_tried():
+    """It takes twice the time that `__init__` takes, and no object is changed on purpose."""
+
+    @dataclass(frozen=True, slots=True)
+    class Fresh:
+        """Nobody changed it."""
+
+        n: int
+
+    made = Fresh(3)
+    before = inspect.isfunction(vars(Fresh)["__setattr__"])
+
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'n'"):
+        made.n = 4
+    assert (before, inspect.isfunction(vars(Fresh)["__setattr__"])) == (False, True)
+
+
+def test_fields_that_are_given_by_name_only_are_arguments_behind_all_others():
+    """They may stand between others that have no default."""
+
+    @dataclass(frozen=True, slots=True)
+    class Mixed:
+        """One field between two."""
+
+        first: int
+        named: int = dataclasses.field(default=1, kw_only=True)
+        sizes: list[int] = dataclasses.field(default_factory=list)
+
+    assert str(inspect.signature(Mixed)) == (
+        "(first: int, sizes: list[int] = <factory>, *, named: int = 1) -> None"
+    )
+    assert Mixed(1, [2], named=3) == Mixed(first=1, sizes=[2], named=3)
+
+
 def test_a_subclass_has_the_fields_of_its_base_before_that_was_used():
     """The base is completed with it."""
     assert Special("a", [1], 2.0) == Special("a", [], 2.0)
