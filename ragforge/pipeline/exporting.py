@@ -3,9 +3,10 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
@@ -69,6 +70,10 @@ class _Contents:
     """Chunks that people list as relevant without a grade."""
     cut: Mapping[str, Cutting]
     """What runs with texts that are no chunks are measured on, by name."""
+
+    def each_grade(self) -> Iterator[int | None]:
+        """Yield the grades of all pairs."""
+        return chain.from_iterable(of_query.values() for of_query in self.grades.values())
 
     def grades_of(self, run: str) -> _Grades:
         """Return the grades that a run with such texts is measured on."""
@@ -304,92 +309,10 @@ def _query_object(query: Query, contents: _Contents) -> dict[str, object]:
 
 def _lost(contents: _Contents, form: Form) -> Iterator[str]:
     """Yield a sentence, with a count, for each thing that a form cannot hold of this dataset."""
-    queries, dataset = contents.queries, contents.dataset
-    every = [grade for of_query in contents.grades.values() for grade in of_query.values()]
-    failed = sum(grade is None for grade in every)
-    quotes = sum(len(query.evidence) for query in queries)
-    answers = sum(query.expected_answer is not None for query in queries)
-    unanswerable = sum(not query.answerable for query in queries)
-    labelled = sum(bool(query.difficulty or query.type or query.category) for query in queries)
-    losses = [
-        (
-            len(contents.task.relevant),
-            "list of relevant ids beside its grades (P, R, RR, AP and Success go by grades then; "
-            "--as json keeps it)",
-            "lists of relevant ids beside their grades (P, R, RR, AP and Success go by grades; "
-            "--as json keeps them)",
-            ("trec", "beir"),
-        ),
-        (
-            contents.n_listed,
-            "relevant id without a grade",
-            "relevant ids without a grade",
-            ("trec", "beir"),
-        ),
-        (
-            _n_of_no_run(contents),
-            "grade of a text that no run holds",
-            "grades of texts that no run holds",
-            ("trec", "beir"),
-        ),
-        (
-            sum(1 for _ in dataset.retrieved_texts()),
-            "text of runs that is no chunk of the set (its id is kept)",
-            "texts of runs that are no chunks of the set (their ids are kept)",
-            ("trec", "json"),
-        ),
-        (failed, "judgment without a grade", "judgments without a grade", FORMS),
-        (contents.n_folded, "grade of a chunk by itself", "grades of chunks by themselves", FORMS),
-        (quotes, "quote of evidence", "quotes of evidence", FORMS),
-        (len(dataset.answer_names()), "system's answers", "systems' answers", FORMS),
-        (answers, "expected answer", "expected answers", ("trec", "beir")),
-        (
-            unanswerable,
-            "unanswerable query's mark",
-            "unanswerable queries' marks",
-            ("trec", "beir"),
-        ),
-        (
-            labelled,
-            "query's category, difficulty or the like",
-            "queries' categories, difficulties and the like",
-            ("trec", "beir"),
-        ),
-        (len(dataset.run_names()), "run", "runs", ("beir", "json")),
-        (
-            sum(
-                dataset.selection_of(f"runs/{name}.jsonl") is not None
-                for name in dataset.run_names()
-            ),
-            "run's note that it is of a part of the queries (the others count 0 elsewhere)",
-            "runs' notes that they are of a part of the queries (the others count 0 elsewhere)",
-            ("trec",),
-        ),
-        (
-            _n_failed_retrievals(contents),
-            "query of a run on which its retriever failed (it counts 0 elsewhere)",
-            "queries of runs on which their retrievers failed (they count 0 elsewhere)",
-            ("trec",),
-        ),
-        (_n_chunks(dataset), "chunk's text", "chunks' texts", ("trec", "json")),
-        (
-            _n_beside_chunks(contents),
-            "document apart from the chunks (corpus.jsonl holds both; search in chunks.jsonl)",
-            "documents apart from the chunks (corpus.jsonl holds both; search in chunks.jsonl)",
-            ("beir",),
-        ),
-        (
-            len(contents.note.by_document),
-            "query's chunks of the documents that its labels name (import it with --chunks FILE)",
-            "queries' chunks of the documents that their labels name (import them with --chunks "
-            "FILE)",
-            ("trec", "json"),
-        ),
-    ]
-    for count, one, several, forms in losses:
-        if count and form in forms:
-            yield plural(count, one, several)
-    if every:
+    for loss in _LOSSES:
+        if form in loss.forms and (count := loss.found(contents)):
+            yield plural(count, loss.one, loss.several)
+    if any(True for _ in contents.each_grade()):
         yield "why it was graded so"
 
 
@@ -452,3 +375,116 @@ def _line(cells: Sequence[str]) -> str:
     text = io.StringIO()
     csv.writer(text, delimiter="\t", lineterminator="\n").writerow(cells)
     return text.getvalue()
+
+
+class _Loss(NamedTuple):
+    """A thing that some forms cannot hold."""
+
+    found: Callable[[_Contents], int]
+    one: str
+    several: str
+    forms: Sequence[Form] = FORMS
+
+
+_LOSSES: Final = (
+    _Loss(
+        lambda contents: len(contents.task.relevant),
+        "list of relevant ids beside its grades (P, R, RR, AP and Success go by grades then; "
+        "--as json keeps it)",
+        "lists of relevant ids beside their grades (P, R, RR, AP and Success go by grades; "
+        "--as json keeps them)",
+        ("trec", "beir"),
+    ),
+    _Loss(
+        lambda contents: contents.n_listed,
+        "relevant id without a grade",
+        "relevant ids without a grade",
+        ("trec", "beir"),
+    ),
+    _Loss(
+        _n_of_no_run,
+        "grade of a text that no run holds",
+        "grades of texts that no run holds",
+        ("trec", "beir"),
+    ),
+    _Loss(
+        lambda contents: sum(1 for _ in contents.dataset.retrieved_texts()),
+        "text of runs that is no chunk of the set (its id is kept)",
+        "texts of runs that are no chunks of the set (their ids are kept)",
+        ("trec", "json"),
+    ),
+    _Loss(
+        lambda contents: sum(grade is None for grade in contents.each_grade()),
+        "judgment without a grade",
+        "judgments without a grade",
+    ),
+    _Loss(
+        lambda contents: contents.n_folded,
+        "grade of a chunk by itself",
+        "grades of chunks by themselves",
+    ),
+    _Loss(
+        lambda contents: sum(len(query.evidence) for query in contents.queries),
+        "quote of evidence",
+        "quotes of evidence",
+    ),
+    _Loss(
+        lambda contents: len(contents.dataset.answer_names()),
+        "system's answers",
+        "systems' answers",
+    ),
+    _Loss(
+        lambda contents: sum(query.expected_answer is not None for query in contents.queries),
+        "expected answer",
+        "expected answers",
+        ("trec", "beir"),
+    ),
+    _Loss(
+        lambda contents: sum(not query.answerable for query in contents.queries),
+        "unanswerable query's mark",
+        "unanswerable queries' marks",
+        ("trec", "beir"),
+    ),
+    _Loss(
+        lambda contents: sum(
+            bool(query.difficulty or query.type or query.category) for query in contents.queries
+        ),
+        "query's category, difficulty or the like",
+        "queries' categories, difficulties and the like",
+        ("trec", "beir"),
+    ),
+    _Loss(lambda contents: len(contents.dataset.run_names()), "run", "runs", ("beir", "json")),
+    _Loss(
+        lambda contents: sum(
+            contents.dataset.selection_of(f"runs/{name}.jsonl") is not None
+            for name in contents.dataset.run_names()
+        ),
+        "run's note that it is of a part of the queries (the others count 0 elsewhere)",
+        "runs' notes that they are of a part of the queries (the others count 0 elsewhere)",
+        ("trec",),
+    ),
+    _Loss(
+        _n_failed_retrievals,
+        "query of a run on which its retriever failed (it counts 0 elsewhere)",
+        "queries of runs on which their retrievers failed (they count 0 elsewhere)",
+        ("trec",),
+    ),
+    _Loss(
+        lambda contents: _n_chunks(contents.dataset),
+        "chunk's text",
+        "chunks' texts",
+        ("trec", "json"),
+    ),
+    _Loss(
+        _n_beside_chunks,
+        "document apart from the chunks (corpus.jsonl holds both; search in chunks.jsonl)",
+        "documents apart from the chunks (corpus.jsonl holds both; search in chunks.jsonl)",
+        ("beir",),
+    ),
+    _Loss(
+        lambda contents: len(contents.note.by_document),
+        "query's chunks of the documents that its labels name (import it with --chunks FILE)",
+        "queries' chunks of the documents that their labels name (import them with --chunks FILE)",
+        ("trec", "json"),
+    ),
+)
