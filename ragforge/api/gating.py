@@ -38,7 +38,6 @@ from ragforge.report.gate import (
     check_table,
     render_gate,
     render_gate_markdown,
-    render_junit,
     sentences,
 )
 
@@ -337,6 +336,8 @@ class GateDecision(Result):
 
     def junit(self) -> str:
         """Return the decision as JUnit XML, which CI services show."""
+        from ragforge.report.junit import render_junit
+
         return render_junit(self.verdict)
 
     def markdown(self) -> str:

@@ -30,7 +30,7 @@ from ragforge.pipeline.comparing.needed_pairs import Declared
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import notify_gate
 from ragforge.report.as_needed import gate_lines
-from ragforge.report.gate import render_gate_markdown, render_junit
+from ragforge.report.gate import render_gate_markdown
 
 _TAKES: Final = ("base", "run", "max_drop", "fail_on", "again", "dry_run", "sample_seed")
 _ROUNDING: Final = 1e-12
@@ -123,6 +123,8 @@ class NeededGate(Result):
 
     def junit(self) -> str:
         """Return the decision as JUnit XML, which CI services show."""
+        from ragforge.report.junit import render_junit
+
         return render_junit(self.verdict)
 
     def markdown(self) -> str:

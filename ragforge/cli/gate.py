@@ -389,7 +389,7 @@ def _write_outputs(arguments: argparse.Namespace, verdict: "Verdict") -> None:
     from ragforge.files.atomic import write_whole
 
     if arguments.junit is not None:
-        from ragforge.report.gate import render_junit
+        from ragforge.report.junit import render_junit
 
         write_whole(arguments.junit, [render_junit(verdict)])
     if arguments.markdown is not None:

@@ -1,13 +1,12 @@
-"""The verdict of a gate: text for terminals and logs, Markdown, JUnit XML, GitHub annotations."""
+"""The verdict of a gate: text for terminals and logs, Markdown, GitHub annotations."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
-from xml.etree.ElementTree import Element, SubElement, tostring
 
-from ragforge.evaluating.formatting import MISSING, Table, harmless, number, signed, visible
+from ragforge.evaluating.formatting import MISSING, Table, harmless, number, signed
 from ragforge.evaluating.gate import (
     Check,
     Verdict,
@@ -23,7 +22,6 @@ _SENTENCE: Final = 1000
 _FALLEN: Final = ("query", "baseline", "now", "text")
 _LAYOUT: Final = TextLayout(100, partial(harmless, limit=_SENTENCE), break_on_hyphens=False)
 
-_NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _COMMENT_BYTES: Final = 60_000
 """A comment on GitHub may have 65,536 characters; what is longer is refused."""
 _CUT: Final = "\n_Cut here: the rest does not fit; `ragforge gate` prints all of it._\n"
@@ -34,10 +32,10 @@ _REFERENCES: Final = re.compile(
 The cutoff of a measure is none of these, so that its name can be copied."""
 _BACKTICKS: Final = re.compile("`+")
 _NAME: Final = re.compile(r"[^A-Za-z0-9._+]+")
+UNDECIDED: Final = {"OPEN": "not decided", "NOT_SHOWN": "not shown"}
 _SIGNS: Final = {
     "PASS": "✅", "FAIL": "❌", "NOT_SHOWN": "❔", "REFUSED": "⛔", "UNCHECKED": "⚪",
 }  # fmt: skip
-_OUTCOMES: Final = {"OPEN": "not decided", "NOT_SHOWN": "not shown"}
 _LONGEST: Final = 1600
 """Characters of a sentence."""
 _SUMMARY_BYTES: Final = 1024 * 1024
@@ -65,7 +63,7 @@ def _gate_document(verdict: Verdict, of_checks: str = "Checks") -> Document:
         verdict: Of the gate.
         of_checks: Title of the table of checks.
     """
-    blocks: list[Block] = [Listing("refused", tuple(_refusal_lines(verdict)))]
+    blocks: list[Block] = [Listing("refused", tuple(refusal_lines(verdict)))]
     if verdict.checks:
         blocks += [
             replace(check_table(verdict), title=of_checks),
@@ -95,7 +93,7 @@ def check_table(verdict: Verdict) -> Table:
             f"{check.n:,}",
             check.decided_on,
             _value(check, check.decided),
-            _OUTCOMES.get(check.outcome, check.outcome),
+            UNDECIDED.get(check.outcome, check.outcome),
         )
         for check in verdict.checks
     )
@@ -117,20 +115,28 @@ def _fallen_table(verdict: Verdict) -> Table:
 
 
 def sentences(verdict: Verdict) -> list[str]:
-    """Return what each check found, with what so many queries can show."""
-    return [_sentence(check) for check in verdict.checks]
+    """Return the `sentence` of each check."""
+    return [sentence(check) for check in verdict.checks]
 
 
-def _sentence(check: Check) -> str:
+def sentence(check: Check) -> str:
+    """Return what a check found, with what so many queries can show."""
     return f"{check.text} {power_text(check)}".strip()
 
 
-def _refusal_lines(verdict: Verdict) -> list[str]:
+def refusal_lines(verdict: Verdict) -> list[str]:
     """Return why nothing is decided, each with the flag that allows it."""
     return [
         f"{item.reason} (allow with {item.flag})" if item.flag else item.reason
         for item in verdict.refusals
     ]
+
+
+def stops(check: Check, verdict: Verdict) -> bool:
+    """Whether a check is one of those for which the gate stops the run."""
+    return check.outcome == "FAIL" or (
+        check.outcome == "NOT_SHOWN" and not verdict.passed and verdict.fail_on == "not-shown"
+    )
 
 
 def _number(check: Check, value: float | None) -> str:
@@ -150,94 +156,6 @@ def _interval(check: Check) -> str:
         return MISSING
     sign = "+" if check.kind == "max-drop" else ""
     return f"{check.low:{sign}.{_DIGITS}f} to {check.high:{sign}.{_DIGITS}f}"
-
-
-def render_junit(verdict: Verdict) -> str:
-    """Return the verdict as XML; a refusal is a failed case, what it leaves open is skipped."""
-    n_failed = sum(_stops(check, verdict) for check in verdict.checks) + len(verdict.refusals)
-    n_open = sum(
-        check.outcome in _OUTCOMES and not _stops(check, verdict) for check in verdict.checks
-    )
-    counts = {
-        "tests": str(len(verdict.checks) + len(verdict.refusals)),
-        "failures": str(n_failed),
-        "errors": "0",
-        "skipped": str(n_open),
-        "time": "0",
-    }
-    root = Element("testsuites", {"name": "ragforge gate", **counts})
-    now = verdict.evaluation
-    suite = SubElement(root, "testsuite", {"name": _xml(f"gate {now.dataset} {now.run}"), **counts})
-    _properties(suite, verdict)
-    for index, line in enumerate(_refusal_lines(verdict), start=1):
-        _failure(_case(suite, verdict, f"refused {index}"), line, "refused")
-    for check in verdict.checks:
-        _checked(_case(suite, verdict, check.name), check, stops=_stops(check, verdict))
-    SubElement(suite, "system-out").text = _xml(render_gate(verdict))
-    xml: str = tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{xml}\n'
-
-
-def _stops(check: Check, verdict: Verdict) -> bool:
-    """Whether a check is one of those for which the gate stops the run."""
-    return check.outcome == "FAIL" or (
-        check.outcome == "NOT_SHOWN" and not verdict.passed and verdict.fail_on == "not-shown"
-    )
-
-
-def _properties(suite: Element, verdict: Verdict) -> None:
-    now, then = verdict.evaluation, verdict.baseline
-    facts = {
-        "verdict": verdict.outcome,
-        "fail on": verdict.fail_on,
-        "dataset": now.dataset,
-        "version": str(now.version),
-        "run": now.run,
-        "queries": str(now.n_queries),
-        "failed queries": str(now.n_failed),
-    }
-    if then is not None:
-        facts |= {"baseline": then.evaluation_id} if then.evaluation_id else {}
-        facts["baseline run"] = then.run
-    properties = SubElement(suite, "properties")
-    for name, value in facts.items():
-        SubElement(properties, "property", {"name": name, "value": _xml(value)})
-
-
-def _case(suite: Element, verdict: Verdict, name: str) -> Element:
-    classname = f"ragforge.gate.{verdict.evaluation.run}"
-    return SubElement(
-        suite, "testcase", {"classname": _xml(classname), "name": _xml(name), "time": "0"}
-    )
-
-
-def _checked(case: Element, check: Check, *, stops: bool) -> None:
-    properties = SubElement(case, "properties")
-    numbers = {
-        "threshold": check.threshold,
-        "value": check.value,
-        "low": check.low,
-        "high": check.high,
-        "decided": check.decided,
-        "n": check.n,
-    }
-    for name, value in numbers.items():
-        if value is not None:
-            SubElement(properties, "property", {"name": name, "value": repr(value)})
-    text = _sentence(check)
-    if stops:
-        _failure(case, text, check.kind)
-    elif check.outcome in _OUTCOMES:
-        message = f"{_OUTCOMES[check.outcome]}: {text}"
-        SubElement(case, "skipped", {"message": _xml(message)})
-
-
-def _failure(case: Element, message: str, kind: str) -> None:
-    SubElement(case, "failure", {"message": _xml(message), "type": kind}).text = _xml(message)
-
-
-def _xml(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", visible(text))
 
 
 def render_gate_markdown(verdict: Verdict, limit: int = _COMMENT_BYTES) -> str:
@@ -318,9 +236,9 @@ def annotations(verdict: Verdict) -> list[str]:
         errors = [*errors[: _MOST_ANNOTATIONS - 1], more]
     message = _message(f"{verdict.sentence} {verdict.head}")
     warned = [
-        f"::warning title={_property(f'gate {check.name}')}::{_message(_sentence(check))}"
+        f"::warning title={_property(f'gate {check.name}')}::{_message(sentence(check))}"
         for check in verdict.checks
-        if check.outcome == "NOT_SHOWN" and not _stops(check, verdict)
+        if check.outcome == "NOT_SHOWN" and not stops(check, verdict)
     ]
     return [
         *errors,
@@ -343,11 +261,11 @@ def step_summary(verdict: Verdict, n_bytes_there: int) -> str:
 
 
 def _errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    for line in _refusal_lines(verdict):
+    for line in refusal_lines(verdict):
         yield "gate refused", line
     for check in verdict.checks:
-        if _stops(check, verdict):
-            yield f"gate {check.name}", _sentence(check)
+        if stops(check, verdict):
+            yield f"gate {check.name}", sentence(check)
 
 
 def _message(text: str) -> str:
