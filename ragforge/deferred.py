@@ -22,21 +22,34 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 __all__ = [
     "DeferredModule",
     "asyncio",
+    "csv",
     "dataclass",
+    "datetime",
+    "decimal",
     "difflib",
+    "fractions",
+    "gzip",
     "hashlib",
+    "html",
+    "http_client",
     "numpy",
     "pattern",
+    "random",
     "shutil",
     "socket",
+    "ssl",
+    "statistics",
+    "string",
+    "subprocess",
     "tempfile",
+    "textwrap",
     "tomllib",
     "zipfile",
 ]
 
 _FIRST: Final = ("__dataclass_fields__", "__init__", "__match_args__", "__signature__")
 """What is there when an object has been made; a signature only until then."""
-_ONLY_FIELDS: Final = {"init": False, "repr": False, "eq": False, "order": False, "frozen": False}
+_NO_MORE: Final = {"init": False, "repr": False, "eq": False, "order": False}
 _FROZEN: Final = ("__setattr__", "__delattr__")
 _ORDERED: Final = ("__lt__", "__le__", "__gt__", "__ge__")
 _COMPLETING: Final = RLock()
@@ -185,12 +198,12 @@ def _what_dataclasses_makes(plain: type, options: Mapping[str, bool]) -> Mapping
 def _what_makes(made: type, plain: type, options: Mapping[str, bool]) -> Mapping[str, object]:
     """Return what an object is made with: the fields, and `__init__` as `dataclasses` writes it.
 
-    With that of a frozen class it would also compile what refuses changes, in three times the time.
-    A class whose base has fields, too, is left to it.
+    With that of a frozen class it would also compile what refuses changes, in three times the time;
+    of one whose base is frozen it does.
     """
-    if any(map(dataclasses.is_dataclass, plain.__bases__)):
-        return _what_dataclasses_makes(plain, options)
-    found = _what_dataclasses_makes(plain, {**options, **_ONLY_FIELDS})
+    is_free = not any(map(dataclasses.is_dataclass, plain.__bases__))
+    no_more = {**_NO_MORE, **({"frozen": False} if is_free else {})}
+    found = _what_dataclasses_makes(plain, {**options, **no_more})
     if "__init__" in vars(plain):
         return found
     fields = list(found["__dataclass_fields__"].values())
@@ -283,14 +296,27 @@ class DeferredPattern:
 
 if TYPE_CHECKING:
     import asyncio
+    import csv
+    import datetime
+    import decimal
     import difflib
+    import fractions
+    import gzip
     import hashlib
+    import html
+    import random
     import shutil
     import socket
+    import ssl
+    import statistics
+    import string
+    import subprocess
     import tempfile
+    import textwrap
     import tomllib
     import zipfile
     from dataclasses import dataclass
+    from http import client as http_client
     from re import compile as pattern
 
     import numpy
@@ -298,11 +324,24 @@ else:
     dataclass = _dataclass
     pattern = DeferredPattern
     asyncio = DeferredModule("asyncio")
+    csv = DeferredModule("csv")
+    datetime = DeferredModule("datetime")
+    decimal = DeferredModule("decimal")
     difflib = DeferredModule("difflib")
+    fractions = DeferredModule("fractions")
+    gzip = DeferredModule("gzip")
     hashlib = DeferredModule("hashlib")
+    html = DeferredModule("html")
+    http_client = DeferredModule("http.client")
     numpy = DeferredModule("numpy")
+    random = DeferredModule("random")
     shutil = DeferredModule("shutil")
     socket = DeferredModule("socket")
+    ssl = DeferredModule("ssl")
+    statistics = DeferredModule("statistics")
+    string = DeferredModule("string")
+    subprocess = DeferredModule("subprocess")
     tempfile = DeferredModule("tempfile")
+    textwrap = DeferredModule("textwrap")
     tomllib = DeferredModule("tomllib")
     zipfile = DeferredModule("zipfile")

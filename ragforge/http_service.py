@@ -4,10 +4,7 @@ Whoever is asked may reply without end, or with little that unpacks to much. All
 HTTP is counted here before it is held: bytes while they are unpacked, and values of JSON.
 """
 
-import http.client
 import json
-import socket
-import ssl
 import threading
 import time
 import zlib
@@ -18,7 +15,7 @@ from functools import cached_property, partial
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, http_client, socket, ssl
 from ragforge.errors import CallError, UsageError
 from ragforge.plugins import in_thread
 
@@ -116,7 +113,7 @@ class HttpClient:
         self._room = threading.BoundedSemaphore(LARGE_AT_ONCE)
 
     @cached_property
-    def _tls(self) -> ssl.SSLContext:
+    def _tls(self) -> "ssl.SSLContext":
         return ssl.create_default_context()
 
     def send(self, request: Request) -> Reply:
@@ -129,11 +126,11 @@ class HttpClient:
         """
         target = request.target
         connection = (
-            http.client.HTTPSConnection(
+            http_client.HTTPSConnection(
                 target.host, target.port, timeout=self._timeout_s, context=self._tls
             )
             if target.tls
-            else http.client.HTTPConnection(target.host, target.port, timeout=self._timeout_s)
+            else http_client.HTTPConnection(target.host, target.port, timeout=self._timeout_s)
         )
         headers = {"Accept-Encoding": ACCEPTED, **request.headers}
         deadline = time.monotonic() + self._timeout_s
@@ -145,7 +142,7 @@ class HttpClient:
                 return Reply(response.status, found.get("location", ""), content, found)
         except BodyError as error:
             raise CallError("invalid", f"{target.shown}: {error}") from error
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http_client.HTTPException) as error:
             if isinstance(error, TimeoutError) or time.monotonic() > deadline:
                 raise NoReplyInTimeError(
                     "error", f"{target.shown}: no reply in {self._timeout_s} s"
@@ -155,7 +152,7 @@ class HttpClient:
         finally:
             connection.close()
 
-    def _read(self, response: http.client.HTTPResponse, deadline: float) -> bytes:
+    def _read(self, response: "http_client.HTTPResponse", deadline: float) -> bytes:
         encoding = response.headers.get("Content-Encoding", "")
         body = Body(encoding, response.headers.get("Content-Length", ""), _MAX_PASSAGES_BYTES)
         content = bytearray()
@@ -245,7 +242,7 @@ class Service:
 
 
 @contextmanager
-def _cut_at(deadline: float, connection: socket.socket) -> Iterator[None]:
+def _cut_at(deadline: float, connection: "socket.socket") -> Iterator[None]:
     """Cut a connection at a time: its own limit would start anew with each byte of a header."""
 
     def cut() -> None:

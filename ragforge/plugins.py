@@ -5,7 +5,6 @@ Functions may be plain or async; objects and classes are asked through the first
 
 import ast
 import contextvars
-import difflib
 import importlib
 import inspect
 import sys
@@ -18,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-from ragforge.deferred import hashlib
+from ragforge.deferred import difflib, hashlib
 from ragforge.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:

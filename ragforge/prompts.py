@@ -1,12 +1,9 @@
 """Prompts are files: versioned, hashed into every record, replaced by a folder of the user's."""
 
-import difflib
-import string
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from ragforge.deferred import dataclass, hashlib
+from ragforge.deferred import dataclass, difflib, hashlib, string, tomllib
 from ragforge.errors import ConfigError, DataError, UsageError, did_you_mean
 from ragforge.files.shipped_folders import shipped
 from ragforge.files.text import read_text

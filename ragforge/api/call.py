@@ -1,6 +1,5 @@
 """What a call works with: a set, settings as the command line finds them, observers."""
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +12,7 @@ from typing import Any, Final, cast
 from ragforge.api.arguments import refuse_other_kind
 from ragforge.api.progress import Progress, hush_notebook_bars, in_notebook, say
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, difflib
 from ragforge.errors import ConfigError, UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import open_dataset

@@ -5,7 +5,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, field
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ragforge.api.arguments import checked
@@ -16,7 +15,7 @@ from ragforge.api.sources import Documents, Records, as_documents, as_optional_f
 from ragforge.config import ChunkSettings
 from ragforge.corpus.chunk_files import chunk_documents, write_corpus, write_ready_made
 from ragforge.corpus.origins.fetching import FetchedPaths, fetch_documents
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, tempfile
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.atomic import MIRRORS, OWN_FOLDER
@@ -175,7 +174,7 @@ def files_of(
     """Lend documents as files; mirrors of origins stay beside what is written, if anything."""
     with ExitStack() as stack:
         if out is None:
-            mirrors = Path(stack.enter_context(TemporaryDirectory(prefix="ragforge-")))
+            mirrors = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragforge-")))
         else:
             mirrors = out.absolute().parent / OWN_FOLDER / MIRRORS
         yield stack.enter_context(fetch_documents(documents, mirrors, observer, settings))

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias, Unpack
 
 from ragforge.api.answered import Answered, Grounded, ask_and_grade, describe_asking, grade
@@ -35,6 +34,7 @@ from ragforge.api.keywords import (
 )
 from ragforge.api.outcomes import Refreshed, Retrieved, describe_failures, retrieved
 from ragforge.api.sources import AnyRetriever, AnySystem, Records, as_file
+from ragforge.deferred import tempfile
 from ragforge.errors import EndpointError, UsageError
 from ragforge.evaluating.gate import parse_share
 from ragforge.files.record_files import read_records
@@ -530,7 +530,7 @@ def grounding_place(out: str | PathLike[str] | None) -> Iterator[Path]:
         refuse_to_replace(Path(out), Grounding)
         yield Path(out)
         return
-    with TemporaryDirectory(prefix="ragforge-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ragforge-") as folder:
         yield Path(folder, "groundings.jsonl")
 
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import field
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final, Unpack
 
 from ragforge.api.answered import Grounded
@@ -19,7 +18,7 @@ from ragforge.api.jobs import audit_plan, grounding_place, path_of
 from ragforge.api.judged import Audited, Judged, check_place, refuse_same_file
 from ragforge.api.keywords import AskKeywords, JudgeKeywords
 from ragforge.api.sources import Records, as_file, each_record, is_path
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, tempfile
 from ragforge.errors import UsageError
 from ragforge.files.formats.pairs import PairRow, pairs_given, read_pairs
 from ragforge.files.record_files import read_records
@@ -173,7 +172,7 @@ async def audit_judge(
     with (
         begin(JUDGE, settings, {}, mode=Mode(dry_run=dry_run)) as call,
         as_file(pairs) as path,
-        TemporaryDirectory(prefix="ragforge-") as folder,
+        tempfile.TemporaryDirectory(prefix="ragforge-") as folder,
     ):
         place, store = (Path(folder, "audit.json"), _STORE) if out is None else (Path(out), None)
         return Audited(await audit_file(path, place, plan, call.job, store), tuple(call.notes))
@@ -256,7 +255,7 @@ def _judged(
 
 async def _in_batches(pairs: Records, place: Path | None, call: Call) -> Judged:
     """Judge pairs that are written to a file first: batches may have to begin anew."""
-    with as_file(pairs) as path, TemporaryDirectory(prefix="ragforge-") as folder:
+    with as_file(pairs) as path, tempfile.TemporaryDirectory(prefix="ragforge-") as folder:
         out = place or Path(folder, "judged.jsonl")
         result = await judge_file(path, out, call.job, _STORE if place is None else None)
         kept = () if place or call.mode.dry_run else tuple(read_records(out, Judgment))
@@ -352,7 +351,10 @@ def _spool(place: Path | None) -> Iterator[ResultSpool[Judgment]]:
         with judged_spool(place.parent) as judged:
             yield judged
         return
-    with TemporaryDirectory(prefix="ragforge-") as folder, judged_spool(Path(folder)) as judged:
+    with (
+        tempfile.TemporaryDirectory(prefix="ragforge-") as folder,
+        judged_spool(Path(folder)) as judged,
+    ):
         yield judged
 
 

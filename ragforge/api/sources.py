@@ -8,9 +8,9 @@ from dataclasses import asdict, is_dataclass
 from math import isnan
 from os import PathLike
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
+from ragforge.deferred import tempfile
 from ragforge.errors import RagforgeError, UsageError
 from ragforge.records.model import Model
 
@@ -71,7 +71,7 @@ def as_file(given: Records, stem: str = "given") -> Iterator[Path]:
     if is_path(given):
         yield Path(given)
         return
-    with TemporaryDirectory(prefix="ragforge-") as place:
+    with tempfile.TemporaryDirectory(prefix="ragforge-") as place:
         path = Path(place, f"{stem}.jsonl")
         with path.open("w", encoding="utf-8") as stream:
             stream.writelines(
@@ -116,7 +116,7 @@ def as_documents(given: Documents | None) -> Iterator[list[str | Path]]:
     elif not isinstance(given, Mapping):
         yield [item if isinstance(item, str) else Path(item) for item in given]
     else:
-        with TemporaryDirectory(prefix="ragforge-") as place:
+        with tempfile.TemporaryDirectory(prefix="ragforge-") as place:
             for name, text in given.items():
                 path = Path(place, "documents", _inside(str(name)))
                 path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,13 +4,13 @@ One pass from sign to sign, in linear time: markdown-it reads a line exactly, an
 where it stands.
 """
 
-import html
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from ragforge.corpus.components import CLOSED, hidden_cells, tag_edits
 from ragforge.corpus.seen_text import Edit
+from ragforge.deferred import html
 
 _SIGN: Final = re.compile(
     r"[\\`*_\[<&{]|!(?=\[)|:(?=(?:material|fontawesome|octicons|simple)-)|\+\+(?=[a-z0-9\"])"

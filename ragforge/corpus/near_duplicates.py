@@ -13,10 +13,9 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, tempfile
 from ragforge.deferred import numpy as np
 from ragforge.files.array_files import Array, ArrayWriter, map_array, read_parts
 
@@ -363,7 +362,7 @@ class Repeats:
 
     def near(self) -> Iterator[tuple[int, int]]:
         """Yield each chunk that is nearly the same as an earlier one, with that one."""
-        with TemporaryDirectory(prefix="ragforge-") as place:
+        with tempfile.TemporaryDirectory(prefix="ragforge-") as place:
             found = self._representatives(Path(place))
         for row, first in enumerate(found.tolist()):
             has_words = self._ends[row + 1] > self._ends[row]

@@ -1,12 +1,11 @@
 """What the git repository around a folder says: its commit, and files as a branch has them."""
 
 import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ragforge.deferred import dataclass, shutil
+from ragforge.deferred import dataclass, shutil, subprocess
 from ragforge.errors import DataError
 from ragforge.files.text import decode
 
@@ -85,7 +84,7 @@ def _has(git: str, folder: Path, branch: str) -> bool:
 def _run(git: str, folder: Path | None, *words: str, timeout_s: float = _TIMEOUT_S) -> bytes | None:
     """Return what git prints; None where it fails."""
     try:
-        done = subprocess.run(  # noqa: S603  # fixed words, and a path behind a colon; no shell
+        done = subprocess.run(  # fixed words, and a path behind a colon; no shell
             [git, *words],
             cwd=folder,
             env={**os.environ, **_NO_FETCHING},

@@ -5,10 +5,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, decimal
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     COST_USD,
@@ -333,8 +332,8 @@ def read_float(literal: str) -> float:
     if not number.is_integer():
         return number
     try:
-        return number if Decimal(literal) == number else RoundedNumber(literal)
-    except InvalidOperation:  # An exponent of twenty digits.
+        return number if decimal.Decimal(literal) == number else RoundedNumber(literal)
+    except decimal.InvalidOperation:  # An exponent of twenty digits.
         return RoundedNumber(literal)
 
 

@@ -1,6 +1,5 @@
 """The shipped folders `prompts/`, `configs/` and `datasets/`, in a wheel or in a checkout."""
 
-from importlib.resources import files
 from pathlib import Path
 
 from ragforge.errors import DataError
@@ -12,7 +11,7 @@ def shipped(folder: str) -> Path:
     Raises:
         DataError: The installation lacks it.
     """
-    package = Path(str(files("ragforge")))
+    package = Path(__file__).parents[1]
     for place in (package / "_data" / folder, package.parent / folder):
         if place.is_dir():
             return place

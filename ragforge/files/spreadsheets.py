@@ -1,7 +1,5 @@
 """Spreadsheets as lines of a table: the values of the first sheet of an .xlsx file."""
 
-import csv
-import datetime
 import io
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
@@ -10,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from ragforge.deferred import zipfile
+from ragforge.deferred import csv, datetime, zipfile
 from ragforge.errors import ConfigError, DataError
 from ragforge.files.text import shown
 

@@ -13,10 +13,9 @@ alone is too short. Differences that hardly spread get what so many like them al
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import ceil
-from string import ascii_letters
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, string
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import check_share
 from ragforge.measures.checked_samples import (
@@ -152,7 +151,8 @@ def _parted(groups: list[frozenset[int]], a: int, b: int) -> list[frozenset[int]
 
 
 def _letter(n: int) -> str:
-    return ascii_letters[n] if n < len(ascii_letters) else f"({n + 1})"
+    letters = string.ascii_letters
+    return letters[n] if n < len(letters) else f"({n + 1})"
 
 
 class RunPair(NamedTuple):

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import count
 from math import erfc, exp, expm1, hypot, inf, isfinite, lgamma, log, log1p, pi, sqrt
-from statistics import NormalDist
 from typing import Final
 
+from ragforge.deferred import statistics
 from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import check_share
 
-_STANDARD: Final = NormalDist()
 _EPS: Final = 2.0**-52
 _TINY: Final = 1e-300
 _STIRLING_FROM: Final = 30.0
@@ -44,7 +43,7 @@ def normal_quantile(p: float) -> float:
     Source: Wichura 1988, algorithm AS 241, as `statistics.NormalDist` has it.
     """
     check_share(p, "probability")
-    return _STANDARD.inv_cdf(p)
+    return statistics.NormalDist().inv_cdf(p)
 
 
 def student_sf(t: float, df: float) -> float:

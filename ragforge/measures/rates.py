@@ -6,10 +6,9 @@ or 1, it allows for what nobody saw: see `unseen_values`.
 
 from collections.abc import Collection, Mapping, Sequence
 from math import fsum, hypot, inf, sqrt
-from statistics import NormalDist
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, statistics
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Values, is_constant, mean, sample
 from ragforge.measures.distributions import student_sf
@@ -79,7 +78,7 @@ def wilson_interval(k: int, n: int, level: float = 0.95) -> Ends | None:
         raise ValueError(f"expected 0 to {n}, got {k}")
     if n == 0:
         return None
-    z = NormalDist().inv_cdf(0.5 + level / 2)
+    z = statistics.NormalDist().inv_cdf(0.5 + level / 2)
     middle = (k + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * sqrt(k * (n - k) / n + z * z / 4)
     return Ends(0.0 if k == 0 else middle - half, 1.0 if k == n else middle + half)

@@ -8,11 +8,10 @@ Source: Prometheus text exposition format 0.0.4.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, datetime
 from ragforge.files.atomic import write_whole
 from ragforge.records import Evaluation, MeasuredMean
 
@@ -58,7 +57,7 @@ def _latencies(evaluation: Evaluation) -> Iterator[Sample]:
 
 
 def _at(evaluation: Evaluation) -> float | None:
-    return datetime.fromisoformat(evaluation.at).timestamp() if evaluation.at else None
+    return datetime.datetime.fromisoformat(evaluation.at).timestamp() if evaluation.at else None
 
 
 FAMILIES: Final = (

@@ -3,10 +3,7 @@
 import json
 import os
 import shlex
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from ragforge.config import RefreshSettings
+from ragforge.deferred import shutil, subprocess, tempfile
 from ragforge.errors import CallError, UsageError
 from ragforge.evaluating.formatting import harmless
 from ragforge.observe import Event, Observer
@@ -138,7 +136,7 @@ def _run(command: str, kind: str, text: str, limit_s: float) -> str:
     where = f"notify_command {words[0]!r}"
     with tempfile.TemporaryFile() as output:
         try:
-            process = subprocess.Popen(  # noqa: S603  # a command of the user's own, without shell
+            process = subprocess.Popen(  # a command of the user's own, without shell
                 words,
                 stdin=subprocess.PIPE,
                 stdout=output,

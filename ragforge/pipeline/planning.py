@@ -11,11 +11,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from math import ceil, inf
-from statistics import median_low
 from typing import TYPE_CHECKING, Final
 
 from ragforge.config import EvaluateSettings
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, statistics
 from ragforge.errors import UsageError
 from ragforge.evaluating.decision_plan import (
     ALPHA,
@@ -218,7 +217,7 @@ def _couple(
     ]
     if not couples:
         return None
-    middle = median_low(couple.spread.sd for couple in couples)
+    middle = statistics.median_low(couple.spread.sd for couple in couples)
     chosen = next(couple for couple in couples if couple.spread.sd == middle)
     return replace(chosen, spread=replace(chosen.spread, n_couples=len(couples)))
 
@@ -337,7 +336,7 @@ def _planned_bound(kind: str, rule: Threshold, runs: Sequence[Scores], n: int) -
 def _median_spread(columns: Sequence[Floats]) -> tuple[Floats, float]:
     """Return the values whose spread is the median, and that."""
     spreads = [standard_deviation(values) for values in columns]
-    sd = median_low(spreads)
+    sd = statistics.median_low(spreads)
     return columns[spreads.index(sd)], sd
 
 

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from ragforge.config import RetrieverService, ServiceSettings, Settings, SystemService
 from ragforge.config.services import asked_over_http
+from ragforge.deferred import tempfile
 from ragforge.errors import UsageError
 from ragforge.observe import Observer
 from ragforge.records import Hit
@@ -85,7 +85,7 @@ async def _embedder(settings: Settings, observer: Observer) -> AsyncIterator[Emb
     from ragforge.pipeline.backend import embedder_of  # Few services want a vector.
     from ragforge.pipeline.job import Job, OutputFile
 
-    with TemporaryDirectory(prefix="ragforge-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ragforge-") as folder:
         place = OutputFile.beside(Path(folder, "probe"))
         async with embedder_of(Job(settings, observer), place) as embedder:
             yield embedder

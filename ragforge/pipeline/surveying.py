@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -14,7 +13,7 @@ from ragforge.corpus.chunk_cards import CardReader, CardWriter, line_begins, wri
 from ragforge.corpus.near_duplicates import Sketches, representatives
 from ragforge.corpus.survey import ChunkCard
 from ragforge.corpus.topics import topic_words, topics
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, shutil
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError
 from ragforge.files.array_files import Array

@@ -1,18 +1,16 @@
 """Refreshing a set: its next version, or none where nothing changed; never a worse one."""
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from types import MappingProxyType
 from typing import Final
 
 from ragforge.config import RefreshSettings, Settings
 from ragforge.config.sections import is_offline
 from ragforge.corpus.origins.fetching import fetch_documents
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, shutil, tempfile
 from ragforge.errors import (
     ChangedMeanwhileError,
     ChurnError,
@@ -313,7 +311,7 @@ def _work_folder(parent: Dataset) -> Iterator[Path]:
         own.mkdir(exist_ok=True)
         for stray in own.glob(f"{_WORK}*/"):
             shutil.rmtree(stray, ignore_errors=True)
-        folder = Path(mkdtemp(prefix=_WORK, dir=own))
+        folder = Path(tempfile.mkdtemp(prefix=_WORK, dir=own))
     except OSError as error:
         raise DataError(f"{own}: cannot be written: {error.strerror or error}") from error
     try:

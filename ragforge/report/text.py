@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from textwrap import fill
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, textwrap
 from ragforge.evaluating.formatting import Table, render_table, visible
 from ragforge.report.document import Block, Document, Listing, Notice
 
@@ -24,7 +23,7 @@ class TextLayout:
 
     def paragraph(self, text: str, indent: str = "", mark: str = "") -> str:
         """Return a mark and a cleaned text, broken into lines; all but the first are indented."""
-        return fill(
+        return textwrap.fill(
             mark + self.clean(text),
             self.width,
             subsequent_indent=indent,

@@ -14,16 +14,14 @@ import importlib.util
 import json
 import math
 import os
-import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypedDict
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, zipfile
 from ragforge.deferred import numpy as np
 from ragforge.errors import ConfigError
 
@@ -156,6 +154,8 @@ class MiniLM:
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """Return one vector a text of 384 dimensions."""
+        from concurrent.futures import ThreadPoolExecutor
+
         encoded = self._tokenizer.encode_batch([_readable(text) for text in texts])
         result = np.zeros((len(encoded), self._words.shape[1]), np.float32)
         waiting = [at for at, each in enumerate(encoded) if len(each.ids) > len((_CLS, _SEP))]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import unescape
 from typing import Final
+
+from ragforge.deferred import html
 
 _INLINE: Final = frozenset("a b code em font hi highlight hl i mark s small span strong u".split())
 """Tags within a line; all others part words."""
@@ -70,4 +71,4 @@ def _without(text: str, names: frozenset[str]) -> str:
 
 
 def _as_read(entity: re.Match[str]) -> str:
-    return unescape(entity[0])
+    return html.unescape(entity[0])

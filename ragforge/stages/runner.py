@@ -7,7 +7,6 @@ A unit ends in a result or in a `Failure`, never in both; `pour` hands each on a
 import asyncio
 import hashlib
 import os
-import tempfile
 import time
 import traceback
 from collections import Counter
@@ -17,7 +16,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, tempfile
 from ragforge.errors import BudgetError, CallError, EndpointError, RagforgeError
 from ragforge.observe import Event, Observer
 from ragforge.records import Failure, Provenance, Stage

@@ -3,15 +3,15 @@
 A value is read only where one reading is possible.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Callable
-from datetime import date
-from decimal import Decimal
 from functools import cache
 from typing import Literal
 
-from ragforge.deferred import dataclass, pattern
+from ragforge.deferred import dataclass, datetime, decimal, pattern
 from ragforge.files.text import normalize
 from ragforge.stages.words import entries, languages
 
@@ -34,7 +34,7 @@ class Value:
     """A number, date or quantity; two values are equal if all fields are."""
 
     kind: Kind
-    amount: Decimal | date
+    amount: decimal.Decimal | datetime.date
     measured_in: str = ""
     """What the amount counts, after conversion; for a bare number how many decimals it has.
 
@@ -117,7 +117,7 @@ _JOINED = {
 @dataclass(frozen=True, slots=True)
 class _Unit:
     measures: str
-    factor: Decimal
+    factor: decimal.Decimal
 
 
 @cache
@@ -129,7 +129,7 @@ def _units() -> dict[str, _Unit]:
         found = re.fullmatch(r"(?P<what>.+?) (?P<factor>[0-9.]+)(?: \w+)?", head)
         assert found is not None
         for name in names.split():
-            table[name] = _Unit(found["what"], Decimal(found["factor"]))
+            table[name] = _Unit(found["what"], decimal.Decimal(found["factor"]))
     return table
 
 
@@ -145,17 +145,17 @@ _AMOUNT = pattern(
     re.DOTALL,
 )
 _WRITTEN_DATES = (
-    re.compile(
+    pattern(
         r"(?P<d>[0-9]{1,2})(?:st|nd|rd|th|er|º|\.)? (?:of |de )?(?P<name>[^\W\d_]+)\.?,? "
         r"(?:de )?(?P<y>[0-9]{4})(?: года?| r\.| год)?"
     ),
-    re.compile(
+    pattern(
         r"(?<![^\W\d_])(?P<name>[^\W\d_]+)\.? (?P<d>[0-9]{1,2})(?:st|nd|rd|th)?,? (?P<y>[0-9]{4})"
     ),
-    re.compile(r"(?P<y>[0-9]{4}) ?[年년] ?(?P<m>[0-9]{1,2}) ?[月월] ?(?P<d>[0-9]{1,2}) ?[日일]"),
-    re.compile(r"(?P<y>[0-9]{4})(?P<mark>[-/.])(?P<m>[0-9]{1,2})(?P=mark)(?P<d>[0-9]{1,2})"),
+    pattern(r"(?P<y>[0-9]{4}) ?[年년] ?(?P<m>[0-9]{1,2}) ?[月월] ?(?P<d>[0-9]{1,2}) ?[日일]"),
+    pattern(r"(?P<y>[0-9]{4})(?P<mark>[-/.])(?P<m>[0-9]{1,2})(?P=mark)(?P<d>[0-9]{1,2})"),
 )
-_DAY_OR_MONTH_FIRST = re.compile(
+_DAY_OR_MONTH_FIRST = pattern(
     r"(?P<one>[0-9]{1,2})(?P<mark>[-/.])(?P<two>[0-9]{1,2})(?P=mark)(?P<y>[0-9]{4})"
 )
 _COMMA_GROUPS_IN = frozenset({"en", "zh", "ja", "ko", "th", "he"})
@@ -176,7 +176,7 @@ def read_value(text: str, language: str = "en") -> Value | None:
         return Value("date", day)
     small = small_numbers()
     if text.casefold() in small:
-        return Value("number", Decimal(small.index(text.casefold())), "0 decimals")
+        return Value("number", decimal.Decimal(small.index(text.casefold())), "0 decimals")
     amount = _AMOUNT.fullmatch(text)
     if amount is None or len(amount["digits"]) > _MOST_DIGITS:
         return None
@@ -208,7 +208,7 @@ def _month_numbers() -> dict[str, int]:
     }
 
 
-def _measured(number: Decimal, before: str, after: str) -> Value | None:
+def _measured(number: decimal.Decimal, before: str, after: str) -> Value | None:
     scale, _, rest = after.strip().partition(" ")
     if scale.casefold() in _SCALES:
         number, after = number.scaleb(_SCALES[scale.casefold()]), rest
@@ -227,13 +227,13 @@ def _unit(name: str) -> _Unit | None:
     return units.get(name) or (units.get(name.casefold()) if len(name) > 2 else None)
 
 
-def _decimals(number: Decimal) -> int:
+def _decimals(number: decimal.Decimal) -> int:
     exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)
     return max(0, -exponent)
 
 
-def _read_number(digits: str, language: str) -> Decimal | None:
+def _read_number(digits: str, language: str) -> decimal.Decimal | None:
     plain = re.sub(r"[ '\u2019]", "", digits)
     readings: tuple[tuple[str, Callable[[str], str]], ...] = (
         (r"0|[1-9][0-9]*", str),
@@ -247,16 +247,16 @@ def _read_number(digits: str, language: str) -> Decimal | None:
     )
     for form, spelled in readings:
         if re.fullmatch(form, plain):
-            return Decimal(spelled(plain))
+            return decimal.Decimal(spelled(plain))
     with_commas = language.partition("-")[0] in _COMMA_GROUPS_IN
     if with_commas and re.fullmatch(r"[1-9][0-9]{0,2},[0-9]{3}", plain):
-        return Decimal(plain.replace(",", ""))
+        return decimal.Decimal(plain.replace(",", ""))
     if not with_commas and re.fullmatch(r"(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,})", plain):
-        return Decimal(plain.replace(",", "."))
+        return decimal.Decimal(plain.replace(",", "."))
     return None
 
 
-def _read_date(text: str) -> date | None:
+def _read_date(text: str) -> datetime.date | None:
     for form in _WRITTEN_DATES:
         match = form.fullmatch(text)
         if match is not None:
@@ -273,9 +273,9 @@ def _read_date(text: str) -> date | None:
     return readings.pop() if len(readings) == 1 else None
 
 
-def _day(year: int, month: int, day: int) -> date | None:
+def _day(year: int, month: int, day: int) -> datetime.date | None:
     try:
-        return date(year, month, day)
+        return datetime.date(year, month, day)
     except ValueError:
         return None
 

@@ -11,14 +11,12 @@ of them; technical words of English are in none.
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from ragforge.deferred import pattern
+from ragforge.deferred import pattern, tomllib
 from ragforge.errors import DataError
 from ragforge.files.text import normalize, read_text
 
@@ -127,7 +125,7 @@ def read_language(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _folder() -> Path:
-    return Path(str(files("ragforge.stages"))) / "languages"
+    return Path(__file__).parent / "languages"
 
 
 @cache

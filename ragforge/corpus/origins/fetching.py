@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from ragforge.corpus.origins.origin import PROPER, Origin, looks_like_address
 from ragforge.corpus.origins.sql import PREFIX as SQL
 from ragforge.corpus.origins.sql import SqlSpec, opened_sql, parse_sql
 from ragforge.corpus.sources import GIVE_ABOVE, folder_filter, no_documents_error
+from ragforge.deferred import shutil
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import OWN_FOLDER, write_whole
 from ragforge.files.set.paths import require_own_place

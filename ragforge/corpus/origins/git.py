@@ -4,14 +4,13 @@ Only objects are read: no working tree is touched, no hook or filter runs, nothi
 """
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
 from ragforge.corpus.origins.origin import Origin
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, subprocess
 from ragforge.errors import DataError, UsageError
 
 PREFIX: Final = "git:"
@@ -152,7 +151,7 @@ class _Blobs:
 
     def _streams(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None:
-            self._process = subprocess.Popen(  # noqa: S603  # no shell, arguments of our own
+            self._process = subprocess.Popen(  # no shell, arguments of our own
                 _command(self._spec, "cat-file", "--batch"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -188,7 +187,7 @@ def _git(spec: GitSpec, *arguments: str) -> bytes:
 
 def _run(spec: GitSpec, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
     try:
-        return subprocess.run(  # noqa: S603  # no shell, and nothing of the user's is an option
+        return subprocess.run(  # no shell, and nothing of the user's is an option
             _command(spec, *arguments),
             capture_output=True,
             stdin=subprocess.DEVNULL,

@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
-from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, difflib
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     ANSWERABLE,
@@ -305,7 +304,7 @@ def _refuse_misspelt_quotes(row: Row) -> None:
         return
     names = {normal_name(name): name for name in QUOTE_OF_ROW.accepted}
     for name, value in row.given.items():
-        near = get_close_matches(normal_name(name), names, n=1, cutoff=_NEAR)
+        near = difflib.get_close_matches(normal_name(name), names, n=1, cutoff=_NEAR)
         if near and value not in (None, "", []):
             raise DataError(
                 f"{row.where}: {shown(name)}: is no field that is read; did you mean "

@@ -8,12 +8,12 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from ragforge.deferred import difflib
 from ragforge.errors import DataError, UsageError
 from ragforge.files.field_names import (
     ANSWERABLE,
@@ -121,7 +121,7 @@ def _pairs(given: Iterable[str] | Mapping[str, str]) -> Iterator[tuple[str, str]
 
 def _unknown(name: str) -> str:
     names = {normal_name(one): one for field in _FIELDS for one in field.accepted}
-    near = get_close_matches(normal_name(name), names, n=1)
+    near = difflib.get_close_matches(normal_name(name), names, n=1)
     hint = f"did you mean {names[near[0]]!r}? " if near else ""
     known = "question, answer, " + ", ".join(field.name for field in _FIELDS[2:])
     return f"no field is called {name!r}; {hint}there are: {known}"
@@ -201,7 +201,7 @@ def no_such_column(row: Row, lacking: Columns) -> str:
     """Return that no row of a file has a column of `--map`, and which there are."""
     field, path = next(iter(lacking.items()))
     names = list(islice(_leaves(row.given), _MOST_NAMES))
-    near = get_close_matches(path, names, n=1)
+    near = difflib.get_close_matches(path, names, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return (
         f"{row.where}: no row has {path!r}, which --map calls {field.name}; {hint}there are: "

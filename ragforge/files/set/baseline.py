@@ -5,7 +5,6 @@ A digest over all of it refuses what was edited by hand or merged line by line.
 """
 
 import contextlib
-import gzip
 import json
 import zlib
 from array import array
@@ -14,7 +13,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from ragforge.deferred import dataclass, hashlib
+from ragforge.deferred import dataclass, gzip, hashlib
 from ragforge.errors import DataError
 from ragforge.files.atomic import remove_strays, write_whole, write_whole_bytes
 from ragforge.files.record_files import explain

@@ -6,12 +6,11 @@ from contextlib import AsyncExitStack
 from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 from ragforge.config import Settings
 from ragforge.corpus.survey import Survey
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, tempfile
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import refuse_other_files, refuse_refreshed
 from ragforge.pipeline.cards import renew_card
@@ -107,7 +106,7 @@ async def generate_dataset(out: Path, source: ChunkSource, job: Job) -> Generati
             from ragforge.pipeline.planning import typical_plan
             from ragforge.report.plan import plan_json
 
-            place = Path(stack.enter_context(TemporaryDirectory(prefix="ragforge-")))
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ragforge-")))
             chunks = stack.enter_context(source.prepared(place))
             survey = stack.enter_context(open_survey(chunks.path, place, job.observer, seed=seed))
             there = dataset.queries() if (out / "manifest.json").exists() else []

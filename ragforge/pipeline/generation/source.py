@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from ragforge.corpus.chunk_files import (
     write_rows,
 )
 from ragforge.corpus.origins.fetching import fetch_documents
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, tempfile
 from ragforge.errors import DataError
 from ragforge.files.atomic import MIRRORS, make_own_place
 from ragforge.files.manifest import FileEntry, digest_file

@@ -3,7 +3,6 @@
 What people settled about a query that is there already stays with it.
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, shutil
 from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import LABELS_IN_WORDS

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, tempfile
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import refuse_files_of_a_part, refuse_files_of_other_chunks
@@ -40,7 +39,7 @@ def set_of_files(files: MeasuredFiles, observer: Observer) -> Iterator[Dataset]:
         UsageError: Two runs have one name.
         DataError: A file does not hold to its format, or the runs are of other queries.
     """
-    with TemporaryDirectory(prefix="ragforge-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ragforge-") as folder:
         place = Path(folder) / (plain_name(files.qrels) or "qrels")
         try:
             yield _made(files, place, observer)

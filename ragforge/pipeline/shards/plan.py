@@ -1,13 +1,13 @@
 """The plan of a folder of shards: what was cut, how it is judged, and what may be spent."""
 
 import hashlib
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Literal
 
 from ragforge.config import ModelSettings, Settings
+from ragforge.deferred import shutil
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
 from ragforge.files.formats.pairs import PairRow

@@ -3,16 +3,15 @@
 Tables scroll sideways where they are wider than the page; their numbers are aligned.
 """
 
-import html
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, html
 from ragforge.evaluating.formatting import Table, numeric_column, plural, visible
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
@@ -168,7 +167,7 @@ def page_head(title: str) -> list[Html]:
 
 def page_file(name: str) -> str:
     """Return a style sheet or a script of the page."""
-    return files("ragforge.report.page").joinpath(name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def site_link(

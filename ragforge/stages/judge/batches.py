@@ -7,12 +7,11 @@ words it quotes, and what a batch leaves open is asked for alone.
 
 import hashlib
 import json
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, random
 from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply, DryRunError
 from ragforge.records import Failure, Judgment, Provenance, Vote
@@ -436,8 +435,8 @@ def _shuffled(pairs: Sequence[Pair], seed: int, permutation: int, round_: int) -
     )
     digest = hashlib.sha256(content.encode()).digest()
     order = list(pairs)
-    random.Random(digest).shuffle(order)  # noqa: S311  # an order, not a secret
-    drawn = random.Random(digest[::-1])  # noqa: S311
+    random.Random(digest).shuffle(order)  # an order, not a secret
+    drawn = random.Random(digest[::-1])
     ids = [f"{number:05x}" for number in drawn.sample(range(16**5), len(order))]
     return [_ShownPair(*each) for each in zip(ids, range(len(order)), order, strict=True)]
 

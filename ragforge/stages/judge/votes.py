@@ -1,10 +1,9 @@
 """Votes on a pair, and what they come to: all are kept, mean and strict grade are computed."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 from math import ceil, log2
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, fractions
 from ragforge.errors import CallError
 from ragforge.records import Judgment, Provenance, Vote
 from ragforge.stages.judge.pairs import Pair
@@ -76,8 +75,8 @@ def strict_grade(ballots: Sequence[Ballot]) -> int:
     by_model: dict[str, list[int]] = {}
     for ballot in ballots:
         by_model.setdefault(ballot.vote.model, []).append(ballot.grade)
-    means = [Fraction(sum(grades), len(grades)) for grades in by_model.values()]
-    return ceil(sum(means, Fraction(0)) / len(means) - Fraction(1, 2))
+    means = [fractions.Fraction(sum(grades), len(grades)) for grades in by_model.values()]
+    return ceil(sum(means, fractions.Fraction(0)) / len(means) - fractions.Fraction(1, 2))
 
 
 class NoQuorumError(CallError):
