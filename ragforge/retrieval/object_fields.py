@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from numbers import Integral
+from numbers import Integral, Real
+from typing import Final
 
 from ragforge.errors import CallError
 
@@ -20,6 +21,9 @@ DOCUMENTS = (
 """Names of fields that say of which document a passage is, most telling first."""
 STARTS = ("start_index", "start_char_idx", "split_idx_start", "start", "start_offset", "offset")
 ENDS = ("end_index", "end_char_idx", "split_idx_end", "end", "end_offset")
+_WHOLE: Final = re.compile(r"\s*[0-9]+(?:\.0*)?\s*", re.ASCII)
+_MOST: Final = 10**15
+"""No text is so long, and floats are exact up to there."""
 _SHOWN = 80
 _FAILED = frozenset({"error", "failed", "failure", "fail"})
 """What stands under `status` in a result that is none."""
@@ -183,9 +187,23 @@ def offset_of(item: object, names: Iterable[str]) -> int | None:
     names = tuple(names)
     for place in (item, *nested_mappings(item)):
         for value in values_of(place, names):
-            if isinstance(value, Integral) and not isinstance(value, bool):
-                return max(0, int(value))
+            if (number := whole_number(value)) is not None:
+                return max(0, number)
     return None
+
+
+def whole_number(value: object) -> int | None:
+    """Return an offset that is whole; None for anything else.
+
+    Tables and vector stores keep it as a float or a text: 9 may be 9.0, "9" or "9.0".
+    """
+    if isinstance(value, str):
+        value = float(value) if len(value) < _SHOWN and _WHOLE.fullmatch(value) else None
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        value = int(number) if (number := float(value)).is_integer() else None
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return None
+    return int(value) if abs(int(value)) < _MOST else None
 
 
 def fold_blanks(text: str) -> str:

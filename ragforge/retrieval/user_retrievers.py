@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from itertools import pairwise
-from numbers import Integral
 from typing import TYPE_CHECKING, SupportsFloat
 
 from ragforge.deferred import dataclass
@@ -35,6 +34,7 @@ from ragforge.retrieval.object_fields import (
     texts_of,
     type_name,
     values_of,
+    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -429,9 +429,10 @@ def _span(
     doc_ids: Sequence[str], start: object, end: object, documents: "CorpusDocuments"
 ) -> Span | None:
     """Return the stretch that offsets are of one document; None where they are of none."""
-    if len(doc_ids) != 1 or not isinstance(start, Integral) or not isinstance(end, Integral):
+    first, last = whole_number(start), whole_number(end)
+    if len(doc_ids) != 1 or first is None or last is None:
         return None
-    first, last = int(start), min(int(end), len(documents.texts[doc_ids[0]]))
+    last = min(last, len(documents.texts[doc_ids[0]]))
     return Span(doc_id=doc_ids[0], start=first, end=last) if 0 <= first < last else None
 
 

@@ -1,7 +1,9 @@
 """Tests of hits that are texts of another splitter, or offsets, and no chunks of the set."""
 
+import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from ragforge.corpus.chunking import chunk_document
@@ -290,6 +292,16 @@ def test_offsets_are_that_stretch_of_the_document(reader, taken):
     assert located(taken) == [("fruit/b.md", 12, 31)]
 
 
+@pytest.mark.parametrize(
+    ("start", "end"), [(12.0, 31.0), ("12", "31"), ("12.0", " 31 "), (np.float32(12), np.int32(31))]
+)
+def test_whole_offsets_are_read_whatever_their_type(reader, taken, start, end):
+    """Tables with an empty cell hold floats, and some vector stores nothing but texts."""
+    hit = {"doc_id": "fruit/b.md", "start": start, "end": end}
+
+    assert settled(reader, taken, [hit]) == [text_id(QUINCES[12:31])]
+
+
 def test_offsets_of_a_chunk_are_that_chunk(reader):
     """However it is named."""
     assert ids(reader, [{"doc_id": "b.md", "start": 0, "end": 500}]) == ["c3"]
@@ -308,8 +320,12 @@ def test_a_document_without_offsets_is_no_hit(reader):
         ({"doc_id": "b.md", "start": 10**7, "end": 10**7 + 9}, "b.md[10000000:10000009]"),
         ({"doc_id": "b.md", "start": 9, "end": 3}, "b.md[9:3]"),
         ({"doc_id": "b.md", "start": -9, "end": 3}, "b.md[-9:3]"),
-        ({"doc_id": "b.md", "start": 1.0, "end": 9.0}, "b.md[1.0:9.0]"),
-        ({"doc_id": "b.md", "start": "1", "end": "9"}, "b.md[1:9]"),
+        ({"doc_id": "b.md", "start": 1.0, "end": 9.5}, "b.md[1.0:9.5]"),
+        ({"doc_id": "b.md", "start": "one", "end": "9"}, "b.md[one:9]"),
+        ({"doc_id": "b.md", "start": "1.5", "end": "9"}, "b.md[1.5:9]"),
+        ({"doc_id": "b.md", "start": True, "end": 9}, "b.md[True:9]"),
+        ({"doc_id": "b.md", "start": 1, "end": math.nan}, "b.md[1:nan]"),
+        ({"doc_id": "b.md", "start": 1, "end": math.inf}, "b.md[1:inf]"),
         ({"doc_id": "b.md", "start": 1}, "b.md[1:]"),
         ({"doc_id": "z.md", "start": 1, "end": 9}, "z.md[1:9]"),
         ({"start": 1, "end": 9}, "no document[1:9]"),
@@ -508,7 +524,7 @@ def test_a_bare_blank_string_is_left_out(reader, notes):
     assert "neither an id nor any text" in notes[0]
 
 
-@pytest.mark.parametrize("near", [{}, {"start": 2}])
+@pytest.mark.parametrize("near", [{}, {"start": 2}, {"start": "2"}, {"start": 10.0**18}])
 @pytest.mark.parametrize("n_hits", [1, 3, 5, 7])
 def test_hits_of_one_text_without_names_are_as_many_as_the_documents_hold(versions, near, n_hits):
     """Whether or not an index names documents, what it returns first is in the way of the rest."""
