@@ -53,6 +53,7 @@ from ragforge.measures.unseen_values import difference_interval, is_bounded
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
 from ragforge.pipeline.gating.notes import notes_of
 from ragforge.pipeline.gating.refusals import (
+    AtWorst,
     SharedItems,
     drift_refusals,
     find_refusals,
@@ -60,7 +61,7 @@ from ragforge.pipeline.gating.refusals import (
     unknown_refusals,
 )
 from ragforge.pipeline.gating.subjects import ANSWERS, Subject, Valued, run_subject
-from ragforge.records import Baseline, Calibration, Evaluation
+from ragforge.records import Baseline, Calibration, Evaluation, MeasuredMean
 
 _NEAR: Final = 0.25
 """Share of the interval's width within which a check that passed has nearly failed."""
@@ -115,13 +116,11 @@ def check_drop(
         if name in values and name in shared.before[query_id]
     }
     failed = _failed_at_worst(pairs, valued, shared, name)
-    left_out = shared.left_out.get(name, {}) if shared.is_bounded else {}
+    left_out = dict(shared.left_out.get(name, {})) if shared.is_bounded else {}
+    left_out |= _failed_before(valued, shared, before, name)
     difference = _difference(pairs, failed, left_out, name, by_point=by_point, shared=shared)
     if threshold.is_sized:
         threshold = replace(threshold, value=_sized(difference))
-    reach = 0.0 if shared.is_identical else _reach(before, name, len(pairs))
-    if difference.decided is not None and reach:
-        difference = replace(difference, decided=difference.decided - reach, worst=True)
     if shared.is_bounded:
         difference = replace(difference, n_left_out=shared.n_left_out([name]))
     lost = -threshold.value if by_point else 0.0
@@ -267,15 +266,38 @@ def _failed_at_worst(
     }
 
 
-def _reach(before: Evaluation, name: str, n_shared: int) -> float:
-    """Return the most that failures may have taken off the baseline's mean on the shared items.
+def _failed_before(
+    valued: Valued, shared: SharedItems, before: Evaluation, name: str
+) -> dict[str, AtWorst]:
+    """Return the queries that failed in the baseline, at their best there and their worst now.
 
-    They are known in the mean only, so all of them count as if they were among these items.
+    A baseline tells how many failed, and not which ones: they are among the queries that it has no
+    value of. Where some of these may be new, those are taken that the drop is largest by.
     """
     mean = before.measures[name]
-    if not mean.n_failed or mean.most is None or mean.mean is None:
+    # Answers that nobody gave lack a value as failures do.
+    is_of_answers = before.run.startswith(ANSWERS)
+    n_lacking = before.n_queries - mean.n
+    n_failed = n_lacking if is_of_answers else min(n_lacking, mean.n_failed)
+    if n_failed < 1:
+        return {}
+    best = 1.0 if is_bounded(name) else _best_of_failures(mean, n_failed)
+    lows = {**valued.values, **{key: ends.low for key, ends in valued.possible.items()}}
+    found = {
+        key: AtWorst(max(best, valued.possible[key].high) if key in valued.possible else best, low)
+        for key, low in lows.items()
+        if name not in shared.known.get(key, {})
+        if shared.design is None or key in shared.design.stratum_of
+    }
+    largest = sorted(found, key=lambda key: (found[key].now - found[key].before, key))
+    return {key: found[key] for key in largest[:n_failed]}
+
+
+def _best_of_failures(mean: MeasuredMean, n_failed: int) -> float:
+    """Return what failed queries came to at best, each, by the greatest mean that they allow."""
+    if mean.most is None or mean.mean is None:
         return 0.0
-    return (mean.most - mean.mean) * max(1.0, (mean.n + mean.n_failed) / n_shared)
+    return mean.most + (mean.most - mean.mean) * mean.n / n_failed
 
 
 def _room(threshold: Threshold, sign: int) -> float:

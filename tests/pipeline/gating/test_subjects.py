@@ -171,6 +171,16 @@ def test_a_query_that_is_not_answered_any_more_counts_as_fallen_to_nothing(answe
     assert (check.value, check.decided) == (0.0, pytest.approx(-1 / 30))
 
 
+def test_queries_that_were_not_answered_in_both_count_at_their_worst(answered):
+    """By hand: 30 ties, and 20 that may have fallen from correct to not."""
+    before = answers_subject(answered([*HALF_CORRECT, *[""] * 20]), "mine").baseline
+    dataset = answered([*reversed(HALF_CORRECT), *[""] * 20])
+    rules = Rules(drops=(Threshold("correct", 0.1),), by_point=True)
+    check = check_subject(dataset, answers_subject(dataset, "mine"), rules, before).checks[0]
+
+    assert (check.value, check.decided) == (0.0, pytest.approx(-0.4))
+
+
 @pytest.fixture
 def partly_graded(answered):
     """Thirty graded answers: some are not checked for hallucination, or have no score."""

@@ -218,10 +218,49 @@ def test_a_query_that_failed_now_counts_as_fallen_to_nothing(gate):
 
 
 def test_a_query_that_failed_in_the_baseline_counts_as_perfect_there(gate):
-    """By hand: its mean could have been 31/60 for 1/2; a broken baseline is no low bar."""
+    """By hand: 29 ties and one fall from 1 to 1/2; a broken baseline is no low bar."""
     check = gate(drop(0.01, by_point=True), [2] * 30, [2] * 29 + [FAILED]).checks[0]
 
-    assert check.decided == pytest.approx(-1 / 60 * 30 / 29)
+    assert check.decided == pytest.approx(-1 / 60)
+
+
+def test_a_query_that_failed_in_the_baseline_alone_may_have_fallen_to_its_value_now(gate):
+    """By hand: where the baseline was down on what the run is bad at, nothing shows no drop."""
+    check = gate(
+        drop(0.3, by_point=True), [1] * 30 + [NOWHERE] * 20, [1] * 30 + [FAILED] * 20
+    ).checks[0]
+
+    assert (check.decided, check.outcome) == (pytest.approx(-0.4), "FAIL")
+
+
+def test_queries_that_failed_in_both_runs_count_at_their_worst(gate):
+    """By hand: 30 ties, and 20 that may have fallen from 1 to 0 as far as anybody knows."""
+    check = gate(
+        drop(0.12, by_point=True), [1] * 30 + [FAILED] * 20, [1] * 30 + [FAILED] * 20
+    ).checks[0]
+
+    assert (check.decided, check.outcome) == (pytest.approx(-0.4), "FAIL")
+
+
+def test_queries_that_failed_in_both_runs_show_no_drop(gate):
+    """Nothing is known of them: neither that the run is no worse, nor that it is."""
+    ranks = [1] * 30 + [FAILED] * 20
+    verdict = gate(drop(0.12), ranks, [2, *ranks[1:]])
+
+    assert outcome(verdict) == ("NOT_SHOWN", ["NOT_SHOWN"])
+
+
+def test_as_many_queries_count_at_their_worst_as_failed_in_the_baseline(tmp_path):
+    """A query that is new since then, and fails, has fallen from nothing."""
+    rules = drop(0.1, by_point=True)
+    ranks = [1] * 30 + [FAILED]
+    dataset = ranked_set(tmp_path / "set", {"now": ranks})
+    before = evaluate_for(rules, dataset, "now", EvaluateSettings()).baseline
+    dataset = ranked_set(tmp_path / "set", {"now": [*ranks, FAILED, FAILED]})
+    run = evaluate_for(rules, dataset, "now", EvaluateSettings())
+    verdict = check_run(dataset, run, rules, before, ("dataset-change",))
+
+    assert verdict.checks[0].decided == pytest.approx(-1 / 31)
 
 
 def test_failures_up_to_the_share_pass(gate):
