@@ -18,8 +18,9 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs
 from ragforge.files.set.wholeness import corpus_digest
 from ragforge.records import Chunk, Hit, Ranking, RetrievedText, text_id
+from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_blanks
-from ragforge.retrieval.retrieved_texts import CorpusDocuments, Origin, RetrievedTexts
+from ragforge.retrieval.retrieved_texts import RetrievedTexts
 
 
 @dataclass(frozen=True, slots=True)

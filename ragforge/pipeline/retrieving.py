@@ -30,7 +30,8 @@ from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.plugins import HandedOver
 from ragforge.records import Chunk, Failure, Query, Ranking, RetrievedText
 from ragforge.retrieval import Buildable, Embedding, Retriever
-from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
+from ragforge.retrieval.corpus_documents import CorpusDocuments
+from ragforge.retrieval.retrieved_texts import RetrievedTexts
 from ragforge.retrieval.retrievers import RERANKED, make_retriever, without_reranking
 from ragforge.stages.runner import Collected, Workers, failure_of
 from ragforge.stages.systems import retrieve

@@ -38,7 +38,8 @@ from ragforge.retrieval.object_fields import (
 )
 
 if TYPE_CHECKING:
-    from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
+    from ragforge.retrieval.corpus_documents import CorpusDocuments
+    from ragforge.retrieval.retrieved_texts import RetrievedTexts
 
 _METHODS = (
     *("aretrieve", "retrieve"),
@@ -277,7 +278,7 @@ class ResultReader:
         doc_ids = taken.documents.named(document_names_of(item))
         start = offset_of(item, STARTS)
         if text:
-            from ragforge.retrieval.retrieved_texts import Origin  # Loaded by who made `taken`.
+            from ragforge.retrieval.corpus_documents import Origin  # Loaded by who made `taken`.
 
             return taken.add(text, Origin(doc_ids, start), n_chunks)
         if texts or not _has_offsets(item):

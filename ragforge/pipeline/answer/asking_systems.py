@@ -27,8 +27,9 @@ from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, Retrie
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.answerers import make_answerer
+from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_blanks, texts_beside
-from ragforge.retrieval.retrieved_texts import CorpusDocuments, Origin, RetrievedTexts
+from ragforge.retrieval.retrieved_texts import RetrievedTexts
 from ragforge.stages.runner import Workers
 from ragforge.stages.systems import AnsweredQuery, ask_system
 

@@ -6,7 +6,8 @@ from scripted_service import Answer
 from ragforge.config import RetrieverService
 from ragforge.corpus.text_locations import TextLocator, documents_of
 from ragforge.records import Chunk, Ranking, text_id
-from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
+from ragforge.retrieval.corpus_documents import CorpusDocuments
+from ragforge.retrieval.retrieved_texts import RetrievedTexts
 from ragforge.retrieval.services.retriever import ServiceRetriever
 from ragforge.retrieval.user_retrievers import HttpRetriever
 

@@ -10,7 +10,8 @@ from scripted_service import Answer
 from ragforge.config import RetrieverService, SystemService
 from ragforge.corpus.text_locations import TextLocator, documents_of
 from ragforge.errors import CallError, ConfigError, EndpointError
-from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
+from ragforge.retrieval.corpus_documents import CorpusDocuments
+from ragforge.retrieval.retrieved_texts import RetrievedTexts
 from ragforge.retrieval.services.retriever import ServiceRetriever
 from ragforge.retrieval.services.system import ServiceSystem
 

@@ -14,7 +14,8 @@ from ragforge.corpus.markdown_reading import read_markdown
 from ragforge.corpus.text_locations import TextLocator, documents_of
 from ragforge.errors import DataError
 from ragforge.records import Chunk, Ranking, Span, text_id
-from ragforge.retrieval.retrieved_texts import CorpusDocuments, RetrievedTexts
+from ragforge.retrieval.corpus_documents import CorpusDocuments
+from ragforge.retrieval.retrieved_texts import RetrievedTexts
 from ragforge.retrieval.user_retrievers import ResultReader
 
 APPLES = "Apples are grown in orchards, and are picked by hand in autumn. "
