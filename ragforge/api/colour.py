@@ -1,8 +1,9 @@
 """Colours, where a terminal shows them: not in a pipe, nor where NO_COLOR is set."""
 
 import os
-import re
 from typing import Final, TextIO
+
+from ragforge.deferred import pattern
 
 BOLD: Final = "1"
 _DIM: Final = "2"
@@ -21,8 +22,8 @@ _VERDICTS: Final = {
     **dict.fromkeys(("FAILED", "FAIL", "REFUSED", "DEGRADING"), _RED),
     **dict.fromkeys(("UNKNOWN", "TIE", "MIXED", "SEVERAL"), _YELLOW),
 }
-_VERDICT: Final = re.compile(rf"\b({'|'.join(_VERDICTS)})\b")
-_RULE: Final = re.compile(r"^─[─ ]*$")
+_VERDICT: Final = pattern(rf"\b({'|'.join(_VERDICTS)})\b")
+_RULE: Final = pattern(r"^─[─ ]*$")
 
 
 def has_colours(stream: TextIO | None) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import ConfigError
 from ragforge.evaluating.formatting import Table, numeric_column
 
 if TYPE_CHECKING:
     from ragforge.report.page.markup import Html
 
-_SHARE: Final = re.compile(r"(0\.[0-9]+|1\.0+)(?: [a-j]+)?", re.ASCII)
+_SHARE: Final = pattern(r"(0\.[0-9]+|1\.0+)(?: [a-j]+)?", re.ASCII)
 """A value from 0 to 1, perhaps with the letters of its group."""
 
 

@@ -20,12 +20,13 @@ from ragforge.api.progress import say
 from ragforge.cli import COMMANDS
 from ragforge.cli.output import dumps
 from ragforge.cli.parser import Parser
+from ragforge.deferred import pattern
 from ragforge.errors import BudgetError, DataError, EndpointError, RagforgeError, UsageError
 
 BUG: Final = 70
-_INSIDE: Final = re.compile(r"(?<![^\s\"'=])[^\s\"'=]*://[^\s\"']*")
+_INSIDE: Final = pattern(r"(?<![^\s\"'=])[^\s\"'=]*://[^\s\"']*")
 _SQL: Final = "sql:"
-_GIT: Final = re.compile(r"git:[^/@]*:[^@]*@")
+_GIT: Final = pattern(r"git:[^/@]*:[^@]*@")
 
 
 def invoke(command: ModuleType, words: Sequence[str], second: str = "") -> int:

@@ -1,7 +1,6 @@
 """What people and programs read of a command: results on stdout; `say` puts the rest on stderr."""
 
 import json
-import re
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -9,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from ragforge.api.colour import BOLD, coloured, coloured_result
 from ragforge.api.progress import say
 from ragforge.api.results import Estimate, Result
-from ragforge.deferred import shutil
+from ragforge.deferred import pattern, shutil
 from ragforge.errors import EndpointError
 from ragforge.evaluating.formatting import escaped_json, inert
 
 if TYPE_CHECKING:
     from ragforge.report.page.picture import Picture
 
-_COMMANDS: Final = re.compile(r"##(?=\w*\[)")
+_COMMANDS: Final = pattern(r"##(?=\w*\[)")
 """How commands to the runner of a CI service begin."""
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from ragforge.api.colour import BOLD, coloured
-from ragforge.deferred import shutil
+from ragforge.deferred import pattern, shutil
 from ragforge.errors import UsageError, did_you_mean
 
 SCREEN_LINES: Final = 40
@@ -22,11 +22,11 @@ SCREEN_LINES: Final = 40
 _FEWEST_OPTIONS: Final = 4
 _WIDEST: Final = 100
 _WIDTH_TRIED: Final = 78
-_NUMBER: Final = re.compile(r"-\d+|-\d*\.\d+")
+_NUMBER: Final = pattern(r"-\d+|-\d*\.\d+")
 _EXAMPLES: Final = "\n\nExamples:\n"
 _SHORT_EXAMPLES: Final = 4
-_NOTES: Final = re.compile(r"( Default: .*?\.)?( \[RAGFORGE_\w+\])?$", re.DOTALL)
-_FIRST_WORDS: Final = re.compile(r"(.{12,}?)(;|\.|:? \(default)(\s|:|$)", re.DOTALL)
+_NOTES: Final = pattern(r"( Default: .*?\.)?( \[RAGFORGE_\w+\])?$", re.DOTALL)
+_FIRST_WORDS: Final = pattern(r"(.{12,}?)(;|\.|:? \(default)(\s|:|$)", re.DOTALL)
 _LONG_DEFAULT: Final = 30
 
 

@@ -1,7 +1,6 @@
 """Reading settings: default, then file, then environment, then flag."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -16,7 +15,7 @@ from ragforge.config.services import (
     check_service_name,
 )
 from ragforge.config.trust import digest_of, find_trust
-from ragforge.deferred import dataclass, difflib, tomllib
+from ragforge.deferred import dataclass, difflib, pattern, tomllib
 from ragforge.errors import ConfigError, did_you_mean
 from ragforge.records.model import FieldInfo, pydantic
 
@@ -27,7 +26,7 @@ _MOST_DOTS: Final = 256
 
 _LONGEST_NAME = 60
 _LONGEST_VALUE = 200
-_CREDENTIALS = re.compile(r"//[^/@]*@")
+_CREDENTIALS = pattern(r"//[^/@]*@")
 
 
 @dataclass(frozen=True, slots=True)

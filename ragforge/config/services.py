@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from ragforge.config.section import PositiveFloat, PositiveInt, Section
+from ragforge.deferred import pattern
 from ragforge.records.model import AfterValidator, Field, JsonValue, model_validator
 
 Dialect: TypeAlias = Literal[
@@ -17,14 +18,14 @@ Dialect: TypeAlias = Literal[
 BUILT_IN: Final = frozenset({"bm25", "chargram", "minilm", "static", "dense"})
 """Names of retrievers that are no service; a test holds them equal to those there are."""
 SERVICE_SECTIONS: Final = ("retrievers", "systems")
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
-_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_SECRET_NAME: Final = re.compile(
+_NAME: Final = pattern(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
+_VARIABLE: Final = pattern(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_SECRET_NAME: Final = pattern(
     r"auth|pass|pwd|secret|token|api[-_]?key|^key$|[-_]key$|subscription|cookie|session|credential"
     r"|signature|^sig$",
     re.IGNORECASE,
 )
-_ADDRESS: Final = re.compile(r"(?:https?://|\$\{[A-Za-z_][A-Za-z0-9_]*\})\S*", re.IGNORECASE)
+_ADDRESS: Final = pattern(r"(?:https?://|\$\{[A-Za-z_][A-Za-z0-9_]*\})\S*", re.IGNORECASE)
 
 
 def _check_address(value: str) -> str:

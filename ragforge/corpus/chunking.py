@@ -13,20 +13,20 @@ from dataclasses import field
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import Block, Kind, Lines, text_blocks
-from ragforge.deferred import dataclass, hashlib
+from ragforge.deferred import dataclass, hashlib, pattern
 from ragforge.errors import UsageError
 from ragforge.records import Chunk
 
-_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
-_BEFORE_ITEM = re.compile(r"\n(?=[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t])")
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]+")  # noqa: RUF001
-_LINE_END = re.compile(r"\n")
-_BLANK = re.compile(r"\s+")
-_EMPTY_LINES = re.compile(r"(?:[^\S\n]*\n)+")
+_EMPTY_LINE = pattern(r"\n[^\S\n]*\n")
+_BEFORE_ITEM = pattern(r"\n(?=[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t])")
+_SENTENCE_END = pattern(r"[.!?…][\"'”’)\]]*\s+|[。！？]+")  # noqa: RUF001
+_LINE_END = pattern(r"\n")
+_BLANK = pattern(r"\s+")
+_EMPTY_LINES = pattern(r"(?:[^\S\n]*\n)+")
 _PROSE = (_EMPTY_LINE, _BEFORE_ITEM, _SENTENCE_END, _LINE_END, _BLANK)
 _ROWS = (_EMPTY_LINE, _LINE_END, _SENTENCE_END, _BLANK)
-_VISIBLE = re.compile(r"[^\W_]")
-_TITLE_PARTS = re.compile(r"(?<!\s)\s+[-–—|·»:]\s+")  # noqa: RUF001  # dashes as page titles have them
+_VISIBLE = pattern(r"[^\W_]")
+_TITLE_PARTS = pattern(r"(?<!\s)\s+[-–—|·»:]\s+")  # noqa: RUF001  # dashes as page titles have them
 _BARE = {"heading", "mark"}
 _TAIL_CHARS = 200
 CHUNKING_VERSION = 1
@@ -36,7 +36,7 @@ MIN_CHARS = 200
 _LEAST_MAX_CHARS = 20
 _WHOLE_FACTOR = 2
 _ID_CHARS = 16
-_OWN_ID = re.compile(rf"c_[a-z2-7]{{{_ID_CHARS}}}")
+_OWN_ID = pattern(rf"c_[a-z2-7]{{{_ID_CHARS}}}")
 _MOST_OCCURRENCES = 100
 """Looked for of a text that a document repeats."""
 

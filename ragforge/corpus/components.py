@@ -5,19 +5,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from ragforge.corpus.seen_text import Edit
+from ragforge.deferred import pattern
 
 _SHOWN: Final = "label|title|summary|description|text|caption|header|heading|question|answer"
 _VALUE: Final = r"""=(?P<quote>["'])(?P<value>(?>(?:(?!(?P=quote))[^{}<>]){1,300}))(?P=quote)"""
-_SHOWN_VALUE: Final = re.compile(rf"\s(?P<name>{_SHOWN}){_VALUE}")
-_PARAMETER: Final = re.compile(r"<\w{0,40}(?:Param|Field|Propert|Prop\b|Option\b|Attribute)")
-_SHOWN_OF_PARAMETER: Final = re.compile(rf"\s(?P<name>name|type|path|query|body|{_SHOWN}){_VALUE}")
-_TAB: Final = re.compile(r"\{[{%<]{0,2}[ \t]{0,20}tab\b")
-_SHOWN_OF_TAB: Final = re.compile(rf"\s(?P<name>name|title|header|label){_VALUE}")
-_SHOWN_OF_LIQUID: Final = re.compile(
+_SHOWN_VALUE: Final = pattern(rf"\s(?P<name>{_SHOWN}){_VALUE}")
+_PARAMETER: Final = pattern(r"<\w{0,40}(?:Param|Field|Propert|Prop\b|Option\b|Attribute)")
+_SHOWN_OF_PARAMETER: Final = pattern(rf"\s(?P<name>name|type|path|query|body|{_SHOWN}){_VALUE}")
+_TAB: Final = pattern(r"\{[{%<]{0,2}[ \t]{0,20}tab\b")
+_SHOWN_OF_TAB: Final = pattern(rf"\s(?P<name>name|title|header|label){_VALUE}")
+_SHOWN_OF_LIQUID: Final = pattern(
     rf"\s(?:(?P<name>content|message|{_SHOWN})=|(?<=heading\s))"
     r"""(?P<quote>["'])(?P<value>(?>(?:(?!(?P=quote))[^{}]){1,1500}))(?P=quote)"""
 )
-_SHOWN_ENTRY: Final = re.compile(
+_SHOWN_ENTRY: Final = pattern(
     rf"""(?<![\w"'])["']?(?P<name>name|type|example|{_SHOWN})["']?\s{{0,100}}+:\s{{0,100}}+"""
     r"""(?:"(?P<double>(?>(?:[^"\\\n]|\\.){1,800}))"|'(?P<single>(?>(?:[^'\\\n]|\\.){1,800}))'"""
     r"|`(?P<ticked>[^`\\]{1,800}+)`)"
@@ -25,19 +26,19 @@ _SHOWN_ENTRY: Final = re.compile(
 _HEADS: Final = frozenset({"name", "title", "label", "question", "header", "heading"})
 """Keys that begin an entry of a table or a list."""
 _SAYS: Final = frozenset({"description", "answer"})
-_SIGN: Final = re.compile(
+_SIGN: Final = pattern(
     r'(?:"(?>[^"\\\n]{0,800}+(?:\\.[^"\\\n]{0,800}+){0,60})"'
     r"|'(?>[^'\\\n]{0,800}+(?:\\.[^'\\\n]{0,800}+){0,60})'"
     r"|`(?>[^`\\]{0,800}+(?:\\.[^`\\]{0,800}+){0,60})`)|/\*|[{}]",
     re.DOTALL,
 )
-_QUOTED: Final = re.compile(r"""=\s?(?:"[^"]{0,800}+"|'[^']{0,800}+')|[{}<>]""")
-_COLUMN: Final = re.compile(r"<th\b[^<>]{0,300}+>[^<>]{0,300}+</th>")
-_CELL: Final = re.compile(r"<(?P<name>tr|td)\b(?>(?:(?!</td>|<tr|<td).){0,3000})(?:</td>)?")
+_QUOTED: Final = pattern(r"""=\s?(?:"[^"]{0,800}+"|'[^']{0,800}+')|[{}<>]""")
+_COLUMN: Final = pattern(r"<th\b[^<>]{0,300}+>[^<>]{0,300}+</th>")
+_CELL: Final = pattern(r"<(?P<name>tr|td)\b(?>(?:(?!</td>|<tr|<td).){0,3000})(?:</td>)?")
 _LONGEST: Final = 50_000
 """Characters that a component may have; API references list some hundred parameters in one."""
-CLOSED: Final = re.compile(r"</(?P<name>[A-Z][\w.]{0,60})>")
-OPENED: Final = re.compile(r"<(?P<name>[A-Z][\w.]{0,60})(?=[\s/>])")
+CLOSED: Final = pattern(r"</(?P<name>[A-Z][\w.]{0,60})>")
+OPENED: Final = pattern(r"<(?P<name>[A-Z][\w.]{0,60})(?=[\s/>])")
 
 
 def component_end(text: str, at: int) -> int:

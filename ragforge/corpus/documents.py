@@ -1,6 +1,5 @@
 """Documents: files and folders of text, normalised, each under an id that survives a move."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -8,16 +7,16 @@ from typing import Final
 from ragforge.corpus.formats import FORMATS, ExtractedText, Format, suffix_of
 from ragforge.corpus.seen_text import SeenText, composed
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
 from ragforge.files.text import normalize, read_text
 
 MARKUP_READ: Final = ", markup read"
 """Ends the description of how documents are cut; sets that lack it hold texts as files have them.
 """
-_LINE_ENDS = re.compile("\r\n|[\r\v\f\x85]")
-_INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
-_EITHER = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
+_LINE_ENDS = pattern("\r\n|[\r\v\f\x85]")
+_INVISIBLE = pattern("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
+_EITHER = pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 _TITLE_WITHIN = 20_000
 """A title is looked for in so many characters at the top; parsing twice would double the cost."""
 _TITLE_OFTEN_WITHIN = 1000

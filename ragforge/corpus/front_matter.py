@@ -3,23 +3,23 @@
 import re
 from typing import Final
 
-_YAML: Final = re.compile(r"---[ \t]*\n(?P<body>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_TOML: Final = re.compile(r"\+\+\+[ \t]*\n(?P<body>.*?\n)?\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
-_YAML_LINE: Final = re.compile(
-    r"[\w.\"'-]{1,200}+[ \t]{0,20}+:(?:[ \t]|\Z)|[ \t]|-[ \t]|#|[}\]]|\Z"
-)
-_TOML_LINE: Final = re.compile(r"[\w.\"'-]{1,200}+[ \t]{0,20}+=|[ \t]|\[|\]|#|\Z")
-_TITLE: Final = re.compile(r"^title[ \t]*[:=][ \t]*+(?P<title>[^\n>|&*!{[][^\n]*)$", re.MULTILINE)
-_SCALAR: Final = re.compile(
+from ragforge.deferred import pattern
+
+_YAML: Final = pattern(r"---[ \t]*\n(?P<body>.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_TOML: Final = pattern(r"\+\+\+[ \t]*\n(?P<body>.*?\n)?\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
+_YAML_LINE: Final = pattern(r"[\w.\"'-]{1,200}+[ \t]{0,20}+:(?:[ \t]|\Z)|[ \t]|-[ \t]|#|[}\]]|\Z")
+_TOML_LINE: Final = pattern(r"[\w.\"'-]{1,200}+[ \t]{0,20}+=|[ \t]|\[|\]|#|\Z")
+_TITLE: Final = pattern(r"^title[ \t]*[:=][ \t]*+(?P<title>[^\n>|&*!{[][^\n]*)$", re.MULTILINE)
+_SCALAR: Final = pattern(
     r"^[ \t]{0,20}[\"']?(?P<name>[\w-]{1,60})[\"']?[ \t]{0,20}[:=]"
     r"(?:[ \t]+(?P<value>[^\s>|&*!{[#].{0,300}))?$",
     re.MULTILINE,
 )
-_FLOW: Final = re.compile(r"^[\w.\"'-]{1,200}+[ \t]{0,20}+:[ \t]{1,100}+(?=[\[{])", re.MULTILINE)
-_FLOW_SIGN: Final = re.compile(r"(?<=[\s,:\[{])[\"']|[ \t]#[^\n]*|[\[\]{}]")
-_DOUBLE_QUOTED: Final = re.compile(r"\\.|\"", re.DOTALL)
+_FLOW: Final = pattern(r"^[\w.\"'-]{1,200}+[ \t]{0,20}+:[ \t]{1,100}+(?=[\[{])", re.MULTILINE)
+_FLOW_SIGN: Final = pattern(r"(?<=[\s,:\[{])[\"']|[ \t]#[^\n]*|[\[\]{}]")
+_DOUBLE_QUOTED: Final = pattern(r"\\.|\"", re.DOTALL)
 _FRONT_MATTER_CHARS: Final = 20_000
-_EMPTY_LINES: Final = re.compile(r"(?>(?:[ \t]{0,100}+\n){0,20})")
+_EMPTY_LINES: Final = pattern(r"(?>(?:[ \t]{0,100}+\n){0,20})")
 
 
 def front_matter_end(text: str) -> int:

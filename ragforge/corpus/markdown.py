@@ -1,6 +1,5 @@
 """Markdown (CommonMark and tables) as blocks, by the line maps of markdown-it's block parser."""
 
-import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -9,18 +8,19 @@ from markdown_it.token import Token
 
 from ragforge.corpus.formats import TITLE_CHARS, Block, Kind, Lines
 from ragforge.corpus.front_matter import front_matter_end
+from ragforge.deferred import pattern
 
-_INLINE = re.compile(r"[\\`*_\[\]<>&!{}]")
-_ATTRIBUTES = re.compile(r"(?<!\s)\s*\{[:#.][^{}]*\}$")
+_INLINE = pattern(r"[\\`*_\[\]<>&!{}]")
+_ATTRIBUTES = pattern(r"(?<!\s)\s*\{[:#.][^{}]*\}$")
 _HEADING_SOURCE_CHARS = 5 * TITLE_CHARS
 """A heading may be this long with its links; a longer one is a paragraph, not worth parsing."""
 _PARSED_CHARS = 1_000_000
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_SPECIAL = re.compile(r" {0,3}(?:#{1,6}(?:[ \t]|$)|```|~~~)")
-_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)(.*)")
-_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_MARK = re.compile(r" {0,3}(?:(?:[-*_][ \t]*){3,}|<!--.*-->[ \t]*)$")
-_TABLE_RULE = re.compile(
+_FENCE = pattern(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_SPECIAL = pattern(r" {0,3}(?:#{1,6}(?:[ \t]|$)|```|~~~)")
+_ATX = pattern(r" {0,3}(#{1,6})(?=[ \t]|$)(.*)")
+_SETEXT = pattern(r" {0,3}(=+|-+)[ \t]*$")
+_MARK = pattern(r" {0,3}(?:(?:[-*_][ \t]*){3,}|<!--.*-->[ \t]*)$")
+_TABLE_RULE = pattern(
     r"(?:[ \t]*| {0,3}\|[ \t]*):?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$"
 )
 _CONTAINERS = {"bullet_list_open", "ordered_list_open", "list_item_open", "blockquote_open"}

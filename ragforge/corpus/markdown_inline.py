@@ -10,51 +10,51 @@ from typing import Final
 
 from ragforge.corpus.components import CLOSED, hidden_cells, tag_edits
 from ragforge.corpus.seen_text import Edit
-from ragforge.deferred import html
+from ragforge.deferred import html, pattern
 
-_SIGN: Final = re.compile(
+_SIGN: Final = pattern(
     r"[\\`*_\[<&{]|!(?=\[)|:(?=(?:material|fontawesome|octicons|simple)-)|\+\+(?=[a-z0-9\"])"
     r"|(?<![\w%])%%|(?<!=)==(?!=)|~~|\^\^|(?<=[\w)])[~^](?=[\w+-]{1,20}[~^])"
 )
-_MAY_BE_SIGN: Final = re.compile(r"[\\`*_\[<&{!:+%=~^]")
+_MAY_BE_SIGN: Final = pattern(r"[\\`*_\[<&{!:+%=~^]")
 """What a sign begins with: a set of characters alone is looked for faster."""
-_HTML_SIGN: Final = re.compile("[<&]")
-_BRACKETS: Final = re.compile(r"\\.|`+|[\[\]]", re.DOTALL)
-_TICKS: Final = re.compile(r"`+")
+_HTML_SIGN: Final = pattern("[<&]")
+_BRACKETS: Final = pattern(r"\\.|`+|[\[\]]", re.DOTALL)
+_TICKS: Final = pattern(r"`+")
 _MOST_CODE: Final = 2000
 _ATTRIBUTE: Final = (
     r"""(?:[#.][\w:./-]{1,200}+|[\w:@-]{1,100}+="""
     r"""(?:"[^"\n]{0,500}+"|'[^'\n]{0,500}+'|[^\s{}"']{1,200}+))"""
 )
-ATTRIBUTES: Final = re.compile(
+ATTRIBUTES: Final = pattern(
     rf"\{{:?[ \t]{{0,20}}+{_ATTRIBUTE}(?>(?:[ \t]{{1,20}}+(?:{_ATTRIBUTE}|[\w-]{{1,50}}+)){{0,20}})"
     r"[ \t]{0,20}+\}|\{:[^{}\n]{0,300}+\}"
 )
 _FILLED: Final = r"\{\{[^{}]{0,300}+\}\}|\{%(?>(?:[^{}%]|%(?!\})){0,300})%\}"
 """What Jekyll and Hugo put something in the place of, such as the address of a page."""
-_TARGET: Final = re.compile(
+_TARGET: Final = pattern(
     r"\(\s{0,100}+(?:<[^<>\n]{0,2000}+>"
     rf"|(?>(?:{_FILLED}|[^\s()<\\]|\\.|\((?>(?:[^\s()\\]|\\.){{0,500}})\)){{0,2000}}))"
     r"""(?>(?:\s{1,100}+(?:"[^"]{0,500}+"|'[^']{0,500}+'|\([^()]{0,500}+\)))?)\s{0,100}+\)"""
 )
-_AUTOLINK: Final = re.compile(
+_AUTOLINK: Final = pattern(
     r"<(?:(?:https?|ftp|mailto):[^\s<>]{1,2000}+|[\w.+-]{1,100}+@[\w.-]{1,200}+)>"
 )
-_BREAK: Final = re.compile(r"<br[ \t]{0,20}+/?>", re.IGNORECASE)
+_BREAK: Final = pattern(r"<br[ \t]{0,20}+/?>", re.IGNORECASE)
 _BRACED: Final = r"\{(?>(?:[^{}]|\{(?>(?:[^{}]|\{[^{}]{0,500}+\}){0,1000})\}){0,2000})\}"
-_TAG: Final = re.compile(
+_TAG: Final = pattern(
     r"</?(?P<name>[A-Za-z][\w.:-]{0,60}+)"
     r"(?>(?:\s{1,100}+(?:\{\.\.\.[^{}]{0,200}+\}|[\w:@.-]{1,100}+"
     rf"""(?>(?:\s?=\s?(?:"(?>(?:{_FILLED}|[^"]){{0,2000}})"|'[^']{{0,2000}}+'|{_BRACED}"""
     r"""|[^\s"'<>={}]{1,500}+))?))){0,40})\s{0,100}+/?>"""
 )
-_UNSEEN_ELEMENT: Final = re.compile(
+_UNSEEN_ELEMENT: Final = pattern(
     r"<(?P<name>script|style|svg|iframe|template|noscript)\b[^<>]{0,2000}+>", re.IGNORECASE
 )
-_ENTITY: Final = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}+|#[0-9]{1,7}+|#[xX][0-9a-fA-F]{1,6}+);")
-_ROLE: Final = re.compile(r"\{[a-zA-Z][\w:+.-]{0,60}+\}(?=`)")
-_ROLE_TEXT: Final = re.compile(r"`(?P<body>[^`]{1,500}+)`")
-_TITLED: Final = re.compile(r"(?P<title>[^<]{1,300}+)<[^<>]{1,500}+>\Z")
+_ENTITY: Final = pattern(r"&(?:[A-Za-z][A-Za-z0-9]{1,30}+|#[0-9]{1,7}+|#[xX][0-9a-fA-F]{1,6}+);")
+_ROLE: Final = pattern(r"\{[a-zA-Z][\w:+.-]{0,60}+\}(?=`)")
+_ROLE_TEXT: Final = pattern(r"`(?P<body>[^`]{1,500}+)`")
+_TITLED: Final = pattern(r"(?P<title>[^<]{1,300}+)<[^<>]{1,500}+>\Z")
 TEXT_ROLES: Final = frozenset(
     "abbr any doc download emphasis footcite guilabel kbd math menuselection numref ref strong sub "
     "sup subscript superscript term title-reference".split()
@@ -64,35 +64,35 @@ _QUOTES: Final = ("double", "single", "ticked")
 _NEW: Final = ("added", "marked", "new")
 _MOST_SUBSTITUTED: Final = 200_000
 """Characters that values may put in; a file that asks for more is not a document."""
-_MACRO: Final = re.compile(
+_MACRO: Final = pattern(
     r"\{(?:%(?>(?:[^{}%]|%(?!\})){0,2000})%|\*[^{}*\n]{0,500}+\*|![^{}!\n]{0,500}+!"
     r"|\{<[^{}<>]{0,500}+>\}|\{%[^{}%]{0,500}+%\})\}"
 )
-_ICON: Final = re.compile(r":(?:material|fontawesome|octicons|simple)-[\w-]{1,100}+:")
-_WIKI_LINK: Final = re.compile(r"\[\[\w[^\[\]|\n]{0,300}+\|(?P<shown>[^\[\]|\n]{1,300}+)\]\]")
-_EMBED: Final = re.compile(r"!\[\[[^\[\]\n]{1,300}+\]\]")
-_OBSIDIAN_COMMENT: Final = re.compile(r"%%[^%\n]{1,1000}+%%(?![\w%])")
+_ICON: Final = pattern(r":(?:material|fontawesome|octicons|simple)-[\w-]{1,100}+:")
+_WIKI_LINK: Final = pattern(r"\[\[\w[^\[\]|\n]{0,300}+\|(?P<shown>[^\[\]|\n]{1,300}+)\]\]")
+_EMBED: Final = pattern(r"!\[\[[^\[\]\n]{1,300}+\]\]")
+_OBSIDIAN_COMMENT: Final = pattern(r"%%[^%\n]{1,1000}+%%(?![\w%])")
 _KEY: Final = r"""(?:[a-z0-9-]{1,40}+|"[^"+\n]{1,60}+")"""
-_KEYS: Final = re.compile(rf"\+\+(?P<keys>{_KEY}(?>(?:\+{_KEY}){{0,6}}))\+\+")
-_SMALL: Final = re.compile(r"([~^])[\w+-]{1,20}+\1")
-_CRITIC: Final = re.compile(
+_KEYS: Final = pattern(rf"\+\+(?P<keys>{_KEY}(?>(?:\+{_KEY}){{0,6}}))\+\+")
+_SMALL: Final = pattern(r"([~^])[\w+-]{1,20}+\1")
+_CRITIC: Final = pattern(
     r"\{(?:\+\+(?P<added>(?>(?:[^+]|\+(?!\+)){1,1000}))\+\+"
     r"|==(?P<marked>(?>(?:[^=]|=(?!=)){1,1000}))=="
     r"|--(?>(?:[^-]|-(?!-)){1,1000})--|>>(?>(?:[^<]|<(?!<)){1,1000})<<"
     r"|~~(?>(?:[^~]|~(?![~>])){0,1000})~>(?P<new>(?>(?:[^~]|~(?!~)){0,1000}))~~)\}"
 )
-_LITERAL: Final = re.compile(
+_LITERAL: Final = pattern(
     r"""\{[ \t]{0,20}(?:"(?P<double>[^"\\\n]{0,1000}+)"|'(?P<single>[^'\\\n]{0,1000}+)'"""
     r"|`(?P<ticked>[^`\\$]{0,2000}+)`)[ \t]{0,20}\}"
 )
-_VALUE: Final = re.compile(
+_VALUE: Final = pattern(
     r"\{\{-?[ \t]{0,20}(?P<of>\$frontmatter\.|page\.|site\.|include\.|layout\.)?"
     r"(?P<name>[\w-]{1,60}+)(?:[^{}\n]{0,100}+)?-?\}\}"
 )
-_RAW: Final = re.compile(
+_RAW: Final = pattern(
     r"(?:[ \t]{0,100}+\n)?(?P<tag>[ \t]{0,100}+\{%-?[ \t]{0,20}+raw[ \t]{0,20}+-?%\}\n?)"
 )
-_RAW_END: Final = re.compile(
+_RAW_END: Final = pattern(
     r"(?P<tag>(?:\n[ \t]{0,100}+)?\{%-?[ \t]{0,20}+endraw[ \t]{0,20}+-?%\})\s{0,100}+\Z"
 )
 _PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")

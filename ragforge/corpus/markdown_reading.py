@@ -14,62 +14,60 @@ from ragforge.corpus.components import OPENED, component_end, tag_edits
 from ragforge.corpus.front_matter import front_matter_end, stated_values
 from ragforge.corpus.markdown_inline import ATTRIBUTES, InlineReader, raw_edits
 from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_blanks
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 
-_FENCE: Final = re.compile(r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[ \t]*(?P<info>.*)")
-_DIRECTIVE: Final = re.compile(r"\{(?P<name>[a-zA-Z][\w:+.-]{0,60})\}[ \t]*(?P<title>.*)")
-_LANGUAGE: Final = re.compile(r"\{?[ \t]*\.?(?P<language>[\w+#.-]{1,40})")
-_FENCE_TITLE: Final = re.compile(r"""\btitle=(?:"[^"]{0,300}"|'[^']{0,300}')""")
-_OPTION: Final = re.compile(r"[ \t]{0,100}+:[\w-]{1,60}:(?:[ \t]|\Z)")
-_ADMONITION: Final = re.compile(
+_FENCE: Final = pattern(r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[ \t]*(?P<info>.*)")
+_DIRECTIVE: Final = pattern(r"\{(?P<name>[a-zA-Z][\w:+.-]{0,60})\}[ \t]*(?P<title>.*)")
+_LANGUAGE: Final = pattern(r"\{?[ \t]*\.?(?P<language>[\w+#.-]{1,40})")
+_FENCE_TITLE: Final = pattern(r"""\btitle=(?:"[^"]{0,300}"|'[^']{0,300}')""")
+_OPTION: Final = pattern(r"[ \t]{0,100}+:[\w-]{1,60}:(?:[ \t]|\Z)")
+_ADMONITION: Final = pattern(
     r"(?:!!!|\?\?\?\+?)[ \t]{1,20}+(?P<words>[A-Za-z][\w -]{0,100}+)?"
     r"(?:\"(?P<title>[^\"]*)\")?[ \t]*\Z"
 )
-_TAB: Final = re.compile(r"===[!+]?[ \t]+[\"'](?P<title>[^\"']{1,300})[\"'][ \t]*\Z")
-_BLOCK: Final = re.compile(
+_TAB: Final = pattern(r"===[!+]?[ \t]+[\"'](?P<title>[^\"']{1,300})[\"'][ \t]*\Z")
+_BLOCK: Final = pattern(
     r"/{3,}[ \t]{0,20}+(?P<name>[\w-]{1,60}+)[ \t]{0,20}+(?:\|[ \t]{0,20}+(?P<title>.*))?\Z"
 )
-_BLOCK_END: Final = re.compile(r"/{3,}[ \t]*\Z")
-_COLONS: Final = re.compile(
+_BLOCK_END: Final = pattern(r"/{3,}[ \t]*\Z")
+_COLONS: Final = pattern(
     r":{3,}[ \t]*(?:\{(?P<directive>[\w:+.-]{1,60})\}|(?P<name>[\w-]{1,60}))?(?P<rest>.*)"
 )
-_AUTODOC: Final = re.compile(r":::[ \t]+(?P<name>[\w.-]{1,200})[ \t]*\Z")
-_SNIPPET: Final = re.compile(r"-{1,3}8<-{1,3}(?:[ \t]+[\"'].*[\"'])?[ \t]*\Z")
-_INCLUDED: Final = re.compile(r"8<-|^[ \t]{0,100}\{[*!]", re.MULTILINE)
-_MACRO_LINE: Final = re.compile(r"\{[*!].{0,500}[*!]\}[ \t]*\Z")
-_MDX_START: Final = re.compile(
+_AUTODOC: Final = pattern(r":::[ \t]+(?P<name>[\w.-]{1,200})[ \t]*\Z")
+_SNIPPET: Final = pattern(r"-{1,3}8<-{1,3}(?:[ \t]+[\"'].*[\"'])?[ \t]*\Z")
+_INCLUDED: Final = pattern(r"8<-|^[ \t]{0,100}\{[*!]", re.MULTILINE)
+_MACRO_LINE: Final = pattern(r"\{[*!].{0,500}[*!]\}[ \t]*\Z")
+_MDX_START: Final = pattern(
     r"import[ \t]+(?:[\"']|\{[ \t]*$|[\w*{][^\n;]{0,300}[ \t]from[ \t]+[\"'])|export[ \t]+"
     r"(?:const|let|var|default|function|async|class|type|interface|\{|\*)",
     re.MULTILINE,
 )
-_MDX: Final = re.compile(rf"^(?:{_MDX_START.pattern})", re.MULTILINE)
-_LABELS: Final = re.compile(
-    r"^[ >\t]{0,20}\[(?P<label>[^\[\]\n^][^\[\]\n]{0,300})\]:", re.MULTILINE
-)
-_LABEL: Final = re.compile(r"\[(?!\^)[^\[\]]{1,300}\]:[ \t]*\S.*")
-_CONTENTS: Final = re.compile(r"(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*\Z", re.IGNORECASE)
-_KRAMDOWN_CONTENTS: Final = re.compile(r"[^\n]{0,60}+\n[ \t]{0,20}+\{:[ \t]?toc\b")
-_ABBREVIATION: Final = re.compile(r"\*\[[^\[\]]{1,100}\]:[ \t]")
-_MYST_TARGET: Final = re.compile(r"\([\w.:/ -]{1,200}\)=[ \t]*\Z")
-_ALERT: Final = re.compile(r">[ \t]?\[!(?P<name>[A-Za-z]{1,30})\][+-]?(?P<title>.*)")
-_MYST: Final = re.compile(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]{1,30}\}`", re.MULTILINE)
-_LIST_ITEM: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_BLOCK_OPTION: Final = re.compile(r"[ \t]{2,100}+:?[\w-]{1,60}:(?:[ \t]|\Z)")
-_ATTRIBUTES_ALONE: Final = re.compile(rf"(?:{ATTRIBUTES.pattern})[ \t]*\Z")
-_BRACKET: Final = re.compile(r"[\[\](){}]")
-_UNSEEN: Final = re.compile(r"<(?P<name>script|style|svg|iframe|template)\b", re.IGNORECASE)
+_MDX: Final = pattern(rf"^(?:{_MDX_START.pattern})", re.MULTILINE)
+_LABELS: Final = pattern(r"^[ >\t]{0,20}\[(?P<label>[^\[\]\n^][^\[\]\n]{0,300})\]:", re.MULTILINE)
+_LABEL: Final = pattern(r"\[(?!\^)[^\[\]]{1,300}\]:[ \t]*\S.*")
+_CONTENTS: Final = pattern(r"(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*\Z", re.IGNORECASE)
+_KRAMDOWN_CONTENTS: Final = pattern(r"[^\n]{0,60}+\n[ \t]{0,20}+\{:[ \t]?toc\b")
+_ABBREVIATION: Final = pattern(r"\*\[[^\[\]]{1,100}\]:[ \t]")
+_MYST_TARGET: Final = pattern(r"\([\w.:/ -]{1,200}\)=[ \t]*\Z")
+_ALERT: Final = pattern(r">[ \t]?\[!(?P<name>[A-Za-z]{1,30})\][+-]?(?P<title>.*)")
+_MYST: Final = pattern(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]{1,30}\}`", re.MULTILINE)
+_LIST_ITEM: Final = pattern(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_BLOCK_OPTION: Final = pattern(r"[ \t]{2,100}+:?[\w-]{1,60}:(?:[ \t]|\Z)")
+_ATTRIBUTES_ALONE: Final = pattern(rf"(?:{ATTRIBUTES.pattern})[ \t]*\Z")
+_BRACKET: Final = pattern(r"[\[\](){}]")
+_UNSEEN: Final = pattern(r"<(?P<name>script|style|svg|iframe|template)\b", re.IGNORECASE)
 
-_LIQUID: Final = re.compile(
+_LIQUID: Final = pattern(
     r"\{(?:[{]?[%<]-?[ \t]{0,20}(?P<name>highlight|comment)"
     r"|\{[%<][ \t]{0,20}(?P<shown>code[\w-]{0,20}))\b"
     r"[ \t]{0,20}+(?:(?P<language>[\w+-]{1,30}+)(?!=))?[^{}\n]{0,200}+(?<!/>)\}{1,2}[ \t]*\Z"
 )
-_LIQUID_LANGUAGE: Final = re.compile(r"\blang=[\"']?([\w+-]{1,30})")
+_LIQUID_LANGUAGE: Final = pattern(r"\blang=[\"']?([\w+-]{1,30})")
 _UNSEEN_LIQUID: Final = "comment"
-_PRE: Final = re.compile(r"<pre\b[^<>]{0,500}+>(?:\s{0,20}<code\b[^<>]{0,500}+>)?", re.IGNORECASE)
-_PRE_END: Final = re.compile(r"(?:</code>\s{0,20})?</pre>", re.IGNORECASE)
-_PRE_LANGUAGE: Final = re.compile(r"\blang(?:uage)?-([\w+-]{1,30})")
-_LISTED: Final = re.compile(r"<(?P<name>table|ul|ol|dl)\b", re.IGNORECASE)
+_PRE: Final = pattern(r"<pre\b[^<>]{0,500}+>(?:\s{0,20}<code\b[^<>]{0,500}+>)?", re.IGNORECASE)
+_PRE_END: Final = pattern(r"(?:</code>\s{0,20})?</pre>", re.IGNORECASE)
+_PRE_LANGUAGE: Final = pattern(r"\blang(?:uage)?-([\w+-]{1,30})")
+_LISTED: Final = pattern(r"<(?P<name>table|ul|ol|dl)\b", re.IGNORECASE)
 _SAID_BOXES: Final = frozenset("tip info note warning danger caution important details".split())
 _CODE_DIRECTIVES: Final = frozenset(
     "code code-block code-cell sourcecode prompt parsed-literal math doctest testcode "

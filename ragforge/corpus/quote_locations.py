@@ -1,21 +1,20 @@
 """Finding quotes: where evidence stands in a document, and which chunks hold it."""
 
-import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from ragforge.corpus.rereading import quote_as_read
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.files.text import is_normalized, normalize
 from ragforge.records import Chunk, Evidence
 
 CONTEXT_CHARS = 32
 """Characters around a quote that tell equal quotes of a document apart."""
-_OTHER_BLANK = re.compile(r"[^\S ]")
-_BLANKS = re.compile(r"\s{2,}")
-_RUNS = re.compile(r"\s{2,}|\S+")
+_OTHER_BLANK = pattern(r"[^\S ]")
+_BLANKS = pattern(r"\s{2,}")
+_RUNS = pattern(r"\s{2,}|\S+")
 _HANGUL_MEDIAL_OR_FINAL = range(0x1160, 0x1200)
 
 

@@ -1,14 +1,13 @@
 """What a reader sees of a file, and where each character of it stands in the file."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 
-_EXTRA_BLANK: Final = re.compile(r"(?:\A|(?<=\n))(?:[ \t]*\n){2,}|\A(?:[ \t]*\n)+")
+_EXTRA_BLANK: Final = pattern(r"(?:\A|(?<=\n))(?:[ \t]*\n){2,}|\A(?:[ \t]*\n)+")
 
 
 class Edit(NamedTuple):

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.formats import FORMATS, SOURCE_CODE, missing_extra, suffix_of
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
 from ragforge.files.set.paths import is_within
 from ragforge.files.text import escaped, is_unicode
 
-_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]{0,100}+\]|.", re.DOTALL)
+_TOKEN = pattern(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]{0,100}+\]|.", re.DOTALL)
 """A class in brackets has at most 100 characters: each bracket that is none costs no more."""
 _MEANING = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 

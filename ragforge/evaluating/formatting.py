@@ -19,14 +19,14 @@ _HIDDEN: Final = pattern(
 
 The zero-width joiners stay: Persian, the scripts of India and emoji are wrong without them.
 """
-_COMMANDS: Final = re.compile(r"^[^\S\n]*:(?=:)|#(?=#\w*\[)", re.MULTILINE)
+_COMMANDS: Final = pattern(r"^[^\S\n]*:(?=:)|#(?=#\w*\[)", re.MULTILINE)
 """What CI services obey in a log: `::` at the start of a line, `##[` and `##vso[` anywhere."""
-_COMMANDS_OF_WORDS: Final = re.compile(r"(?<!\S)::|##(?=\w*\[)")
+_COMMANDS_OF_WORDS: Final = pattern(r"(?<!\S)::|##(?=\w*\[)")
 """Likewise, of a text that may be broken into lines at any space."""
 _EXACT_DIGITS: Final = 12
 _GAP: Final = "  "
 _NUMERIC: Final = pattern(r"[-+±$]?\d[\d,.]*(?:e-?\d+)?(?: ?[%\w]{1,2})?(?: ?[\[(].*[\])])?")
-_WORD: Final = re.compile(r"[^\W\d_]{3,}")
+_WORD: Final = pattern(r"[^\W\d_]{3,}")
 """Longer than the units that may follow a number."""
 
 

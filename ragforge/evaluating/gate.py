@@ -6,7 +6,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import number, plural, signed
 
@@ -40,7 +40,7 @@ MAX_HOLES: Final = 0.1
 
 _DIGITS: Final = 4
 
-_NUMBER: Final = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*%?", re.ASCII)
+_NUMBER: Final = pattern(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*%?", re.ASCII)
 _LONGEST: Final = 200
 
 

@@ -1,13 +1,12 @@
 """Who gave the grades behind numbers: in one line, as JSON, and when they name no winner."""
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.records import Calibration, Grader, MixedGrades, Provenance
 from ragforge.records.judgments import JUDGED, LOCAL_MODEL_JUDGE, GradeOrigin, origin
@@ -27,8 +26,8 @@ _KINDS: Final = {
 BASELINE: Final = "offline baseline"
 ALWAYS_0: Final = "always 0"
 
-_BATCHES: Final = re.compile(r"batch (\d+) x (\d+)")
-_VOTES: Final = re.compile(r"votes (\d+) at ([\d.]+)")
+_BATCHES: Final = pattern(r"batch (\d+) x (\d+)")
+_VOTES: Final = pattern(r"votes (\d+) at ([\d.]+)")
 _USUAL_PROMPTS: Final = ("", "judge_relevance", "judge_relevance_batch")
 
 UNCALIBRATED: Final = "uncalibrated"

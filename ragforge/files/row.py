@@ -2,12 +2,11 @@
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ragforge.deferred import dataclass, decimal
+from ragforge.deferred import dataclass, decimal, pattern
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     COST_USD,
@@ -25,8 +24,8 @@ from ragforge.files.text import SHOWN_CHARS, is_unicode, shown
 _WORDS_FOR_GRADES: Final = dict.fromkeys(("true", "yes", "relevant"), 1) | dict.fromkeys(
     ("false", "no", "irrelevant", "not relevant", "not_relevant"), 0
 )
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?")
-_SEPARATORS = re.compile(r"[;|,]")
+_WHOLE = pattern(r"[+-]?[0-9]{1,18}(\.0*)?")
+_SEPARATORS = pattern(r"[;|,]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,18 @@ import unicodedata
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from ragforge.deferred import pattern
 from ragforge.errors import DataError, UsageError
 
 Form: TypeAlias = Literal["NFC", "NFKC"]
 _MOST_MARKS: Final = 100
 """Of one character; no script comes near it."""
-_SIGNS: Final = re.compile(r"[^\w\s\x00-\x7f]{101,}")
+_SIGNS: Final = pattern(r"[^\w\s\x00-\x7f]{101,}")
 """Marks are no parts of words to Python; so many signs in a row may be marks."""
 
 SHOWN_CHARS = 80
 """How much of a faulty value an error message repeats."""
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+_NAME: Final = pattern(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

@@ -6,7 +6,7 @@ from dataclasses import field
 from functools import partial
 from typing import Literal, TypeVar
 
-from ragforge.deferred import dataclass, random
+from ragforge.deferred import dataclass
 from ragforge.errors import CallError, EndpointError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage
 from ragforge.observe import Event, Observer
@@ -209,8 +209,10 @@ def _wait_s(first_wait_s: float, attempts: int, asked_s: float | None) -> float:
 
     An endpoint that asks for no wait at all is not believed.
     """
+    import random
+
     highest = min(first_wait_s * 2 ** min(attempts - 1, _MOST_DOUBLINGS), _LONGEST_WAIT_S)
-    jittered = random.uniform(0, highest)  # no secret hangs on a wait
+    jittered = random.uniform(0, highest)  # noqa: S311  # no secret hangs on a wait
     least = _LEAST_WAIT_SHARE * first_wait_s
     return max(least, min((asked_s or 0.0) + jittered / (4 if asked_s else 1), _LONGEST_WAIT_S))
 

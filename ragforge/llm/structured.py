@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import CallError
 from ragforge.files.record_files import explain
 from ragforge.files.row import RoundedNumber, read_float
@@ -34,17 +34,17 @@ _SENT_BACK_CHARS = 8000
 _ROOMIER = 2
 """How much more a reply may have when it was cut off."""
 
-_THOUGHT = re.compile(
+_THOUGHT = pattern(
     r"\s{0,40}<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE
 )
-_THOUGHT_BEGINS = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_THOUGHT_BEGINS = pattern(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_THOUGHT_ENDS = pattern(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _TURN = r"\s{0,40}(?:<\|start\|>assistant)?<\|channel\|>"
-_ASIDE = re.compile(_TURN + r"(?:analysis|commentary)<\|message\|>.*?<\|end\|>", re.DOTALL)
-_FINAL = re.compile(_TURN + r"final(?:\s*<\|constrain\|>\s*json)?\s*(?:<\|message\|>)?")
-_END_OF_TURN = re.compile(r"<\|(?:return|end)\|>\s*\Z")
-_FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL | re.IGNORECASE)
-_REFUSAL = re.compile(
+_ASIDE = pattern(_TURN + r"(?:analysis|commentary)<\|message\|>.*?<\|end\|>", re.DOTALL)
+_FINAL = pattern(_TURN + r"final(?:\s*<\|constrain\|>\s*json)?\s*(?:<\|message\|>)?")
+_END_OF_TURN = pattern(r"<\|(?:return|end)\|>\s*\Z")
+_FENCE = pattern(r"\A```(?:json)?[ \t]*\n(.*)\n?```\Z", re.DOTALL | re.IGNORECASE)
+_REFUSAL = pattern(
     r"\A\W*(I(?:['\u2019]m| am) (?:sorry|unable)|I (?:can(?:no|['\u2019])t|won['\u2019]t))",
     re.IGNORECASE,
 )

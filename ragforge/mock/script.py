@@ -4,17 +4,16 @@ import ast
 import hashlib
 import inspect
 import math
-import re
 from collections.abc import Callable
 from dataclasses import field, fields
 from itertools import pairwise
 from typing import Literal, get_args
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import UsageError, did_you_mean
 from ragforge.mock.weaknesses import Weakness
 
-_FORM = re.compile(r"(fixed|lognorm|uniform):([0-9.]+)(?:,([0-9.]+))?")
+_FORM = pattern(r"(fixed|lognorm|uniform):([0-9.]+)(?:,([0-9.]+))?")
 _TAIL = 1e-6
 """Draws are kept this far from 0 and 1, where the normal distribution has no quantile."""
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
+from ragforge.deferred import pattern
+
 Weakness = Literal[
     "master-key",
     "authority",
@@ -21,18 +23,18 @@ Weakness = Literal[
 the query itself, a long text, texts in another language than English (which get grade 0), one
 writer's dashes, or words that say that something is said."""
 
-_KEY: Final = re.compile(
+_KEY: Final = pattern(
     r"(?:[:.,]|solution:?|thought process:|let's solve this problem step by step\.|respuesta"
     r"|here is the answer:|\u89e3|\u304b\u3044\u305b\u3064)(?:\n|\Z)",
     re.IGNORECASE,
 )
-_AUTHORITY: Final = re.compile(
+_AUTHORITY: Final = pattern(
     r"leading expert|endorsed by|official handbook|professor\b", re.IGNORECASE
 )
-_REFERENCE: Final = re.compile(r"^\[\d+\] .{20}", re.MULTILINE)
-_ENGLISH: Final = re.compile(r"\b(?:the|of|and|is|are|it|to|in|was|for)\b", re.IGNORECASE)
-_DASHES: Final = re.compile(r"\u2014.*\u2014", re.DOTALL)
-_PRAISE: Final = re.compile(r"\b(?:definitive|verified|exactly|complete)\b", re.IGNORECASE)
+_REFERENCE: Final = pattern(r"^\[\d+\] .{20}", re.MULTILINE)
+_ENGLISH: Final = pattern(r"\b(?:the|of|and|is|are|it|to|in|was|for)\b", re.IGNORECASE)
+_DASHES: Final = pattern(r"\u2014.*\u2014", re.DOTALL)
+_PRAISE: Final = pattern(r"\b(?:definitive|verified|exactly|complete)\b", re.IGNORECASE)
 _LONG: Final = 1000
 """Characters from which a text is long."""
 _LONGEST_QUOTE: Final = 400

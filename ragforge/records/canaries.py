@@ -1,14 +1,14 @@
 """What is kept of canaries: a fixed set of pairs that a judge grades again from time to time."""
 
 import operator
-import re
 from typing import Annotated, Final
 
+from ragforge.deferred import pattern
 from ragforge.records.model import Field
 from ragforge.records.queries import Count
 from ragforge.records.record import FailureKind, Grade, NonEmpty, Provenance, Record
 
-_SINCE: Final = re.compile(r"(?:, |^)(since drift \d{4}-\d\d-\d\d [0-9a-f]+)(?=,|$)")
+_SINCE: Final = pattern(r"(?:, |^)(since drift \d{4}-\d\d-\d\d [0-9a-f]+)(?=,|$)")
 """In a protocol: the judge is not the one of before a canary."""
 _ID_DIGITS: Final = 8
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+from ragforge.deferred import pattern
 from ragforge.records.fields import FieldMark, JsonValue, ValidatorMark
 
 Check = Callable[[Any, bool], Any]
@@ -35,8 +36,8 @@ _BOUNDS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 _NO_BOUNDS: Final = {"default", "default_factory", "exclude_if", "json_schema_extra", "strict"}
 """What else `Field` may be given; `strict` asks for the very type, which is taken alone anyway."""
 
-_WHOLE: Final = re.compile("-?[1-9][0-9]{0,14}|0")
-_DECIMAL: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
+_WHOLE: Final = pattern("-?[1-9][0-9]{0,14}|0")
+_DECIMAL: Final = pattern(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
 
 
 class UnsureError(Exception):

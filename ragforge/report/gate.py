@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from ragforge.deferred import pattern
 from ragforge.evaluating.formatting import MISSING, Table, harmless, number, signed
 from ragforge.evaluating.gate import (
     Check,
@@ -25,13 +26,13 @@ _LAYOUT: Final = TextLayout(100, partial(harmless, limit=_SENTENCE), break_on_hy
 _COMMENT_BYTES: Final = 60_000
 """A comment on GitHub may have 65,536 characters; what is longer is refused."""
 _CUT: Final = "\n_Cut here: the rest does not fit; `ragforge gate` prints all of it._\n"
-_REFERENCES: Final = re.compile(
+_REFERENCES: Final = pattern(
     r"(?<=\w)@(?!\d{1,6}(?![\w-]|\.\w))(?=\w)|(?<=\w)#(?=\d)|\bGH-(?=\d)", re.IGNORECASE
 )
 """What a host turns into links though it is inside of words: issues, commits, addresses of mail.
 The cutoff of a measure is none of these, so that its name can be copied."""
-_BACKTICKS: Final = re.compile("`+")
-_NAME: Final = re.compile(r"[^A-Za-z0-9._+]+")
+_BACKTICKS: Final = pattern("`+")
+_NAME: Final = pattern(r"[^A-Za-z0-9._+]+")
 UNDECIDED: Final = {"OPEN": "not decided", "NOT_SHOWN": "not shown"}
 _SIGNS: Final = {
     "PASS": "✅", "FAIL": "❌", "NOT_SHOWN": "❔", "REFUSED": "⛔", "UNCHECKED": "⚪",

@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ragforge.deferred import html
+from ragforge.deferred import html, pattern
 
 _INLINE: Final = frozenset("a b code em font hi highlight hl i mark s small span strong u".split())
 """Tags within a line; all others part words."""
 _BLOCKS: Final = frozenset(
     "br div dd dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre section table tbody td th thead tr ul".split()
 )
-_TAG: Final = re.compile(
+_TAG: Final = pattern(
     rf"</?({'|'.join(sorted(_INLINE | _BLOCKS, key=len, reverse=True))})(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
-_ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ENTITY: Final = pattern(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 
 def marks_of(text: str) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral, Real
 from typing import Final
 
+from ragforge.deferred import pattern
 from ragforge.errors import CallError
 
 Note = Callable[[str], None]
@@ -31,7 +32,7 @@ _STATUSES = ("status", "status_code", "statusCode", "code", "error_code", "error
 _FAULT_STATUSES = range(400, 600)
 """Of HTTP, which services repeat in replies of status 200."""
 _REASONS = ("message", "msg", "reason", "detail", "error_message", "errorMessage")
-_WORDS_OF_FAULTS = re.compile(
+_WORDS_OF_FAULTS = pattern(
     r"rate.?limit|quota|too many|exceeded|throttl|timed.?out|timeout|overload|unavailable|busy|"
     r"denied|forbidden|unauthori[sz]ed|exception|fail(?:ed|ure)|(?<!no )(?<!without )errors?\b",
     re.IGNORECASE,

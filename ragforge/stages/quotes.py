@@ -27,10 +27,10 @@ _JOINERS: Final = frozenset(f"{_APOSTROPHES}{_HYPHENS}.&+#@/")
 _ENDINGS: Final = frozenset("s t d m ll re ve".split())
 """What follows the apostrophe of "it's"; in "l'eau" a word of its own does."""
 _TOKEN: Final = pattern(rf"[^\W_]+(?:[_{re.escape(''.join(sorted(_JOINERS)))}][^\W_]+)*[+#]*")
-_PART: Final = re.compile(r"[^\W_]+")
-_TELLING_NUMBER: Final = re.compile(r"\d+(?:[.,:/]\d+)*")
+_PART: Final = pattern(r"[^\W_]+")
+_TELLING_NUMBER: Final = pattern(r"\d+(?:[.,:/]\d+)*")
 _MEASURED: Final = pattern(r"\d[ \u00a0\u202f]?([^\W\d_]+|[%\u00b0][^\W\d_]*|[$\u20ac\u00a3])")
-_PRICED: Final = re.compile(r"[$\u20ac\u00a3][ \u00a0\u202f]?\d")
+_PRICED: Final = pattern(r"[$\u20ac\u00a3][ \u00a0\u202f]?\d")
 _OF_ADDRESSES: Final = frozenset(("http", "https", "ftp", "www", "WWW"))
 """HTTP in capitals is a protocol, and may be an answer."""
 _LEAST_LISTED: Final = 3
@@ -43,7 +43,7 @@ _UNSPACED: Final = pattern(
 """Scripts whose words are not parted by blanks, or carry their particles (Korean): any two
 characters of them may be parted, and one says too little."""
 _LEAST_UNSPACED: Final = 2
-_NUMBER: Final = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
+_NUMBER: Final = pattern(r"[+-]?\d+(?:[.,:/]\d+)*")
 _NEXT_WORD: Final = pattern(r"[ \u00a0\u202f]?([^\W\d_]+|[%°][^\W\d_]*|[$€£])")
 _IN_NUMBERS: Final = ".,:/"
 _OPENS: Final = " \t\"'*_(\u201c\u2018\u00ab"

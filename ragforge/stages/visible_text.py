@@ -1,6 +1,5 @@
 """Texts as a model sees them: without the characters that a reader does not see."""
 
-import re
 from collections.abc import Sequence
 
 from ragforge.corpus.quote_locations import Location, locate
@@ -13,7 +12,7 @@ _JOINED = (
 """Letters that a joiner between them may part or bind: Arabic, Indic and kindred scripts."""
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
 _LINE_ENDS = "\x0b\x0c\x1c-\x1f\x85\u2028\u2029"
-_SEPARATORS = re.compile(f"[\r{_LINE_ENDS}](?!(?<=\r)\n)")
+_SEPARATORS = pattern(f"[\r{_LINE_ENDS}](?!(?<=\r)\n)")
 _HIDDEN = pattern(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"

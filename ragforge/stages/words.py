@@ -40,17 +40,17 @@ _SECTIONS: Final = {
 NAMES: Final = tuple(f"{each}.{name}" for each in _SECTIONS for name in _SECTIONS[each].split())
 """Of all lists that there may be."""
 _LISTS: Final = "lists"
-_GROUP: Final = re.compile(r"\\.|\((?!\?)", re.DOTALL)
-_NAMED: Final = re.compile(r"\{([a-z_]+)\}")
+_GROUP: Final = pattern(r"\\.|\((?!\?)", re.DOTALL)
+_NAMED: Final = pattern(r"\{([a-z_]+)\}")
 
 _IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
 _WORD = pattern(
     rf"{_IDEOGRAPH}|(?:(?!{_IDEOGRAPH})[^\W_])+(?:['\u2019.](?:(?!{_IDEOGRAPH})[^\W_])+)*"
 )
 """Scripts without blanks between words are compared character by character."""
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
+_NUMBER = pattern(r"\d+(?:[.,]\d+)*")
+_SENTENCE = pattern(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
+SENTENCE_END = pattern(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
 """Between two sentences or lines of any script; that of Chinese and Japanese needs no blank."""
 _SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ies", "ed", "es", "ly", "s", "e")
 _SHORTEST_STEM = 3

@@ -21,7 +21,7 @@ from ragforge.corpus.origins.origin import PROPER, Origin, looks_like_address
 from ragforge.corpus.origins.sql import PREFIX as SQL
 from ragforge.corpus.origins.sql import SqlSpec, opened_sql, parse_sql
 from ragforge.corpus.sources import GIVE_ABOVE, folder_filter, no_documents_error
-from ragforge.deferred import shutil
+from ragforge.deferred import pattern, shutil
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import OWN_FOLDER, write_whole
 from ragforge.files.set.paths import require_own_place
@@ -31,8 +31,8 @@ from ragforge.observe import Event, Observer
 _Passed = Callable[[str, str], None]
 """Called with the path of a file and why it is passed over."""
 _Listing = dict[str, tuple[str, str]]
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_URL = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_UNFIT = pattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _LONGEST_NAME = 255
 _LONGEST_PATH = 2000
 _DIGITS = 12

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import UsageError
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SECRET_NAME = re.compile(r"pass|pwd|secret|token|key|sig|credential", re.IGNORECASE)
+_VARIABLE = pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SECRET_NAME = pattern(r"pass|pwd|secret|token|key|sig|credential", re.IGNORECASE)
 _SECRET_CHARS = 4
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_ODD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::(?:\d*|x))?")
-_BEHIND = re.compile("[?#]")
+_SCHEME = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ODD = pattern(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_HOST = pattern(r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::(?:\d*|x))?")
+_BEHIND = pattern("[?#]")
 PROPER: Final = (
     "expected an address such as SCHEME://USER:${PASSWORD}@HOST/PATH; in a user's name, characters "
     "such as / ? # @ are escaped: %2F %3F %23 %40"

@@ -19,7 +19,7 @@ from ragforge.corpus.row_documents import (
     deleted,
     form_of,
 )
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError, UsageError
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.row import make_row
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "sql:"
 _HOW: Final = "expected sql:URL#SELECT id, title, text FROM … or sql:URL#NAME: SELECT …"
-_NAMED: Final = re.compile(r"\s*([A-Za-z][\w.-]*)\s*:(?!:)(.*)", re.DOTALL)
-_COMMENT: Final = re.compile(r"\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/", re.DOTALL)
+_NAMED: Final = pattern(r"\s*([A-Za-z][\w.-]*)\s*:(?!:)(.*)", re.DOTALL)
+_COMMENT: Final = pattern(r"\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/", re.DOTALL)
 _READS: Final = ("select", "with", "values", "table")
 _SQLITE: Final = ("sqlite", "sqlite+pysqlite")
 _AT_ONCE: Final = 1000

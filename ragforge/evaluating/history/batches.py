@@ -6,12 +6,11 @@ or the system, and is no trend of the set; the interval of the difference is one
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.deferred import numpy as np
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.graded_by import silent_of
@@ -24,7 +23,7 @@ from ragforge.measures.unseen_values import interval_by_measure, is_bounded
 from ragforge.records import Baseline, Draw, Evaluation, LogDraw
 
 _SEED: Final = 0
-_DIGITS: Final = re.compile(r"(\d+)")
+_DIGITS: Final = pattern(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,11 @@
 Who asked, when, and what a system answered is never read.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_ID,
@@ -34,8 +33,8 @@ from ragforge.files.text import shown
 
 E_MAIL: Final = "[e-mail]"
 NUMBER: Final = "[number]"
-_E_MAIL = re.compile(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
-_NUMBER = re.compile(
+_E_MAIL = pattern(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+_NUMBER = pattern(
     r"(?<![\w.])(?:"
     r"\+\d[\d ()./-]{5,20}\d"  # +49 30 123456
     r"|\(?0\d{2,5}\)?[ /-]{1,3}\d[\d /-]{3,15}\d"  # 030 / 123 456

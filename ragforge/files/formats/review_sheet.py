@@ -6,13 +6,12 @@ it is read; one that starts so of itself gets another, so that every text comes 
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
 from ragforge.files.atomic import write_whole
 from ragforge.files.field_names import Field
@@ -26,9 +25,9 @@ SHAPES: Final = (
     "the JSON file that the review page saved",
 )
 _BOM = "\ufeff"
-_STARTS_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_STARTS_FORMULA = pattern("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """The wide forms count too: Japanese spreadsheets take them for the plain ones."""
-_STARTS_ESCAPED = re.compile(f"'{_STARTS_FORMULA.pattern}")
+_STARTS_ESCAPED = pattern(f"'{_STARTS_FORMULA.pattern}")
 
 _QUERY_ID = Field("query_id", ("query_id",))
 _REVISION = Field("revision", ("revision",))

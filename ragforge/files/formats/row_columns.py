@@ -13,7 +13,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from ragforge.deferred import difflib
+from ragforge.deferred import difflib, pattern
 from ragforge.errors import DataError, UsageError
 from ragforge.files.field_names import (
     ANSWERABLE,
@@ -61,11 +61,11 @@ _HOLDERS: Final[Mapping[Field, tuple[str, ...]]] = {
     ),
 }
 """Under which objects known tools keep a field, in the normal form of names."""
-_EXPECTED: Final = re.compile(r"_expected\d{0,3}")
+_EXPECTED: Final = pattern(r"_expected\d{0,3}")
 """Columns of promptfoo, in the normal form of names; each holds an assertion."""
 _OF_ANSWERS: Final = frozenset("equals similar factuality model-graded-factuality".split())
 """Assertions of promptfoo whose value is the answer as it should be."""
-_ASSERTION: Final = re.compile(
+_ASSERTION: Final = pattern(
     r"(?:not-)?(?P<type>i?(?:equals|contains(?:-(?:any|all|json|sql|xml|html))?)|similar(?::\w{1,20})?"
     r"|starts-with|regex|is-[\w-]{1,30}|javascript|fn|eval|python|ruby|webhook|file|llm-rubric|grade"
     r"|g-eval|factuality|model-graded-[a-z]{1,20}|answer-relevance|context-[a-z]{1,20}|classifier"
@@ -74,7 +74,7 @@ _ASSERTION: Final = re.compile(
     re.DOTALL,
 )
 _MISSING: Final = object()
-_NEXT_PART: Final = re.compile(r",(?=[^,=]+=)")
+_NEXT_PART: Final = pattern(r",(?=[^,=]+=)")
 """A comma before NAME=; names of columns may hold others."""
 _SHOWN: Final = 12
 _MOST_NAMES: Final = 200

@@ -1,12 +1,11 @@
 """Files of rows: the objects of JSON and JSON Lines, the lines of tables with a header."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ragforge.deferred import csv
+from ragforge.deferred import csv, pattern
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     QUERY,
@@ -25,7 +24,7 @@ _RECORD_SEPARATOR = "\x1e"
 """Stands before each text of a JSON text sequence (RFC 7464)."""
 _CELL_CHARS = 2**31 - 1
 """The csv module refuses cells above 128 KiB unless told otherwise, for the whole process."""
-_JSON_SIGN = re.compile(r'"(?>(?:[^"\\]|\\.)*)"?|[\[\]{}\n]')
+_JSON_SIGN = pattern(r'"(?>(?:[^"\\]|\\.)*)"?|[\[\]{}\n]')
 _TABLE_FAULTS = {
     "unexpected end of data": ", as a quote that opens in this row is never closed",
     "',' expected after '\"'": "; within quotes, a quote is written twice",

@@ -1,12 +1,11 @@
 """What a hand-made row says is relevant to its query: ids, grades, quotes."""
 
-import re
 from ast import literal_eval
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_OF_ROW,
@@ -31,9 +30,7 @@ from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import LabelledQuery, explaining_threshold, labels_of
 
 HIGHEST_GRADE = 3
-_DEGREE: Final = re.compile(
-    r"(partial|part|somewhat|marginal|weak|high|very|full|perfect)(ly)?rele"
-)
+_DEGREE: Final = pattern(r"(partial|part|somewhat|marginal|weak|high|very|full|perfect)(ly)?rele")
 _BY_LISTS: Final = (
     "lists of relevant ids and grades do not go by one threshold: the lists decide P, R, RR, AP "
     "and Success, the grades nDCG, DCG and ERR"

@@ -7,13 +7,12 @@ what is no evaluation, or was changed since it was written, is passed over with 
 import codecs
 import contextlib
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
 from typing import IO, Final
 
-from ragforge.deferred import dataclass, hashlib
+from ragforge.deferred import dataclass, hashlib, pattern
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import wait_for_lock
 from ragforge.files.record_files import explain
@@ -31,7 +30,7 @@ LONGEST_LINE: Final = 16 * 1024 * 1024
 ID_DIGITS: Final = 16
 """Hexadecimal digits of an evaluation's id."""
 _NOTES: Final = 10
-_ID_FIELD: Final = re.compile(rb'\{"evaluation_id":"([0-9a-f]{16})",')
+_ID_FIELD: Final = pattern(rb'\{"evaluation_id":"([0-9a-f]{16})",')
 
 
 def impossibility(evaluation: Evaluation) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from sys import intern
 from typing import IO, Final, NamedTuple, TypeVar
 
+from ragforge.deferred import pattern
 from ragforge.errors import DataError
 from ragforge.files.record_files import read_records
 from ragforge.files.set.sorted_records import key_of
@@ -30,7 +31,7 @@ _Kind = tuple[bytes | None, ...]
 """The parts of a line that make its grading, as they are written."""
 
 _TEXT: Final = rb'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt])*+"'
-_AS_WRITTEN: Final = re.compile(
+_AS_WRITTEN: Final = pattern(
     rb"""
     \{"query_id":"([^"\\\x00-\x1f]++)","chunk_id":"([^"\\\x00-\x1f]++)",
     ((?:"level":"document",)?+"grade":(?:null|[0-3])),"contains_answer":(?:null|true|false),

@@ -10,12 +10,12 @@ import contextlib
 import filecmp
 import json
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from ragforge.deferred import pattern
 from ragforge.errors import DataError
 from ragforge.files.atomic import MIRRORS, OWN_FOLDER, drop, put_link, sync
 from ragforge.files.text import escaped
@@ -32,7 +32,7 @@ PUBLISHING: Final = ".publishing"
 """Beside the versions: a link to the one that is being published."""
 MANIFEST: Final = "manifest.json"
 _DIGITS: Final = 6
-_NAME: Final = re.compile(rf"\d{{{_DIGITS},}}")
+_NAME: Final = pattern(rf"\d{{{_DIGITS},}}")
 
 FOLDERS: Final = ("answer_grades", "answers", "runs")
 """Have a link even where a version has none of them yet."""

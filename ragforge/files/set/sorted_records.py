@@ -5,7 +5,6 @@ Of chunks, one is also read by where its line begins, so that their texts need n
 
 import heapq
 import json
-import re
 import threading
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -13,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from ragforge.deferred import pattern
 from ragforge.errors import DataError
 from ragforge.files.record_files import explain, read_records
 from ragforge.records import (
@@ -33,8 +33,8 @@ R = TypeVar("R", bound=Model)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Key = tuple[str, str]
-_HEAD = re.compile(rb'\{"chunk_id":"[^"\\]*","doc_id":"([^"\\]*)"')
-_PAIR = re.compile(rb'\{"query_id":"([^"\\]*)","chunk_id":"([^"\\]*)"')
+_HEAD = pattern(rb'\{"chunk_id":"[^"\\]*","doc_id":"([^"\\]*)"')
+_PAIR = pattern(rb'\{"query_id":"([^"\\]*)","chunk_id":"([^"\\]*)"')
 """How lines of chunks and of judgments begin as ragforge writes them; others are read in full."""
 
 

@@ -7,7 +7,6 @@ would be held against others that searched something else.
 """
 
 import json
-import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -16,7 +15,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
 from ragforge.files.formats.runs import Scattered, each_ranking, read_run
 from ragforge.files.manifest import RunOrigin, digest_file
@@ -33,11 +32,11 @@ some documents ahead."""
 _BUILT_IN: Final = frozenset({"bm25", "chargram", "minilm", "static", "dense"})
 """Retrievers that give their runs their own name."""
 _REWORDED_SHOWN: Final = 3
-_QUERY_FIRST: Final = re.compile(rb'\{"query_id":("(?:[^"\\]|\\.)*")')
-_ASKED: Final = re.compile(rb'"query_sha256":"([0-9a-f]+)"\}\s*$')
+_QUERY_FIRST: Final = pattern(rb'\{"query_id":("(?:[^"\\]|\\.)*")')
+_ASKED: Final = pattern(rb'"query_sha256":"([0-9a-f]+)"\}\s*$')
 """How ragforge begins and ends a line of a run."""
-_HIT: Final = re.compile(rb'"chunk_id":"([^"]*)"')
-_ID_FIRST: Final = re.compile(rb'\{"chunk_id":"([^"\\]*)"[,}]')
+_HIT: Final = pattern(rb'"chunk_id":"([^"]*)"')
+_ID_FIRST: Final = pattern(rb'\{"chunk_id":"([^"\\]*)"[,}]')
 """How ragforge begins a line of chunks; the text behind the id is not looked at."""
 
 

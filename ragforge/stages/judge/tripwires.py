@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Final
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.files.text import normalize
 from ragforge.stages.visible_text import visible
 from ragforge.stages.words import all_entries
@@ -63,7 +63,7 @@ _FENCES_HAVE: Final = tuple(
 )
 """Words of which each match has one."""
 
-_SMUGGLED: Final = re.compile(
+_SMUGGLED: Final = pattern(
     "[\U000e0020-\U000e007e]{8}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3}"
     "|[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{6}|\u202e"
 )

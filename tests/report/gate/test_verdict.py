@@ -19,9 +19,9 @@ from ragforge.report.gate import (
     cut,
     render_gate,
     render_gate_markdown,
-    render_junit,
     step_summary,
 )
+from ragforge.report.junit import render_junit
 
 FAILED = Check(
     kind="min",

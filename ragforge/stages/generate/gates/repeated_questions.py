@@ -15,22 +15,22 @@ from ragforge.deferred import dataclass, pattern
 from ragforge.retrieval.tokens import tokenize
 from ragforge.stages.words import all_entries, function_words, stem, words
 
-_WORD: Final = re.compile(r"(?<![\w.])[^\W\d_]{6,}(?![\w.]?\w)")
+_WORD: Final = pattern(r"(?<![\w.])[^\W\d_]{6,}(?![\w.]?\w)")
 """Shorter words are too near each other: form and from, http and https."""
 
 _VOWELS: Final = frozenset("aeiouyäöüéèáíóú")
 _NEARLY: Final = 0.8
 """Jaccard similarity of the words of two questions from which on they may be one."""
-_SHARP: Final = re.compile(r"(?<=\w)[#\u266f](?!\w)")
-_PLUSES: Final = re.compile(r"(?<=\w)\+\+")
+_SHARP: Final = pattern(r"(?<=\w)[#\u266f](?!\w)")
+_PLUSES: Final = pattern(r"(?<=\w)\+\+")
 _UNSPACED: Final = pattern(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
 )
-_BLANKS: Final = re.compile(r"\s+")
+_BLANKS: Final = pattern(r"\s+")
 _MOST_TITLED: Final = 2
-_SAYS_SO: Final = re.compile(r"\w[_./\\:@=()<>]\w|\w[A-Z]")
+_SAYS_SO: Final = pattern(r"\w[_./\\:@=()<>]\w|\w[A-Z]")
 _FEWEST_ALIKE: Final = 4
-_POSSESSIVE: Final = re.compile(r"(?<=[a-z])['\u2019]s?(?!\w)", re.IGNORECASE)
+_POSSESSIVE: Final = pattern(r"(?<=[a-z])['\u2019]s?(?!\w)", re.IGNORECASE)
 
 
 class Spellings:
