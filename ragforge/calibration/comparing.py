@@ -38,8 +38,7 @@ def with_calibration(report: ComparisonReport, found: Calibration) -> Comparison
     refuse_left_out(report.n_lacked)
     require_threshold(found, report.rel_threshold, report.measures, by_lists=report.by_lists)
     level = report.alpha / max(len(report.items), 1)
-    stretch = _stretch(level, found.n_queries)
-    items = tuple(_corrected(item, found, stretch) for item in report.items)
+    items = tuple(_corrected(item, found, level) for item in report.items)
     # Letters are of the judge's grades alone.
     return replace(report, items=items, letters={}, calibration=found)
 
@@ -91,7 +90,7 @@ def _stretch(level: float, n_queries: int) -> float:
     return student_quantile(1 - level / 2, degrees) / student_quantile(_USUAL, degrees)
 
 
-def _corrected(item: Compared, found: Calibration, stretch: float) -> Compared:
+def _corrected(item: Compared, found: Calibration, level: float) -> Compared:
     comparison = item.comparison
     figure = _difference(found, comparison.measure, comparison.a, comparison.b)
     if figure is None:
@@ -103,7 +102,7 @@ def _corrected(item: Compared, found: Calibration, stretch: float) -> Compared:
         return replace(item, withheld="one query tells nothing of queries like it")
     assert decided.low is not None
     assert decided.high is not None
-    value = decided.value
+    value, stretch = decided.value, _stretch(level, figure.n_queries or found.n_queries)
     wide_low = value - stretch * (value - decided.wide_low)
     wide_high = value + stretch * (decided.wide_high - value)
     if figure.model_assisted:

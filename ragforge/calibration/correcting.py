@@ -123,9 +123,22 @@ class _Corrected:
         for name, measure in self.population.question.parsed.items():
             for run, against in self._asked():
                 if measure.name != "nDCG":
-                    yield self._linear(name, measure, run, against)
+                    yield self._over(run, against)._linear(name, measure, run, against)
                 elif against or model_assisted:
-                    yield self._modelled(name, measure, run, against)
+                    yield self._over(run, against)._modelled(name, measure, run, against)
+
+    def _over(self, run: str, against: str) -> _Corrected:
+        """Return the labels on the queries that a level of a run is over, or a difference."""
+        counted = self.population.counted(run, against)
+        if counted.all():
+            return self
+        kept = np.flatnonzero(counted[self.population.queries])
+        return replace(
+            self,
+            population=self.population.within(counted),
+            strata=self.strata[kept],
+            parts=self.parts[kept],
+        )
 
     def _asked(self) -> list[tuple[str, str]]:
         """Return runs, and what each is held against; "" for a level."""
@@ -158,11 +171,12 @@ class _Corrected:
             if measure.name == "nDCG":
                 continue
             for run, against in self._asked():
+                over = self._over(run, against)
                 mine, theirs = (
-                    self._values(measure, {pair: (each[i],) for pair, each in apart.items()})
+                    over._values(measure, {pair: (each[i],) for pair, each in apart.items()})
                     for i in (0, 1)
                 )
-                pairs = self._labelled(self._weights(name, run, against), measure, mine - theirs)
+                pairs = over._labelled(over._weights(name, run, against), measure, mine - theirs)
                 pairs = replace(pairs, priors=np.zeros(len(pairs.priors)))
                 try:
                     shift = corrected_mean(pairs)
@@ -200,6 +214,7 @@ class _Corrected:
             tuned=found["ppi++"],
             n=n,
             n_pairs=len(pairs.weights),
+            n_queries=len(self.population.query_ids),
             refused=refused,
         )
 
@@ -277,6 +292,7 @@ class _Corrected:
             without_judge=None,
             n=int((~np.isnan(pairs.values)).sum()),
             n_pairs=len(pairs.weights),
+            n_queries=len(self.population.query_ids),
             model_assisted=not is_census,
             refused=refused,
         )
@@ -436,6 +452,11 @@ def _warnings(population: LabelPopulation, used: UsedLabels, sample: LabelSample
     yield from (f"{plural(n, noun)} {text}" for n, noun, text in told if n)
     if population.n_left_out:
         yield f"left out: {plural(population.n_left_out, 'query', 'queries')} on which a run failed"
+    elif population.question.of != "differences":
+        for run, n in population.n_failed.items():
+            if n:
+                failed = plural(n, "query", "queries")
+                yield f"left out of {run} and its differences: {failed} on which it failed"
     for each in used.agreement:
         if each.kappa is not None and each.kappa <= _CHANCE_KAPPA and each.n >= _FEW:
             yield (

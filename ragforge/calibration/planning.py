@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isfinite, sqrt
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.calibration.expected import expected_values, expected_variances
 from ragforge.calibration.label_files import PairText
@@ -28,6 +28,9 @@ from ragforge.measures.corrected import LEAST_LABELS, MOST_DRAWN, Integers
 from ragforge.measures.distributions import student_quantile
 from ragforge.measures.label_sampling import LEAST_OF_STRATUM, label_allocation, label_sizes
 from ragforge.measures.measure_names import Measure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SIZES: Final = (50, 100, 200, 400, 800)
 _PRIOR_LABELS: Final = 4.0
@@ -179,7 +182,8 @@ class _Planning:
                 weights = (
                     population.difference(name, run) if against else (population.levels[name, run])
                 )
-                yield _Figure(name, run, against, weights, by_judge, means, variances)
+                counted = population.counted(run, against)
+                yield _Figure(name, run, against, weights, by_judge, means, variances, counted)
 
     def _known(self, measure: Measure) -> tuple[Floats, Floats]:
         """Return mean and variance of values by the judge's grade, by the labels there are."""
@@ -204,7 +208,7 @@ class _Planning:
     def _width(self, figure: _Figure, n: int, drawn: Floats) -> PlannedWidth:
         error, wide = self._errors(figure, drawn)
         quantile = student_quantile(0.975, _degrees(figure, drawn))
-        over = student_quantile(0.975, max(len(self.population.query_ids) - 1, 1))
+        over = student_quantile(0.975, max(figure.n_queries - 1, 1))
         wide_width = 2 * over * wide if isfinite(wide) else None
         return PlannedWidth(
             figure.measure, figure.run, figure.against, n, 2 * quantile * error, wide_width
@@ -212,7 +216,7 @@ class _Planning:
 
     def _errors(self, figure: _Figure, drawn: Floats) -> tuple[float, float]:
         """Return the standard errors over these queries, and over queries like these."""
-        m = len(self.population.query_ids)
+        m = figure.n_queries
         judged = self.population.judged
         degrees = _degrees(figure, drawn)
         # What is fitted to labels lies nearer to them than to others; of all pairs there are none.
@@ -222,12 +226,14 @@ class _Planning:
         rate = np.maximum(drawn, 1e-12)
         own = float((squares * (1 - drawn) / rate).sum()) / m**2
         known = figure.weights * figure.means[judged]
-        by_query = np.bincount(self.population.queries, weights=known, minlength=m)
+        n_all = len(self.population.query_ids)
+        by_query = np.bincount(self.population.queries, weights=known, minlength=n_all)
+        by_query = by_query[figure.counted]
         between = float(by_query.var(ddof=1)) / m if m > 1 else float("inf")
         return sqrt(own), sqrt(between + float((squares / rate).sum()) / m**2)
 
     def _apart(self, figure: _Figure) -> PlannedDifference:
-        judged, m = self.population.judged, len(self.population.query_ids)
+        judged, m = self.population.judged, figure.n_queries
         expected = float((figure.weights * figure.means[judged]).sum()) / m
         found: list[int | None] = []
         for place in (0, 1):
@@ -263,6 +269,13 @@ class _Figure:
     """Of each pair; mean and variance below are of people's labels, by the judge's grade."""
     means: Floats
     variances: Floats
+    counted: NDArray[np.bool_]
+    """Which queries it is over."""
+
+    @property
+    def n_queries(self) -> int:
+        """How many these are; 1 at the least."""
+        return max(int(self.counted.sum()), 1)
 
 
 def _degrees(figure: _Figure, drawn: Floats) -> float:

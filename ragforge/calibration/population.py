@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
@@ -31,6 +31,9 @@ from ragforge.measures.corrected import N_PARTS, Integers
 from ragforge.measures.measure_names import Measure
 from ragforge.records import Judgment, Provenance, SampledRun, label_text_sha256
 from ragforge.records.calibrations import SampleOf
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 UNGRADED: Final = N_GRADES
 """Stands for the grade where the judge gave none."""
@@ -109,13 +112,51 @@ class LabelPopulation:
     grades_sha256: str
     n_vanished: int
     """Pairs whose text is no longer in the set."""
+    own: Mapping[str, NDArray[np.bool_]]
+    """By run: whether a query is one of its, on which it did not fail; shape (queries,)."""
+    n_failed: Mapping[str, int]
+    """By run: queries on which it failed."""
     n_left_out: int
-    """Queries on which a run failed."""
+    """Queries that are left out of all, as a run failed on them: of differences alone."""
 
     def difference(self, measure: str, run: str) -> Floats:
-        """Return the weights of a run minus those of the first."""
-        found: Floats = self.levels[measure, run] - self.levels[measure, self.question.runs[0]]
+        """Return the weights of a run minus those of the first, on the queries of both."""
+        first = self.question.runs[0]
+        found: Floats = self.levels[measure, run] - self.levels[measure, first]
+        found[~self.counted(run, first)[self.queries]] = 0.0
         return found
+
+    def counted(self, run: str, against: str = "") -> NDArray[np.bool_]:
+        """Return which queries a level of a run is over, or its difference from another."""
+        found: NDArray[np.bool_] = self.own[run] & self.own[against or run]
+        return found
+
+    def within(self, counted: NDArray[np.bool_]) -> LabelPopulation:
+        """Return the pairs of some of the queries.
+
+        Args:
+            counted: Which, shape (queries,).
+        """
+        kept = np.flatnonzero(counted[self.queries])
+        numbers = np.cumsum(counted) - 1
+        return replace(
+            self.of_units(kept),
+            query_ids=tuple(
+                key for key, is_kept in zip(self.query_ids, counted, strict=True) if is_kept
+            ),
+            queries=numbers[self.queries[kept]],
+            own={run: of[counted] for run, of in self.own.items()},
+        )
+
+    def of_units(self, kept: Integers) -> LabelPopulation:
+        """Return some of the pairs, by their places, of the same queries."""
+        return replace(
+            self,
+            units=tuple(self.units[i] for i in kept),
+            queries=self.queries[kept],
+            judged=self.judged[kept],
+            levels={key: weights[kept] for key, weights in self.levels.items()},
+        )
 
     @property
     def n_ungraded(self) -> int:
@@ -212,12 +253,27 @@ def load_population(
         )
     judge, grades = _grades(dataset, judgments, question.judge)
     asked = _queries(dataset, question, judgments)
-    rankings, without = _rankings(dataset, question, asked)
-    query_ids = tuple(sorted(asked - without))
+    rankings, failed = _rankings(dataset, question, asked)
+    own = {run: asked[run] - failed[run] for run in question.runs}
+    n_left_out = 0
+    if question.of == "differences":
+        shared = set.intersection(*own.values())
+        n_left_out = len(set.intersection(*asked.values()) - shared)
+        own = dict.fromkeys(own, shared)
+    query_ids = tuple(sorted(set.union(*own.values())))
     pairs = _pairs(question, rankings, grades if question.needs_ideal else {}, query_ids)
     texts = _text_digests(dataset, {pair[1] for pair in pairs}, drawn, pairs)
     found = _units(question, query_ids, pairs, texts.digests, rankings, grades)
-    kept = replace(found, judge=judge, n_vanished=texts.n_vanished, n_left_out=len(without))
+    kept = replace(
+        found,
+        judge=judge,
+        n_vanished=texts.n_vanished,
+        own={
+            run: np.array([key in of for key in query_ids], dtype=bool) for run, of in own.items()
+        },
+        n_failed={run: len(of) for run, of in failed.items()},
+        n_left_out=n_left_out,
+    )
     return _without_weight(kept)
 
 
@@ -226,14 +282,20 @@ def _scaled(weights: Floats) -> Floats:
     return weights / heaviest if heaviest else weights
 
 
-def _queries(dataset: Dataset, question: Question, judgments: Iterable[Judgment]) -> set[str]:
-    """Return the answerable queries with a judgment that all runs were made for."""
+def _queries(
+    dataset: Dataset, question: Question, judgments: Iterable[Judgment]
+) -> dict[str, set[str]]:
+    """Return the answerable queries with a judgment that each run was made for.
+
+    Of differences alone they are those of all runs.
+    """
     judged = {judgment.query_id for judgment in judgments}
-    found = {
+    every = {
         query.query_id
         for query in dataset.require_accepted_queries()
         if query.answerable and query.query_id in judged
     }
+    found = {name: set(every) for name in question.runs}
     for name in question.runs:
         chosen = dataset.chosen_of_run(name)
         if chosen is not None and chosen.design is not None:
@@ -243,26 +305,28 @@ def _queries(dataset: Dataset, question: Question, judgments: Iterable[Judgment]
                 "--sample), and calibrate that run"
             )
         if chosen is not None:
-            found &= chosen.query_ids
+            found[name] &= chosen.query_ids
+    if question.of == "differences":
+        return dict.fromkeys(found, set.intersection(*found.values()))
     return found
 
 
 def _rankings(
-    dataset: Dataset, question: Question, asked: set[str]
-) -> tuple[dict[str, dict[str, tuple[str, ...]]], set[str]]:
-    """Return the top of each run by query, and the queries on which one of them failed."""
+    dataset: Dataset, question: Question, asked: Mapping[str, set[str]]
+) -> tuple[dict[str, dict[str, tuple[str, ...]]], dict[str, set[str]]]:
+    """Return the top of each run by query, and the queries on which it failed."""
     usable = usable_runs(dataset, list(question.runs)).require_any()
     failed = failed_by_name(dataset.failures(), "retrieve")
     found: dict[str, dict[str, tuple[str, ...]]] = {}
-    without: set[str] = set()
+    without: dict[str, set[str]] = {}
     for name in question.runs:
         found[name] = {
             item.query_id: rank_order(item.ranking)[: question.depth]
             for item in usable.rankings(name)
-            if item.query_id in asked
+            if item.query_id in asked[name]
         }
         lost = failed.get(name, set()) | set(usable.reworded.get(name, set()))
-        without |= (lost & asked) - found[name].keys()
+        without[name] = (lost & asked[name]) - found[name].keys()
     return found, without
 
 
@@ -454,6 +518,8 @@ def _units(
         ),
         _digest([(*pair, grades.get(pair[0], {}).get(pair[1])) for pair in pairs]),
         0,
+        {},
+        {},
         0,
     )
 
@@ -462,14 +528,7 @@ def _without_weight(of: LabelPopulation) -> LabelPopulation:
     """Return the pairs that what is asked depends on."""
     if of.question.needs_ideal:
         return of
-    kept = np.flatnonzero(of.weights())
-    return replace(
-        of,
-        units=tuple(of.units[i] for i in kept),
-        queries=of.queries[kept],
-        judged=of.judged[kept],
-        levels={key: weights[kept] for key, weights in of.levels.items()},
-    )
+    return of.of_units(np.flatnonzero(of.weights()))
 
 
 def highest_value(measure: Measure) -> float:

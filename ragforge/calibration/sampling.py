@@ -131,6 +131,9 @@ def differences(old: LabelSample, new: LabelSample) -> list[str]:
         "its scale or threshold is another": is_other,
         f"its seed is {old.seed}": old.seed != new.seed,
         f"its share of repeats is {old.repeat_share}": old.repeat_share != new.repeat_share,
+        f"it is of {old.n_queries:,} queries, and there are {new.n_queries:,}": (
+            old.n_queries != new.n_queries
+        ),
     }
     found += [clause for clause, is_so in told.items() if is_so]
     return found or ["the judge's grades changed after sampling"]
@@ -272,6 +275,7 @@ def population_of(dataset: Dataset, sample: LabelSample) -> LabelPopulation:
     population = load_population(dataset, sampled_question(sample), drawn)
     now = replace_bound(sample, population)
     if now.design_sha256 != sample.design_sha256:
+        now = now.model_copy(update={"n_queries": len(population.query_ids)})
         raise DataError(
             f"{dataset.path}: the calibration does not fit any more: "
             f"{'; '.join(differences(sample, now))}; `ragforge calibrate sample --again` draws for "

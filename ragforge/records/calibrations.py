@@ -166,6 +166,9 @@ class CorrectedFigure(Record):
     """Labels on its pairs."""
     n_pairs: Count
     """Pairs that it depends on."""
+    n_queries: Count = 0
+    """Queries that it is over: those of its run or runs, without those on which one failed; 0 where
+    it is not recorded."""
     model_assisted: bool = False
     refused: str = ""
     """Why it is not corrected; "" where it is."""

@@ -10,7 +10,7 @@ from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.population import Question
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files
-from ragforge.records import Judgment, Provenance
+from ragforge.records import Failure, Judgment, Provenance
 from ragforge.report.calibration import calibration_text
 
 PRECISION = Question(("a", "b"), ("P@10",))
@@ -29,6 +29,74 @@ def precision(made, run):
 def applied(made, **options):
     """Return the calibration of a set, as its labels have it."""
     return apply_labels(made, calibration_files(made), **options)
+
+
+def failing(made, name, n_failed):
+    """Let a run fail on the first queries."""
+    rankings = list(made.run(name))
+    made.write_run(name, rankings[n_failed:])
+    failed = [
+        Failure(what="retrieve", key=f"{name}/{of.query_id}", kind="error", message="503")
+        for of in rankings[:n_failed]
+    ]
+    made.replace_failures("retrieve", failed, lambda _: True)
+
+
+def test_a_level_is_over_all_queries_of_its_run_whatever_another_failed_on(tmp_path):
+    """Where another run is down on what this one is bad at, it is no better for it."""
+    made = graded_set(tmp_path)
+    failing(made, "b", 15)
+    drawn(made, 10_000, PRECISION)
+    label_all(made)
+
+    found = applied(made)
+
+    [level, other] = (found.figure("P@10", run) for run in ("a", "b"))
+    assert (level.n_queries, other.n_queries) == (30, 15)
+    assert level.corrected.value == pytest.approx(precision(made, "a"), abs=1e-12)
+    assert other.corrected.value == pytest.approx(precision(made, "b"), abs=1e-12)
+    assert found.warnings[-1] == (
+        "left out of b and its differences: 15 queries on which it failed"
+    )
+
+
+def test_a_difference_is_over_the_queries_that_neither_run_failed_on(tmp_path):
+    """By hand from all labels: on the others there is nothing to hold against each other."""
+    made = graded_set(tmp_path)
+    alone = [ranking for ranking in made.run("a") if ranking.query_id >= "q00015"]
+    failing(made, "b", 15)
+    drawn(made, 10_000, PRECISION)
+    label_all(made)
+
+    found = applied(made).figure("P@10", "b", "a")
+
+    made.write_run("a", alone)
+    apart = precision(made, "b") - precision(made, "a")
+    assert (found.n_queries, found.corrected.value) == (15, pytest.approx(apart, abs=1e-12))
+
+
+def test_a_sampled_level_counts_all_queries_of_its_run(tmp_path):
+    """Labels on a part of the pairs estimate the same mean."""
+    made = graded_set(tmp_path)
+    failing(made, "b", 15)
+    drawn(made, 150, PRECISION)
+    label_all(made)
+
+    found = applied(made).figure("P@10", "a").corrected
+
+    assert found.low < precision(made, "a") < found.high
+
+
+def test_a_sample_without_the_queries_that_a_run_failed_on_fits_no_more(tmp_path):
+    """It has no pair of them: a level by it would be of other queries than the run's."""
+    made = graded_set(tmp_path)
+    failing(made, "b", 15)
+    files = calibration_files(made)
+    drawn(made, 100, Question(("a", "b"), ("P@10",), "differences"))
+    files.write_sample(files.sample().model_copy(update={"of": "both"}))
+
+    with pytest.raises(DataError, match="it is of 15 queries, and there are 30"):
+        applied(made)
 
 
 def test_the_interval_holds_what_people_say_of_all(tmp_path):

@@ -43,5 +43,7 @@ def population():
         tuple(SampledRun(name=run, rankings_sha256="0" * 64) for run in ("a", "b")),
         "0" * 64,
         0,
+        dict.fromkeys(("a", "b"), np.ones(N // 16, dtype=bool)),
+        {"a": 0, "b": 0},
         0,
     )

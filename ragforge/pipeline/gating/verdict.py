@@ -511,7 +511,7 @@ def _corrected_checks(
             yield check
             continue
         by = figure.corrected
-        n, n_failed = found.n_queries, check.n_failed
+        n, n_failed = figure.n_queries or found.n_queries, check.n_failed
         # What failed counts 0.
         counted = n / (n + n_failed) if n_failed else 1.0
         ends = (by.value, by.value) if rules.by_point else (by.wide_low, by.wide_high)
