@@ -79,12 +79,13 @@ def evaluate(
             n_threads=n_threads,
             relevant=labels.relevant,
         ).scores
+    rankings, failed_there = _run(run)
     return evaluate_mappings(
         labels.grades,
-        _run(run),
+        rankings,
         measures,
         rel_threshold=labels.rel_threshold,
-        failed=failed,
+        failed={*failed, *failed_there},
         only_retrieved=only_retrieved,
         relevant=labels.relevant,
     )
@@ -126,6 +127,7 @@ def evaluate_file(
         run.rankings,
         measures,
         rel_threshold=rel_threshold,
+        failed=run.failures,
         only_retrieved=only_retrieved,
         relevant=relevant,
     )
@@ -146,16 +148,18 @@ def _labels(given: Source, rel_threshold: RelThreshold) -> LabelsInForce:
     return judged.in_force(rel_threshold)
 
 
-def _run(given: Source) -> Mapping[str, RankedChunks]:
+def _run(given: Source) -> tuple[Mapping[str, RankedChunks], Collection[str]]:
+    """Return rankings, and the queries that failed as far as a file says so."""
     if isinstance(given, str | PathLike):
         from ragforge.files.formats.runs import read_run
 
-        return read_run(Path(given)).rankings
+        run = read_run(Path(given))
+        return run.rankings, run.failures
     if _is_plain(given, (dict, list, tuple)):
-        return given  # type: ignore[no-any-return]  # as has just been checked
+        return given, ()
     from ragforge.files.formats.python_objects import run_given
 
-    return run_given(given)
+    return run_given(given), ()
 
 
 def _is_plain(given: Source, kinds: tuple[type, ...]) -> bool:

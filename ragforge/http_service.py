@@ -5,6 +5,7 @@ HTTP is counted here before it is held: bytes while they are unpacked, and value
 """
 
 import json
+import re
 import threading
 import time
 import zlib
@@ -32,6 +33,15 @@ MAX_VECTORS_BYTES: Final = 32_000_000
 MAX_VALUES: Final = 2_000_000
 """Of one reply as JSON. `[],` has three bytes and becomes an object of 64; the vectors above have
 1,050,000 numbers."""
+_CHARSET: Final = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
+_ENCODINGS: Final = frozenset(
+    {
+        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "ascii", "iso8859-1", "iso8859-15"),
+        *("cp1251", "cp1252", "koi8-r", "gb2312", "gbk", "gb18030", "big5", "shift_jis", "euc_jp"),
+        "euc_kr",
+    }
+)
+"""Encodings that replies are read in: some others of Python take the square of the length."""
 LARGE_BYTES: Final = 256_000
 """Replies above it are read a few at a time; hardly any reply to a chat reaches it."""
 LARGE_AT_ONCE: Final = 2
@@ -66,6 +76,18 @@ class Reply:
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """By name in lower case."""
+
+    @property
+    def text(self) -> str:
+        """The body in the encoding that the reply names, else in UTF-8; faults are replaced."""
+        import codecs
+
+        named = _CHARSET.search(self.headers.get("content-type", ""))
+        encoding = "utf-8"
+        with suppress(LookupError):
+            encoding = codecs.lookup(named[1]).name if named else encoding
+        text = self.body.decode(encoding if encoding in _ENCODINGS else "utf-8", "replace")
+        return text.removeprefix("\ufeff")
 
 
 class NoReplyError(CallError):
@@ -209,7 +231,7 @@ class Service:
                 `invalid` where it is no JSON; `raw` is the start of its body.
         """
         reply = await in_thread(partial(self.send, body))
-        text = reply.body.decode("utf-8", "replace")
+        text = reply.text
         start = text[:_SHOWN]
         if 300 <= reply.status < 400:
             raise CallError(

@@ -236,6 +236,27 @@ def test_what_is_no_run_is_refused(run, message):
         ragforge.evaluate(QRELS, run)
 
 
+@pytest.mark.parametrize("padding", [0, 9 << 20])
+def test_a_failure_in_a_file_is_no_ranking_of_nothing(tmp_path, padding):
+    """A retriever that was down for a second is not one that finds nothing."""
+    rows = [
+        {"query_id": "1", "ranking": [{"chunk_id": "a", "score": 1.0}], "error": None},
+        {"query_id": "2", "ranking": [], "error": "timeout"},
+        {"query_id": "3", "ranking": None},
+        {"query_id": "4", "ranking": []},
+        {"query_id": "pad", "ranking": [], "text": "x" * padding},
+    ]
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    qrels = {name: {"a": 1} for name in "1234"}
+
+    scores = ragforge.evaluate(qrels, path, ["RR"])
+
+    summary = scores.summary("RR")
+    assert (summary.mean, summary.low, summary.high) == (0.5, 0.25, 0.75)
+    assert ragforge.evaluate(qrels, path, ["RR"], failed=["4"]).mean("RR") == 1.0
+
+
 def test_one_measure_may_be_given_as_text():
     """A list of one is easily forgotten."""
     assert ragforge.evaluate(QRELS, RUN, "MRR").measures == ("RR",)

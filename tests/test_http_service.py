@@ -50,6 +50,15 @@ def test_the_json_of_the_reply_is_returned_with_its_start(server, post):
     assert json.loads(server.requests[0][2]) == {"x": 1}
 
 
+@pytest.mark.parametrize("named", ["iso-8859-1", "UTF-16", '"windows-1252"'])
+def test_a_reply_is_read_in_the_encoding_that_it_names(server, post, named):
+    """Letters that are lost are found in no document, and the value is 0."""
+    server.headers = (("Content-Type", f"application/json; charset={named}"),)
+    server.body = json.dumps({"a": "täglich"}, ensure_ascii=False).encode(named.strip('"'))
+
+    assert post(server.url).value == {"a": "täglich"}
+
+
 def test_an_error_status_is_no_reply(server, post):
     """Whatever its body says."""
     server.status, server.body = 404, b"{}"

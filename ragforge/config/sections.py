@@ -173,7 +173,8 @@ class ModelSettings(Section):
     """Seconds to wait for an endpoint that is down or asks for patience; then the run stops."""
     concurrency: Harmless[PositiveInt] = 8
     """Calls in flight at most, of each model of a panel; fewer while its endpoint shows that it
-    takes fewer."""
+    takes fewer. A retriever or system in Python is called from as many threads: 1 where it keeps
+    something of a query."""
     requests_per_minute: Harmless[PositiveFloat | None] = None
     """Calls a minute; what the endpoint tells or shows to take where unset."""
     tokens_per_minute: Harmless[PositiveFloat | None] = None

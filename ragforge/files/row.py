@@ -10,6 +10,7 @@ from ragforge.deferred import dataclass, decimal, pattern
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     COST_USD,
+    FAILED,
     LATENCY_MS,
     LATENCY_S,
     QUERY_ID,
@@ -378,3 +379,23 @@ _DECODER: Final = json.JSONDecoder(
     parse_float=read_float, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins
 )
 """Made once: `json.loads` makes one for each text that is read in a way of its own."""
+
+
+def failure_of(row: Row, result: Field) -> str:
+    """Return why a row has no result: its error, or that the result is null; "" where it has one.
+
+    Args:
+        row: Its result is empty.
+        result: What the row is to hold. In a table nothing tells null from nothing.
+    """
+    if failure := given_failure(row):
+        return failure
+    return "" if row.is_of_table or row.get(result) is not None else f"its {result.name} is null"
+
+
+def given_failure(row: Row) -> str:
+    """Return the error that a row says it has; "" for none."""
+    error = row.get(FAILED)
+    return (
+        error if isinstance(error, str) else json.dumps(error, ensure_ascii=False) if error else ""
+    )

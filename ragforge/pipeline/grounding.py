@@ -131,7 +131,11 @@ def _of_traffic(row: TrafficRow) -> Exchange:
 
 def _rows(dataset: Dataset, answers: Path | str, observer: Observer) -> list[AnswerRow]:
     if isinstance(answers, Path):
-        return with_query_ids(read_answers(answers), dataset.all_queries(), observer)
+        return with_query_ids(
+            (row for row in read_answers(answers) if not row.failure),
+            dataset.all_queries(),
+            observer,
+        )
     names = dataset.answer_names()
     if answers not in names:
         near = did_you_mean(answers, names)

@@ -40,6 +40,7 @@ from ragforge.files.row import (
     Row,
     cell_items,
     cost_of,
+    given_failure,
     latency_of,
     load_json,
     make_row,
@@ -129,14 +130,17 @@ class AnswerRow:
     """The question that stands beside an id; "" without either."""
     has_plain_id: bool = field(default=False, compare=False)
     """Whether the id is just called so, and may be the number of the row."""
+    failure: str = ""
+    """Why there is no answer; "" where there is one, which may be empty."""
 
 
 def read_answers(path: Path, *, graded_by: str = "") -> Iterator[AnswerRow]:
     """Yield the answers of a file in its order, one at a time but for `.json`.
 
-    An answer may be empty; that is what the system said. A row that says whether its answer is
-    correct, or its verdict, brings a grade, and so does a score of 0, 0.5 or 1 alone; `groundTruth`
-    and the like is the expected answer. Further fields are passed over.
+    An answer may be empty; that is what the system said, unless the row has an error. A row that
+    says whether its answer is correct, or its verdict, brings a grade, and so does a score of 0,
+    0.5 or 1 alone; `groundTruth` and the like is the expected answer. Further fields are passed
+    over.
 
     Args:
         path: A file of one of `SHAPES`, or with the near names that `field_names` lists.
@@ -163,7 +167,8 @@ def read_answers(path: Path, *, graded_by: str = "") -> Iterator[AnswerRow]:
 
 
 def _answer_row(row: Row, source: str) -> AnswerRow:
-    answer = _answer_text(row)
+    failure = "" if row.get(ANSWER) else given_failure(row)
+    answer = "" if failure else _answer_text(row)
     chunk_ids: list[str] = []
     passages: list[QuotedPassage] = []
     for item in _context(row):
@@ -196,6 +201,7 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
         where=row.where,
         asked=_text(row, QUERY) if not by_question else "",
         has_plain_id=not row.has(QUERY_ID_OF_PAIR),
+        failure=failure,
     )
 
 

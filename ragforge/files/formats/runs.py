@@ -1,6 +1,5 @@
 """Runs: what a retriever returned for each query, from files of many shapes."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import pairwise
@@ -11,7 +10,6 @@ from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_ID,
-    FAILED,
     ITEM_ID,
     QUERY_ID,
     QUERY_OF_PAIR,
@@ -27,6 +25,7 @@ from ragforge.files.formats.trec import each_trec_ranking, read_trec_run
 from ragforge.files.row import (
     Row,
     cell_items,
+    failure_of,
     latency_of,
     make_row,
     pair_twice,
@@ -67,7 +66,7 @@ class Run:
 
 
 class Scattered(Exception):
-    """The hits of a query may be anywhere in a file, so none is whole before its end."""
+    """A file is to be read whole: hits of a query may be anywhere in it, or a query failed."""
 
 
 class QueryRanking(NamedTuple):
@@ -108,7 +107,7 @@ def each_ranking(path: Path) -> Iterator[QueryRanking]:
 
     Raises:
         DataError: As `read_run`.
-        Scattered: The rows are of single hits.
+        Scattered: The rows are of single hits, or one is of a failure.
     """
     source = open_source(path)
     if source.kind == "columns" and not has_header(source):
@@ -116,9 +115,10 @@ def each_ranking(path: Path) -> Iterator[QueryRanking]:
             yield QueryRanking(query_id, scores, None)
         return
     for row, is_ranking in _shaped(str(path), read_rows_of(source, SHAPES, by_query="ranking")):
-        if not is_ranking:
+        ranking = _ranking(row) if is_ranking else []
+        if not is_ranking or (not ranking and failure_of(row, RANKING)):
             raise Scattered
-        yield QueryRanking(query_name(row), _ranking(row), latency_of(row))
+        yield QueryRanking(query_name(row), ranking, latency_of(row))
 
 
 def run_of_rows(where: str, rows: Iterator[Row]) -> Run:
@@ -164,7 +164,7 @@ class _Collected:
         if query_id in self.rankings:
             raise DataError(f"{row.where}: query {shown(query_id)} comes twice")
         ranking = self.rankings[query_id] = _ranking(row)
-        failure = "" if ranking else _failure(row)
+        failure = "" if ranking else failure_of(row, RANKING)
         if failure:
             self.failures[query_id] = failure
         latency_s = latency_of(row)
@@ -225,14 +225,6 @@ def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
         if is_ranking:
             row.require(RANKING)
         yield row, is_ranking
-
-
-def _failure(row: Row) -> str:
-    """Return why a row holds no ranking; "" where one was made that found nothing."""
-    error = row.get(FAILED)
-    if error:
-        return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
-    return "" if row.is_of_table or row.get(RANKING) is not None else "its ranking is null"
 
 
 def _ranking(row: Row) -> Ranked:

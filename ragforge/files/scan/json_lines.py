@@ -32,6 +32,7 @@ from ragforge.files.scan.tokens import find_byte, stands_at, texts_of, words_of
 from ragforge.measures.hit_table import RunHits
 
 _LIST: Final = re.compile(rb'":\s*\[')
+_FAILED: Final = re.compile(rb'"(?:error|error_message)":\s*(?!null|"")')
 _MOST_LISTS: Final = 2
 _PLAIN: Final = re.compile(
     rb'(?P<before>\{"\w+": ?")(?P<query_id>[^"]+)(?P<lists>"(, ?"\w+": ?\[\]){1,2})'
@@ -374,6 +375,8 @@ def _lines(window: Window) -> tuple[Positions, Positions]:
     ends = np.flatnonzero(text < _CONTROLS_END)
     if (text[ends] != _NEWLINE).any() or window.buffer.find(b"\\", window.start, window.stop) >= 0:
         raise Irregular
+    if _FAILED.search(window.buffer, window.start, window.stop):
+        raise Irregular  # Who reads line by line knows a failure from a ranking of nothing.
     ends += window.start
     return np.concatenate(([window.start], ends + 1))[:-1], ends
 

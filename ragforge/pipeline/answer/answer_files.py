@@ -45,6 +45,8 @@ class AnswerFile:
     """Passages of each answer that are in no chunk, and whose text is not known."""
     texts: list[RetrievedText]
     """What is in contexts and in no chunk, with its places."""
+    failed: dict[str, str]
+    """Queries on which the system failed, with the error that the file says."""
 
 
 def read_answer_file(
@@ -68,6 +70,8 @@ def read_answer_file(
             f"{path}: none of its questions is one of {dataset.path}, whose first is "
             f"{shown(everything[0].query)}"
         )
+    failed = {row.query_id: row.failure for row in rows if row.failure}
+    rows = _with_an_answer(rows, path, observer)
     queries = expecting(dataset.require_queries(), expected)
     there = list(dataset.texts_as_chunks())
     finder = PassageFinder(list(chunks.values()), (text.chunk_id for text in there))
@@ -89,7 +93,23 @@ def read_answer_file(
         left = len(current) - len(todo)
         observer(Event("note", message=f"{left} answers have no query with an expected answer"))
     unknown = [unknown_passages(answer, chunks) for answer in answers]
-    return AnswerFile(answers, todo, expected, unknown, placed.texts)
+    return AnswerFile(answers, todo, expected, unknown, placed.texts, failed)
+
+
+def _with_an_answer(rows: Sequence[AnswerRow], path: Path, observer: Observer) -> list[AnswerRow]:
+    """Return the rows without failures, which are told.
+
+    Raises:
+        DataError: All are failures.
+    """
+    answered = [row for row in rows if not row.failure]
+    if not answered:
+        raise DataError(f"{path}: each row is a failure; the first: {rows[0].failure}")
+    if n_failed := len(rows) - len(answered):
+        n = plural(n_failed, "row has", "rows have")
+        told = f"{path}: {n} an error in the place of an answer: no value, but a failure"
+        observer(Event("note", message=told))
+    return answered
 
 
 def _to_questions_of_now(

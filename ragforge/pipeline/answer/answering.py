@@ -159,7 +159,11 @@ def _write_answers(dataset: Dataset, system: str, taken: AnswerFile) -> None:
     grade_retrieved(dataset)
     if dataset.manifest.files.get(name) == before:
         return
-    dataset.replace_failures("ask", [], lambda key: key.startswith(f"{system}/"))
+    failures = [
+        Failure(what="ask", key=f"{system}/{query_id}", kind="error", message=why)
+        for query_id, why in taken.failed.items()
+    ]
+    dataset.replace_failures("ask", failures, lambda key: key.startswith(f"{system}/"))
     if system in dataset.answer_grade_names():
         dataset.write_answer_grades(system, [])
 

@@ -256,14 +256,16 @@ def compare_files(
     words = [labels.reading, LABELS_IN_WORDS[said] if said else ""]
     reading = "; ".join(filter(None, words))
     basis = replace(basis, is_complete=said == "complete", reading=reading)
-    held, asked = {}, {}
+    held, asked, failed = {}, {}, {}
     for name, path in zip(names, run_paths, strict=True):
-        rankings = read_run(path).rankings
+        run = read_run(path)
+        rankings = run.rankings
         held[name] = {item: _ordered(rankings[item]) for item in rankings if item in qrels}
         asked[name] = frozenset(rankings)
+        failed[name] = run.failures.keys() & qrels.keys()
     by = pair_judges(settle(judgments_in(qrels_path)))
     basis = basis.on_one_judge(by, list(held.values()))
-    runs = [measure_run(name, held[name], asked[name], set(), basis) for name in names]
+    runs = [measure_run(name, held[name], asked[name], failed[name], basis) for name in names]
     graded = _Graded((), count_file_grades(judged), judged.origins)
     return _decided(basis, runs, options, {}, graded)
 

@@ -1,7 +1,6 @@
 """Asking one service as its settings say: the request, its credentials, its pace and its faults."""
 
 import asyncio
-import codecs
 import email.utils
 import json
 import math
@@ -9,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol
@@ -59,15 +58,6 @@ _SHOWN: Final = 200
 _ADDRESS: Final = re.compile(r"((?i:https?://)[^/?]*|\$\{\w+\})(/[^?]*)?(\?.*)?")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CREDENTIALS_HEADER: Final = "authorization"
-_CHARSET: Final = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
-_ENCODINGS: Final = frozenset(
-    {
-        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "ascii", "iso8859-1", "iso8859-15"),
-        *("cp1251", "cp1252", "koi8-r", "gb2312", "gbk", "gb18030", "big5", "shift_jis", "euc_jp"),
-        "euc_kr",
-    }
-)
-"""Encodings that replies are read in: some others of Python take the square of the length."""
 _FORM: Final = "application/x-www-form-urlencoded"
 _LONGEST_STATED_S: Final = 86_400.0
 
@@ -363,7 +353,7 @@ class ServiceClient:
             body=fill(self._template.body, values, names),
             status=reply.status,
             content_type=reply.headers.get("content-type", "").partition(";")[0].strip().lower(),
-            text=self.secrets.mask(_decoded(reply)),
+            text=self.secrets.mask(reply.text),
             duration_s=duration_s,
         )
 
@@ -595,16 +585,6 @@ def _as_parameter(value: JsonValue) -> str | None:
         case None | str():
             return value
     return json.dumps(value)
-
-
-def _decoded(reply: Reply) -> str:
-    """Return the text of a reply, in the encoding that it names, else UTF-8."""
-    named = _CHARSET.search(reply.headers.get("content-type", ""))
-    encoding = "utf-8"
-    with suppress(LookupError):
-        encoding = codecs.lookup(named[1]).name if named else encoding
-    text = reply.body.decode(encoding if encoding in _ENCODINGS else "utf-8", "replace")
-    return text.removeprefix("\ufeff")
 
 
 def _is_html(exchange: Exchange) -> bool:

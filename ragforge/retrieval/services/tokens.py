@@ -82,7 +82,7 @@ class TokenSource:
 
     async def _fetch(self) -> None:
         reply = await in_thread(partial(self._client.send, self._request()))
-        text = self._secrets.mask_message(reply.body.decode("utf-8", "replace"))
+        text = self._secrets.mask_message(reply.text)
         if reply.status in BUSY:
             raise NoReplyError("error", f"{self._where}: no token: status {reply.status}")
         if not 200 <= reply.status < 300:
@@ -90,7 +90,7 @@ class TokenSource:
                 f"{self._where}: no token: status {reply.status}: {text[:_SHOWN]!r}"
             )
         try:
-            granted = read_json(reply.body.decode("utf-8", "replace"))
+            granted = read_json(reply.text)
         except ValueError as error:
             raise EndpointError(f"{self._where}: no token: the reply is no JSON") from error
         token = granted.get("access_token") if isinstance(granted, Mapping) else None

@@ -273,3 +273,31 @@ def test_faults_of_traffic_are_refused_with_their_place(tmp_path, text, message)
     """An answer that is lost silently changes every mean."""
     with pytest.raises(DataError, match=re.escape(message)):
         list(read_traffic(write(tmp_path / "a.jsonl", text)))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"query_id": "q1", "answer": "", "error": "503"}\n'),
+        ("a.jsonl", '{"query_id": "q1", "answer": null, "error": "503"}\n'),
+        ("a.csv", "query_id,answer,error\nq1,,503\n"),
+    ],
+)
+def test_an_error_in_the_place_of_an_answer_is_a_failure(tmp_path, name, text):
+    """A system that was down did not say nothing."""
+    path = tmp_path / name
+    path.write_text(text)
+
+    [row] = read_answers(path)
+
+    assert (row.answer, row.failure) == ("", "503")
+
+
+def test_an_answer_beside_an_error_is_an_answer(tmp_path):
+    """A column of warnings takes nothing from what was said."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"query_id": "q1", "answer": "Five.", "error": "slow"}\n')
+
+    [row] = read_answers(path)
+
+    assert (row.answer, row.failure) == ("Five.", "")

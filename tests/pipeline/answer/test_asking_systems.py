@@ -7,7 +7,7 @@ import pytest
 from fakes import Recorder
 
 from ragforge.config import ChunkSettings, Settings
-from ragforge.errors import EndpointError, UsageError
+from ragforge.errors import DataError, EndpointError, UsageError
 from ragforge.evaluating.summary import summarise
 from ragforge.files.record_files import write_records
 from ragforge.files.set.opening import create_dataset
@@ -500,3 +500,29 @@ def test_a_passage_of_a_document_with_hidden_markup_has_its_place_in_the_file():
     [placed] = finder.placed([answer]).texts
 
     assert placed.places == (Span(doc_id="g.md", start=72, end=197),)
+
+
+def test_rows_with_an_error_are_failures_of_the_system(dataset, tmp_path):
+    """Asked over HTTP they would be, and a file is what is left of that."""
+    path = tmp_path / "a.csv"
+    path.write_text("query_id,answer,error\nq1,krill,\nq2,,503\nq3,,503\n", encoding="utf-8")
+
+    asyncio.run(grade_system(dataset, path, "mine", Job(Settings(), Recorder())))
+
+    assert [item.query_id for item in dataset.answers("mine")] == ["q1"]
+    assert [(item.key, item.message) for item in dataset.failures()] == [
+        ("mine/q2", "503"),
+        ("mine/q3", "503"),
+    ]
+    [system] = summarise(dataset).answers
+    rate = system.rates["correct"]
+    assert (rate.mean, rate.n_failed) == (1.0, 2)
+
+
+def test_a_file_of_nothing_but_errors_is_refused(dataset, tmp_path):
+    """There is nothing to grade, and the first error says why."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"query_id": "q1", "answer": "", "error": "no route"}\n', encoding="utf-8")
+
+    with pytest.raises(DataError, match="each row is a failure; the first: no route"):
+        asyncio.run(grade_system(dataset, path, "mine", Job(Settings(), Recorder())))

@@ -1,5 +1,6 @@
 """Runs held against each other, from files and from a dataset."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -556,3 +557,20 @@ def test_swapping_the_runs_mirrors_the_report(dataset):
     assert (a.unjudged.bounds.low, a.unjudged.bounds.high) == pytest.approx(
         (-b.unjudged.bounds.high, -b.unjudged.bounds.low)
     )
+
+
+def test_a_failure_in_a_file_is_no_value(files, tmp_path):
+    """A run that was down once is not worse than one that found the wrong thing."""
+    paths = files(a=BAD, b=GOOD)
+    failed = next(iter(GOOD))
+    rows = [
+        {"query_id": q, "ranking": [] if q == failed else list(ids)}
+        | ({"error": "503"} if q == failed else {})
+        for q, ids in GOOD.items()
+    ]
+    paths["b"] = tmp_path / "b.jsonl"
+    paths["b"].write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    [item] = compared(paths, "RR").items
+
+    assert item.comparison.n == len(GOOD) - 1
