@@ -10,6 +10,7 @@ from ragforge.api.results import Estimate, Result, plain_values
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import render_table
+from ragforge.evaluating.graded_by import graders_text
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.comparing.as_needed import NeededComparison, decide_as_needed
 from ragforge.pipeline.comparing.needed_pairs import DEFAULT_MEASURE, Declared
@@ -90,7 +91,7 @@ class RunDecision(Result):
             pool=found.pool,
             n_queries=found.n_queries,
             looks=found.looks,
-            judge=found.judge,
+            judge=graders_text(found.graded_by, found.judge),
         )
         return "\n".join(lines)
 
@@ -161,7 +162,7 @@ class BestRuns(Result):
             decided=found.decided,
             pool=found.pool,
             n_queries=found.n_queries,
-            judge=found.judge,
+            judge=graders_text(found.graded_by, found.judge),
         )
         return "\n".join([render_table(table.headers, table.rows), *lines])
 

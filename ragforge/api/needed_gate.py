@@ -24,6 +24,7 @@ from ragforge.evaluating.gate import (
     decided_on,
     drop_sentence,
 )
+from ragforge.evaluating.graded_by import graders_text
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.comparing.as_needed import NeededComparison, decide_as_needed
 from ragforge.pipeline.comparing.needed_pairs import Declared
@@ -154,9 +155,10 @@ class NeededGate(Result):
             measure=found.measure,
             allowed=self.allowed,
             decided=found.decided,
+            worst=found.worst if found.is_worse else None,
             pool=found.pool,
             n_queries=found.n_queries,
-            judge=found.judge,
+            judge=graders_text(found.graded_by, found.judge),
         )
         return "\n".join(lines)
 
@@ -170,8 +172,8 @@ def _decision(found: NeededComparison) -> Decision:
         decided=low,
         best=high,
         n=found.n_queries,
-        n_failed=found.n_failed,
-        worst=found.failure_bounds is not None,
+        n_failed=found.n_failed + len(found.left_out),
+        worst=found.is_worse,
         by_point=False,
     )
 

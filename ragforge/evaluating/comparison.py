@@ -133,12 +133,22 @@ class Compared:
         ends = self.failure_bounds
         if ends is None or not self.is_open:
             return ""
-        counted = plural(self.n_open, "query is", "queries are")
-        return (
-            f"{counted} left out or without a judgment, as something failed or is missing; with it "
-            f"the difference could be anything from {signed(ends.low)} to {signed(ends.high)}; "
-            "mend that first"
-        )
+        return open_text(self.n_open, ends)
+
+
+def open_text(n_queries: int, ends: "Ends") -> str:
+    """Say that failures could turn a difference round.
+
+    Args:
+        n_queries: Left out, or with a judgment that failed.
+        ends: Of the difference, were nothing failed.
+    """
+    counted = plural(n_queries, "query is", "queries are")
+    return (
+        f"{counted} left out or without a judgment, as something failed or is missing; with it "
+        f"the difference could be anything from {signed(ends.low)} to {signed(ends.high)}; "
+        "mend that first"
+    )
 
 
 @dataclass(frozen=True, slots=True)

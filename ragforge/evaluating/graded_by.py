@@ -346,6 +346,20 @@ def graded_line(entries: Iterable[GradedBy], correction: Correction | None = Non
     return f"{drift}; graded by {'; '.join(parts)}" if drift else f"graded by {'; '.join(parts)}"
 
 
+def graders_text(entries: Iterable[GradedBy], judge: str) -> str:
+    """Name who gave the grades of a decision that a judge was asked for, who gave most first.
+
+    Args:
+        entries: Who did; a judge is asked for those that people did not give.
+        judge: Its name.
+    """
+    names = [
+        _named(item.origin) if item.origin.source in ("human", "evidence") else one_line(judge, 60)
+        for item in entries
+    ]
+    return " and ".join(dict.fromkeys(names)) or one_line(judge, 60)
+
+
 def graded_json(entries: Iterable[GradedBy]) -> list[dict[str, object]]:
     """Return what stands under `graded_by`; `kind` is None where it is not recorded.
 

@@ -17,6 +17,8 @@ from ragforge.errors import DataError, UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
+from ragforge.measures.intervals import Ends
+from ragforge.measures.left_out import LeftOut, difference_ends, worst_interval
 from ragforge.measures.sequential import LEAST_QUERIES, Decided, Look, Outcome, normal_score
 from ragforge.measures.unseen_values import difference_interval
 
@@ -86,6 +88,8 @@ class FirstHits:
     """Whether a hit is worth 1 / rank; else 1."""
     query_weights: Floats | None = None
     """What each query stands for, 1 in the mean; None where all stand for as many."""
+    left_out: LeftOut | None = None
+    """Queries on which a retriever failed; None where none did."""
     n_looks: int = 0
     n_judged: int = 0
     _asked: NDArray[np.bool_] = field(init=False)
@@ -138,26 +142,47 @@ class FirstHits:
         return [query for query in range(len(self.lists)) if self._next(query)]
 
     def bounds(self, values: Floats, highest: float) -> tuple[float, float] | None:
-        """Return the difference, had all judgments that failed come out worst and best for B.
+        """Return the difference, had all that failed come out worst and best for B.
 
         Args:
             values: As at the last look.
             highest: Of a value; a hit.
 
         Returns:
-            None where none failed.
+            None where nothing failed.
         """
-        failed = self.failed
-        if not failed:
-            return None
         self.values = values
+        if self.left_out is None and not self.failed:
+            return None
+        difference = float(self._told_differences().mean())
+        return difference_ends(difference, *self._extremes(highest), self.left_out)
+
+    def worst(self, values: Floats, highest: float, seen: Ends) -> tuple[float, float]:
+        """Return the interval that decides a rule on B, with failures as in `worst_interval`.
+
+        Args:
+            values: As at the last look.
+            highest: Of a value; a hit.
+            seen: The interval without them.
+        """
+        self.values = values
+        if self.left_out is None and not self.failed:
+            return seen.low, seen.high
+
+        def ends_of(differences: Floats) -> tuple[float, float]:
+            return interval_of_hits(differences, -normal_quantile(LEVEL_P / 2))
+
+        return worst_interval(seen, *self._extremes(highest), self.left_out, ends_of)
+
+    def _extremes(self, highest: float) -> tuple[Floats, Floats]:
+        """Return the differences, had judgments that failed come out worst and best for B."""
         low = self._differences()
         high = low.copy()
-        for query in failed:
+        for query in self.failed:
             a, b = self.lists[query]
             low[query] = self._worth(b) - self._worth(a, highest)
             high[query] = self._worth(b, highest) - self._worth(a)
-        return float((low * self._weights).mean()), float((high * self._weights).mean())
+        return low * self._weights, high * self._weights
 
     def _next(self, query: int) -> list[int]:
         """Return the pairs that the difference of a query hangs on next; [] where it is told."""
@@ -195,16 +220,21 @@ class FirstHits:
         """Return B minus A of each query, with what is not known taken for no hit."""
         return np.array([self._worth(b) - self._worth(a) for a, b in self.lists])
 
-    def _decided(self) -> Decided:
+    def _told_differences(self) -> Floats:
+        """Return those of the queries that are told, times what they stand for."""
         told = np.ones(len(self.lists), dtype=bool)
         told[self.failed] = False
-        n = int(told.sum())
+        found: Floats = (self._differences() * self._weights)[told]
+        return found / self._weights[told].mean() if told.any() else found
+
+    def _decided(self) -> Decided:
+        diffs = self._told_differences()
+        n = len(diffs)
         if n < LEAST_QUERIES:
             raise DataError(
                 f"judging failed on the way in {len(self.lists) - n} of {len(self.lists)} queries: "
                 f"expected at least {LEAST_QUERIES} that can be told"
             )
-        diffs = (self._differences() * self._weights)[told] / self._weights[told].mean()
         difference = float(diffs.mean())
         error = float(diffs.std(ddof=1)) / sqrt(n)
         z = score_of_hits(diffs)

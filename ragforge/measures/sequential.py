@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from math import sqrt
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
@@ -34,6 +34,8 @@ from ragforge.measures.distributions import (
     student_quantile,
     student_sf,
 )
+from ragforge.measures.intervals import Ends
+from ragforge.measures.left_out import LeftOut, difference_ends, worst_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,6 +117,8 @@ class SequentialDecision:
     """Pairs graded before: they cost nothing."""
     allowed: float | None = None
     """How much lower B may be, where that is to be decided, and not which is better."""
+    left_out: LeftOut | None = None
+    """Queries on which a retriever failed; None where none did."""
     looks: list[Look] = field(default_factory=list)
     _probabilities: Floats = field(init=False)
 
@@ -176,37 +180,67 @@ class SequentialDecision:
         self.looks.append(look)
         if is_last:
             return _decided(look, LAST, pairs.n_queries, is_winner=abs(look.z) > LAST)
-        if look.n_judged < LEAST_PAIRS or not self._is_told(look):
+        if look.n_judged < LEAST_PAIRS or not self._is_told(look, values):
             return None
         return _decided(look, EARLY, pairs.n_queries, is_winner=abs(look.z) > EARLY)
 
-    def _is_told(self, look: Look) -> bool:
+    def _is_told(self, look: Look, values: Floats) -> bool:
         """Return whether judging the rest would hardly change what is said."""
         if self.allowed is None:
             chance = look.chance_of_winner
             return abs(look.z) > EARLY or (chance is not None and chance < FUTILE)
+        falls = -look.z
         within = _score(look.difference + self.allowed, look.error, self.pairs.n_queries)
+        if self.left_out is not None:
+            drawn = self._is_drawn() & ~np.isnan(values)
+            seen = differences_by_query(self.pairs, values, drawn, self._probabilities)
+            within = min(within, _score_of(self.left_out.at_low(seen) + self.allowed))
+            falls = max(falls, -_score_of(self.left_out.with_drops(seen)))
         if within > EARLY:
             return True
         if _chance_above(within, look.information, LAST) >= FUTILE:
             return False
-        falls = -look.z
         return falls > EARLY or _chance_above(falls, look.information, LAST) < FUTILE
 
     def bounds(self, values: Floats, highest: float) -> tuple[float, float] | None:
-        """Return the difference, had all judgments that failed come out worst and best for B.
+        """Return the difference, had all that failed come out worst and best for B.
 
         Args:
             values: As at the last look.
             highest: What the highest grade is worth; the lowest is worth 0.
 
         Returns:
-            None where none failed.
+            None where nothing failed.
         """
-        drawn = self._is_drawn()
-        if not np.isnan(values[drawn]).any():
+        if self.left_out is None and not np.isnan(values[self._is_drawn()]).any():
             return None
-        return failure_bounds(self.pairs, values, drawn, self._probabilities, highest)
+        ends = self._extremes(values, highest)
+        return difference_ends(self.looks[-1].difference, *ends, self.left_out)
+
+    def worst(self, values: Floats, highest: float, seen: Ends) -> tuple[float, float]:
+        """Return the interval that decides a rule on B, with failures as in `worst_interval`.
+
+        Args:
+            values: As at the last look.
+            highest: As for `bounds`.
+            seen: The interval without them.
+        """
+        if self.left_out is None and not np.isnan(values[self._is_drawn()]).any():
+            return seen.low, seen.high
+        critical = LAST if self.looks[-1].share >= 1 else EARLY
+
+        def ends_of(differences: Floats) -> tuple[float, float]:
+            n = len(differences)
+            error = float(differences.std(ddof=1)) / sqrt(n)
+            half = student_quantile(normal_cdf(critical), n - 1) * error
+            return float(differences.mean()) - half, float(differences.mean()) + half
+
+        return worst_interval(seen, *self._extremes(values, highest), self.left_out, ends_of)
+
+    def _extremes(self, values: Floats, highest: float) -> tuple[Floats, Floats]:
+        """Return the differences by query, had judgments that failed come out worst and best."""
+        drawn = self._is_drawn()
+        return extreme_differences(self.pairs, values, drawn, self._probabilities, highest)
 
     def _is_drawn(self) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = self.known | (self.pairs.places < self._probabilities)
@@ -265,18 +299,13 @@ def looked(
         known: Pairs that are not counted as judged.
         share: Of the look; at 1 nothing is left to be told.
     """
-    chosen = np.flatnonzero(drawn)
-    n, p = pairs.n_queries, probabilities[chosen]
-    expected = _modelled(pairs.features, values, chosen, p)
-    missed = pairs.weights[chosen] * (values[chosen] - expected[chosen]) / p
-    by_query = np.bincount(pairs.queries, weights=pairs.weights * expected, minlength=n)
-    by_query += np.bincount(pairs.queries[chosen], weights=missed, minlength=n)
-    # Of equal grades sums differ by their rounding alone, and its sign is the same throughout.
-    by_query[np.abs(by_query) < _NOTHING] = 0.0
+    n, p = pairs.n_queries, probabilities[drawn]
+    found = _differences(pairs, values, drawn, probabilities)
+    by_query = found.by_query
     difference = float(by_query.mean())
     variance = float(by_query.var(ddof=1))
     error = sqrt(variance / n)
-    within = float((missed**2 * (1 - p)).sum()) / n
+    within = float((found.missed**2 * (1 - p)).sum()) / n
     information = 1.0
     if share < 1 and not np.all(drawn | (np.abs(pairs.weights) <= _NOTHING)):
         # As long as all grades are alike, they say nothing of how far others are from them.
@@ -287,14 +316,44 @@ def looked(
     return Look(share, int((drawn & ~known).sum()), difference, error, z, information, chance)
 
 
-def failure_bounds(
+class _Differences(NamedTuple):
+    by_query: Floats
+    missed: Floats
+    """Of each drawn pair: what the model missed, over its probability."""
+
+
+def differences_by_query(
+    pairs: DecidingPairs, values: Floats, drawn: NDArray[np.bool_], probabilities: Floats
+) -> Floats:
+    """Return the difference of each query, shape (n_queries,); as for `looked`."""
+    return _differences(pairs, values, drawn, probabilities).by_query
+
+
+def _differences(
+    pairs: DecidingPairs, values: Floats, drawn: NDArray[np.bool_], probabilities: Floats
+) -> _Differences:
+    chosen = np.flatnonzero(drawn)
+    n, p = pairs.n_queries, probabilities[chosen]
+    expected = _modelled(pairs.features, values, chosen, p)
+    missed = pairs.weights[chosen] * (values[chosen] - expected[chosen]) / p
+    by_query: Floats = np.zeros(n)
+    by_query += np.bincount(pairs.queries, weights=pairs.weights * expected, minlength=n)
+    by_query += np.bincount(pairs.queries[chosen], weights=missed, minlength=n)
+    # Of equal grades sums differ by their rounding alone, and its sign is the same throughout.
+    by_query[np.abs(by_query) < _NOTHING] = 0.0
+    return _Differences(by_query, missed)
+
+
+def extreme_differences(
     pairs: DecidingPairs,
     values: Floats,
     drawn: NDArray[np.bool_],
     probabilities: Floats,
     highest: float,
-) -> tuple[float, float]:
-    """Return the least and the greatest difference that drawn pairs without a value leave open.
+) -> tuple[Floats, Floats]:
+    """Return the differences by query with the least and with the greatest mean.
+
+    Drawn pairs without a value leave them open; where there are none both are what was seen.
 
     Args:
         pairs: As for `looked`.
@@ -304,11 +363,13 @@ def failure_bounds(
         highest: What the highest grade is worth; the lowest is worth 0.
     """
     failed = drawn & np.isnan(values)
-    ends = [looked(pairs, values, drawn & ~failed, probabilities, drawn).difference]
-    for is_highest in (pairs.weights < 0, pairs.weights > 0):
-        filled = np.where(failed, np.where(is_highest, highest, 0.0), values)
-        ends.append(looked(pairs, filled, drawn, probabilities, drawn).difference)
-    return min(ends), max(ends)
+    found = [differences_by_query(pairs, values, drawn & ~failed, probabilities)]
+    if failed.any():
+        for is_highest in (pairs.weights < 0, pairs.weights > 0):
+            filled = np.where(failed, np.where(is_highest, highest, 0.0), values)
+            found.append(differences_by_query(pairs, filled, drawn, probabilities))
+    found.sort(key=lambda by_query: float(by_query.mean()))
+    return found[0], found[-1]
 
 
 def _modelled(features: Floats, values: Floats, chosen: Integers, p: Floats) -> Floats:
@@ -336,6 +397,11 @@ def _score(difference: float, error: float, n_queries: int) -> float:
         return normal_score(difference / error, n_queries - 1) if error else 0.0
     score = -normal_quantile(max(0.5**n_queries, 1e-300))
     return score if difference > 0 else -score
+
+
+def _score_of(differences: Floats) -> float:
+    error = float(differences.std(ddof=1)) / sqrt(len(differences))
+    return _score(float(differences.mean()), error, len(differences))
 
 
 def chance_of_winner(z: float, information: float, last: float) -> float:

@@ -34,7 +34,7 @@ from ragforge.measures.sequential import (
     Look,
     chance_of_winner,
     drawing_probabilities,
-    failure_bounds,
+    extreme_differences,
     looked,
 )
 
@@ -185,8 +185,8 @@ class SeveralDecision:
 
         def may_be_saved(worse: int, better: int) -> bool:
             pairs = self._pairs_of((worse, better))
-            low, _ = failure_bounds(pairs, values, drawn, self._probabilities, highest)
-            return low <= 0
+            low, _ = extreme_differences(pairs, values, drawn, self._probabilities, highest)
+            return float(low.mean()) <= 0
 
         runs = tuple(
             replace(each, beaten_by=None)

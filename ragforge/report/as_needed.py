@@ -38,14 +38,14 @@ def decision_lines(
         pool: Pairs that judging both runs as a whole would take.
         n_queries: Of the comparison.
         looks: How often the grades were looked at.
-        judge: Who graded.
+        judge: Who graded, in words.
     """
     look = decided.look
     a, b = (both_ends(name, 60) for name in names)
     ends = f"[{signed(decided.low, 4)}, {signed(decided.high, 4)}]"
     used = f"{look.n_judged:,} of {pool:,} pairs judged ({share(look.n_judged, pool)})"
     lines = [
-        f"{_verdict(winner, why, a, b)} by {measure}, graded by {one_line(judge, 60)}",
+        f"{_verdict(winner, why, a, b)} by {measure}, graded by {judge}",
         f"{b} less {a}: {signed(look.difference, 4)} {ends} over "
         f"{plural(n_queries, 'query', 'queries')}",
         f"{used}, in {plural(looks, 'look')}; {FALSE_WINNERS}",
@@ -65,6 +65,7 @@ def gate_lines(
     measure: str,
     allowed: float,
     decided: "Decided",
+    worst: tuple[float, float] | None,
     pool: int,
     n_queries: int,
     judge: str,
@@ -77,9 +78,10 @@ def gate_lines(
         measure: It was decided by.
         allowed: How much lower the mean may be.
         decided: The difference, now less before.
+        worst: Its interval with all failures at their worst; None where none moves it.
         pool: Pairs that judging both runs as a whole would take.
         n_queries: Of the comparison.
-        judge: Who graded.
+        judge: Who graded, in words.
     """
     look = decided.look
     base, run = (both_ends(name, 60) for name in names)
@@ -90,11 +92,14 @@ def gate_lines(
         "REFUSED": "no judge graded, a baseline or ragforge mock did: nothing is decided",
     }[outcome]
     ends = f"[{signed(decided.low, 4)}, {signed(decided.high, 4)}]"
+    if worst is not None and outcome != "REFUSED":
+        said += ", with all failures at their worst"
+        ends += f" (failures at their worst: [{signed(worst[0], 4)}, {signed(worst[1], 4)}])"
     used = f"{look.n_judged:,} of {pool:,} pairs judged ({share(look.n_judged, pool)})"
     return [
         f"gate: {outcome.replace('_', ' ')}: {said}",
         f"{measure} of {run} less {base}: {signed(look.difference, 4)} {ends} over "
-        f"{plural(n_queries, 'query', 'queries')}, graded by {one_line(judge, 60)}; {used}",
+        f"{plural(n_queries, 'query', 'queries')}, graded by {judge}; {used}",
     ]
 
 
@@ -130,12 +135,12 @@ def standings_lines(
         decided: The decision.
         pool: Pairs that judging all runs as a whole would take.
         n_queries: Of the comparison.
-        judge: Who graded.
+        judge: Who graded, in words.
     """
     used = f"{decided.n_judged:,} of {pool:,} pairs judged ({share(decided.n_judged, pool)})"
     return [
         f"by {measure} over {plural(n_queries, 'query', 'queries')}, graded by "
-        f"{one_line(judge, 60)}; {used}, in {plural(decided.n_looks, 'look')}",
+        f"{judge}; {used}, in {plural(decided.n_looks, 'look')}",
         "the best run is among those that may be best in at least 95 % of such comparisons; "
         "intervals share 5 % among all pairs of runs",
     ]

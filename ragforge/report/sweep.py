@@ -144,7 +144,7 @@ def _judged_blocks(judged: JudgedSweep) -> Iterator[Block]:
         decided=judged.standings,
         pool=judged.pool,
         n_queries=judged.n_queries,
-        judge=judged.judge,
+        judge=one_line(judged.judge, 60),
     )
     if judged.left_out:
         n_left_out = plural(len(judged.left_out), "query", "queries")

@@ -10,11 +10,14 @@ from typing import Final
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import BudgetError, UsageError
+from ragforge.evaluating.comparison import open_text
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import GradedBy, drift_text, mark_drift
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.first_hits import FirstHits
+from ragforge.measures.intervals import Ends
+from ragforge.measures.left_out import LeftOut
 from ragforge.measures.sequential import Decided, SequentialDecision, shares_for
 from ragforge.pipeline.comparing.needed_pairs import (
     BY_DEFAULT,
@@ -60,15 +63,20 @@ class NeededComparison:
     n_failed: int
     """Judgments that failed."""
     failure_bounds: tuple[float, float] | None
-    """The difference, had they come out worst and best for B; None where none failed."""
+    """The difference, had judgments and retrievals that failed come out worst and best for B; None
+    where none failed."""
     warnings: tuple[str, ...]
     """What must be known to read the figures."""
+    worst: tuple[float, float]
+    """The interval that decides a rule on B, failures at their worst; see `worst_interval`."""
+    n_unretrieved: int = 0
+    """Queries left out as a retriever failed on them."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, those of before included; who gave most first."""
 
     @property
     def is_open(self) -> bool:
-        """Whether judgments that failed could turn the difference round."""
+        """Whether what failed could turn the difference round."""
         bounds = self.failure_bounds
         return bounds is not None and bounds[0] <= 0 <= bounds[1]
 
@@ -84,19 +92,17 @@ class NeededComparison:
         """Why the winner is unknown; "" where it is not."""
         if self.is_baseline:
             return "no judge graded, a baseline or ragforge mock did"
-        if self.decided.outcome != "tie" and self.is_open:
+        if self.decided.outcome == "tie" or self.failure_bounds is None or not self.is_open:
+            return ""
+        if not self.n_unretrieved:
             failed = plural(self.n_failed, "judgment")
             return f"{failed} failed, which could turn it; `--retry-failed` asks again"
-        return ""
+        return open_text(len(self.left_out), Ends(*self.failure_bounds))
 
     @property
-    def worst(self) -> tuple[float, float]:
-        """The interval, had judgments that failed come out worst, and best, for B."""
-        low, high = self.decided.low, self.decided.high
-        if self.failure_bounds is None:
-            return low, high
-        seen = self.decided.look.difference
-        return low + self.failure_bounds[0] - seen, high + self.failure_bounds[1] - seen
+    def is_worse(self) -> bool:
+        """Whether failures at their worst move the interval that decides a rule."""
+        return self.worst != (self.decided.low, self.decided.high)
 
     def as_json(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -154,7 +160,7 @@ async def decide_as_needed(
                 is_rule = declared.allowed is not None
                 forecast = pool.forecast(_TYPICAL_OF_RULES if is_rule else _TYPICAL)
             return {**forecast, "usd_a_pair": await _usd_a_pair(dataset, job)}
-        decision = _decision(pool, declared)
+        decision = _decision(pool, declared, runs.failed.between(0, 1, pool.query_ids))
 
         def describe() -> str:
             n_judged = plural(decision.n_judged, "pair")
@@ -169,6 +175,7 @@ async def decide_as_needed(
                 f"{error}; {n_judged:,} of {pool.size:,} pairs are judged, which decides nothing "
                 "yet; the same command goes on"
             ) from error
+        values, highest = reached.values, pool.highest
         decided = _allowing_for_unseen(reached.decided, pool)
         graded_by = mark_drift(runs.graded_by, read_canaries(dataset))
         left_out = (*runs.left_out, *(pool.query_ids[at] for at in decision.failed))
@@ -186,15 +193,19 @@ async def decide_as_needed(
             judge=runs.judge,
             is_baseline=runs.is_baseline,
             n_failed=runs.judging.result.n_failed,
-            failure_bounds=decision.bounds(reached.values, pool.highest),
+            failure_bounds=decision.bounds(values, highest),
             warnings=(*warnings_of(runs, left_out), *filter(None, [drift_text(graded_by)])),
+            worst=decision.worst(values, highest, Ends(decided.low, decided.high)),
+            n_unretrieved=len(runs.left_out),
             graded_by=graded_by,
         )
         keep_sample(dataset, runs, found.as_json(), decision.probabilities)
     return found
 
 
-def _decision(pool: NeededPool, declared: Declared) -> SequentialDecision | FirstHits:
+def _decision(
+    pool: NeededPool, declared: Declared, left_out: LeftOut | None = None
+) -> SequentialDecision | FirstHits:
     n_queries = len(pool.query_ids)
     if declared.allowed is not None and n_queries < declared.least_queries:
         counted = plural(n_queries, "query", "queries")
@@ -203,9 +214,10 @@ def _decision(pool: NeededPool, declared: Declared) -> SequentialDecision | Firs
     if pool.is_read:
         values = np.array([nan if unit.value is None else unit.value for unit in pool.units])
         by_rank = pool.measure.name == "RR"
-        return FirstHits(pool.lists(), values, by_rank, pool.query_weights)
+        return FirstHits(pool.lists(), values, by_rank, pool.query_weights, left_out)
     shares = shares_for(n_queries)
-    return SequentialDecision(pool.pairs_of_two(), shares, pool.is_known(), declared.allowed)
+    pairs, known = pool.pairs_of_two(), pool.is_known()
+    return SequentialDecision(pairs, shares, known, declared.allowed, left_out)
 
 
 def _allowing_for_unseen(decided: Decided, pool: NeededPool) -> Decided:
@@ -218,8 +230,8 @@ def _allowing_for_unseen(decided: Decided, pool: NeededPool) -> Decided:
         return decided
     unseen = 1 - _UNSEEN_P ** (1 / len(pool.query_ids))
     reach = unseen * pool.highest * float(pool.discounts.sum())
-    middle = decided.look.difference
-    return replace(decided, low=middle - reach, high=middle + reach)
+    low, high = decided.look.difference - reach, decided.look.difference + reach
+    return replace(decided, low=low, high=high)
 
 
 async def _usd_a_pair(dataset: Dataset, job: Job) -> float | None:

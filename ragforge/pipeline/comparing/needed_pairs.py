@@ -20,13 +20,10 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.cuttings import cuttings, differ
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import GradedBy, count_grades
-from ragforge.evaluating.judgments import failed_by_name, on_authors_scale, settle
-from ragforge.evaluating.runs import rank_order
+from ragforge.evaluating.judgments import on_authors_scale, settle
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import earlier_decisions, write_sample
-from ragforge.files.set.query_selection import shared
 from ragforge.files.set.sorted_records import ChunkTexts
-from ragforge.files.set.stale_runs import usable_runs
 from ragforge.files.set.unknown_hits import unknown_run_text
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
@@ -40,6 +37,8 @@ from ragforge.measures.sequential import (
 )
 from ragforge.measures.sequential_several import RankedPairs
 from ragforge.observe import Event, Observer
+from ragforge.pipeline.comparing.failed_queries import FailedQueries, failed_queries
+from ragforge.pipeline.comparing.tops import RunTops, run_tops
 from ragforge.pipeline.job import Job, all_failed
 from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges, open_judges
@@ -258,12 +257,13 @@ class NeededPool:
         }
 
 
-def _pool(found: _Ranked, texts: ChunkTexts, declared: Declared, measure: Measure) -> NeededPool:
+def _pool(found: RunTops, texts: ChunkTexts, declared: Declared, measure: Measure) -> NeededPool:
     units: dict[TextKey, Unit] = {}
     by_chunk: dict[tuple[str, str], Unit] = {}
     without_text = set()
+    query_ids = found.query_ids
     for at, ranked in enumerate(found.rankings):
-        for query_id in found.query_ids:
+        for query_id in query_ids:
             for rank, chunk_id in enumerate(ranked.get(query_id, ())):
                 if chunk_id not in texts:
                     without_text.add((query_id, chunk_id))
@@ -275,13 +275,13 @@ def _pool(found: _Ranked, texts: ChunkTexts, declared: Declared, measure: Measur
                 by_chunk[query_id, chunk_id] = unit
     pool = NeededPool(
         measure,
-        found.query_ids,
+        query_ids,
         [],
         by_chunk,
         len(units),
         declared.seed,
         len(found.rankings),
-        found.query_weights,
+        found.weigh(query_ids),
         n_without_text=len(without_text),
     )
     discounts = pool.discounts
@@ -384,6 +384,8 @@ class NeededRuns:
     left_out: tuple[str, ...]
     """Queries on which a retriever failed, or that ask something else since."""
     judge: str
+    failed: FailedQueries
+    """The same, with what the runs may differ by there."""
     warnings: tuple[str, ...] = ()
     """What is to be told of the runs."""
 
@@ -396,23 +398,6 @@ class NeededRuns:
     def graded_by(self) -> tuple[GradedBy, ...]:
         """Who gave the grades that are used, those of before included."""
         return count_grades(unit.origin for unit in self.pool.units if unit.origin is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """The tops of some runs, on the queries that they are held against each other on."""
-
-    rankings: Sequence[Mapping[str, Sequence[str]]]
-    """A query that a run lacks has no ranking: it found nothing."""
-    queries: Mapping[str, str]
-    query_weights: Floats
-    left_out: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-    @property
-    def query_ids(self) -> list[str]:
-        """Those that count, sorted."""
-        return sorted(self.queries)
 
 
 @asynccontextmanager
@@ -434,25 +419,32 @@ async def needed_runs(
     """
     wanted = _with_threshold(dataset, parse_measure(declared.measure), job)
     _check(dataset, names, wanted)
-    ranked = _ranked(dataset, names, wanted.cutoff, job.settings.judge.split)
+    ranked = run_tops(dataset, names, wanted.cutoff, job.settings.judge.split)
     _refuse_unknown(dataset, names, ranked)
     retrieved = {c for of_run in ranked.rankings for of in of_run.values() for c in of}
     async with open_judges(job, dataset, "judge") as judges:
-        refuse_shared_queries(judges.examples, ranked.queries)
+        refuse_shared_queries(judges.examples, ranked.asked)
         with dataset.chunk_texts(retrieved) as texts:
             pool = _pool(ranked, texts, declared, wanted)
             pool.authors_threshold = dataset.authors_threshold(_threshold(job))
             kept = KeptGrades(judges.provenances(), again=job.mode.again)
             pool.take(dataset.each_judgment(), kept)
-            judging = NeededJudging(dataset, judges, ranked.queries, texts, job.observer)
+            own = (each for each in dataset.each_judgment() if kept.is_own(each))
+            threshold = pool.authors_threshold
+            failed = failed_queries(
+                ranked, wanted, own if ranked.left_out else (), texts, threshold
+            )
+            judging = NeededJudging(dataset, judges, ranked.asked, texts, job.observer)
             warnings = (*ranked.warnings, *_warnings(dataset, names, pool))
-            runs = NeededRuns(tuple(names), pool, judging, ranked.left_out, judges.name, warnings)
+            runs = NeededRuns(
+                tuple(names), pool, judging, ranked.left_out, judges.name, failed, warnings
+            )
             yield runs
             if not job.mode.dry_run:
                 judges.note_in(dataset)
 
 
-def _refuse_unknown(dataset: Dataset, names: Sequence[str], ranked: _Ranked) -> None:
+def _refuse_unknown(dataset: Dataset, names: Sequence[str], ranked: RunTops) -> None:
     """Refuse a run of which nothing can be judged, as all of its ids are other names.
 
     Raises:
@@ -547,43 +539,6 @@ def _why(measure: Measure) -> str:
     if measure.name in ("R", "AP", "Rprec"):
         return f"how many chunks are relevant in all is known of no sample; the nearest is P@{k}"
     return f"the nearest is DCG@{k}"
-
-
-def _ranked(dataset: Dataset, names: Sequence[str], k: int | None, split: str) -> _Ranked:
-    """Return the tops of some runs, on the queries that `compare` would take.
-
-    A query that a run lacks counts as one for which it found nothing; one on which a retriever
-    failed, or that was another question then, is left out.
-    """
-    usable = usable_runs(dataset, names).require_any()
-    accepted = dataset.require_accepted_queries()
-    answerable = {each.query_id: each for each in accepted if each.answerable}
-    part = shared(dataset.chosen_of_run(name) for name in names)
-    asked = {
-        key: each.asked
-        for key, each in answerable.items()
-        if (part is None or key in part.query_ids) and split in ("all", each.split)
-    }
-    if not asked:
-        raise DataError(f"{dataset.path}: no query that chunks can answer in the split {split!r}")
-    failed = failed_by_name(dataset.failures(), "retrieve")
-    rankings, lost, warnings = [], set(), list(usable.warnings)
-    for name in names:
-        ranked = {each.query_id: rank_order(each.ranking)[:k] for each in usable.rankings(name)}
-        without = failed.get(name, set()) | usable.reworded.get(name, set())
-        lost |= (without & asked.keys()) - ranked.keys()
-        if asked.keys().isdisjoint(ranked):
-            raise DataError(f"run {name}: is empty, or has none of the queries")
-        if missing := asked.keys() - ranked.keys() - without:
-            n = plural(len(missing), "query", "queries")
-            warnings.append(f"{name}: lacks {n}: found nothing for them, as it seems")
-        rankings.append({key: of for key, of in ranked.items() if key in asked})
-    kept = {key: text for key, text in sorted(asked.items()) if key not in lost}
-    weights = np.ones(len(kept))
-    if part is not None and part.design is not None:
-        drawn = part.design.within(answerable).stratified(kept)
-        weights = np.array(drawn.weights) * len(kept)
-    return _Ranked(rankings, kept, weights, tuple(sorted(lost)), tuple(warnings))
 
 
 def _refuse_if_all_failed(result: JudgingResult) -> None:

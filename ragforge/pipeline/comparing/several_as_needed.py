@@ -5,6 +5,7 @@ from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.graded_by import GradedBy
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.first_hits_several import SeveralFirstHits
 from ragforge.measures.sequential import shares_for
@@ -49,6 +50,8 @@ class SeveralNeeded:
     """Judgments that failed."""
     warnings: tuple[str, ...]
     """What must be known to read the figures."""
+    graded_by: tuple[GradedBy, ...] = ()
+    """Who gave the grades, those of before included; who gave most first."""
 
     @property
     def may_be_best(self) -> tuple[str, ...]:
@@ -145,6 +148,7 @@ async def decide_several_as_needed(
             is_baseline=runs.is_baseline,
             n_failed=runs.judging.result.n_failed,
             warnings=warnings_of(runs, runs.left_out),
+            graded_by=runs.graded_by,
         )
         keep_sample(dataset, runs, found.as_json(), decision.probabilities)
     return found
