@@ -160,3 +160,15 @@ def test_grades_of_people_are_not_said_to_be_of_the_judge(write, told):
         ("gate", "--base", "old", "--run", "new", *rule),
     ):
         assert ", graded by people" in told(*words, *ADDRESS)[1].replace("\n", " ")
+
+
+def test_the_same_difference_in_all_queries_is_a_tie_where_its_interval_holds_0(write, told):
+    """A winner whose interval holds 0 is none."""
+    write(old=lambda n: BEST, new=lambda n: SECOND)
+
+    found = json.loads(told("compare", "old", "new", *ADDRESS, "--json")[1])
+    plain = json.loads(told("compare", "old", "new", "-m", "DCG@10", "--json")[1])
+    low, high = found["interval"]
+
+    assert low < 0 < high
+    assert (found["winner"], plain["comparisons"][0]["winner"]) == ("TIE", "TIE")

@@ -231,7 +231,8 @@ def _allowing_for_unseen(decided: Decided, pool: NeededPool) -> Decided:
     unseen = 1 - _UNSEEN_P ** (1 / len(pool.query_ids))
     reach = unseen * pool.highest * float(pool.discounts.sum())
     low, high = decided.look.difference - reach, decided.look.difference + reach
-    return replace(decided, low=low, high=high)
+    outcome = "tie" if low <= 0 <= high else decided.outcome
+    return replace(decided, outcome=outcome, low=low, high=high)
 
 
 async def _usd_a_pair(dataset: Dataset, job: Job) -> float | None:
