@@ -13,11 +13,12 @@ from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.rereading import reader_of
 from ragforge.corpus.text_locations import MOST_PLACES
 from ragforge.deferred import dataclass
+from ragforge.evaluating.answers.records import answer_digest
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs
 from ragforge.files.set.wholeness import corpus_digest
-from ragforge.records import Chunk, Hit, Ranking, RetrievedText, text_id
+from ragforge.records import Answer, AnswerGrade, Chunk, Hit, Ranking, RetrievedText, text_id
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_blanks
 from ragforge.retrieval.retrieved_texts import RetrievedTexts
@@ -287,8 +288,27 @@ def _write_answers(target: Dataset, name: str, now: Mapping[str, str]) -> None:
         )
         for item in answers
     ]
-    if moved != answers:
-        target.choosing(made_for).write_answers(name, moved)
+    if moved == answers:
+        return
+    if name in target.answer_grade_names():
+        grades = target.answer_grades(name)
+        if (now_of := list(_with_moved(grades, answers, moved))) != grades:
+            target.write_answer_grades(name, now_of)
+    target.choosing(made_for).write_answers(name, moved)
+
+
+def _with_moved(
+    grades: Iterable[AnswerGrade], answers: Iterable[Answer], moved: Iterable[Answer]
+) -> Iterator[AnswerGrade]:
+    """Yield grades, those of an answer with it where its context goes under other ids."""
+    now = {
+        (old.query_id, answer_digest(old)): answer_digest(new)
+        for old, new in zip(answers, moved, strict=True)
+    }
+    for grade in grades:
+        digest = grade.answered_sha256
+        digest = now.get((grade.query_id, digest), digest)
+        yield grade.model_copy(update={"answered_sha256": digest})
 
 
 def _made_on(source: Dataset, name: str) -> str:

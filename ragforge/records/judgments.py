@@ -262,6 +262,9 @@ class AnswerGrade(Record):
     "" where it is not known."""
     facts_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
     """The same of the facts that it was graded by; "" where it was by none, or none is known."""
+    answered_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
+    """The same of the answer that was graded, with the chunks of its context; "" where it is not
+    known."""
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property

@@ -206,7 +206,7 @@ def _out_of_reach(summary: Summary) -> Iterable[Notice]:
 
 def _unanswered(item: AnswerSummary) -> Iterable[Notice]:
     if item.outdated:
-        yield Notice("Answers to other questions", f"{item.outdated}.", is_loud=True)
+        yield Notice("Grades of what was edited since", f"{item.outdated}.", is_loud=True)
     if item.n_unanswered:
         have = "has" if item.n_unanswered == 1 else "have"
         text = (

@@ -1,4 +1,4 @@
-"""Answers and their grades after queries were edited: they are of another question, or truth."""
+"""Grades of answers after these, or their queries, were edited: they are of others."""
 
 import json
 
@@ -118,3 +118,23 @@ def test_a_comparison_leaves_open_what_was_edited(run, tmp_path):
 
     assert (code, out) == (3, "")
     assert "mine: 3 queries ask or expect something else" in err
+
+
+def test_grades_of_edited_answers_count_nowhere(run, tmp_path):
+    """A gate passed on the grades of right answers, where all said that they do not know."""
+    path = tmp_path / "set/answers/mine.jsonl"
+    held = ("--answers", "mine", "--min", "correct=0.1", "--allow-few", "--allow-baseline-judge")
+    assert run("gate", *held)[0] == 0
+    path.write_text(path.read_text().replace(" it is.", " it is not."))
+    told = "mine: 3 answers, or their contexts, are others than what was graded"
+
+    for accepted in (False, True):
+        if accepted:
+            assert main(["validate", "--dataset", "set", "--accept"]) == 0
+        code, out, err = run("gate", *held)
+        assert (code != 0, told in out + err) == (True, True)
+        assert rates(run, tmp_path) == {"correct": "0", "not graded": "3", "no answer": "0"}
+        assert told in (tmp_path / "r.md").read_text()
+
+    assert run("answer", "--answers", str(path), "--name", "mine")[0] == 0
+    assert rates(run, tmp_path)["not graded"] == "0"

@@ -6,6 +6,7 @@ import pytest
 
 from ragforge.api.outcomes import Rederived
 from ragforge.config import ChunkSettings, EvaluateSettings, Settings
+from ragforge.evaluating.answers.records import answer_digest, read_systems
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.history.changes import changes
 from ragforge.files.record_files import write_records
@@ -24,6 +25,8 @@ from ragforge.pipeline.retrieving import make_runs
 from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.pipeline.validating import validate
 from ragforge.records import (
+    Answer,
+    AnswerGrade,
     Chunk,
     Evidence,
     Failure,
@@ -337,3 +340,24 @@ def test_hits_of_one_text_keep_their_ranks(dataset, chunks, expected):
     assert {text.chunk_id for text in dataset.retrieved_texts()} == {
         one for one in expected if is_text_id(one)
     }
+
+
+def test_grades_of_answers_go_along_with_their_contexts(dataset):
+    """The texts before the system are the same, under the ids of now."""
+    answer = Answer(query_id="q", answer="Shipping.", chunk_ids=("a", "b"))
+    dataset.write_answers("rag", [answer])
+    grade = AnswerGrade(
+        query_id="q",
+        verdict="correct",
+        score=1.0,
+        has_hallucination=False,
+        answered_sha256=answer_digest(answer),
+    )
+    dataset.write_answer_grades("rag", [grade])
+
+    rederive(dataset, cut())
+
+    queries = {query.query_id: query for query in dataset.queries()}
+    [records] = read_systems(dataset, [], queries)
+    assert records.answers["q"].chunk_ids != answer.chunk_ids
+    assert (len(records.graded), records.outdated_text) == (1, "")

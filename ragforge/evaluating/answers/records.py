@@ -42,10 +42,17 @@ class SystemRecords:
     outdated: frozenset[str] = frozenset()
     """Queries that ask or expect something else than what was answered, or graded by: what there
     was for them is left out."""
+    edited: frozenset[str] = frozenset()
+    """Queries whose answer, or its context, is another than the one that was graded: the grade is
+    left out."""
 
     @property
     def outdated_text(self) -> str:
-        """What is left out as queries were edited, and what mends that; "" where nothing is."""
+        """What is left out as it was edited, and what mends that; "" where nothing is."""
+        return ". ".join(filter(None, [self._of_queries_text, self._of_answers_text]))
+
+    @property
+    def _of_queries_text(self) -> str:
         if not self.outdated:
             return ""
         n = len(self.outdated)
@@ -54,6 +61,22 @@ class SystemRecords:
         return (
             f"{self.system}: {asks} something else than what was answered or graded by, and "
             f"{count} as not graded; `ragforge answer` asks and grades again"
+        )
+
+    @property
+    def _of_answers_text(self) -> str:
+        if not self.edited:
+            return ""
+        n = len(self.edited)
+        are = (
+            "1 answer, or its context, is another"
+            if n == 1
+            else (f"{n:,} answers, or their contexts, are others")
+        )
+        count = "counts" if n == 1 else "count"
+        return (
+            f"{self.system}: {are} than what was graded, and {count} as not graded; "
+            "`ragforge answer` grades again"
         )
 
     @property
@@ -113,6 +136,7 @@ class SystemRecords:
             failed=self.failed.intersection(wanted),
             gradable=self.gradable.intersection(wanted),
             outdated=self.outdated.intersection(wanted),
+            edited=self.edited.intersection(wanted),
         )
 
 
@@ -193,15 +217,17 @@ def read_systems(
         grades = dataset.answer_grades(system) if system in graded else []
         to_others = {item.query_id for item in answers if is_outdated(item, queries)}
         by_others = {item.query_id for item in grades if _is_of_other(item, queries)} | to_others
+        of_others = of_other_answers(grades, answers) - by_others
         systems.append(
             SystemRecords(
                 system,
                 _by_query(answers, queries.keys() - to_others),
-                _by_query(grades, queries.keys() - by_others),
+                _by_query(grades, queries.keys() - by_others - of_others),
                 frozenset(failed.get(system, ())),
                 gradable,
                 queries,
                 outdated=frozenset(by_others),
+                edited=frozenset(of_others & queries.keys()),
             ).of_part(part)
         )
     return systems
@@ -219,6 +245,27 @@ def _is_of_other(grade: AnswerGrade, queries: Mapping[str, Query]) -> bool:
         grade.expected_sha256 not in ("", expectation_of(query))
         or grade.facts_sha256 not in ("", facts_digest(query))
     )
+
+
+def of_other_answers(grades: Iterable[AnswerGrade], answers: Iterable[Answer]) -> set[str]:
+    """Return the queries whose answer is another than the one that was graded.
+
+    Grades that do not say of which they are, and those of a system without answers, count.
+    """
+    now = {answer.query_id: answer_digest(answer) for answer in answers}
+    if not now:
+        return set()
+    return {
+        grade.query_id
+        for grade in grades
+        if grade.answered_sha256 not in ("", now.get(grade.query_id, ""))
+    }
+
+
+def answer_digest(answer: Answer) -> str:
+    """Return what tells an answer, with the context that it was made from, from others."""
+    of = (answer.answer, str(answer.n_unknown_passages), *answer.chunk_ids)
+    return question_digest("\0".join(of))
 
 
 def expectation_of(query: Query) -> str:

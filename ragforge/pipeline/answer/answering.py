@@ -7,7 +7,7 @@ from pathlib import Path
 from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
-from ragforge.evaluating.answers.records import expectation_of, facts_digest
+from ragforge.evaluating.answers.records import answer_digest, expectation_of, facts_digest
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
@@ -90,22 +90,24 @@ async def grade_system(
         if n_without := len(todo) - len(given):
             told = f"{n_without} of {len(todo)} answers bring no grade, and are not graded"
             job.observer(Event("note", message=told))
-        return _by_file(dataset, system, given, answers_path, job)
+        return _by_file(dataset, system, given, taken, answers_path, job)
     _note_given_grades(todo, answers, job.observer)
     _note_unknown_passages(taken.unknown, job.observer)
-    return await _by_judge(dataset, system, todo, job)
+    return await _by_judge(dataset, system, taken, job)
 
 
-async def _by_judge(dataset: Dataset, system: str, todo: list[Case], job: Job) -> AnsweringResult:
+async def _by_judge(dataset: Dataset, system: str, taken: AnswerFile, job: Job) -> AnsweringResult:
     """Grade answers by the model that the settings name, or by the offline baseline."""
+    todo = taken.todo
     async with open_backend(job, grading_prompt(job), dataset, "facts", "answer") as backend:
+        grading = await prepare_grading(dataset, todo, backend, job)
+        by = _GradedBy(grading.cases, taken.answers)
 
         def keep(graded: Collected[AnswerGrade]) -> None:
             if not job.mode.dry_run:
-                _write(dataset, system, graded, job.observer)
+                _write(dataset, system, graded, by, job.observer)
                 backend.note_in(dataset)
 
-        grading = await prepare_grading(dataset, todo, backend, job)
         graded = await grade_answers(
             grading.cases,
             grading.judge,
@@ -136,12 +138,18 @@ def _with_chosen_queries(dataset: Dataset, path: Path) -> Dataset:
 
 
 def _by_file(
-    dataset: Dataset, system: str, given: list[AnswerGrade], path: Path, job: Job
+    dataset: Dataset,
+    system: str,
+    given: list[AnswerGrade],
+    taken: AnswerFile,
+    path: Path,
+    job: Job,
 ) -> AnsweringResult:
     """Keep the grades that the answers brought as those that count."""
     if job.mode.dry_run:
         return AnsweringResult(system, path.name, len(given), [], [], dict(NO_CALLS), path.name)
-    _write(dataset, system, Collected(given, []), job.observer)
+    by = _GradedBy(taken.todo, taken.answers)
+    _write(dataset, system, Collected(given, []), by, job.observer)
     return AnsweringResult(system, path.name, len(given), given, [], None, path.name)
 
 
@@ -197,23 +205,35 @@ async def prepare_grading(
     return await _with_facts(dataset, todo, backend.asker, backend, job)
 
 
+class _GradedBy:
+    """Tells grades what they were given to, and by what."""
+
+    def __init__(self, cases: Iterable[Case], answers: Iterable[Answer]) -> None:
+        self._queries = {case.query.query_id: case.query for case in cases}
+        self._answers = {answer.query_id: answer for answer in answers}
+
+    def noted_in(self, grade: AnswerGrade) -> AnswerGrade:
+        """Return a grade that knows its question, expected answer, facts and answer."""
+        query = self._queries[grade.query_id]
+        digests = {
+            "expected_sha256": expectation_of(query),
+            "facts_sha256": facts_digest(query) if grade.facts else "",
+            "answered_sha256": answer_digest(self._answers[grade.query_id]),
+        }
+        return grade.model_copy(update=digests)
+
+
 def _write(
-    dataset: Dataset, system: str, graded: Collected[AnswerGrade], observer: Observer
+    dataset: Dataset,
+    system: str,
+    graded: Collected[AnswerGrade],
+    by: _GradedBy,
+    observer: Observer,
 ) -> None:
     mine = f"{system}/"
-    queries = {query.query_id: query for query in dataset.accepted_queries()}
-    dataset.write_answer_grades(
-        system, [_with_digests(grade, queries.get(grade.query_id)) for grade in graded.results]
-    )
+    dataset.write_answer_grades(system, map(by.noted_in, graded.results))
     emit_answer_grades(system, graded.results, observer)
     dataset.replace_failures("answer", graded.failures, lambda key: key.startswith(mine))
-
-
-def _with_digests(grade: AnswerGrade, query: Query | None) -> AnswerGrade:
-    """Return a grade that knows by what it was given."""
-    expected = expectation_of(query) if query else ""
-    facts = facts_digest(query) if query and grade.facts else ""
-    return grade.model_copy(update={"expected_sha256": expected, "facts_sha256": facts})
 
 
 def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:

@@ -128,8 +128,8 @@ def _known(name: str, systems: Mapping[str, SystemRecords], dataset: Dataset) ->
         near, there = did_you_mean(name, systems), ", ".join(systems) or "none"
         raise DataError(f"{dataset.path}: no answers of system {name!r}{near}; there are: {there}")
     if not systems[name].grades and not systems[name].failed:
-        if systems[name].outdated:
-            raise DataError(f"{dataset.path}: {systems[name].outdated_text}")
+        if why := systems[name].outdated_text:
+            raise DataError(f"{dataset.path}: {why}")
         raise DataError(
             f"{dataset.path}: no answer of system {name!r} is graded; grade them with "
             "`ragforge answer`"
@@ -270,8 +270,7 @@ def _warnings(systems: Sequence[SystemRecords]) -> list[str]:
             warnings.append(f"{item.system}: {n_open} answers are not graded yet")
         if item.unanswered:
             warnings.append(f"{item.system}: {len(item.unanswered)} queries have no answer")
-        if item.outdated:
-            warnings.append(item.outdated_text)
+        warnings += filter(None, [item.outdated_text])
     return warnings
 
 

@@ -1,8 +1,8 @@
-"""Grades of answers to queries whose facts somebody edited since."""
+"""Grades of answers that were edited since, or whose queries were."""
 
 import pytest
 
-from ragforge.evaluating.answers.records import facts_digest, read_systems
+from ragforge.evaluating.answers.records import answer_digest, facts_digest, read_systems
 from ragforge.files.set.opening import create_dataset
 from ragforge.records import Answer, AnswerGrade, Fact, Query
 
@@ -51,3 +51,59 @@ def test_a_grade_by_former_facts_is_none(read, facts):
 def test_grades_that_do_not_say_by_which_facts_count(read):
     """Those made before, and those that are by no facts."""
     assert len(read("", facts=()).graded) == 1
+
+
+ANSWER = Answer(query_id="q", answer="Blue.", chunk_ids=("c1", "c2"))
+
+
+@pytest.fixture
+def graded(tmp_path):
+    """Return the records of a system with a grade of `ANSWER`, or of one that is not known."""
+    dataset = create_dataset(tmp_path / "set", {})
+    query = Query(query_id="q", query="Which?", expected_answer="Blue.")
+    dataset.write_queries([query])
+
+    def act(answers, digest):
+        grade = AnswerGrade(
+            query_id="q",
+            verdict="correct",
+            score=1.0,
+            has_hallucination=False,
+            answered_sha256=digest,
+        )
+        dataset.write_answer_grades("rag", [grade])
+        if answers:
+            dataset.write_answers("rag", answers)
+        [records] = read_systems(dataset, [], {"q": query})
+        return records
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "edits", [{"answer": "I do not know."}, {"chunk_ids": ("c1",)}, {"n_unknown_passages": 1}]
+)
+def test_a_grade_of_another_answer_or_context_is_none(graded, edits):
+    """A gate passed with 1.000 by 30 grades of former answers, where all said they do not know."""
+    records = graded([ANSWER.model_copy(update=edits)], answer_digest(ANSWER))
+
+    assert (len(records.graded), records.edited, records.ungraded) == (0, {"q"}, {"q"})
+    assert records.outdated_text == (
+        "rag: 1 answer, or its context, is another than what was graded, and counts as not "
+        "graded; `ragforge answer` grades again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "digest"),
+    [
+        ([ANSWER.model_copy(update={"latency_s": 2.0, "cost_usd": 0.1})], answer_digest(ANSWER)),
+        ([ANSWER.model_copy(update={"answer": "Red."})], ""),
+        ([], answer_digest(ANSWER)),
+    ],
+)
+def test_a_grade_counts_where_nothing_says_that_it_is_of_another_answer(graded, answers, digest):
+    """Of the same words, of a set of before, and without the answers."""
+    records = graded(answers, digest)
+
+    assert (len(records.graded), records.outdated_text) == (1, "")
