@@ -241,13 +241,14 @@ class Task:
         """Return the task on a part of these queries."""
         if chosen is None or chosen is self.chosen:
             return self
-        counting = (key for key, of in self.qrels.items() if of or self.relevant.get(key))
+        # Who is judged says nothing of what a stratum is of the set.
+        design = chosen.design.within(self.qrels) if chosen.design else None
         return replace(
             self,
             relevant={key: of for key, of in self.relevant.items() if key in chosen.query_ids},
             queries=[item for item in self.queries if item.query_id in chosen.query_ids],
             qrels={key: of for key, of in self.qrels.items() if key in chosen.query_ids},
-            design=chosen.design.within(counting) if chosen.design else None,
+            design=design,
             chosen=chosen,
             population=self.queries,
         )

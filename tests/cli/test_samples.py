@@ -132,6 +132,46 @@ def test_the_mean_of_a_sample_is_that_of_the_set(home, capsys):
     assert run_["measures"]["RR"]["mean"] == pytest.approx(0.875)
 
 
+def forget(home, is_kept):
+    """Leave the judgments of some queries alone."""
+    path = home / "set" / "judgments.jsonl"
+    rows = [line for line in path.read_text().splitlines() if is_kept(json.loads(line))]
+    path.write_text("".join(f"{row}\n" for row in rows))
+    assert main(["validate", "--dataset", "set", "--accept"]) == 0
+
+
+@pytest.mark.parametrize("others", ["none", "refunds"])
+def test_weights_are_shares_of_the_set_whoever_is_judged(home, capsys, others):
+    """Judging the refunds that were not drawn moved the mean of the same run from 0.9 to 0.722."""
+    retrieve("part", *SAMPLE)
+    drawn = ids(home, "part")
+    is_refund = {item["id"]: item["category"] == others for item in GOLDEN}
+    forget(home, lambda row: row["query_id"] in drawn or is_refund[row["query_id"]])
+
+    [run_] = measured(capsys)["runs"].values()
+    of_set = run_["measures"]["RR"]["set_interval"]
+    _, gate, _ = run(capsys, "gate", "--run", "part", "--min", "RR=0.5", "--allow-few")
+
+    assert run_["measures"]["RR"]["mean"] == pytest.approx(0.875)
+    assert of_set["low"] < 0.875 < of_set["high"]
+    assert "orders 0.750 (8 of 30), refunds 0.250 (2 of 10)" in gate
+
+
+@pytest.mark.parametrize("others", ["none", "refunds"])
+def test_differences_are_weighted_by_shares_of_the_set_whoever_is_judged(home, capsys, others):
+    """By hand: 0.5 less on the orders, which are three quarters of the set."""
+    retrieve("part", *SAMPLE)
+    retrieve("other", *SAMPLE, by="worse")
+    drawn = ids(home, "part")
+    is_refund = {item["id"]: item["category"] == others for item in GOLDEN}
+    forget(home, lambda row: row["query_id"] in drawn or is_refund[row["query_id"]])
+
+    _, out, _ = run(capsys, "compare", "part", "other", "-m", "RR", "--json")
+
+    [found] = json.loads(out)["comparisons"]
+    assert found["diff"] == pytest.approx(-0.375)
+
+
 def test_queries_that_were_not_asked_do_not_count_as_0(home, capsys):
     """Without a flag, thirty of forty would pass for misses."""
     retrieve("part", *SAMPLE)

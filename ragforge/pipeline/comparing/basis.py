@@ -163,7 +163,7 @@ class ComparisonBasis:
             return self
         lists = self.relevant or {}
         counting = [key for key, of in self.qrels.items() if of or lists.get(key)]
-        design = chosen.design.within(counting) if chosen.design else None
+        design = chosen.design.within(self.qrels) if chosen.design else None
         qrels = {key: of for key, of in self.qrels.items() if key in chosen.query_ids}
         part = Part(chosen, design, chosen.query_ids.intersection(counting))
         # As the whole set has it: a part may lack its only grades beyond 1.

@@ -167,7 +167,10 @@ def _design(dataset: Dataset, subject: Subject, before: Baseline) -> Design | No
         return None
     design = recall(dataset.accepted_queries(), selection).design
     assert design is not None
-    return design.within(item.query_id for item in subject.baseline.items)
+    if subject.of == "answers":
+        return design.within(item.query_id for item in subject.baseline.items)
+    answerable = (item.query_id for item in dataset.accepted_queries() if item.answerable)
+    return design.within(answerable)
 
 
 def _identity(subject: Subject, before: Baseline) -> tuple[bool, bool]:
