@@ -93,6 +93,9 @@ class Grader(Record):
     """Judgments made."""
     n_evidence: Count = 0
     """Of these, grades of chunks because they hold quotes of the queries."""
+    n_unanswerable: Count | None = Field(default=None, exclude_if=_is_none)
+    """Of these, grades of answers to questions that have none; None of runs, and where it is not
+    recorded."""
 
     @property
     def is_judge(self) -> bool:

@@ -1,13 +1,16 @@
 """The answers of a system as what a gate decides on, by measures of answers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from ragforge import __version__
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.answers.rates import RATES
 from ragforge.evaluating.answers.records import LOWER_IS_BETTER, SystemRecords, read_systems
+from ragforge.evaluating.formatting import one_line
 from ragforge.evaluating.graded_by import judge_name
 from ragforge.evaluating.judgments import Judge, judges
 from ragforge.files.manifest import digest_file
@@ -29,6 +32,7 @@ from ragforge.records import (
     Baseline,
     Digests,
     Evaluation,
+    Grader,
     ItemValues,
     MeasuredMean,
     Query,
@@ -68,7 +72,7 @@ def answers_subject(dataset: Dataset, system: str) -> Subject:
         graded_by,
         chosen=records.chosen,
         design=records.design,
-        whose_grades=_mixed_judges(graded_by),
+        whose_grades=_mixed_judges(records),
     )
 
 
@@ -103,16 +107,39 @@ def _rate_ends(measure: str, design: Design | None, values: Mapping[str, float])
     return None if len(values) < LEAST_VALUES else mean_ends(measure, design, values)
 
 
-def _mixed_judges(graded_by: Sequence[Judge]) -> str:
+def _mixed_judges(records: SystemRecords) -> str:
     """Say that several judges graded the answers of one system; "" where it was one.
 
-    People and rules judge beside any.
+    People and rules judge beside any, and one judge may grade answers to questions that have none
+    by another prompt.
     """
-    mixed = [of for of in graded_by if of.kind not in ("human", "rule") and of.count > of.n_failed]
-    if len(mixed) < 2:
+    by_kind = [_models(records, answerable=kind) for kind in (True, False)]
+    mixed = list(chain(*by_kind))
+    who = {(of.kind, of.model, of.since) for of in mixed}
+    if len(who) < 2 and all(len(judges) < 2 for judges in by_kind):
         return ""
-    counts = ", ".join(f"{judge_name(of)} {of.count - of.n_failed:,}" for of in mixed)
-    return f"several judges graded these answers ({counts}), and means mix them; let one grade all"
+    counts: Counter[str] = Counter()
+    for of in mixed:
+        prompt = f" with {one_line(of.prompt)} {of.prompt_sha256[:8]}" if len(who) < 2 else ""
+        counts[f"{judge_name(of)}{prompt}"] += of.count
+    named = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+    return f"several judges graded these answers ({named}), and means mix them; let one grade all"
+
+
+def _models(records: SystemRecords, *, answerable: bool) -> list[Judge]:
+    return [
+        of for of in _graded_by(records, answerable=answerable) if of.kind not in ("human", "rule")
+    ]
+
+
+def _graded_by(records: SystemRecords, *, answerable: bool) -> tuple[Judge, ...]:
+    """Return who graded answers to questions that have an answer, or to those that have none."""
+    grades = [
+        grade
+        for grade in records.graded
+        if records.queries[grade.query_id].answerable is answerable
+    ]
+    return judges((), {records.system: grades})
 
 
 def _asked(records: SystemRecords) -> frozenset[str]:
@@ -145,13 +172,25 @@ def _baseline(
         measures={
             name: _measured_mean(records, name) for name, found in valued.items() if found.values
         },
-        graders=tuple(map(grader_of, graded_by)),
+        graders=_graders(records, graded_by),
         digests=_digests(dataset, measured, records, graded_by),
         spent=Spending(**manifest.spent.model_dump()),
         timing=None,
         tool_version=__version__,
     )
     return Baseline(evaluation=with_content_id(evaluation), items=tuple(_items(measured, valued)))
+
+
+def _graders(records: SystemRecords, graded_by: Iterable[Judge]) -> tuple[Grader, ...]:
+    unanswerable = {_key(of): of.count for of in _graded_by(records, answerable=False)}
+    return tuple(
+        grader_of(of).model_copy(update={"n_unanswerable": unanswerable.get(_key(of), 0)})
+        for of in graded_by
+    )
+
+
+def _key(judge: Judge) -> tuple[str, ...]:
+    return judge.kind, judge.model, judge.prompt, judge.prompt_sha256, judge.since
 
 
 def _items(queries: Sequence[Query], valued: Mapping[str, Valued]) -> Iterator[ItemValues]:

@@ -31,6 +31,7 @@ from ragforge.files.set.unknown_hits import unknown_run_text
 from ragforge.measures.measure_names import is_of_evidence
 from ragforge.measures.strata import Design
 from ragforge.pipeline.evaluated import rescoring_basis_of
+from ragforge.pipeline.gating.judge_changes import have_other_judges, models_text
 from ragforge.pipeline.gating.subjects import Subject
 from ragforge.records import Baseline, Evaluation, MixedGrades
 
@@ -398,10 +399,10 @@ def _n_of(judges: Iterable[Judge], kind: str = "") -> int:
 
 
 def _grading_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:
-    if _models(before) != _models(now):
+    if have_other_judges(before, now):
         yield (
-            f"the baseline was judged by {_judges(before)}, this is judged by {_judges(now)}: "
-            "a difference may be that of the judges"
+            f"the baseline was judged by {models_text(before)}, this is judged by "
+            f"{models_text(now)}: a difference may be that of the judges"
         )
     if before.rel_threshold != now.rel_threshold:
         yield (
@@ -417,20 +418,3 @@ def _grading_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:
 def _counting_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:
     if before.only_retrieved != now.only_retrieved:
         yield "queries that the run lacks were left out on one side, and count 0 on the other"
-
-
-def _models(evaluation: Evaluation) -> set[tuple[str, str, str]]:
-    """Return the judges that are models or baselines; people and rules judge alike each time."""
-    return {
-        (grader.model, grader.prompt, grader.prompt_sha256)
-        for grader in evaluation.graders
-        if grader.is_judge and grader.kind in ("llm", "baseline", "mock", "file")
-    }
-
-
-def _judges(evaluation: Evaluation) -> str:
-    named = (
-        f"{one_line(model)} with {one_line(prompt)} {digest[:8]}" if prompt else one_line(model)
-        for model, prompt, digest in sorted(_models(evaluation))
-    )
-    return ", ".join(named) or "no model"
