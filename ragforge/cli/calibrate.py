@@ -73,13 +73,17 @@ Only pairs that weigh in the measures and runs named are drawn, at random within
 and judge's grade, and with known probabilities. They go to calibration/NAME/sample.json, in the
 order in which to label them: labels count as far as there is no gap. With a larger -n pairs are
 added behind. Runs, judge and grades are kept as digests; where one changed, --again draws for what
-is there now, and labels on pairs that are drawn again still count.
+is there now, and labels on pairs that are drawn again still count. Without --run and -m it draws
+for the runs and measures of the sample that is there.
 
 Examples:
   ragforge calibrate sample --dataset set/ --run old --run new -m P@10 -m DCG@10 -n 200
   ragforge calibrate sample --dataset set/ --run new -m nDCG@10 -n 400 --repeat-share 0.1
+  ragforge calibrate sample --dataset set/ --again
   ragforge calibrate sample --dataset set/ --answers rag --answers rag-new -n 100
 """
+_LABELS: Final = 200
+_REPEATS: Final = 0.1
 _PLAN: Final = """Tell how wide intervals will be, by the number of labels, and how many part runs.
 
 Without --run it is for the calibration that is there. Before any label the spread is that of judges
@@ -127,12 +131,16 @@ def _configure_sample(actions: "Actions") -> None:
         help="draw answers of this system, instead of pairs, for label-answers",
     )
     sample.add_argument(
-        "-n", dest="n", type=int, default=200, metavar="N", help="pairs to label in all (200)"
+        "-n",
+        dest="n",
+        type=int,
+        metavar="N",
+        help="pairs to label in all (200; with --again alone as many as before)",
     )
     sample.add_argument(
         "--repeat-share",
         type=float,
-        default=0.1,
+        default=_REPEATS,
         metavar="X",
         help="share of the pairs that each labeller is shown twice (0.1)",
     )
@@ -140,7 +148,8 @@ def _configure_sample(actions: "Actions") -> None:
     sample.add_argument(
         "--again",
         action="store_true",
-        help="replace a sample that was drawn for other runs, measures or grades",
+        help="replace a sample that was drawn for other runs, measures or grades; without --run "
+        "and -m draw for those of the sample that is there",
     )
     add_json(sample)
 
@@ -273,25 +282,52 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _sample(arguments: argparse.Namespace) -> int:
+    is_anew = arguments.again and not (arguments.run or arguments.measure or arguments.answers)
+    if arguments.n is None and not is_anew:
+        arguments.n = _LABELS
     if arguments.answers:
         return run_sample_answers(arguments)
-    if not arguments.run or not arguments.measure:
+    if not is_anew and not (arguments.run and arguments.measure):
         raise UsageError("calibrate sample: name runs and measures (--run, -m), or --answers")
     from ragforge.calibration.sampling import SampleOptions
-    from ragforge.files.set.calibrations import USUAL_NAME, calibration_files
-    from ragforge.pipeline.calibrating import sample_labels
+    from ragforge.files.set.calibrations import USUAL_NAME, calibration_files, the_calibration
+    from ragforge.pipeline.calibrating import sample_anew, sample_labels
     from ragforge.report.calibration import sample_json, sample_text
 
-    options = SampleOptions(arguments.n, arguments.seed, arguments.repeat_share, arguments.again)
-    dataset, name = _dataset(arguments), arguments.name or USUAL_NAME
-    drawn = sample_labels(dataset, _question(arguments, dataset), options, name)
+    dataset = _dataset(arguments)
+    if is_anew:
+        _refuse_part_of_question(arguments)
+        files = the_calibration(dataset, arguments.name)
+        drawn = sample_anew(dataset, arguments.name, arguments.n, arguments.seed or None)
+    else:
+        again = arguments.again
+        options = SampleOptions(arguments.n, arguments.seed, arguments.repeat_share, again)
+        files = calibration_files(dataset, arguments.name or USUAL_NAME)
+        drawn = sample_labels(dataset, _question(arguments, dataset), options, files.name)
     if arguments.json:
         print(dumps(sample_json(drawn)))
     else:
-        show(sample_text(drawn, str(calibration_files(dataset, name).folder / "sample.json")))
+        show(sample_text(drawn, str(files.folder / "sample.json")))
         words = ["calibrate", "label", *_named(arguments), "--page", "labels.html"]
         say_next(arguments, words, "grade these pairs in a browser")
     return 0
+
+
+def _refuse_part_of_question(arguments: argparse.Namespace) -> None:
+    """Refuse to change a question that is drawn for again.
+
+    Raises:
+        UsageError: A part of it is given.
+    """
+    given = {
+        "--of": arguments.of != "both",
+        "--judge": arguments.judge is not None,
+        "--rel-threshold": arguments.rel_threshold is not None,
+        "--repeat-share": arguments.repeat_share != _REPEATS,
+    }
+    for flag, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{flag}: goes with --run and -m")
 
 
 def _plan(arguments: argparse.Namespace) -> int:

@@ -64,6 +64,7 @@ from ragforge.cli.flags import (
     add_mode,
     add_selection,
     add_verbose,
+    calibration_of,
     choose_queries,
     is_calibrated,
     job_of,
@@ -353,12 +354,13 @@ def _compared(
     if arguments.answers:
         return compare_answers(dataset, names, settings.evaluate, options)
     names = [name for name in names if name not in left]
+    calibration = calibration_of(arguments, dataset)
     found = compare_runs(dataset, names, settings.evaluate, options)
-    if not is_calibrated(arguments):
+    if calibration is None:
         return found
-    from ragforge.pipeline.calibrating import compare_calibrated
+    from ragforge.calibration.comparing import with_calibration
 
-    return compare_calibrated(dataset, found, arguments.calibration)
+    return with_calibration(found, calibration)
 
 
 def _require_price(settings: "Settings") -> None:

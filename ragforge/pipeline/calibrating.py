@@ -6,14 +6,17 @@ from dataclasses import replace
 from ragforge.calibration.comparing import (
     refuse_left_out,
     require_threshold,
-    with_calibration,
 )
 from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.planning import LabelPlan, plan_labels
 from ragforge.calibration.population import Question
-from ragforge.calibration.sampling import DrawnSample, SampleOptions, draw_sample
+from ragforge.calibration.sampling import (
+    DrawnSample,
+    SampleOptions,
+    draw_sample,
+    sampled_question,
+)
 from ragforge.errors import UsageError
-from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.files.set.calibrations import (
     USUAL_NAME,
     CalibrationFiles,
@@ -68,6 +71,32 @@ def sample_labels(
     return draw_sample(dataset, calibration_files(dataset, name), question, options)
 
 
+def sample_anew(
+    dataset: Dataset, name: str | None = None, n: int | None = None, seed: int | None = None
+) -> DrawnSample:
+    """Draw again for the question of a sample that is there, with runs and grades as they are now.
+
+    Args:
+        dataset: Has the calibration.
+        name: Of the calibration; None for the only one.
+        n: Pairs in all; as many as before where None.
+        seed: Of the draw; that of before where None.
+
+    Raises:
+        DataError: There is no such calibration, or what `draw_sample` raises.
+        UsageError: As for `draw_sample`.
+    """
+    files = the_calibration(dataset, name)
+    old = files.sample()
+    options = SampleOptions(
+        len(old.pairs) if n is None else n,
+        old.seed if seed is None else seed,
+        old.repeat_share,
+        again=True,
+    )
+    return draw_sample(dataset, files, sampled_question(old), options)
+
+
 def plan_calibration(
     dataset: Dataset, question: Question | None, name: str | None = None, sizes: Sequence[int] = ()
 ) -> LabelPlan:
@@ -108,18 +137,6 @@ def with_levels(found: EvaluatedRuns, calibration: Calibration | None) -> Evalua
         require_threshold(calibration, found.rel_threshold, calibration.measures, by_lists=by_lists)
         found = replace(found, warnings=(*found.warnings, *calibration.warnings))
     return replace(found, calibration=calibration)
-
-
-def compare_calibrated(
-    dataset: Dataset, report: ComparisonReport, name: str | None = None
-) -> ComparisonReport:
-    """Return a comparison of runs whose winners are those of corrected differences.
-
-    Raises:
-        DataError: There is no such calibration, or what it is bound to changed.
-        UsageError: The comparison is of answers, or of a part of the queries.
-    """
-    return with_calibration(report, _applied(dataset, the_calibration(dataset, name)))
 
 
 def apply_calibration(

@@ -65,6 +65,26 @@ def test_one_query_decides_nothing_and_says_why(tmp_path, capsys):
     assert {item["why"] for item in items} == {"one query tells nothing of queries like it"}
 
 
+@pytest.mark.parametrize("part", [("--split", "dev"), ("--sample", "5")])
+def test_a_part_of_the_queries_is_refused_for_what_it_is(unfair, capsys, part):
+    """It said that runs changed after sampling, or that a complete run is of a sample."""
+    queries = [
+        each.model_copy(update={"split": "dev" if n % 2 else "test"})
+        for n, each in enumerate(unfair.queries())
+    ]
+    before = list(unfair.queries())
+    unfair.write_queries(queries)
+    try:
+        capsys.readouterr()
+        words = ["compare", "--dataset", str(unfair.path), "a", "b", *MEASURES, "--calibrated"]
+        assert main([*words, *part]) == 2
+    finally:
+        unfair.write_queries(before)
+
+    told = capsys.readouterr().err
+    assert "calibrated: the labels are of all queries, not of a part of them" in told
+
+
 def test_the_order_of_the_names_turns_the_difference(unfair, capsys):
     """The sample was drawn with a first; the question may be asked the other way."""
     capsys.readouterr()
@@ -280,3 +300,26 @@ def _with_first(ranking, wanted):
         for hit in ranking.ranking
     )
     return ranking.model_copy(update={"ranking": hits})
+
+
+def test_a_sample_is_drawn_anew_as_the_refusal_advises(tmp_path, capsys):
+    """The command that it named was refused."""
+    made = graded_set(tmp_path / "set")
+    drawn(made, 150, Question(("a", "b"), ("P@10",), of="differences"))
+    label_all(made)
+    made.write_run("a", [_with_first(r, lambda c: truth(*c) >= 2) for r in made.run("a")])
+    words = ["calibrate", "sample", "--dataset", str(made.path), "--again"]
+
+    assert main(["compare", "--dataset", str(made.path), "a", "b", *MEASURES, "--calibrated"]) == 3
+    assert "run a changed after sampling; `ragforge calibrate sample --again`" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert main([*words, "--of", "levels"]) == 2
+    assert main([*words, "--json"]) == 0
+    sample = json.loads((made.path / "calibration" / "people" / "sample.json").read_text())
+    assert (sample["measures"], sample["of"], len(sample["pairs"])) == (
+        ["P@10"],
+        "differences",
+        150,
+    )
+    assert main(["calibrate", "apply", "--dataset", str(made.path)]) == 0
