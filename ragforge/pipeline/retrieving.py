@@ -130,14 +130,15 @@ def retrieved_counts(
 
 
 def misnamed_texts(texts: RetrievedTexts, what: str) -> str:
-    """Return what is to be told of those with the id of a chunk and another text; "" for none."""
+    """Return what is to be told of those with another text than their id has; "" for none."""
     if not texts.n_misnamed:
         return ""
-    chunk_id, text = texts.misnamed
+    named, text = texts.misnamed
+    kind = "document" if named in texts.documents.retrievable else "chunk"
     return (
-        f"{plural(texts.n_misnamed, what)} came with the id of a chunk of the set and with another "
-        f"text, such as {chunk_id!r} with {one_line(text, _SHOWN)!r}; the text counts, and not the "
-        "id: was the index made of other chunks?"
+        f"{plural(texts.n_misnamed, what)} came with the id of a {kind} of the set and with "
+        f"another text, such as {named!r} with {one_line(text, _SHOWN)!r}; the text counts, and "
+        f"not the id: was the index made of other {kind}s?"
     )
 
 

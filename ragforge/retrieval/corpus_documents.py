@@ -6,7 +6,7 @@ what of that changes nothing.
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -15,6 +15,8 @@ from ragforge.files.set.document_level import DocumentNames
 from ragforge.records import Chunk, Span
 from ragforge.retrieval.markup import marks_of, readings_of, without_markup
 from ragforge.retrieval.object_fields import fold_blanks
+from ragforge.retrieval.waiting import counted_as_wait
+from ragforge.retrieval.wordings import LEAST_SHARED, ChunkWordings, has_part, rows_of, wording
 
 _LONGEST_NAME: Final = 1000
 """Characters; what is longer is a text."""
@@ -22,6 +24,8 @@ _LEAST_LIKENESS: Final = 0.5
 """Share of letters from which a text is that of the chunk that its id names."""
 _LEAST_SHARED: Final = 40
 """Characters of a chunk that a longer text is known by; a short sentence may stand in many."""
+_NEARLY_ALL: Final = 0.9
+"""Share of a text that is that of a chunk, from which it is the chunk with a heading."""
 _ENOUGH_ROWS: Final = 20
 """Rows of three words from which on two texts that share none are not alike."""
 _WORD: Final = re.compile(r"\w+")
@@ -87,6 +91,7 @@ class CorpusDocuments:
         self._doc_ids = frozenset(chunk.doc_id for chunk in chunks)
         self._resolved: dict[str, tuple[str, ...]] = {}
         self._folded: dict[str, str] = {}
+        self._worded: dict[str, str] = {}
         self._compared: dict[tuple[str, str], bool] = {}
         self.retrievable: Set[str] = self._doc_ids if names_documents else frozenset()
         """Ids of documents that a hit may be."""
@@ -94,7 +99,8 @@ class CorpusDocuments:
     @cached_property
     def texts(self) -> Mapping[str, str]:
         """Text by id, as long as the file: what a reader does not see is blank."""
-        return self._documents_of(self._chunks)
+        with counted_as_wait():
+            return self._documents_of(self._chunks)
 
     def seen(self, doc_id: str, start: int = 0, end: int | None = None) -> str:
         """Return what a reader sees of a stretch of a document, as its chunks have it.
@@ -153,40 +159,148 @@ class CorpusDocuments:
         """Whether a text is that of a chunk as a reader sees it, by its letters.
 
         It may be cut short, have a heading or other words about it, or be written in another way.
-        What stands word for word in the document of the chunk, and not in the chunk, is another
-        piece of it.
+        What is another piece of the documents, or likelier another chunk, is not.
         """
         key = (chunk.chunk_id, text)
         if key not in self._compared:
-            self._compared[key] = any(
-                self._is_text_of(fold_blanks(reading), chunk) for reading in readings_of(text)
-            )
+            readings = [fold_blanks(reading) for reading in readings_of(text)]
+            self._compared[key] = self._is_text_of(readings, chunk)
         return self._compared[key]
 
-    def _is_text_of(self, text: str, chunk: Chunk) -> bool:
+    def _is_text_of(self, readings: Sequence[str], chunk: Chunk) -> bool:
+        original, words = fold_blanks(chunk.text), wording(chunk.text)
+        for reading in readings:
+            if _is_within(original, words, reading) or self._is_about(reading, chunk):
+                return True
+        if any(self._is_another(reading, chunk) for reading in readings):
+            return False
+        return any(
+            self._is_like(reading, original) and not self._is_likelier_another(reading, chunk)
+            for reading in readings
+        )
+
+    def _is_about(self, text: str, chunk: Chunk) -> bool:
+        """Whether a text is a chunk with words about it, and no longer piece of its document."""
         original = fold_blanks(chunk.text)
-        if all(_holds(original, piece) for piece in _pieces(text)):
-            return True
         is_most = 2 * len(original) >= len(text)
-        if text in self.folded(chunk.doc_id) and text not in original:
-            return is_most and _holds(text, original)
-        is_known = is_most or len(original) >= _LEAST_SHARED
-        return (is_known and _holds(text, original)) or self._is_like(text, original)
+        if not is_most and len(original) < _LEAST_SHARED:
+            return False
+        if not _holds(text, original) and not has_part(wording(text), wording(original)):
+            return False
+        return is_most or text not in self.folded(chunk.doc_id)
+
+    def _is_another(self, text: str, chunk: Chunk) -> bool:
+        """Whether a text that is not within a chunk is another piece of the document, or chunk."""
+        is_within = text in fold_blanks(chunk.text)
+        if not is_within and text in self.folded(chunk.doc_id):
+            return True
+        return any(other.text != chunk.text for other in self._wordings.most_of(wording(text)))
+
+    def _is_likelier_another(self, text: str, chunk: Chunk) -> bool:
+        """Whether a text that is like a chunk is a piece of another place, or likelier there."""
+        found = self.locator.locate(text)
+        if found is None:
+            return False
+        words = wording(chunk.text)
+        there = {wording(one.text) for span in found.spans for one in self._chunks_at(span)}
+        if found.likeness == 1 and words not in there:
+            return True
+        rows = rows_of(wording(text))
+        n_own = len(rows & rows_of(words))
+        return any(
+            len(rows & rows_of(other)) > n_own for other in there if not has_part(other, words)
+        )
+
+    def _chunks_at(self, span: Span) -> Iterator[Chunk]:
+        """Yield the chunks that a stretch may be: they have most of it, and it is most of them.
+
+        What is cut out of a chunk is less of it, and what has words about it is more.
+        """
+        for start, end, chunk in self._placed(span.doc_id):
+            shared = min(end, span.end) - max(start, span.start)
+            if shared >= _NEARLY_ALL * min(end - start, span.end - span.start):
+                yield chunk
+
+    def _placed(self, doc_id: str) -> Iterator[tuple[int, int, Chunk]]:
+        """Yield the chunks of a document with where they begin and end in its text here."""
+        chunks = self._chunks_of[doc_id]
+        if all(chunk.has_offsets for chunk in chunks):
+            yield from ((chunk.start, chunk.end, chunk) for chunk in chunks)
+            return
+        start = 0
+        for chunk in chunks:
+            size = chunk.end - chunk.start if chunk.has_offsets else len(chunk.text)
+            yield start, start + size, chunk
+            start += size + 1  # A line end is between two.
+
+    @cached_property
+    def _chunks_of(self) -> Mapping[str, Sequence[Chunk]]:
+        found: dict[str, list[Chunk]] = {}
+        for chunk in self._chunks:
+            found.setdefault(chunk.doc_id, []).append(chunk)
+        return found
 
     def is_of_document(self, text: str, doc_id: str) -> bool:
         """Whether a text is of a document, likewise."""
         key = (doc_id, text)
         if key not in self._compared:
-            original = self.folded(doc_id)
-            self._compared[key] = any(
-                _holds(original, folded)
-                or _holds(folded, original)
-                or self._is_like(folded, original)
-                for folded in map(fold_blanks, readings_of(text))
-            )
+            readings = [fold_blanks(reading) for reading in readings_of(text)]
+            self._compared[key] = self._is_of_document(readings, doc_id)
         return self._compared[key]
 
-    def chunks_but_for_markup(self, text: str) -> list[Chunk]:
+    def _wording(self, doc_id: str) -> str:
+        if doc_id not in self._worded:
+            self._worded[doc_id] = wording(self.seen(doc_id))
+        return self._worded[doc_id]
+
+    def _is_of_document(self, readings: Sequence[str], doc_id: str) -> bool:
+        original, words = self.folded(doc_id), self._wording(doc_id)
+        for reading in readings:
+            of_reading = wording(reading)
+            if _holds(original, reading) or _holds(reading, original):
+                return True
+            if has_part(words, of_reading) or has_part(of_reading, words):
+                return True
+        return any(
+            self._is_like(reading, original) and not self._is_likelier_elsewhere(reading, doc_id)
+            for reading in readings
+        )
+
+    def _is_likelier_elsewhere(self, text: str, doc_id: str) -> bool:
+        """Whether a text that is like a document has more in common with another one."""
+        found = self.locator.locate(text)
+        doc_ids = {span.doc_id for span in found.spans} if found else {doc_id}
+        if found is None or (found.likeness == 1 and doc_id in doc_ids):
+            return False
+        own = self.locator.locate(text, doc_ids=(doc_id,))
+        rows = rows_of(wording(text))
+        n_shared = dict.fromkeys((doc_id, *doc_ids), 0)
+        for span in (*(own.spans if own else ()), *found.spans):
+            start, end = max(0, span.start - len(text)), span.end + len(text)
+            about = rows_of(wording(self.texts[span.doc_id][start:end]))
+            n_shared[span.doc_id] = max(n_shared[span.doc_id], len(rows & about))
+        return max(n_shared.values()) > n_shared[doc_id]
+
+    def chunks_in_other_writing(self, text: str) -> list[Chunk]:
+        """Return the chunks that a text is but for markup, case, punctuation and a heading.
+
+        Several where these read the same. What stands in the document of a chunk as it is, is none.
+        """
+        if found := self._chunks_but_for_markup(text):
+            return found
+        as_is = fold_blanks(text)
+        for reading in readings_of(text):
+            found = self._wordings.most_of(wording(reading), _NEARLY_ALL)
+            if found := [one for one in found if as_is not in self.folded(one.doc_id)]:
+                return found
+        return []
+
+    @cached_property
+    def _wordings(self) -> ChunkWordings:
+        with counted_as_wait():
+            return ChunkWordings(self._chunks)
+
+    def _chunks_but_for_markup(self, text: str) -> list[Chunk]:
         """Return the chunks that have a text but for tags and entities; [] for one without any.
 
         What stands in the document of a chunk as it is, is none: the document is about HTML.
@@ -251,7 +365,9 @@ class CorpusDocuments:
     @cached_property
     def locator(self) -> Locator:
         """Finds texts in them."""
-        return self._locator_of(self.texts)
+        texts = self.texts
+        with counted_as_wait():
+            return self._locator_of(texts)
 
     @cached_property
     def _names(self) -> DocumentNames:
@@ -272,6 +388,15 @@ class CorpusDocuments:
 def _pieces(text: str) -> list[str]:
     """Return what stands between the marks of a text that something was cut out of."""
     return [piece.strip() for piece in _MARK_OF_A_CUT.split(text) if piece.strip()]
+
+
+def _is_within(original: str, words: str, text: str) -> bool:
+    """Whether all pieces of a text stand in another one, of that wording."""
+    pieces = _pieces(text)
+    worded = [wording(piece) for piece in pieces]
+    if max(map(len, worded), default=0) >= LEAST_SHARED and all(each in words for each in worded):
+        return True
+    return all(_holds(original, piece) for piece in pieces)
 
 
 def _rows_of_words(text: str) -> set[tuple[str, str, str]]:

@@ -255,7 +255,7 @@ class ResultReader:
         folded = fold_blanks(text)
         same = self._by_text.get(folded, [])
         if not same and self._texts is not None:
-            same = self._texts.documents.chunks_but_for_markup(text)
+            same = self._texts.documents.chunks_in_other_writing(text)
         if not same:
             return []
         near = offset_of(item, STARTS)

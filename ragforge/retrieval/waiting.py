@@ -1,5 +1,6 @@
 """What a query waited for its turn: time that is ours, and no part of a system's latency."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -33,3 +34,13 @@ def count_wait(waited_s: float) -> None:
     waits = _CURRENT.get()
     if waits is not None:
         waits.waited_s += waited_s
+
+
+@contextmanager
+def counted_as_wait() -> Iterator[None]:
+    """Count the time within as a wait of the query that is being asked."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        count_wait(time.perf_counter() - started)

@@ -183,7 +183,7 @@ class PassageFinder:
     def _same(self, text: str, doc_ids: Sequence[str]) -> str | None:
         """Return the chunk that a text is, of the documents named first."""
         same = self._by_text.get(fold_blanks(text), [])
-        same = same or self._texts.documents.chunks_but_for_markup(text)
+        same = same or self._texts.documents.chunks_in_other_writing(text)
         here = (chunk for chunk in same if chunk.doc_id in doc_ids)
         chunk = next(here, next(iter(same), None))
         return None if chunk is None else chunk.chunk_id
