@@ -51,9 +51,10 @@ class Ranking(Record):
         return self.model_copy(update={"query_sha256": question_digest(asked)})
 
 
-def expectation_digest(asked: str, expected_answer: str | None) -> str:
-    """Return what tells a question with its expected answer from others under the same id."""
-    return question_digest(f"{asked}\0{expected_answer or ''}")
+def expectation_digest(asked: str, expected_answer: str | None, *, answerable: bool = True) -> str:
+    """Return what tells a question with what is expected from others under the same id."""
+    refusal = "" if answerable else "\0not answerable"
+    return question_digest(f"{asked}\0{expected_answer or ''}{refusal}")
 
 
 def question_digest(asked: str) -> str:
@@ -258,8 +259,8 @@ class AnswerGrade(Record):
     failure: FailureKind | None = None
     provenance: Provenance | None = None
     expected_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
-    """The first 16 digits of that of the question and the expected answer that it was graded by;
-    "" where it is not known."""
+    """The first 16 digits of that of the question and the expected answer that it was graded by,
+    and of whether a refusal is expected; "" where it is not known."""
     facts_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
     """The same of the facts that it was graded by; "" where it was by none, or none is known."""
     answered_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""

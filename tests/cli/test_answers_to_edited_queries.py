@@ -138,3 +138,14 @@ def test_grades_of_edited_answers_count_nowhere(run, tmp_path):
 
     assert run("answer", "--answers", str(path), "--name", "mine")[0] == 0
     assert rates(run, tmp_path)["not graded"] == "0"
+
+
+def test_grades_from_before_a_question_was_to_be_refused_count_nowhere(run, tmp_path):
+    """A system that invents 30 of 30 kept `correct` 1.000, and PASS."""
+    for n in (1, 2, 3):
+        edited(tmp_path, f"q{n}", answerable=False)
+
+    code, _, err = run("gate", "--answers", "mine", "--min", "correct=0.1", "--allow-few")
+
+    assert code != 0
+    assert "mine: 3 queries ask or expect something else" in err

@@ -18,6 +18,10 @@ Answered = TypeVar("Answered", Answer, AnswerGrade)
 
 LOWER_IS_BETTER: Final = frozenset({"hallucination"})
 """Measures of answers."""
+_REFUSALS: Final = ("abstention", "empty answer")
+_NOT_ANSWERABLE: Final = "the question is not answerable"
+_OF_WORDS: Final = "token F1 "
+"""How the offline baseline explains where a refusal is right, and where it compares words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,11 @@ def read_systems(
         answers = dataset.answers(system) if system in with_answers else []
         grades = dataset.answer_grades(system) if system in graded else []
         to_others = {item.query_id for item in answers if is_outdated(item, queries)}
-        by_others = {item.query_id for item in grades if _is_of_other(item, queries)} | to_others
+        by_others = to_others | {
+            item.query_id
+            for item in grades
+            if item.query_id in queries and is_of_other(item, queries[item.query_id])
+        }
         of_others = of_other_answers(grades, answers) - by_others
         systems.append(
             SystemRecords(
@@ -239,12 +247,30 @@ def is_outdated(answer: Answer, queries: Mapping[str, Query]) -> bool:
     return query is not None and answer.query_sha256 not in ("", question_digest(query.asked))
 
 
-def _is_of_other(grade: AnswerGrade, queries: Mapping[str, Query]) -> bool:
-    query = queries.get(grade.query_id)
-    return query is not None and (
-        grade.expected_sha256 not in ("", expectation_of(query))
-        or grade.facts_sha256 not in ("", facts_digest(query))
+def is_of_other(grade: AnswerGrade, query: Query) -> bool:
+    """Whether a grade is by another question, expected answer or facts than its query has now.
+
+    What it does not say it is not held against, but for what it shows.
+    """
+    if grade.facts_sha256 not in ("", facts_digest(query)):
+        return True
+    if grade.expected_sha256 and grade.answered_sha256:
+        return grade.expected_sha256 != expectation_of(query)
+    # Grades of before: their digest does not say whether the question was answerable.
+    expected = expectation_digest(query.asked, query.expected_answer)
+    was_answerable = _shown_answerable(grade)
+    return grade.expected_sha256 not in ("", expected) or (
+        was_answerable is not None and was_answerable != query.answerable
     )
+
+
+def _shown_answerable(grade: AnswerGrade) -> bool | None:
+    """Whether the question was answerable when a grade was given; None where nothing shows it."""
+    if grade.rule in _REFUSALS:
+        return grade.verdict != "correct"
+    if grade.rule or grade.facts or grade.explanation.startswith(_OF_WORDS):
+        return True
+    return False if grade.explanation.startswith(_NOT_ANSWERABLE) else None
 
 
 def of_other_answers(grades: Iterable[AnswerGrade], answers: Iterable[Answer]) -> set[str]:
@@ -269,8 +295,8 @@ def answer_digest(answer: Answer) -> str:
 
 
 def expectation_of(query: Query) -> str:
-    """Return what tells what an answer is graded by: the question, and the expected answer."""
-    return expectation_digest(query.asked, query.expected_answer)
+    """Return what tells what an answer is graded by: the question, and what is expected."""
+    return expectation_digest(query.asked, query.expected_answer, answerable=query.answerable)
 
 
 def facts_digest(query: Query) -> str:

@@ -2,9 +2,16 @@
 
 import pytest
 
-from ragforge.evaluating.answers.records import answer_digest, facts_digest, read_systems
+from ragforge.evaluating.answers.records import (
+    answer_digest,
+    expectation_of,
+    facts_digest,
+    is_of_other,
+    read_systems,
+)
 from ragforge.files.set.opening import create_dataset
-from ragforge.records import Answer, AnswerGrade, Fact, Query
+from ragforge.records import Answer, AnswerGrade, Fact, FactVerdict, Query
+from ragforge.records.judgments import expectation_digest
 
 FACTS = (Fact(fact_id="f1", text="It is blue."),)
 
@@ -107,3 +114,58 @@ def test_a_grade_counts_where_nothing_says_that_it_is_of_another_answer(graded, 
     records = graded(answers, digest)
 
     assert (len(records.graded), records.outdated_text) == (1, "")
+
+
+def query(*, answerable):
+    return Query(query_id="q", query="Which?", expected_answer="Blue.", answerable=answerable)
+
+
+def grade(by, **says):
+    """Return a grade by a query, as they were before it was noted which answer they are of."""
+    digest = expectation_digest(by.asked, by.expected_answer)
+    known = {"verdict": "correct", "score": 1.0, "has_hallucination": None}
+    return AnswerGrade(**{"query_id": "q", "expected_sha256": digest, **known, **says})
+
+
+@pytest.mark.parametrize("answerable", [True, False])
+def test_a_grade_where_an_answer_was_expected_is_none_where_a_refusal_is(answerable):
+    """A system that invents 30 of 30 kept `correct` 1.000, and one that refuses 0.000."""
+    was, now = query(answerable=answerable), query(answerable=not answerable)
+    noted = {"expected_sha256": expectation_of(was), "answered_sha256": "0" * 16}
+
+    assert is_of_other(grade(was, **noted), now)
+    assert not is_of_other(grade(was, **noted), was)
+
+
+@pytest.mark.parametrize(
+    ("says", "was_answerable"),
+    [
+        ({"rule": "abstention"}, False),
+        ({"rule": "abstention", "verdict": "not_attempted", "score": 0.0}, True),
+        ({"rule": "exact match"}, True),
+        ({"explanation": "token F1 0.90"}, True),
+        ({"facts": (FactVerdict(fact_id="f1", status="supported"),)}, True),
+        ({"explanation": "the question is not answerable, but the answer claims"}, False),
+    ],
+)
+def test_a_grade_of_before_counts_where_what_it_shows_is_so(says, was_answerable):
+    """Its digest does not say whether a refusal was expected."""
+    was, now = query(answerable=was_answerable), query(answerable=not was_answerable)
+
+    assert not is_of_other(grade(was, **says), was)
+    assert is_of_other(grade(was, **says), now)
+
+
+@pytest.mark.parametrize("answerable", [True, False])
+def test_a_grade_of_before_that_shows_nothing_counts(answerable):
+    """Such as one that came with the answer: nothing says that anything changed."""
+    of = query(answerable=answerable)
+
+    assert not is_of_other(grade(of, verdict="not_attempted", score=0.0), of)
+
+
+def test_the_digest_of_an_answerable_query_stays():
+    """Grades by it are in sets."""
+    of = query(answerable=True)
+
+    assert expectation_of(of) == expectation_digest(of.asked, of.expected_answer)
