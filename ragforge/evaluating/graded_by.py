@@ -50,6 +50,11 @@ def judge_text(judge: Provenance) -> str:
     return f"{one_line(judge.model)}{prompt}{how}"
 
 
+def is_in_batches(judge: Provenance) -> bool:
+    """Whether a judge is shown several texts at once, where there are several."""
+    return _BATCHES.search(judge.protocol) is not None
+
+
 def judges_text(judges: Iterable[Provenance]) -> str:
     """Return judges in a few words, with `and` before the last."""
     *others, last = map(judge_text, judges)

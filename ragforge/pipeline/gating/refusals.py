@@ -225,7 +225,7 @@ def find_refusals(
     if not rules.rests_on_evidence:
         yield from _of_grades(subject, rules, baseline, shared)
     if baseline is not None and shared is not None:
-        yield from _baseline_refusals(now, rules, baseline, shared)
+        yield from _baseline_refusals(subject, rules, baseline, shared)
 
 
 def unknown_refusals(dataset: Dataset, subject: Subject, rules: Rules) -> Iterator[Refusal]:
@@ -273,9 +273,9 @@ def _of_grades(
 
 
 def _baseline_refusals(
-    now: Evaluation, rules: Rules, baseline: Baseline, shared: SharedItems
+    subject: Subject, rules: Rules, baseline: Baseline, shared: SharedItems
 ) -> Iterator[Refusal]:
-    before = baseline.evaluation
+    before, now = baseline.evaluation, subject.evaluation
     if before.dataset != now.dataset:
         names = f"{one_line(before.dataset)!r}, this is {one_line(now.dataset)!r}"
         yield Refusal(f"the baseline is of another dataset, {names}", "dataset-change")
@@ -287,7 +287,7 @@ def _baseline_refusals(
         text = f"the baseline is of other items: {shared.in_words}"
         is_other = before.version != now.version
         yield Refusal(f"{text}{versions if is_other else ''}", "dataset-change")
-    changes = () if rules.rests_on_evidence else _grading_changes(before, now)
+    changes = () if rules.rests_on_evidence else _grading_changes(before, subject)
     for change in (*changes, *_counting_changes(before, now)):
         yield Refusal(change, "grading-change")
     if not rules.drops:
@@ -398,8 +398,9 @@ def _n_of(judges: Iterable[Judge], kind: str = "") -> int:
     return sum(judge.count - judge.n_failed for judge in judges if kind in ("", judge.kind))
 
 
-def _grading_changes(before: Evaluation, now: Evaluation) -> Iterator[str]:
-    if have_other_judges(before, now):
+def _grading_changes(before: Evaluation, subject: Subject) -> Iterator[str]:
+    now = subject.evaluation
+    if have_other_judges(before, subject):
         yield (
             f"the baseline was judged by {models_text(before)}, this is judged by "
             f"{models_text(now)}: a difference may be that of the judges"

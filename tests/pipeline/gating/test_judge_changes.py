@@ -1,9 +1,10 @@
 import pytest
 from ranked_sets import ranked_set
 
+from ragforge.config import EvaluateSettings
 from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.pipeline.gating.answers import answers_subject
-from ragforge.pipeline.gating.verdict import check_subject
+from ragforge.pipeline.gating.verdict import check_run, check_subject, evaluate_for
 from ragforge.records import Answer, AnswerGrade, Provenance
 
 BY_FACTS = Provenance(kind="llm", model="m", prompt="grade_facts", prompt_sha256="aa" * 32)
@@ -157,3 +158,75 @@ def test_two_prompts_of_a_model_for_one_kind_of_question_are_told_apart(subject)
         "several judges graded these answers (m (language model) with grade_answer bbbbbbbb 5, "
         "m (language model) with grade_facts aaaaaaaa 15), and means mix them; let one grade all",
     )
+
+
+BATCH = Provenance(
+    kind="llm",
+    model="m",
+    prompt="judge_relevance_batch",
+    prompt_sha256="ab" * 32,
+    protocol="batch 10 x 1",
+)
+LEFT = Provenance(
+    kind="llm",
+    model="m",
+    prompt="judge_relevance",
+    prompt_sha256="cd" * 32,
+    protocol="batch 10 x 1, alone",
+)
+ONE_BY_ONE = LEFT.model_copy(update={"protocol": ""})
+
+
+@pytest.fixture
+def gated_run(tmp_path):
+    """Gate a run against a baseline, each by two judges: of a relevant chunk, and of the others."""
+
+    def judged(judge, beside):
+        dataset = ranked_set(tmp_path / "set", {"now": [1] * 30}, judge=judge)
+        dataset.write_judgments(
+            one.model_copy(update={"provenance": beside}) if one.chunk_id == "wrong3" else one
+            for one in dataset.judgments()
+        )
+        return dataset, evaluate_for(DROP, dataset, "now", EvaluateSettings())
+
+    def decide(before, now):
+        baseline = judged(*before)[1].baseline
+        return check_run(*judged(*now), DROP, baseline)
+
+    return decide
+
+
+DROP = Rules(drops=(Threshold("RR", 0.1),))
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ((BATCH, BATCH), (BATCH, LEFT)),
+        ((BATCH, LEFT), (BATCH, BATCH)),
+        ((LEFT, LEFT), (BATCH, LEFT)),
+        ((BATCH, LEFT), (LEFT, LEFT)),
+    ],
+)
+def test_a_text_that_was_judged_alone_is_of_the_judge_of_the_batches(gated_run, before, now):
+    """A night that adds one chunk leaves no batch to show it in, and nobody chose that."""
+    assert gated_run(before, now).refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ((BATCH, BATCH), (ONE_BY_ONE, ONE_BY_ONE)),
+        ((BATCH, LEFT), (ONE_BY_ONE, ONE_BY_ONE)),
+        ((BATCH, BATCH), (BATCH, ONE_BY_ONE)),
+        ((BATCH, BATCH), (BATCH, LEFT.model_copy(update={"model": "other"}))),
+        ((BATCH, LEFT), (BATCH, LEFT.model_copy(update={"prompt_sha256": "ef" * 32}))),
+        ((BATCH, BATCH), (BATCH.model_copy(update={"prompt_sha256": "ef" * 32}), LEFT)),
+    ],
+    ids=["one by one", "one by one, now", "in part", "model", "prompt alone", "prompt of batches"],
+)
+def test_another_way_to_judge_runs_is_refused(gated_run, before, now):
+    """Somebody chose that, and a difference may be that of the judges."""
+    verdict = gated_run(before, now)
+
+    assert "--allow-grading-change" in [item.flag for item in verdict.refusals]
