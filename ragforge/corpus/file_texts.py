@@ -6,7 +6,7 @@ What a reader does not see of a file is blank there.
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import FORMATS, suffix_of
@@ -24,6 +24,34 @@ def file_texts(chunks: Iterable[Chunk]) -> dict[str, str]:
     from ragforge.corpus.text_locations import documents_of  # Its numpy is for long work.
 
     return documents_of(laid_out(chunk, " ") for chunk in chunks)
+
+
+class ChunkPlace(NamedTuple):
+    """Where a chunk stands in its document, as `file_texts` returns that."""
+
+    chunk_id: str
+    doc_id: str
+    start: int
+    end: int
+
+
+def chunk_places(chunks: Iterable[Chunk]) -> Iterator[ChunkPlace]:
+    """Yield where chunks stand, of those without offsets too, document by document.
+
+    They stand one behind the other in a document of which one has no offsets; see `documents_of`.
+    """
+    of_document: dict[str, list[tuple[str, int, int, bool]]] = {}
+    for chunk in chunks:
+        length = chunk.end - chunk.start if chunk.has_offsets else len(chunk.text)
+        row = chunk.chunk_id, chunk.start, length, chunk.has_offsets
+        of_document.setdefault(chunk.doc_id, []).append(row)
+    for doc_id, rows in of_document.items():
+        is_known = all(has_offsets for *_, has_offsets in rows)
+        at = 0
+        for chunk_id, start, length, _ in rows:
+            begin = start if is_known else at
+            yield ChunkPlace(chunk_id, doc_id, begin, begin + length)
+            at += length + len("\n")
 
 
 def rebuilt_documents(chunks: Iterable[Chunk]) -> Iterator[Document]:

@@ -8,14 +8,20 @@ the texts of runs that are cut alike.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
-from typing import Final
+from functools import cached_property
+from itertools import chain, combinations
+from sys import intern
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
+from ragforge.evaluating.overlapping_texts import holds, letters_to_compare, overlap
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import Chunk, Span, is_text_id, without_place
+from ragforge.records import Hit, Span, is_text_id, without_place
+
+if TYPE_CHECKING:
+    from ragforge.corpus.file_texts import ChunkPlace
 
 COMPARED_ON_EVIDENCE: Final = ("EvidenceR@10", "TokenR@10", "TokenP@10", "TokenIoU@10")
 """What runs of different chunks are compared by where nothing is asked for."""
@@ -24,11 +30,21 @@ _ALIKE: Final = 0.9
 _HALF: Final = 0.5
 """Share of a text that another one must have more of, to stand at its place; windows that slide by
 half of their size have no more than that of each other."""
+_LEAST_COMMON: Final = 0.1
+"""Share of texts that another run has as well, among those without a place that are not told to be
+cut otherwise, below which nobody knows whether two runs are cut alike."""
+_TOP: Final = 10
+"""Hits of a query that are looked at for texts that have much of each other."""
+_QUERIES: Final = 3
+"""Queries of a text in which that is done."""
 _EARLIER: Final = ""
 """Stands for the name of earlier rankings; no run has it."""
 _LOOKED_AT: Final = 2000
 """Texts of a run that are compared with those of another: ids are digests, so the first of them in
 order are a random sample."""
+
+_Rankings: TypeAlias = Mapping[str, Sequence[str]]
+"""Ids by query, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,37 +93,47 @@ def cuttings(dataset: Dataset) -> dict[str, Cutting]:
     """
     if next(dataset.retrieved_texts(), None) is None:
         return {}
-    return _cuttings(dataset, {name: _ids_of(dataset, name) for name in dataset.run_names()})
+    return _cuttings(dataset, {name: _rankings_of(dataset, name) for name in dataset.run_names()})
 
 
-def has_other_chunks(dataset: Dataset, run: str, earlier: Iterable[str]) -> bool:
+def has_other_chunks(dataset: Dataset, run: str, earlier: Mapping[str, Sequence[str]]) -> bool:
     """Whether a run and earlier rankings, which are no run any more, are cut otherwise.
 
     Args:
         dataset: Has the run.
         run: Its name.
-        earlier: All that the earlier rankings hold. Where nothing is known of their texts any more,
+        earlier: The earlier rankings by query. Where nothing is known of their texts any more,
             nobody can tell, and they are not.
 
     Raises:
         DataError: The chunks or the texts cannot be read.
     """
-    texts = frozenset(filter(is_text_id, ids := frozenset(earlier)))
+    ids = frozenset(chain.from_iterable(earlier.values()))
+    texts = frozenset(filter(is_text_id, ids))
     known = {item.chunk_id for item in dataset.retrieved_texts()}
     if not ids or not known or (texts and known.isdisjoint(texts)):
         return False
-    held = {run: _ids_of(dataset, run), _EARLIER: ids if texts else frozenset()}
+    held = {run: _rankings_of(dataset, run), _EARLIER: earlier if texts else {}}
     return not are_cut_alike(_cuttings(dataset, held), run, _EARLIER)
 
 
-def _cuttings(dataset: Dataset, runs: Mapping[str, frozenset[str]]) -> dict[str, Cutting]:
-    """Return what runs are measured on, by the ids that they hold; none for chunks of the set."""
-    held = {name: ids for name, ids in runs.items() if ids}
+def _cuttings(dataset: Dataset, runs: Mapping[str, _Rankings]) -> dict[str, Cutting]:
+    """Return what runs are measured on, by their rankings; none for chunks of the set."""
+    held = {name: rankings for name, rankings in runs.items() if rankings}
     if not held:
         return {}
-    placed = retrieved_places(dataset, set().union(*held.values()))
-    texts = {name: _Texts(ids, placed) for name, ids in held.items()}
-    chunks = _Chunks(dataset.chunks() if dataset.chunks_path.exists() else ())
+    # It is for sets with other texts alone.
+    from ragforge.corpus.file_texts import chunk_places
+
+    hits = {hit for rankings in held.values() for of in rankings.values() for hit in of}
+    placed = retrieved_places(dataset, hits)
+    of_chunks = list(chunk_places(dataset.chunks() if dataset.chunks_path.exists() else ()))
+    places = {chunk_id: each.places for chunk_id, each in placed.items() if each.places}
+    # Chunks without offsets stand in the documents that texts are looked for in, too.
+    places |= {each.chunk_id: (_span(each),) for each in of_chunks if each.chunk_id in hits}
+    words = _Words(placed)
+    texts = {name: _Texts(rankings, places, words) for name, rankings in held.items()}
+    chunks = _Places(map(_span, of_chunks))
     shares = {(a, b): _share_alike(texts[a], texts[b]) for a, b in combinations(texts, 2)}
     known = {couple: share for couple, share in shares.items() if share is not None}
     unlike = {frozenset(couple) for couple, share in known.items() if share < _ALIKE}
@@ -115,10 +141,10 @@ def _cuttings(dataset: Dataset, runs: Mapping[str, frozenset[str]]) -> dict[str,
     for group in _connected(texts, (couple for couple in known if {*couple} not in unlike)):
         # All of them are measured on the same texts: else the one that is like more runs would have
         # more to find.
-        ids = frozenset[str]().union(*(held[name] for name in group))
         of_group = [texts[name] for name in group]
-        has_chunks = any(map(chunks.are_alike, of_group))
-        replaced = _replaced(dataset, of_group) if has_chunks else frozenset[str]()
+        ids = frozenset[str]().union(*(each.ids for each in of_group))
+        has_chunks = any(_has_chunks_alike(chunks, each) for each in of_group)
+        replaced = _replaced(of_chunks, of_group) if has_chunks else frozenset[str]()
         for name in group:
             others = frozenset(other for other in group if {name, other} in unlike)
             made[name] = Cutting(ids, has_chunks, group, replaced, others)
@@ -137,7 +163,11 @@ def _connected(
     yield from sorted({tuple(sorted(group)) for group in group_of.values()})
 
 
-def _replaced(dataset: Dataset, runs: Iterable["_Texts"]) -> frozenset[str]:
+def _span(place: "ChunkPlace") -> Span:
+    return Span(doc_id=place.doc_id, start=place.start, end=place.end)
+
+
+def _replaced(chunks: Iterable["ChunkPlace"], runs: Iterable["_Texts"]) -> frozenset[str]:
     """Return the chunks of the set at whose places runs have texts that are no chunks."""
     places = _Places(
         place
@@ -146,8 +176,7 @@ def _replaced(dataset: Dataset, runs: Iterable["_Texts"]) -> frozenset[str]:
         if is_text_id(chunk_id)
         for place in texts.places_of(chunk_id)
     )
-    both = ((chunk, list(_spans([chunk]))) for chunk in dataset.chunks())
-    return frozenset(chunk.chunk_id for chunk, spans in both if any(map(places.cover, spans)))
+    return frozenset(each.chunk_id for each in chunks if places.cover(_span(each)))
 
 
 def are_cut_alike(cut: Mapping[str, Cutting], a: str, b: str) -> bool:
@@ -183,13 +212,18 @@ def differ_in_words(measures: Sequence[str]) -> str:
     )
 
 
-def _ids_of(dataset: Dataset, name: str) -> frozenset[str]:
-    """Return what a run retrieved; nothing where that is chunks of the set alone."""
+def _rankings_of(dataset: Dataset, name: str) -> _Rankings:
+    """Return what a run retrieved by query; nothing where that is chunks of the set alone."""
     try:
-        ids = frozenset(hit.chunk_id for item in dataset.each_ranking(name) for hit in item.ranking)
+        found = {item.query_id: _ranked(item.ranking) for item in dataset.each_ranking(name)}
     except DataError:
-        return frozenset()  # Whoever measures it says so.
-    return ids if any(map(is_text_id, ids)) else frozenset()
+        return {}  # Whoever measures it says so.
+    return found if any(map(is_text_id, chain.from_iterable(found.values()))) else {}
+
+
+def _ranked(hits: Iterable[Hit]) -> tuple[str, ...]:
+    by_score = sorted(hits, key=lambda hit: (hit.score, hit.chunk_id), reverse=True)
+    return tuple(intern(hit.chunk_id) for hit in by_score)
 
 
 class _Places:
@@ -206,77 +240,159 @@ class _Places:
 
     def cover(self, span: Span) -> bool:
         """Whether one of them has more than half of a stretch."""
+        least = _HALF * (span.end - span.start)
+        return any(_shared(place, span) > least for place in self._around(span))
+
+    def overlap(self, span: Span) -> bool:
+        """Whether one of them has more than half of a stretch, or the stretch of one of them."""
+        whole = span.end - span.start
+        return any(
+            _shared((start, end), span) > _HALF * min(whole, end - start)
+            for start, end in self._around(span)
+        )
+
+    def _around(self, span: Span) -> Sequence[tuple[int, int]]:
         places = self._by_document.get(span.doc_id, [])
         first = bisect_left(places, (span.start - self._longest.get(span.doc_id, 0), 0))
-        least = _HALF * (span.end - span.start)
-        return any(
-            min(end, span.end) - max(start, span.start) > least
-            for start, end in places[first : bisect_left(places, (span.end, 0))]
-        )
+        return places[first : bisect_left(places, (span.end, 0))]
+
+
+def _shared(place: tuple[int, int], span: Span) -> int:
+    """Return how many characters a stretch has of a place in its document."""
+    return min(place[1], span.end) - max(place[0], span.start)
+
+
+class _Words:
+    """The letters of texts that have no place.
+
+    Args:
+        placed: What is known of texts, by id.
+    """
+
+    def __init__(self, placed: Mapping[str, PlacedText]) -> None:
+        self._placed = placed
+        self._letters: dict[str, str] = {}
+
+    def of(self, chunk_id: str) -> str:
+        """Return the letters of a text; "" where it has a place, or its text is not known."""
+        if chunk_id not in self._letters:
+            placed = self._placed.get(chunk_id)
+            text = placed.text if placed and not placed.places else ""
+            self._letters[chunk_id] = letters_to_compare(text) if text else ""
+        return self._letters[chunk_id]
 
 
 class _Texts:
-    """What a run retrieved."""
+    """What a run retrieved.
 
-    def __init__(self, ids: frozenset[str], placed: Mapping[str, PlacedText]) -> None:
-        self.ids = ids
-        self.sample = sorted(ids)[:_LOOKED_AT]
-        self.texts = frozenset(map(without_place, ids))
-        self._placed = placed
-        self._places: _Places | None = None
+    Args:
+        rankings: By query.
+        places: Of what has any, by id.
+        words: Of what has none.
+    """
+
+    def __init__(
+        self, rankings: _Rankings, places: Mapping[str, tuple[Span, ...]], words: _Words
+    ) -> None:
+        self.ids = frozenset(chain.from_iterable(rankings.values()))
+        self.sample = sorted(self.ids)[:_LOOKED_AT]
+        self.texts = frozenset(map(without_place, self.ids))
+        self._rankings = rankings
+        self._places_by_id = places
+        self._words = words
 
     def places_of(self, chunk_id: str) -> tuple[Span, ...]:
         """Return where one of them stands."""
-        placed = self._placed.get(chunk_id)
-        return placed.places if placed else ()
+        return self._places_by_id.get(chunk_id, ())
 
-    @property
+    def letters_of(self, chunk_id: str) -> str:
+        """Return the letters of one of them that has no place; "" for others."""
+        return "" if chunk_id in self._places_by_id else self._words.of(chunk_id)
+
+    @cached_property
     def places(self) -> _Places:
         """Where all of them stand."""
-        if self._places is None:
-            self._places = _Places(span for each in self.ids for span in self.places_of(each))
-        return self._places
+        return _Places(span for each in self.ids for span in self.places_of(each))
+
+    @cached_property
+    def letters(self) -> frozenset[str]:
+        """The letters of those without a place."""
+        return frozenset(map(self.letters_of, self.ids)) - {""}
+
+    @cached_property
+    def _queries(self) -> Mapping[str, Sequence[str]]:
+        """Some queries by what was retrieved for them."""
+        found: dict[str, list[str]] = {}
+        for query_id in sorted(self._rankings):
+            for chunk_id in self._rankings[query_id]:
+                of_chunk = found.setdefault(chunk_id, [])
+                if len(of_chunk) < _QUERIES:
+                    of_chunk.append(query_id)
+        return found
+
+    def has_same(self, chunk_id: str, of: "_Texts") -> bool:
+        """Whether it has a text of another run, whatever its marks and markup."""
+        return without_place(chunk_id) in self.texts or of.letters_of(chunk_id) in self.letters
+
+    def is_cut_otherwise(self, chunk_id: str, of: "_Texts") -> bool:
+        """Whether a text of another run is told to be no text of this one's splitter.
+
+        It is where, for the same query, one of this run is a part of it or the other way round; or
+        has most of it, while no other text of its own run has: texts of one form share sentences.
+        """
+        letters = of.letters_of(chunk_id)
+        beside = [each for near in self._beside(chunk_id, of) if (each := self.letters_of(near))]
+        if any(holds(letters, each) for each in beside):
+            return True
+        if not any(overlap(letters, each) for each in beside):
+            return False
+        own = [of.letters_of(near) for near in of._beside(chunk_id, of) if near != chunk_id]
+        return not any(overlap(letters, each) for each in own if each)
+
+    def _beside(self, chunk_id: str, of: "_Texts") -> Iterator[str]:
+        """Yield what was retrieved for queries for which another run has a text."""
+        for query_id in of._queries[chunk_id]:
+            yield from self._rankings.get(query_id, ())[:_TOP]
 
 
 def _share_alike(one: _Texts, other: _Texts) -> float | None:
-    """Return how much of what two runs have at common places is the same; None without such."""
+    """Return how much of what two runs have at common places is the same; None without such.
+
+    None, too, where too few of those without a place are the same to tell.
+    """
     n_same = n_others = 0
+    known = []
     for mine, theirs in ((one, other), (other, one)):
-        for chunk_id in mine.sample:
-            if without_place(chunk_id) in theirs.texts:
-                n_same += 1
-            elif any(map(theirs.places.cover, mine.places_of(chunk_id))):
-                n_others += 1
-    return n_same / (n_same + n_others) if n_same + n_others else None
+        same = [each for each in mine.sample if theirs.has_same(each, mine)]
+        n_same += len(same)
+        n_open = 0
+        for chunk_id in set(mine.sample).difference(same):
+            if places := mine.places_of(chunk_id):
+                n_others += any(map(theirs.places.cover, places))
+            elif mine.letters_of(chunk_id):
+                is_other = theirs.is_cut_otherwise(chunk_id, mine)
+                n_others += is_other
+                n_open += not is_other
+        known.append(len(same) >= _LEAST_COMMON * (len(same) + n_open))
+    if not n_same + n_others or not any(known):
+        return None
+    return n_same / (n_same + n_others)
 
 
-class _Chunks:
-    """The chunks of the set."""
+def _has_chunks_alike(chunks: _Places, texts: _Texts) -> bool:
+    """Whether a run has chunks of the set where it has texts at their places.
 
-    def __init__(self, chunks: Iterable[Chunk]) -> None:
-        self._places = _Places(_spans(chunks))
+    Texts that stand nowhere may be earlier wordings of a few chunks; where they are most of what it
+    has, they are pieces of another splitter whose places nobody knows.
 
-    def are_alike(self, texts: _Texts) -> bool:
-        """Whether a run has chunks of the set where it has texts at their places.
-
-        Texts that stand nowhere may be earlier wordings of a few chunks; where they are most of
-        what it has, they are pieces of another splitter whose places nobody knows.
-        """
-        own = [chunk_id for chunk_id in texts.sample if not is_text_id(chunk_id)]
-        n_nowhere = sum(
-            is_text_id(chunk_id) and not texts.places_of(chunk_id) for chunk_id in texts.sample
-        )
-        if n_nowhere > len(own):
-            return False
-        others = sum(
-            any(map(self._places.cover, texts.places_of(chunk_id)))
-            for chunk_id in texts.sample
-            if is_text_id(chunk_id)
-        )
-        return bool(own) and len(own) >= _ALIKE * (len(own) + others)
-
-
-def _spans(chunks: Iterable[Chunk]) -> Iterator[Span]:
-    for chunk in chunks:
-        if chunk.end > chunk.start:
-            yield Span(doc_id=chunk.doc_id, start=chunk.start, end=chunk.end)
+    Args:
+        chunks: Where the chunks stand.
+        texts: What the run retrieved.
+    """
+    own = [chunk_id for chunk_id in texts.sample if not is_text_id(chunk_id)]
+    of_others = [chunk_id for chunk_id in texts.sample if is_text_id(chunk_id)]
+    n_nowhere = sum(not texts.places_of(chunk_id) for chunk_id in of_others)
+    if n_nowhere > len(own):
+        return False
+    n_others = sum(any(map(chunks.overlap, texts.places_of(chunk_id))) for chunk_id in of_others)
+    return bool(own) and len(own) >= _ALIKE * (len(own) + n_others)

@@ -7,8 +7,9 @@ import pytest
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import read_documents
 from ragforge.corpus.file_text_locator import FileTextLocator
-from ragforge.corpus.file_texts import file_texts, laid_out_text, rebuilt_documents
+from ragforge.corpus.file_texts import chunk_places, file_texts, laid_out_text, rebuilt_documents
 from ragforge.corpus.laid_out import LaidOut, beyond, joined
+from ragforge.records import Chunk
 
 FEES = "## Fees { #fees }\n\nSee the [price list](https://x.org/a_b): the fee is **ten** percent."
 DUES = "## Dues { #dues }\n\nPay [here](https://x.org/pay) in March, or `later`, by any card."
@@ -137,3 +138,17 @@ def test_a_piece_of_the_file_as_it_is_finds_its_place(tmp_path, name):
 
     assert found is not None
     assert found.likeness == 1
+
+
+@pytest.mark.parametrize("offsets", [[(0, 0), (0, 0)], [(0, 3), (7, 12)], [(0, 3), (0, 0)]])
+def test_chunks_stand_where_their_text_is(offsets):
+    """With offsets and without: retrieved texts are looked for in the same documents."""
+    chunks = [
+        Chunk(chunk_id=text, doc_id="d", text=text, start=start, end=end)
+        for text, (start, end) in zip(("one", "three"), offsets, strict=True)
+    ]
+    found = file_texts(chunks)
+
+    assert {
+        each.chunk_id: found[each.doc_id][each.start : each.end] for each in chunk_places(chunks)
+    } == {"one": "one", "three": "three"}

@@ -324,3 +324,100 @@ def test_an_earlier_wording_stands_for_the_chunk_at_its_place(dataset):
     assert cuttings(dataset)["before"].has_chunks
     # The other query is lacking in both.
     assert values == {"before": 0.5, "now": 0.5}
+
+
+@pytest.fixture
+def without_offsets(tmp_path):
+    """A set with two documents of three chunks each that were imported without offsets."""
+    made = create_dataset(tmp_path / "rows", made_from={"seed": "0"})
+    made.write_chunks(
+        Chunk(chunk_id=f"{doc_id}{at}", doc_id=doc_id, text=str(at) * 100)
+        for doc_id in "de"
+        for at in range(3)
+    )
+    made.write_queries([Query(query_id="q", query="What?")])
+    made.write_run("whole", [ranking("q", "d0", "d1", "d2")])
+    return made
+
+
+@pytest.mark.parametrize(("start", "end"), [(101, 186), (0, 302)])
+def test_texts_at_places_of_chunks_without_offsets_are_cut_otherwise(without_offsets, start, end):
+    """Beginnings of chunks and whole documents are no chunks, whatever file these came from."""
+    place = Span(doc_id="d", start=start, end=end)
+    text = RetrievedText(chunk_id=text_id("other"), text="other", places=(place,))
+    without_offsets.add_retrieved_texts([text], "cut")
+    without_offsets.write_run("cut", [ranking("q", text.chunk_id, "e0", "e1")])
+    cut = cuttings(without_offsets)
+
+    assert not cut["cut"].has_chunks
+    assert not are_cut_alike(cut, "whole", "cut")
+
+
+NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
+SENTENCES = [f"The {name} rooms of the house are swept on day {name} by all." for name in NUMBERS]
+PAGES = [" ".join(SENTENCES[at : at + 3]) for at in range(0, 12, 3)]
+
+
+@pytest.fixture
+def without_documents(tmp_path):
+    """A set of questions alone."""
+    made = create_dataset(tmp_path / "questions", made_from={"seed": "0"})
+    made.write_queries([Query(query_id="q", query="What?"), Query(query_id="r", query="Why?")])
+    return made
+
+
+def write_texts(dataset, name, **rankings):
+    """Write a run of texts that stand nowhere."""
+    texts = {text for of in rankings.values() for text in of}
+    rows = [RetrievedText(chunk_id=text_id(text), text=text) for text in texts]
+    dataset.add_retrieved_texts(rows, name)
+    found = [ranking(query_id, *map(text_id, of)) for query_id, of in rankings.items()]
+    dataset.write_run(name, found)
+
+
+def test_one_text_in_common_makes_no_one_splitter_without_documents(without_documents):
+    """A short page is one text however it is cut; pages that hold sentences are no sentences."""
+    write_texts(without_documents, "small", q=SENTENCES[:6], r=SENTENCES[6:])
+    write_texts(without_documents, "large", q=[*PAGES[:2], SENTENCES[5]], r=PAGES[2:])
+
+    assert not are_cut_alike(cuttings(without_documents), "small", "large")
+
+
+def test_texts_that_nothing_else_tells_of_are_not_cut_alike_for_one_of_them(without_documents):
+    """Where nearly nothing is in common, nobody knows whether one splitter cut both."""
+    by_name = {"one": "Of one:", "two": "The other,"}
+    for name, start in by_name.items():
+        texts = [f"{start} {number}." for number in NUMBERS]
+        write_texts(without_documents, name, q=texts, r=["Both."])
+    cut = cuttings(without_documents)
+
+    assert (cut["one"].runs, cut["two"].runs) == (("one",), ("two",))
+
+
+def test_two_retrievers_of_one_index_are_cut_alike_without_documents(without_documents):
+    """They find some texts in common; that the others are of one form tells nothing."""
+    write_texts(without_documents, "bm25", q=SENTENCES[:6], r=SENTENCES[6:9])
+    write_texts(without_documents, "dense", q=SENTENCES[4:9], r=SENTENCES[8:])
+
+    assert are_cut_alike(cuttings(without_documents), "bm25", "dense")
+
+
+def test_pieces_that_begin_elsewhere_are_cut_otherwise_without_documents(without_documents):
+    """Neither holds the other, and each has most of one."""
+    words = " ".join(f"{one} {other}" for one in NUMBERS for other in NUMBERS).split()
+    starts = range(0, len(words), 24)
+    pieces = [" ".join(words[at : at + 24]) for at in starts]
+    moved = [" ".join(words[at + 8 : at + 32]) for at in starts]
+    write_texts(without_documents, "pieces", q=[*pieces[:6], "Both texts."], r=pieces[6:])
+    write_texts(without_documents, "moved", q=[*moved[:6], "Both texts."], r=moved[6:])
+
+    assert not are_cut_alike(cuttings(without_documents), "pieces", "moved")
+
+
+def test_marks_and_markup_alone_make_no_other_splitter(without_documents):
+    """A service that highlights words returns the same texts."""
+    marked = [text.replace("rooms", "<em>rooms</em>").rstrip(".") for text in SENTENCES]
+    write_texts(without_documents, "plain", q=SENTENCES[:6], r=SENTENCES[6:])
+    write_texts(without_documents, "marked", q=marked[:6], r=marked[6:])
+
+    assert are_cut_alike(cuttings(without_documents), "plain", "marked")

@@ -155,7 +155,7 @@ def shared_items(
 
 
 def _is_cut_otherwise(dataset: Dataset, before: Baseline, subject: Subject) -> bool:
-    earlier = (chunk_id for item in before.items for chunk_id in item.ranking)
+    earlier = {item.query_id: item.ranking for item in before.items}
     return has_other_chunks(dataset, subject.evaluation.run, earlier)
 
 
