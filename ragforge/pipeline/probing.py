@@ -104,10 +104,11 @@ async def _probe_retriever(
         retriever = ServiceRetriever(name, service, embedder=embedder, timeout_s=timeout_s)
         return await probe_retriever(retriever, question, k)
     from ragforge.pipeline.retrieving import HitCorpus  # It finds texts, which takes numpy.
+    from ragforge.pipeline.text_grades import standing_by_question
     from ragforge.retrieval.retrieved_texts import RetrievedTexts
 
     corpus = HitCorpus.of(dataset)
-    texts = RetrievedTexts(corpus.documents)
+    texts = RetrievedTexts(corpus.documents, standing_by_question(dataset))
     retriever = ServiceRetriever(
         name, service, corpus.chunks, embedder=embedder, timeout_s=timeout_s, texts=texts
     )

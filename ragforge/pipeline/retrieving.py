@@ -26,7 +26,7 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import embedder_of, offline_model
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.run_list import shown_spec
-from ragforge.pipeline.text_grades import grade_retrieved
+from ragforge.pipeline.text_grades import grade_retrieved, standing_by_question
 from ragforge.plugins import HandedOver
 from ragforge.records import Chunk, Failure, Query, Ranking, RetrievedText
 from ragforge.retrieval import Buildable, Embedding, Retriever
@@ -416,9 +416,10 @@ def _started(
     note = _note_to(job.observer)
     timeout_s = job.settings.model.timeout_s
     services = asked_over_http(job.settings.retrievers)
+    standing_of = standing_by_question(dataset)
     started = []
     for name, spec in specs.items():
-        texts = RetrievedTexts(corpus.documents)
+        texts = RetrievedTexts(corpus.documents, standing_of)
         own_embedder = None if embedder is None else embedder.for_queries()
         retriever = make_retriever(
             spec,

@@ -6,7 +6,7 @@ documents repeat it. What was graded once for a query is not asked for again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
@@ -15,6 +15,9 @@ from ragforge.pipeline.graded_quotes import note_quotes
 from ragforge.records import Chunk, Failure, Judgment, is_text_id, text_id, without_place
 from ragforge.stages.judge.evidence import TextsInPlace
 from ragforge.stages.judge.pairs import PairId
+
+if TYPE_CHECKING:
+    from ragforge.retrieval.retrieved_texts import Standing, StandingOf
 
 _RANKS: Final = {"human": 0, "judge": 1, "carried": 2}
 """Whose word is taken where several ids of one text have a grade. What evidence says is not among
@@ -171,6 +174,29 @@ def _ids_of_texts(dataset: Dataset, wanted: Callable[[str, str], bool]) -> dict[
         return {}
     both = ((chunk.chunk_id, text_id(chunk.text)) for chunk in dataset.chunks())
     return {chunk_id: of_text for chunk_id, of_text in both if wanted(chunk_id, of_text)}
+
+
+def standing_by_question(dataset: Dataset) -> "StandingOf":
+    """Return what tells the grades that a set has now of chunks and documents, by the question.
+
+    They are read when they are first asked for: most sets have no two chunks that read the same.
+    """
+    by_question: dict[str, dict[str, Standing]] = {}
+
+    def standing_of(question: str) -> Mapping[str, "Standing"]:
+        if not by_question:
+            by_question[""] = {}
+            asked = {query.query_id: query.asked for query in dataset.queries()}
+            for one in dataset.each_judgment():
+                grade = 3 * bool(one.relevant) if one.grade is None else one.grade
+                if one.is_failed or one.query_id not in asked:
+                    continue
+                of_question = by_question.setdefault(asked[one.query_id], {})
+                standing = one.source == "human", grade
+                of_question[one.chunk_id] = max(of_question.get(one.chunk_id, standing), standing)
+        return by_question.get(question, {})
+
+    return standing_of
 
 
 def grade_retrieved(dataset: Dataset) -> int:

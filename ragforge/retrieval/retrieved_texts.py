@@ -7,20 +7,33 @@ known to be one place of the documents are one.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from itertools import islice
 from math import inf
 from typing import Final
 
 from ragforge.deferred import dataclass
-from ragforge.records import Ranking, RetrievedText, Span, text_id
+from ragforge.records import Chunk, Ranking, RetrievedText, Span, text_id
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
+from ragforge.retrieval.waiting import counted_as_wait
 
 _MOST_ORIGINS: Final = 32
 """Documents and offsets that are looked at of a text that comes with many."""
 _MOST_PLACES: Final = 32
 """Places from which on there may be more than a locator tells."""
+
+
+Standing = tuple[bool, int]
+"""What a chunk or document has for a question: whether people graded it, and the grade."""
+StandingOf = Callable[[str], Mapping[str, Standing]]
+"""Returns what has a grade for a question, by its id."""
+_UNGRADED: Final = (False, -1)
+
+
+def nothing_graded(_: str) -> Mapping[str, Standing]:
+    """Return nothing."""
+    return {}
 
 
 @dataclass(slots=True)
@@ -60,10 +73,14 @@ class RetrievedTexts:
 
     Args:
         documents: In which they are looked for.
+        standing_of: Tells which of several chunks that read the same is graded.
     """
 
-    def __init__(self, documents: CorpusDocuments) -> None:
+    def __init__(
+        self, documents: CorpusDocuments, standing_of: StandingOf = nothing_graded
+    ) -> None:
         self.documents = documents
+        self._standing_of = standing_of
         self._texts: dict[str, _Text] = {}
         self.n_repeated = 0
         """Hits that are left out, as they are known to be of a place that a ranking has above."""
@@ -87,6 +104,23 @@ class RetrievedTexts:
         self.n_misnamed += 1
         if self.n_misnamed == 1:
             self.misnamed = (chunk_id, text)
+
+    def best_graded_first(self, same: Sequence[Chunk], question: str) -> Sequence[Chunk]:
+        """Return chunks that read the same, those first that people graded for a question.
+
+        Nothing tells which of them a text is that came without an id. People grade one: were it
+        another, a retriever would lose by which copy it is held to have found.
+        """
+        if len(same) < 2:
+            return same
+        with counted_as_wait():
+            standing = self._standing_of(question)
+
+        def of(chunk: Chunk) -> Standing:
+            of_document = standing.get(chunk.doc_id, _UNGRADED)
+            return max(standing.get(chunk.chunk_id, _UNGRADED), of_document)
+
+        return sorted(same, key=of, reverse=True)
 
     def add(self, text: str, origin: Origin, n_chunks: int = 0) -> str:
         """Take a text that is not blank, and return its id.

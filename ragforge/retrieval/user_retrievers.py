@@ -130,7 +130,7 @@ class ResultReader:
                 self._note_twice(ids[0], query)
                 continue
             chunk = _ScoredId(
-                self._id(inner, ids, texts, scored.keys()),
+                self._id(inner, ids, texts, scored.keys(), query),
                 None if score is None else self._number(score),
             )
             if not chunk.chunk_id:
@@ -193,14 +193,19 @@ class ResultReader:
         if failed := outcome_error(result):
             raise DataError(f"{self._where}: the result tells of an error: {failed}")
 
-    def _id(self, item: object, ids: Sequence[str], texts: Sequence[str], above: Set[str]) -> str:
+    def _id(
+        self, item: object, ids: Sequence[str], texts: Sequence[str], above: Set[str], query: str
+    ) -> str:
         """Return the id of a hit below some others; "" where it has none, and no text either."""
         named = self._named(item, ids, texts)
         if named:
             return named
         n_chunks = 0
         for text in texts:
-            chunk_ids = self._chunks_of_text(text, item)
+            same = self._chunks_of_text(text, item)
+            if self._texts is not None:
+                same = self._texts.best_graded_first(same, query)
+            chunk_ids = [chunk.chunk_id for chunk in same]
             free = [chunk_id for chunk_id in chunk_ids if chunk_id not in above]
             if free or (chunk_ids and self._texts is None):
                 return (free or chunk_ids)[0]
@@ -247,13 +252,13 @@ class ResultReader:
             return documents.is_of_document(text, chunk_id)
         return documents.is_text_of(text, chunk)
 
-    def _chunks_of_text(self, text: str, item: object) -> list[str]:
-        """Return the ids of the chunks that a text may be, of the document named; [] for none.
+    def _chunks_of_text(self, text: str, item: object) -> Sequence[Chunk]:
+        """Return the chunks that a text may be, of the document named; [] for none.
 
         Several where they read the same and nothing tells which it is.
         """
         folded = fold_blanks(text)
-        same = self._by_text.get(folded, [])
+        same: Sequence[Chunk] = self._by_text.get(folded, ())
         if not same and self._texts is not None:
             same = self._texts.documents.chunks_in_other_writing(text)
         if not same:
@@ -263,10 +268,10 @@ class ResultReader:
             documents = self._texts.documents
             doc_ids = documents.named(document_names_of(item))
             if of_these := [chunk for chunk in same if chunk.doc_id in doc_ids]:
-                return [chunk.chunk_id for chunk in _nearest(of_these, near)]
+                return _nearest(of_these, near)
             if any(folded in documents.folded(doc_id) for doc_id in doc_ids):
                 return []
-        return [chunk.chunk_id for chunk in _nearest(same, near)]
+        return _nearest(same, near)
 
     def _id_of_text(
         self, item: object, texts: Sequence[str], taken: "RetrievedTexts", n_chunks: int

@@ -12,7 +12,7 @@ from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
-from ragforge.records import Chunk, Failure, Query
+from ragforge.records import Chunk, Failure, Judgment, Query
 from ragforge.retrieval.local_models import is_installed
 
 MODULE = """
@@ -38,6 +38,9 @@ def first(query, k):
 def second(query, k):
     asked.append("second")
     return ["c1"]
+
+def by_text(query, k):
+    return [{"text": "Text."}]
 
 def broken(query, k):
     raise ValueError("the index is gone")
@@ -116,6 +119,24 @@ def test_blocking_retrievers_work_at_the_same_time(make, dataset, theirs):
     assert [result.name for result in made] == ["one", "other"]
     assert rankings(dataset, "one") == {"qone": ["c1"], "qtwo": ["c1"]}
     assert rankings(dataset, "other") == {"qone": ["c2"], "qtwo": ["c2"]}
+
+
+def test_a_text_stands_for_the_copy_that_people_graded_for_its_query(make, dataset, theirs):
+    """By id a perfect retriever had RR 1.0, and by text 0.125."""
+    dataset.write_chunks(Chunk(chunk_id=f"c{n}", doc_id=f"d{n}", text="Text.") for n in (1, 2, 3))
+    dataset.write_judgments(
+        Judgment(query_id=query_id, chunk_id=chunk_id, grade=grade, source=source)
+        for query_id, chunk_id, grade, source in (
+            ("qone", "c2", 3, "human"),
+            ("qone", "c3", 3, "judge"),
+            ("qtwo", "c2", 1, "human"),
+            ("qtwo", "c3", 2, "human"),
+        )
+    )
+
+    make({"text": f"{theirs}:by_text"})
+
+    assert rankings(dataset, "text") == {"qone": ["c2"], "qtwo": ["c3"]}
 
 
 def test_with_a_concurrency_of_one_they_work_one_after_the_other(make, theirs):

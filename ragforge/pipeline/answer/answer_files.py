@@ -14,6 +14,7 @@ from ragforge.files.set.dataset import Dataset, text_as_chunk
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.answer.asking_systems import PassageFinder, PlacedAnswers
+from ragforge.pipeline.text_grades import standing_by_question
 from ragforge.records import Answer, AnswerGrade, GivenGrade, Query, RetrievedText
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
@@ -74,9 +75,10 @@ def read_answer_file(
     rows = _with_an_answer(rows, path, observer)
     queries = expecting(dataset.require_queries(), expected)
     there = list(dataset.texts_as_chunks())
-    finder = PassageFinder(list(chunks.values()), (text.chunk_id for text in there))
+    known = (text.chunk_id for text in there)
+    finder = PassageFinder(list(chunks.values()), known, standing_by_question(dataset))
     by_id = {query.query_id: query for query in everything}
-    asked = {query_id: question_digest(query.asked) for query_id, query in by_id.items()}
+    asked = {query_id: query.asked for query_id, query in by_id.items()}
     placed = _resolved(rows, finder, asked)
     for message in filter(None, (*notes, finder.misnamed)):
         observer(Event("note", message=message))
@@ -208,11 +210,13 @@ def _resolved(
     Args:
         rows: The answers.
         contexts: Finds the chunks.
-        asked: The digest of the question of each query.
+        asked: The question of each query.
     """
     answers = []
     for row in rows:
-        named = contexts.find(ContextPassage((name,), (name,)) for name in row.chunk_ids)
+        question = asked.get(row.query_id, "")
+        passages = (ContextPassage((name,), (name,)) for name in row.chunk_ids)
+        named = contexts.find(passages, question)
         held = [contexts.quoted(passage.quote, passage.doc_id) for passage in row.passages]
         ids = [*named.chunk_ids, *(chunk_id for chunk_id in held if chunk_id is not None)]
         answers.append(
@@ -223,7 +227,7 @@ def _resolved(
                 n_unknown_passages=row.n_unknown_passages + named.n_unknown + held.count(None),
                 latency_s=row.latency_s,
                 cost_usd=row.cost_usd,
-                query_sha256=row.query_sha256 or asked.get(row.query_id, ""),
+                query_sha256=row.query_sha256 or (question_digest(question) if question else ""),
                 given=row.grade,
             )
         )

@@ -22,14 +22,14 @@ from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.retrieving import misnamed_texts
-from ragforge.pipeline.text_grades import grade_retrieved
+from ragforge.pipeline.text_grades import grade_retrieved, standing_by_question
 from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, RetrievedText
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.answerers import make_answerer
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_blanks, texts_beside
-from ragforge.retrieval.retrieved_texts import RetrievedTexts
+from ragforge.retrieval.retrieved_texts import RetrievedTexts, StandingOf, nothing_graded
 from ragforge.stages.runner import Workers
 from ragforge.stages.systems import AnsweredQuery, ask_system
 
@@ -73,9 +73,15 @@ class PassageFinder:
     Args:
         chunks: Of the set.
         known: Ids of texts that the set knows already.
+        standing_of: Tells which of several chunks that read the same is graded.
     """
 
-    def __init__(self, chunks: Sequence[Chunk], known: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        chunks: Sequence[Chunk],
+        known: Iterable[str] = (),
+        standing_of: StandingOf = nothing_graded,
+    ) -> None:
         from ragforge.corpus.file_text_locator import FileTextLocator
 
         self._by_id = {chunk.chunk_id: chunk for chunk in chunks}
@@ -83,7 +89,8 @@ class PassageFinder:
         self._doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in chunks))
         self._index = ChunkIndex(chunks)
         self._chunks = chunks
-        self._texts = RetrievedTexts(CorpusDocuments(chunks, file_texts, FileTextLocator))
+        documents = CorpusDocuments(chunks, file_texts, FileTextLocator)
+        self._texts = RetrievedTexts(documents, standing_of)
 
     @cached_property
     def _by_text(self) -> dict[str, list[Chunk]]:
@@ -96,12 +103,16 @@ class PassageFinder:
     def _documents(self) -> DocumentNames:
         return DocumentNames(self._doc_ids)
 
-    def find(self, context: Iterable[ContextPassage]) -> FoundChunks:
+    def find(self, context: Iterable[ContextPassage], question: str = "") -> FoundChunks:
         """Return the chunks; of a passage in no chunk its text, else its document or id.
 
         Ids of texts are preliminary: see `placed`.
+
+        Args:
+            context: What a system had before it.
+            question: That it answered.
         """
-        found = [self._chunk_id(passage) for passage in context]
+        found = [self._chunk_id(passage, question) for passage in context]
         ids = dict.fromkeys(chunk_id for chunk_id in found if chunk_id is not None)
         return FoundChunks(tuple(ids), found.count(None))
 
@@ -140,13 +151,13 @@ class PassageFinder:
         held = self._index.holding(quote, doc_id)
         return held[0].chunk_id if held else None
 
-    def _chunk_id(self, passage: ContextPassage) -> str | None:
+    def _chunk_id(self, passage: ContextPassage, question: str) -> str | None:
         known = self._known(passage)
         if known is not None:
             return known
         named = self._texts.documents.named(passage.doc_ids)
         for text in passage.texts:
-            whole = self._same(text, named)
+            whole = self._same(text, named, question)
             if whole is not None:
                 return whole
         doc_id = self._doc_id(passage.ids)
@@ -154,7 +165,8 @@ class PassageFinder:
             return doc_id
         texts = [text for text in passage.texts if _is_passage(text, passage)]
         if texts:
-            return self._of_text(texts, named or (() if doc_id is None else (doc_id,)))
+            doc_ids = named or (() if doc_id is None else (doc_id,))
+            return self._of_text(texts, doc_ids, question)
         return doc_id or next((name for name in passage.ids if name and not _is_text(name)), None)
 
     def _known(self, passage: ContextPassage) -> str | None:
@@ -173,27 +185,29 @@ class PassageFinder:
         same = self._by_text.get(fold_blanks(text))
         return chunk in same if same else self._texts.documents.is_text_of(text, chunk)
 
-    def _of_text(self, texts: Sequence[str], doc_ids: tuple[str, ...]) -> str:
+    def _of_text(self, texts: Sequence[str], doc_ids: tuple[str, ...], question: str) -> str:
         """Return the chunk that holds one of the texts of a passage, else an id of the first."""
         origin, documents = Origin(doc_ids), self._texts.documents
         held = (self._holding(documents.reading(text, origin), doc_ids) for text in texts)
-        found = next((chunk_id for chunk_id in held if chunk_id is not None), None)
-        return found or self._texts.add(texts[0], origin)
+        found = next((chunk for chunk in held if chunk is not None), None)
+        if found is None:
+            return self._texts.add(texts[0], origin)
+        same = [found] if found.doc_id in doc_ids else self._by_text[fold_blanks(found.text)]
+        return self._texts.best_graded_first(same, question)[0].chunk_id
 
-    def _same(self, text: str, doc_ids: Sequence[str]) -> str | None:
-        """Return the chunk that a text is, of the documents named first."""
+    def _same(self, text: str, doc_ids: Sequence[str], question: str) -> str | None:
+        """Return the chunk that a text is, of the documents named first, then the graded one."""
         same = self._by_text.get(fold_blanks(text), [])
         same = same or self._texts.documents.chunks_in_other_writing(text)
-        here = (chunk for chunk in same if chunk.doc_id in doc_ids)
-        chunk = next(here, next(iter(same), None))
-        return None if chunk is None else chunk.chunk_id
+        here = [chunk for chunk in same if chunk.doc_id in doc_ids] or same
+        return self._texts.best_graded_first(here, question)[0].chunk_id if here else None
 
     def _doc_id(self, names: Iterable[str]) -> str | None:
         """Return the first document that is named, by its id or the end of its path."""
         found = (self._documents.find(name) for name in names)
         return next((doc_ids[0] for doc_ids in found if len(doc_ids) == 1), None)
 
-    def _holding(self, text: str, doc_ids: Iterable[str]) -> str | None:
+    def _holding(self, text: str, doc_ids: Iterable[str]) -> Chunk | None:
         """Return the chunk that a text is meant to be; of the documents named first, then of any.
 
         It has all of the text, which is a quote, or nearly the whole chunk. A longer piece of a
@@ -204,7 +218,7 @@ class PassageFinder:
             for chunk in self._index.holding(text, doc_id):
                 is_meant = len(text) < _LENGTH_OF_PASSAGE or len(text) >= _MOST * len(chunk.text)
                 if is_meant and words in fold(chunk.text):
-                    return chunk.chunk_id
+                    return chunk
         return None
 
 
@@ -285,7 +299,8 @@ async def ask_queries(
     )
     at_once = (spec in services and services[spec].concurrency) or model.concurrency
     texts = [text.chunk_id for text in dataset.retrieved_texts()]
-    keeper = _AnswerSink(dataset, name, known, PassageFinder(chunks, texts), todo, save_every_s)
+    finder = PassageFinder(chunks, texts, standing_by_question(dataset))
+    keeper = _AnswerSink(dataset, name, known, finder, todo, save_every_s)
     try:
         await ask_system(
             todo,
@@ -373,7 +388,7 @@ class _AnswerSink:
     def result(self, asked: AnsweredQuery) -> None:
         """Take an answer."""
         query_id = asked.query.query_id
-        context = self.contexts.find(asked.answer.context)
+        context = self.contexts.find(asked.answer.context, asked.query.asked)
         self.n_lost += context.n_unknown
         self._open[query_id] = Answer(
             query_id=query_id,

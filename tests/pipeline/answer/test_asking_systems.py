@@ -18,7 +18,17 @@ from ragforge.pipeline.generation.source import ChunkSource
 from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.pipeline.judge.judging import judge_dataset
 from ragforge.pipeline.rederiving import rederive_dataset
-from ragforge.records import Answer, AnswerGrade, Chunk, Evidence, Failure, Query, Span, text_id
+from ragforge.records import (
+    Answer,
+    AnswerGrade,
+    Chunk,
+    Evidence,
+    Failure,
+    Judgment,
+    Query,
+    Span,
+    text_id,
+)
 from ragforge.retrieval import ContextPassage
 
 TEXTS = {
@@ -128,6 +138,30 @@ def test_passages_become_the_chunks_that_hold_them(ask, dataset, rag, context, c
     ask()
 
     assert {item.chunk_ids for item in dataset.answers("mine")} == {chunk_ids}
+
+
+@pytest.mark.parametrize(
+    ("passage", "chunk_id"),
+    [
+        (TEXTS["b.md#1"][1], "c.md#1"),
+        ("Squid live", "c.md#1"),
+        ({"text": TEXTS["b.md#1"][1], "doc_id": "b.md"}, "b.md#1"),
+        ({"text": "Squid live", "doc_id": "b.md"}, "b.md#1"),
+    ],
+)
+def test_a_passage_stands_for_the_copy_that_people_graded(ask, dataset, rag, passage, chunk_id):
+    """A system without ids had the same words before it as one that names the labelled copy."""
+    copy = Chunk(chunk_id="c.md#1", doc_id="c.md", text=TEXTS["b.md#1"][1])
+    dataset.write_chunks([*dataset.chunks(), copy])
+    dataset.write_judgments(
+        [Judgment(query_id="q1", chunk_id="c.md#1", grade=3, source="human")],
+    )
+    rag.reply = lambda query: {"answer": query, "contexts": [passage]}
+
+    ask()
+
+    found = {item.query_id: item.chunk_ids for item in dataset.answers("mine")}
+    assert found == {"q1": (chunk_id,), "q2": ("b.md#1",), "q3": ("b.md#1",)}
 
 
 def test_passages_in_no_chunk_are_told(ask, rag):

@@ -551,6 +551,44 @@ def test_equal_chunks_are_a_hit_each_where_no_document_is_named():
     assert settled(reader, taken, [BOILERPLATE] * 5) == ["c0", "c1", "c2"]
 
 
+GRADED = {"copies?": {"c1": (True, 1), "c2": (False, 3)}, "documents?": {"v2.md": (True, 2)}}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("form", [str, str.upper])
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [("copies?", ["c1", "c2", "c0"]), ("documents?", ["c2"]), ("others?", [])],
+)
+def test_a_text_of_equal_chunks_is_first_the_one_that_people_graded(
+    order, form, question, expected
+):
+    """An index without ids found the same words as one that gives the id of the labelled copy."""
+    chunks = [
+        Chunk(chunk_id=f"c{n}", doc_id=f"v{n}.md", text=BOILERPLATE, end=SIZE) for n in range(3)
+    ][::order]
+    documents = CorpusDocuments(chunks, documents_of, TextLocator)
+    taken = RetrievedTexts(documents, lambda asked: GRADED.get(asked, {}))
+    reader = ResultReader("it", chunks, texts=taken)
+    read = reader.read([{"id": f"x{n}", "text": form(BOILERPLATE)} for n in range(3)], question, 10)
+    found = [hit.chunk_id for hit in read]
+
+    assert found[: len(expected)] == expected
+    assert sorted(found) == ["c0", "c1", "c2"]
+
+
+def test_a_document_that_is_named_goes_before_the_copy_that_people_graded():
+    """Where it is known which copy was found, nothing is to be supposed."""
+    chunks = [
+        Chunk(chunk_id=f"c{n}", doc_id=f"v{n}.md", text=BOILERPLATE, end=SIZE) for n in range(3)
+    ]
+    documents = CorpusDocuments(chunks, documents_of, TextLocator)
+    reader = ResultReader("it", chunks, texts=RetrievedTexts(documents, GRADED.__getitem__))
+    hits = [{"text": BOILERPLATE, "source": "v0.md"}, {"id": "c2", "text": BOILERPLATE}]
+
+    assert [hit.chunk_id for hit in reader.read(hits, "copies?", 10)] == ["c0", "c2"]
+
+
 @pytest.mark.parametrize("text", ["Yes.", "A summary that nobody wrote into the documents."])
 def test_a_text_that_is_not_found_is_a_hit_of_each_document_that_is_named(reader, taken, text):
     """It may be of two documents: what follows must not move up for that."""
