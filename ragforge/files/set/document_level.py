@@ -134,9 +134,8 @@ class Label:
 class LabelNames:
     """Finds the chunk or the document that a label of people means.
 
-    A document of one chunk is that chunk where all documents are; else it is a document like the
-    others, so that all names of documents are measured alike. Without any chunk, each name is that
-    of a chunk.
+    A document of one chunk is a document all the same: a passage that a retriever cuts out of it is
+    of what the label names. Without any chunk, each name is that of a chunk.
 
     Args:
         chunks: Of the corpus.
@@ -156,18 +155,22 @@ class LabelNames:
         """Return the chunk of that id, else the documents that the name may mean."""
         if name in self._chunks or not self._chunks:
             return [Label(name, "chunk")]
-        doc_ids = self._documents.find(name)
-        if self._is_apart and len(doc_ids) == 1:
-            return [Label(self._of_document[doc_ids[0]], "chunk")]
-        return [Label(doc_id, "document") for doc_id in doc_ids]
+        return [Label(doc_id, "document") for doc_id in self._documents.find(name)]
+
+    def find_hit(self, name: str) -> list[Label]:
+        """Return what a hit may mean: a document's one chunk, where all documents are one."""
+        found = self.find(name)
+        if self._is_apart and [one.level for one in found] == ["document"]:
+            return [Label(self._of_document[found[0].id], "chunk")]
+        return found
 
     def documents(self, name: str) -> tuple[str, ...]:
         """Return the documents that a name may mean, by their ids or the ends of their paths."""
         return self._documents.find(name)
 
     def id_of(self, name: str) -> str:
-        """Return the id of the one chunk or document that a name means, else the name."""
-        found = self.find(name)
+        """Return the id of the one chunk or document that a hit means, else its name."""
+        found = self.find_hit(name)
         return found[0].id if len(found) == 1 else name
 
 

@@ -498,7 +498,7 @@ class _HitNames:
     def _id_of(self, name: str) -> str:
         if not self._has_chunks or name in self._texts:
             return name
-        meant = self._names.find(name)
+        meant = self._names.find_hit(name)
         if len(meant) != 1:
             self._taken.n_unknown_hits += 1
             self._taken.unknown_ids[name] = None
