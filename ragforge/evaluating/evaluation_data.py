@@ -266,7 +266,8 @@ def beside_evidence(task: Task, cut: Mapping[str, Cutting], names: Sequence[str]
         cut: What runs are measured on; see `cuttings`.
         names: Of the runs that are measured.
     """
-    if not differ(cut, names) or not any(query.evidence for query in task.queries):
+    is_told = any(query.evidence for query in task.queries)
+    if not is_told or task.is_by_document or not differ(cut, names):
         return task
     return replace(task, measures=tuple(dict.fromkeys((*task.measures, *COMPARED_ON_EVIDENCE))))
 

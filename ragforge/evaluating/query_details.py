@@ -333,14 +333,19 @@ def query_detail(records: EvaluationData, query_id: str) -> QueryDetail:
     runs = _runs(records, query_id)
     wanted = _shown(runs)
     answer = query.expected_answer
-    unlabelled: ChunkState = "unlisted" if records.task.is_complete else "unjudged"
+
+    def unlabelled(chunk_id: str) -> ChunkState:
+        return "unjudged" if records.task.leaves_open(chunk_id) else "unlisted"
+
     return QueryDetail(
         query_id=query_id,
         text=excerpt(query.query, _TEXT_CHARS),
         answerable=query.answerable,
         expected_answer=None if answer is None else excerpt(answer, _TEXT_CHARS),
         evidence=tuple(excerpt(item.quote, _QUOTE_CHARS) for item in query.evidence[:_QUOTES]),
-        chunks={item: _chunk_detail(item, judged.get(item), query, unlabelled) for item in wanted},
+        chunks={
+            item: _chunk_detail(item, judged.get(item), query, unlabelled(item)) for item in wanted
+        },
         runs=runs,
         answers=tuple(filter(None, map(partial(_answer, query_id), records.systems))),
     )

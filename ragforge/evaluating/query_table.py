@@ -159,11 +159,12 @@ def _states(run: MeasuredRun) -> dict[str, CellState]:
 
 
 def _holes(chunk_ids: Iterable[str], query_id: str, records: EvaluationData) -> int:
-    if records.task.is_complete:
-        return 0
-    judged = records.settled.get(query_id, {})
-    found = (judged.get(chunk_id) for chunk_id in chunk_ids)
-    return sum(item is None or item.is_failed for item in found)
+    judged, task = records.settled.get(query_id, {}), records.task
+    found = {chunk_id: judged.get(chunk_id) for chunk_id in chunk_ids}
+    return sum(
+        task.leaves_open(chunk_id) if item is None else item.is_failed
+        for chunk_id, item in found.items()
+    )
 
 
 def _facets(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:

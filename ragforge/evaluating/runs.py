@@ -16,7 +16,7 @@ from ragforge.measures.listed_relevance import Listed
 from ragforge.measures.locating import RankedChunks, falls
 from ragforge.measures.measure_names import SYNTAX, by_judgments
 from ragforge.measures.strata import Design
-from ragforge.records import Hit, Query, Ranking
+from ragforge.records import Hit, Query, Ranking, is_text_id
 
 if TYPE_CHECKING:
     from ragforge.evaluating.cuttings import Cutting
@@ -215,7 +215,8 @@ class Task:
     only_retrieved: bool = False
     """Whether queries that a run lacks are left out, rather than counted as 0."""
     is_complete: bool = False
-    """Whether what has no label is not relevant, so that no chunk is a hole."""
+    """Whether what has no label is not relevant, so that no chunk of the set is a hole; a text of
+    a run that is no chunk is one all the same, as nobody labelled those."""
     level: DocumentLevel = field(default_factory=DocumentLevel)
     """Folds to documents what is measured on them."""
     relevant: Listed = field(default_factory=dict)
@@ -253,12 +254,18 @@ class Task:
             population=self.queries,
         )
 
+    @property
+    def is_by_document(self) -> bool:
+        """Whether all queries are measured on documents, however runs cut these."""
+        labelled = {key for key, of in self.qrels.items() if of}
+        return bool(labelled) and labelled <= self.level.query_ids
+
     def of_cutting(self, cutting: "Cutting | None") -> "Task":
         """Return the task for a run with texts that are no chunks: on grades of texts cut alike.
 
         Queries that are measured on documents stay as they are.
         """
-        if cutting is None:
+        if cutting is None or self.is_by_document:
             return self
         folded, texts, counts = self.level.query_ids, self.text_grades, cutting.__contains__
         return replace(
@@ -273,9 +280,12 @@ class Task:
                 else listed_of_cutting(of, texts.get(key, {}), counts, self.rel_threshold)
                 for key, of in self.relevant.items()
             },
-            is_complete=False,
             cutting=cutting,
         )
+
+    def leaves_open(self, chunk_id: str) -> bool:
+        """Whether it is not known of a chunk without a label that it is not relevant."""
+        return not self.is_complete or is_text_id(chunk_id)
 
     def relevant_in(self, query_id: str) -> Collection[str]:
         """Return the chunks that are known to be relevant to a query."""
@@ -527,7 +537,7 @@ def _holes(ranked: Mapping[str, Sequence[str]], task: Task) -> Holes:
         for chunk_id in chunk_ids[:DEPTH]:
             n_retrieved += 1
             is_open = chunk_id not in judged and chunk_id not in listed
-            n_unjudged += is_open and not task.is_complete
+            n_unjudged += is_open and task.leaves_open(chunk_id)
             n_failed += chunk_id in judged and judged[chunk_id] is None
     return Holes(n_retrieved, n_unjudged, n_failed)
 

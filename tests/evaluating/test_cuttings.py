@@ -421,3 +421,36 @@ def test_marks_and_markup_alone_make_no_other_splitter(without_documents):
     write_texts(without_documents, "marked", q=marked[:6], r=marked[6:])
 
     assert are_cut_alike(cuttings(without_documents), "plain", "marked")
+
+
+def of_people(query_id, chunk_id, grade, level="chunk"):
+    return Judgment(query_id=query_id, chunk_id=chunk_id, grade=grade, source="human", level=level)
+
+
+def test_a_text_that_is_no_chunk_is_one_hole_where_labels_are_complete(dataset):
+    """One text of another site made holes of all that people had left out."""
+    dataset.write_manifest(dataset.manifest.model_copy(update={"labels": "complete"}))
+    dataset.write_judgments([of_people("q", "c0", 3), of_people("r", "c400", 3)])
+    gone = RetrievedText(chunk_id=text_id("gone"), text="gone")
+    dataset.add_retrieved_texts([gone], "own")
+    dataset.write_run("own", [ranking("q", "c0", "c200", gone.chunk_id), ranking("r", "c400")])
+
+    [run] = load_evaluation_data(dataset, run_names=["own"]).runs
+
+    assert (run.summary.holes.n_retrieved, run.summary.holes.n_unjudged) == (4, 1)
+
+
+def test_texts_are_measured_by_documents_where_labels_name_these(dataset):
+    """However a service cuts a document, what it returns is of it."""
+    dataset.write_manifest(
+        dataset.manifest.model_copy(update={"labels": "complete", "level": "document"})
+    )
+    dataset.write_judgments([of_people(name, "d", 3, "document") for name in "qr"])
+    dataset.write_run("small", [of("q", SMALL[:6]), of("r", SMALL[4:8])])
+
+    report = compare_runs(dataset, ["own", "small"], EvaluateSettings(measures=("RR",)))
+
+    [item] = report.items
+    assert (item.comparison.mean_a, item.comparison.mean_b, item.outcome) == (1.0, 1.0, "TIE")
+    [run] = load_evaluation_data(dataset, run_names=["small"]).runs
+    assert run.summary.holes.n_unjudged == 0

@@ -402,8 +402,9 @@ class CauseFinder:
         task = run.cut_task(self._task)
         ranked, grades = run.ranked.get(bad.query_id, ()), task.qrels[bad.query_id]
         # What was retrieved without a grade casts no doubt on a measure of evidence.
-        if task.is_complete or self._measure.is_of_evidence:
-            grades = {**dict.fromkeys(ranked, 0), **grades}
+        of_evidence = self._measure.is_of_evidence
+        nothing = (item for item in ranked if of_evidence or not task.leaves_open(item))
+        grades = {**dict.fromkeys(nothing, 0), **grades}
         threshold = self._measure.rel or self._task.rel_threshold
         listed = self._listed(bad.query_id, task)
         relevant = (

@@ -142,7 +142,7 @@ class ComparisonBasis:
             else listed_of_cutting(of, texts.get(key, {}), counts, threshold)
             for key, of in self.relevant.items()
         }
-        return replace(self, qrels=qrels, relevant=relevant, is_complete=False)
+        return replace(self, qrels=qrels, relevant=relevant)
 
     @property
     def by_judgments(self) -> tuple[str, ...]:

@@ -275,7 +275,7 @@ def _with_texts(
 ) -> ComparisonBasis:
     """Return the basis with what runs of other texts than the set's chunks are measured on."""
     of_wanted = {name: cut[name] for name in wanted if name in cut}
-    if not of_wanted:
+    if not of_wanted or task.is_by_document:
         return basis
     texts = TextBasis(of_wanted, task.text_grades, task.level.query_ids)
     return replace(basis, texts=texts)

@@ -45,6 +45,7 @@ from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.amounts_of_text import more_text
 from ragforge.pipeline.comparing.basis import ComparisonBasis, Qrels, RankedRun
 from ragforge.pipeline.comparing.deciding import Key, Undecided
+from ragforge.records import is_text_id
 from ragforge.records.judgments import GradeOrigin
 
 USUAL_DEPTH: Final = 10
@@ -241,7 +242,7 @@ def _ranked_query(
         if grade is None:
             failures[chunk_id] = rank
         elif grade < 0:
-            if not is_complete:
+            if not is_complete or is_text_id(chunk_id):
                 holes[chunk_id] = rank
         else:
             ranks.append(rank)

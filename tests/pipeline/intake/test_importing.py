@@ -598,3 +598,12 @@ def test_quote_whose_document_is_not_told_is_refused_with_the_reason(
 
     with pytest.raises(DataError, match=why):
         bring({**ROW, "doc_id": name, "quote": quote})
+
+
+def test_a_label_of_a_document_of_one_chunk_is_of_the_document(dataset, bring):
+    """A service that cuts it finds it as well as one that does not."""
+    bring({"id": "q1", "question": "What is the fee?", "relevant_doc_ids": ["a.md"]})
+
+    [judgment] = dataset.judgments()
+    assert (judgment.chunk_id, judgment.level) == ("a.md", "document")
+    assert dataset.manifest.level == "document"
