@@ -10,11 +10,11 @@ from ragforge.config import ChunkSettings
 from ragforge.corpus.quality import ChunkQuality, Inspector
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, did_you_mean
+from ragforge.evaluating.answers.diagnosis import context_names
 from ragforge.evaluating.answers.rates import AnswerSummary, summarise_answers
 from ragforge.evaluating.answers.records import (
     Relevance,
     SystemRecords,
-    context_names,
     read_systems,
     source_chunks,
 )
@@ -50,7 +50,7 @@ from ragforge.evaluating.same_judge import pair_judges, several_judges_text
 from ragforge.evaluating.slices import summary_with_details
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.set.canaries import Canaries
-from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.dataset import Dataset, text_as_chunk
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.history import History
 from ragforge.files.set.stale_runs import usable_runs
@@ -97,6 +97,9 @@ class Census:
     """Chunk id to document, of the queries' sources."""
     whole: frozenset[str] = frozenset()
     """Of the sources, ids that are of documents and not of chunks."""
+    unknown: frozenset[str] = frozenset()
+    """Of the sources, those that are neither, nor of texts that stand in documents; none where a
+    dataset comes without its corpus."""
 
 
 def take_census(
@@ -127,12 +130,18 @@ def take_census(
             starts.take(chunk)
             if chunk.chunk_id in sources:
                 documents[chunk.chunk_id] = chunk.doc_id
-    for text in dataset.texts_as_chunks():
-        starts.take(text)
+    placed = set()
+    for text in dataset.retrieved_texts():
+        chunk = text_as_chunk(text)
+        starts.take(chunk)
         for take in of_texts:
-            take(text)
+            take(chunk)
+        if text.places:
+            placed.add(text.chunk_id)
     whole = frozenset(seen.intersection(sources) - documents.keys())
-    return Census(len(seen), n_chunks, starts.starts(), documents, whole)
+    known = documents.keys() | whole | placed
+    unknown = frozenset(sources) - known if n_chunks else frozenset()
+    return Census(len(seen), n_chunks, starts.starts(), documents, whole, unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,13 +298,14 @@ def summarise(
     draft = QueryTableBuilder(data, max_bytes, has_all=has_all_texts)
     finder, inspection = CauseFinder(data.runs, task), Inspection()
     grades_by_chunk = _grades(data.settled)
-    named = source_chunks(queries.values()) | context_names(data.systems, grades_by_chunk)
+    rankings = {run.name: run.ranked for run in data.runs}
+    contexts = context_names(data.systems, grades_by_chunk, rankings if task.is_complete else {})
+    named = source_chunks(queries.values()) | contexts
     chunks = take_census(
         dataset, draft.chunk_quotes, named, (finder.take, inspection.take), [finder.take]
     )
     replies = partial(stored_replies, dataset.store_path)
     causes = finder.causes()
-    rankings = {run.name: run.ranked for run in data.runs}
     relevance = _relevance(grades_by_chunk, task, rankings, chunks)
     graded = {item.system: item.grades.values() for item in data.systems}
     answerable = {query_id for query_id, query in queries.items() if query.answerable}
@@ -353,7 +363,8 @@ def summarise_system(
         )
     rankings = {} if records.names_contexts else _rankings(dataset, level, task)
     grades = _grades(settled)
-    named = source_chunks(queries.values()) | context_names([records], grades)
+    contexts = context_names([records], grades, rankings if task.is_complete else {})
+    named = source_chunks(queries.values()) | contexts
     chunks = take_census(dataset, {}, named)
     return _of_system(records, _relevance(grades, task, rankings, chunks), chunks)
 
@@ -413,6 +424,7 @@ def _relevance(
         by_document=task.level.query_ids,
         documents=chunks.documents,
         whole=chunks.whole,
+        unknown=chunks.unknown,
     )
 
 

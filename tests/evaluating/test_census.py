@@ -22,3 +22,13 @@ def test_others_see_every_chunk_in_the_same_pass(dataset):
     take_census(dataset, {}, set(), [seen.append])
 
     assert [chunk.chunk_id for chunk in seen] == ["c1", "c2", "c3", "c4", "c5", "c6"]
+
+
+def test_ids_of_neither_chunks_nor_documents_are_unknown(dataset):
+    """No labels of the set speak of them."""
+    assert take_census(dataset, {}, {"c3", "d1", "elsewhere"}).unknown == {"elsewhere"}
+
+
+def test_without_a_corpus_no_id_is_unknown(new_dataset):
+    """Nobody can tell there which ids are of chunks."""
+    assert take_census(new_dataset(), {}, {"c3"}).unknown == frozenset()

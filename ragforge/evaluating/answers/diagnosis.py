@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import fsum
 from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
-from ragforge.evaluating.answers.records import Relevance, SystemRecords
+from ragforge.evaluating.answers.records import GradedContext, Relevance, SystemRecords
 from ragforge.evaluating.runs import Qrels
 from ragforge.measures.checked_samples import mean
 from ragforge.measures.intervals import Ends
@@ -69,6 +70,30 @@ class ContextUse:
     """Answers that a chunk without a judgment keeps out of both groups."""
 
 
+def context_names(
+    systems: Iterable[SystemRecords],
+    grades: Qrels,
+    rankings: Mapping[str, Mapping[str, Sequence[str]]],
+) -> set[str]:
+    """Return what contexts name and the set may not know as chunks, and what is graded beside it.
+
+    Args:
+        systems: With their own contexts.
+        grades: By query and chunk.
+        rankings: What stands for contexts where answers name none, by run and query.
+    """
+    names: set[str] = set()
+    for system in systems:
+        for query_id, answer in system.answers.items():
+            graded, context = grades.get(query_id, {}), answer.chunk_ids
+            if not context:
+                tops = (of_run.get(query_id, ())[:CONTEXT_DEPTH] for of_run in rankings.values())
+                context = tuple(chain.from_iterable(tops))
+            if any(name not in graded for name in context):
+                names |= {*context, *graded}
+    return names
+
+
 def context_use(
     records: SystemRecords, contexts: Mapping[str, Sequence[str]], relevance: Relevance
 ) -> ContextUse:
@@ -83,7 +108,10 @@ def context_use(
     """
     answered = records.answers.keys() | records.grades.keys()
     needed = {
-        query_id: _needed(relevance.grades, query_id, context, relevance.threshold)
+        query_id: [
+            *_needed(relevance.grades, query_id, context, relevance.threshold),
+            *[None] * _n_unknown(records, query_id),
+        ]
         for query_id, context in contexts.items()
         if context and query_id in answered and _is_answerable(records, query_id)
     }
@@ -111,6 +139,12 @@ def _needed(
     known = grades.get(query_id, {})
     found = [known.get(chunk_id) for chunk_id in dict.fromkeys(context)]
     return [None if grade is None else grade >= threshold for grade in found]
+
+
+def _n_unknown(records: SystemRecords, query_id: str) -> int:
+    """Return how many passages an answer was made from that are named by no id."""
+    answer = records.answers.get(query_id)
+    return answer.n_unknown_passages if answer else 0
 
 
 def _is_answerable(records: SystemRecords, query_id: str) -> bool:
@@ -233,7 +267,9 @@ def _diagnose(
     for query_id in asked:
         answer = records.grades.get(query_id)
         of_query = graded[query_id]
-        retrieval = _is_good(of_query.grades, of_query.context, relevance.threshold)
+        retrieval = _is_good(
+            of_query, relevance.threshold, has_unknown=_n_unknown(records, query_id) > 0
+        )
         if query_id in unanswered:
             undecided.setdefault(NO_ANSWER, []).append(query_id)
         elif answer is None or answer.verdict is None:
@@ -275,19 +311,21 @@ def _cells(
     return tuple(cells)
 
 
-def _is_good(
-    grades: Mapping[str, int | None], context: Sequence[str], threshold: int
-) -> bool | str:
+def _is_good(of_query: GradedContext, threshold: int, *, has_unknown: bool) -> bool | str:
     """Return whether a relevant chunk was retrieved, or why that cannot be told.
 
-    A chunk without a judgment may be relevant: it leaves a query open that has no other hit.
+    A chunk without a judgment may be relevant, and a passage of which nothing is known may: either
+    leaves a query open that has no other hit.
     """
-    relevant = [grades.get(chunk_id) for chunk_id in context]
+    grades = of_query.grades
+    relevant = [grades.get(chunk_id) for chunk_id in of_query.context]
     known = [grade for grade in relevant if grade is not None]
     if any(grade >= threshold for grade in known):
         return True
     if not any(grade is not None and grade >= threshold for grade in grades.values()):
         return NO_RELEVANT
-    if not context:
+    if has_unknown:
+        return NOT_JUDGED
+    if not of_query.context:
         return NO_CONTEXT
     return False if len(known) == len(relevant) else NOT_JUDGED

@@ -168,6 +168,8 @@ class Relevance:
     """Chunk id to document, of what contexts are made of and what is graded beside them."""
     whole: frozenset[str] = frozenset()
     """Ids in contexts that are of documents."""
+    unknown: frozenset[str] = frozenset()
+    """Names in contexts of which the set knows nothing: no labels speak of them."""
 
     def graded_context(self, query_id: str, context: Sequence[str]) -> "GradedContext":
         """Return a context with the grades that it is read by.
@@ -179,7 +181,8 @@ class Relevance:
             context = tuple(dict.fromkeys(self.documents.get(name, name) for name in context))
             grades = self._folded(grades)
         if self.is_complete:
-            grades = {**dict.fromkeys(context, 0), **grades}
+            unlisted = (name for name in context if name not in self.unknown)
+            grades = {**dict.fromkeys(unlisted, 0), **grades}
         return GradedContext(tuple(context), grades)
 
     def _folded(self, grades: Mapping[str, int | None]) -> dict[str, int | None]:
@@ -314,17 +317,6 @@ def source_chunks(queries: Iterable[Query]) -> set[str]:
     return {
         chunk_id for query in queries if not query.evidence for chunk_id in query.source_chunk_ids
     }
-
-
-def context_names(systems: Iterable[SystemRecords], grades: Qrels) -> set[str]:
-    """Return what contexts name, where some of it may be documents, and what is graded there."""
-    names: set[str] = set()
-    for system in systems:
-        for query_id, answer in system.answers.items():
-            graded = grades.get(query_id, {})
-            if any(name not in graded for name in answer.chunk_ids):
-                names |= {*answer.chunk_ids, *graded}
-    return names
 
 
 def documents_of(query: Query, documents: Mapping[str, str]) -> tuple[str, ...]:
