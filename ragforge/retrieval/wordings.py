@@ -57,11 +57,12 @@ class ChunkWordings:
     """
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
-        self._by_start: dict[str, dict[int, dict[int, list[Chunk]]]] = {}
+        # By the hash of how they begin: sizes and hashes of the whole. Wordings would double a set.
+        self._by_start: dict[int, list[tuple[int, int, Chunk]]] = {}
         for chunk in chunks:
             if words := wording(chunk.text):
-                by_size = self._by_start.setdefault(words[:_START], {})
-                by_size.setdefault(len(words), {}).setdefault(hash(words), []).append(chunk)
+                entry = len(words), hash(words), chunk
+                self._by_start.setdefault(hash(words[:_START]), []).append(entry)
 
     def most_of(self, words: str, share: float = _MOST) -> list[Chunk]:
         """Return the chunk that has most of a wording, all of it in it; several that read the same.
@@ -70,14 +71,16 @@ class ChunkWordings:
             words: The wording of a text.
             share: How much of it that is at least.
         """
-        best: list[Chunk] = []
-        least = max(1, share * len(words))
+        best: dict[str, Chunk] = {}
+        longest, least = "", max(1, share * len(words))
         for at in range(max(1, len(words) - _START + 1)):
-            by_size = self._by_start.get(words[at : at + _START], {})
-            for size, by_hash in by_size.items():
-                part = words[at : at + size]
-                if len(part) < size or size < least or hash(part) not in by_hash:
+            for size, hashed, chunk in self._by_start.get(hash(words[at : at + _START]), ()):
+                if not max(least, len(longest)) <= size <= len(words) - at:
                     continue
-                if part == words or has_part(words, part):
-                    best, least = by_hash[hash(part)], size + 1
-        return best
+                part = words[at : at + size]
+                if hash(part) != hashed or not (part == words or has_part(words, part)):
+                    continue
+                if part != longest:
+                    longest, best = part, {}
+                best[chunk.chunk_id] = chunk
+        return [*best.values()]

@@ -231,8 +231,8 @@ class ImportedTruth:
             yield (
                 f"{many} word for word as others that have no label, such as {found[0][0]} as "
                 f"{found[0][1]}: a run that names the other one gets nothing for it, and a text "
-                "without an id counts as the labelled one; label both, or compare by EvidenceR, "
-                "which counts what a text says"
+                "without an id counts as the labelled one in runs made from now on; label both, or "
+                "compare by EvidenceR, which counts what a text says"
             )
 
     def _report_missing(self, where: str, observer: Observer) -> None:
