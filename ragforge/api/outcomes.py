@@ -1,6 +1,6 @@
 """What jobs on a set came to: retrieving, refreshing, importing, exporting and reviewing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from os import PathLike
 from pathlib import Path
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ragforge.api.results import Result, plain_values
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, share
+from ragforge.files.text import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ragforge.evaluating.versions import Differences, RefreshSummary, Status
     from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.intake.reviewing import ReviewResult
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from ragforge.records.queries import Selection
 
 _LONGEST: Final = 300
+_EXAMPLES: Final = 3
 """Characters of what a retriever says of its failure."""
 
 
@@ -368,6 +368,8 @@ class Reviewed(Result):
             "former_grades": found.former_grades,
             "returned_grades": found.returned_grades,
             "own_facts": found.own_facts,
+            "answered": list(found.answered),
+            "refused_still": list(found.refused_still),
             "drawn_open": found.drawn_open,
             "audit": found.audit.model_dump() if found.audit else None,
             "dry_run": self.dry_run,
@@ -399,6 +401,7 @@ class Reviewed(Result):
         if found.own_facts:
             answers = plural(found.own_facts, "edited answer")
             lines.append(f"{answers} with facts that a person wrote; look at them")
+        lines += _of_unanswerable(found)
         if found.audit is not None:
             lines.append(found.audit.in_words())
         if found.drawn_open:
@@ -407,3 +410,25 @@ class Reviewed(Result):
                 "hard, the share above flatters the set"
             )
         return "\n".join(lines)
+
+
+def _of_unanswerable(found: "ReviewResult") -> Iterator[str]:
+    """Yield what became of questions that had to be refused and got another answer."""
+    if found.answered:
+        questions = plural(len(found.answered), "question")
+        yield (
+            f"{questions} that had to be refused, answerable now by the new answer: "
+            f"{_some(found.answered)}; undecided takes it back"
+        )
+    if found.refused_still:
+        questions = plural(len(found.refused_still), "question")
+        yield (
+            f"{questions} still to be refused, as the new answer says that something is not "
+            f"so, or not told: {_some(found.refused_still)}; to have it given, import the "
+            "question with answerable: true"
+        )
+
+
+def _some(query_ids: Sequence[str]) -> str:
+    more = ", …" if len(query_ids) > _EXAMPLES else ""
+    return ", ".join(map(shown, query_ids[:_EXAMPLES])) + more

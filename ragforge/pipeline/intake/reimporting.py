@@ -18,6 +18,7 @@ from ragforge.evaluating.formatting import plural
 from ragforge.files.set.sorted_records import Key, key_of
 from ragforge.files.text import shown
 from ragforge.pipeline.graded_quotes import note_quotes, quote_grades
+from ragforge.pipeline.intake.brought_answers import answered, is_answered_now, is_refused_still
 from ragforge.pipeline.intake.imported_truth import FILE_MARK
 from ragforge.pipeline.intake.reviewing import is_of_former_wording
 from ragforge.records import Judgment, Query, is_text_id
@@ -56,6 +57,10 @@ class Reimported:
         differing: Ids of held queries that the file has otherwise.
         others: Queries of before, and those of the file that ask another thing under their ids.
         kept: By field, of how many queries it stays because the file does not say it.
+        answered: Ids of queries that were to be refused, and to which the file brings an answer or
+            its place: they are answerable.
+        refused_still: Ids of such whose new answer says that something is not so, or not told, and
+            for which the file does not say that they can be answered.
     """
 
     queries: list[Query] = field(default_factory=list)
@@ -65,6 +70,8 @@ class Reimported:
     differing: set[str] = field(default_factory=set)
     others: dict[str, "Clash"] = field(default_factory=dict)
     kept: Counter[str] = field(default_factory=Counter)
+    answered: set[str] = field(default_factory=set)
+    refused_still: set[str] = field(default_factory=set)
 
     @property
     def fixed(self) -> set[str]:
@@ -110,6 +117,8 @@ def reimported(
             _take(query, old, result)
         else:
             given = _filled(query, old, unsaid.get(query.query_id, ()))
+            if query.answerable and not given.answerable:
+                given = _answered(query, given, old, result)
             _take(given, old, result)
             _count_kept(query, given, result)
     return result
@@ -181,6 +190,28 @@ def _filled(query: Query, old: Query, unsaid: Collection[str]) -> Query:
     if "evidence" in names:
         names.add("source_chunk_ids")
     return query.model_copy(update={name: getattr(old, name) for name in names})
+
+
+def _answered(query: Query, given: Query, old: Query, result: Reimported) -> Query:
+    """Return a query that was to be refused as one that is not, where a file brings its answer.
+
+    Args:
+        query: As the file has it; it does not say that it is to be refused.
+        given: With what the file does not say.
+        old: As it is there.
+        result: Told.
+    """
+    is_held = old.reviewed is not None or old.pinned is not None or old.status == "retired"
+    if _places(query) - _places(old) or is_answered_now(old, query.expected_answer):
+        result.answered.update(() if is_held else {old.query_id})
+        return given.model_copy(update=answered(given))
+    if is_refused_still(old, query.expected_answer) and not is_held:
+        result.refused_still.add(old.query_id)
+    return given
+
+
+def _places(query: Query) -> set[tuple[str, str]]:
+    return {(item.doc_id, item.quote) for item in query.evidence}
 
 
 def _with_settled(query: Query, old: Query) -> Query:
@@ -355,6 +386,7 @@ def replaced_notes(taken: Reimported, labels: SortedLabels) -> Iterator[str]:
         f"{what} of {taken.kept[name]:,}" for name, what in _COUNTED.items() if name in taken.kept
     ]:
         yield f"what the file does not say stays: {' and '.join(kept)}"
+    yield from _answer_notes(taken)
     if labels.n_replaced:
         n = plural(labels.n_replaced, "grade")
         yield f"{n} that people gave before replaced by those of the file"
@@ -365,6 +397,21 @@ def replaced_notes(taken: Reimported, labels: SortedLabels) -> Iterator[str]:
         n = plural(labels.n_standing, "grade")
         verb = "stands" if labels.n_standing == 1 else "stand"
         yield f"{n} of people that the file does not name {verb}"
+
+
+def _answer_notes(taken: Reimported) -> Iterator[str]:
+    if taken.answered:
+        n = plural(len(taken.answered), "question")
+        yield (
+            f"{n} that had to be refused, to which the file brings an answer, answerable now: "
+            f"{_some(taken.answered)}"
+        )
+    if taken.refused_still:
+        n = plural(len(taken.refused_still), "question")
+        yield (
+            f"{n} still to be refused, as the new answer says that something is not so, or not "
+            f"told: {_some(taken.refused_still)}; answerable: true in the file says otherwise"
+        )
 
 
 def _protocol(old: Judgment) -> str:

@@ -22,6 +22,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import alone_with
 from ragforge.files.set.reviews import add_reviews, undecided_states
 from ragforge.files.text import shown
+from ragforge.pipeline.intake.brought_answers import answered, is_answered_now, is_refused_still
 from ragforge.pipeline.intake.former_grades import RewordedGrades
 from ragforge.records import Judgment, Pin, Query, Review, ReviewEvent
 from ragforge.stages.visible_text import visible
@@ -33,7 +34,8 @@ Outcome = Literal["approve", "edit", "reject"]
 _SHOWN: Final = 8
 _DECIDED: Final = {"approve": "approved", "edit": "edited", "reject": "rejected"}
 _OF_WORDING: Final = (
-    "query", "standalone", "expected_answer", "gates", "measured", "facts", "facts_by", "facts_of"
+    "query", "standalone", "expected_answer", "gates", "measured", "facts", "facts_by", "facts_of",
+    "answerable", "expected_behaviour", "type",
 )  # fmt: skip
 """What an edit changes, or drops as it was found out about the former wording."""
 
@@ -136,6 +138,10 @@ class ReviewResult:
     """Grades that people gave for a wording that is back, and so are they."""
     own_facts: int
     """Edited answers whose facts a person wrote; these stay and should be looked at."""
+    answered: Sequence[str]
+    """Ids of queries that were to be refused, and have an answer now: they count as answerable."""
+    refused_still: Sequence[str]
+    """Ids of such whose new answer says that something is not so, or not told: they stay so."""
     drawn_open: int
     """Rows drawn at random and undecided: if they were left for being hard, the audit flatters."""
     audit: ReviewAudit | None
@@ -155,9 +161,10 @@ def review_dataset(
     revision. Its evidence stays; what was found out about the former wording goes: verdicts of
     checks, ranks, facts that a model drew from the former answer, and grades that a model gave
     for the former question. Grades that people gave for it are set aside, and come back with it;
-    those for the same words in another case or with another mark at the end stay. A rejected
-    query is retired. One that is undecided again is as it was before anybody decided about it; a
-    former wording comes back as the next revision.
+    those for the same words in another case or with another mark at the end stay. A query
+    that was to be refused is answerable once it has an answer, unless that speaks of what is not.
+    A rejected query is retired. One that is undecided again is as it was before anybody decided
+    about it; a former wording comes back as the next revision.
 
     Args:
         dataset: Has queries.
@@ -203,6 +210,8 @@ def _kept(dataset: Dataset, sheet: "_SheetImport", *, dry_run: bool = False) -> 
         grades.n_aside if grades else 0,
         grades.n_back if grades else 0,
         sheet.own_facts,
+        sheet.answered,
+        sheet.refused_still,
         sheet.drawn_open,
         audit,
     )
@@ -332,6 +341,8 @@ class _SheetImport:
     counts: Counter[str] = field(default_factory=Counter)
     reworded: set[str] = field(default_factory=set)
     own_facts: int = 0
+    answered: list[str] = field(default_factory=list)
+    refused_still: list[str] = field(default_factory=list)
     drawn_open: int = 0
     _seen: dict[str, str] = field(default_factory=dict)
     _faults: list[str] = field(default_factory=list)
@@ -511,6 +522,11 @@ class _SheetImport:
             if query.facts_by is not None:
                 update |= {"facts": (), "facts_by": None, "facts_of": ""}
             self.own_facts += bool(query.facts) and query.facts_by is None
+        if is_answered_now(query, row.new_answer):
+            update |= answered(query)
+            self.answered.append(query.query_id)
+        elif is_refused_still(query, row.new_answer):
+            self.refused_still.append(query.query_id)
         return update
 
     def _put(self, query: Query) -> None:

@@ -293,3 +293,52 @@ def test_what_was_replaced_and_left_is_in_the_counts(graded, bring):
     counts = queries_taken_in(bring(REWORDED)).counts
 
     assert (counts["reworded"], counts["labels_standing"]) == (1, 3)
+
+
+REFUSED = {
+    "query_id": "q1",
+    "query": "What does pump 1 cost?",
+    "expected_answer": "The documents do not say.",
+    "answerable": False,
+}
+
+
+@pytest.mark.parametrize(
+    "brought",
+    [
+        GOLDEN,
+        {"query_id": "q1", "query": GOLDEN["query"], "expected_answer": "100 euros"},
+        {"query_id": "q1", "query": GOLDEN["query"], "relevant": GOLDEN["relevant"]},
+    ],
+    ids=["both", "answer", "quote"],
+)
+def test_a_question_to_which_a_file_brings_the_answer_is_answerable(bring, dataset, notes, brought):
+    """It stayed to be refused, and the answer of the file was graded incorrect."""
+    bring(REFUSED)
+
+    bring(brought)
+
+    [query] = dataset.all_queries()
+    assert (query.answerable, query.expected_behaviour) == (True, "answer")
+    assert any("1 question that had to be refused, to which" in note for note in notes)
+
+
+def test_what_a_file_says_in_so_many_words_goes_before_the_answer_that_it_brings(bring, dataset):
+    """What a false premise would say may stand there."""
+    bring(REFUSED)
+
+    bring({**GOLDEN, "answerable": False})
+
+    assert not dataset.all_queries()[0].answerable
+
+
+@pytest.mark.parametrize("answer", [REFUSED["expected_answer"], "The handbook does not say."])
+def test_a_refusal_brings_no_answer(bring, dataset, notes, answer):
+    """The same again, and in other words."""
+    bring(REFUSED)
+
+    bring({"query_id": "q1", "query": REFUSED["query"], "expected_answer": answer})
+
+    assert not dataset.all_queries()[0].answerable
+    told = any("1 question still to be refused" in note for note in notes)
+    assert told == (answer != REFUSED["expected_answer"])

@@ -256,6 +256,43 @@ def test_edited_answer_leaves_grades_and_a_persons_facts(dataset, decide):
     assert len(dataset.judgments()) == 1
 
 
+UNANSWERABLE = {
+    "expected_answer": "The documents do not say.",
+    "answerable": False,
+    "expected_behaviour": "abstain",
+    "type": "unanswerable",
+    "evidence": (),
+}
+
+
+def test_a_question_that_a_person_answers_is_answerable(dataset, decide):
+    """The very answer of the reviewer was graded incorrect, and a refusal correct."""
+    dataset.write_queries([made(**UNANSWERABLE)])
+
+    result = decide(decided("edit", new_answer="Siemens in Munich."))
+
+    query = one(dataset)
+    assert (query.answerable, query.expected_behaviour, query.type) == (True, "answer", None)
+    assert (result.answered, result.refused_still) == (["q1"], [])
+
+    decide(decided("undecided", revision=2))
+
+    query = one(dataset)
+    assert (query.answerable, query.expected_behaviour, query.type) == (
+        *(False, "abstain", "unanswerable"),
+    )
+
+
+def test_another_refusal_leaves_a_question_unanswerable(dataset, decide):
+    """It may be the same in better words; the import says so."""
+    dataset.write_queries([made(**UNANSWERABLE)])
+
+    result = decide(decided("edit", new_answer="The handbook does not name its author."))
+
+    assert not one(dataset).answerable
+    assert (result.answered, result.refused_still) == ([], ["q1"])
+
+
 def test_follow_up_is_edited_with_what_it_asks_alone(dataset, decide):
     """What is retrieved for is the question as it stands alone."""
     dataset.write_queries([made(standalone="What is q1 of A?")])
