@@ -121,7 +121,10 @@ class BestRuns(Result):
 
     @property
     def winner(self) -> str:
-        """The one run that may be the best; TIE for several; UNKNOWN where a baseline graded."""
+        """The one run that may be the best, TIE for several, or UNKNOWN.
+
+        UNKNOWN where a baseline graded, or where all others may be it only for what failed.
+        """
         return self.found.winner
 
     @property

@@ -9,7 +9,7 @@ it. Each query that is read has its true value, so that the share of the queries
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import ceil, comb, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -20,8 +20,18 @@ from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 from ragforge.measures.distributions import normal_quantile
 from ragforge.measures.first_hits import interval_of_hits, score_of_hits
+from ragforge.measures.left_out import Common
 from ragforge.measures.sequential import FUTILE, LEAST_QUERIES, chance_of_winner
-from ragforge.measures.sequential_several import EARLY_P, LAST_P, Standing, Standings
+from ragforge.measures.sequential_several import (
+    EARLY_P,
+    LAST_P,
+    Saved,
+    Standing,
+    Standings,
+    best_of,
+    saved_by,
+    unless_failed,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +66,8 @@ class SeveralFirstHits:
     """Of the queries, in [0, 1): fixes in which order they are read."""
     query_weights: Floats
     """What each query stands for, 1 in the mean."""
+    common: Common = field(default_factory=dict)
+    """Of runs of which one failed on some queries."""
     beaten: dict[int, int] = field(default_factory=dict)
     """Runs that were dropped, and by which."""
     n_looks: int = 0
@@ -141,24 +153,37 @@ class SeveralFirstHits:
             highest: Of a value; a hit.
         """
         self.values = values
+        return unless_failed(found, lambda worse, better: self._saved(worse, better, highest))
 
-        def may_be_saved(worse: int, better: int) -> bool:
-            queries = self._read_of(worse, better)
-            least = [
-                self._worth(query, better) - self._worth(query, worse, highest)
-                if not self._are_alike(query, worse, better)
-                else 0.0
-                for query in queries
-            ]
-            return float((np.array(least) * self.query_weights[queries]).mean()) <= 0
+    def _saved(self, worse: int, better: int, highest: float) -> Saved | None:
+        """Return how a run could be no worse than another; None where it is whatever failed."""
+        a, b = min(worse, better), max(worse, better)
+        queries = [int(query) for query in self._read_of(a, b)]
+        weights = self._weights_of(a, b)[queries]
+        ends = [
+            float(np.average([self._end(query, *sides) for query in queries], weights=weights))
+            for sides in ((a, highest, b, 0.0), (a, 0.0, b, highest))
+        ]
+        common = self.common.get((a, b))
+        if common is None:
+            return saved_by((ends[0], ends[1]), worse, better, None)
+        found = common.left_out.mean_ends(ends[0], ends[1])
+        return saved_by(found, worse, better, common.left_out)
 
-        runs = tuple(
-            replace(each, beaten_by=None)
-            if each.beaten_by is not None and may_be_saved(each.run, each.beaten_by)
-            else each
-            for each in found.runs
-        )
-        return replace(found, runs=runs)
+    def _end(self, query: int, a: int, unknown_a: float, b: int, unknown_b: float) -> float:
+        """Return B less A in a query, with what is not known of each taken for a hit or none."""
+        if self._are_alike(query, a, b):
+            return 0.0
+        return self._worth(query, b, unknown_b) - self._worth(query, a, unknown_a)
+
+    def _weights_of(self, a: int, b: int) -> Floats:
+        """Return what each query stands for between two runs; 0 where one of them failed."""
+        common = self.common.get((min(a, b), max(a, b)))
+        return self.query_weights if common is None else self.query_weights * common.weights
+
+    def _are_common(self, query: int, a: int, b: int) -> bool:
+        common = self.common.get((min(a, b), max(a, b)))
+        return common is None or bool(common.weights[query] > 0)
 
     @property
     def _n_part(self) -> int:
@@ -170,15 +195,26 @@ class SeveralFirstHits:
 
     def _next(self, query: int) -> list[int]:
         """Return the pairs that the values of a query hang on next; [] where they are told."""
-        first, *others = self._open
-        if all(self._are_alike(query, first, other) for other in others):
+        present = self._present(query)
+        if all(self._are_alike(query, present[0], other) for other in present[1:]):
             return []
         found = []
-        for run in self._open:
+        for run in present:
             at = self._first_open(self.lists[query][run])
             if at is not None:
                 found.append(at)
         return found
+
+    def _present(self, query: int) -> list[int]:
+        """Return the open runs that did not fail on a query; one at least where it counts."""
+        if not self.common:
+            return self._open
+        found = [
+            run
+            for run in self._open
+            if any(self._are_common(query, run, other) for other in self._open if other != run)
+        ]
+        return found or self._open[:1]
 
     def _first_open(self, ranked: Sequence[int]) -> int | None:
         """Return the pair to be asked for next; None behind a hit, or where none is left."""
@@ -210,12 +246,17 @@ class SeveralFirstHits:
         return 0.0
 
     def _read_of(self, a: int, b: int) -> Integers:
-        """Return the queries in which both runs were read."""
-        return self._order[: min(self._n_read[a], self._n_read[b])]
+        """Return the queries in which both runs were read, and neither failed."""
+        read = self._order[: min(self._n_read[a], self._n_read[b])]
+        return read[self._weights_of(a, b)[read] > 0]
+
+    def _n_common(self, a: int, b: int) -> int:
+        """Return in how many queries neither of two runs failed."""
+        return int((self._weights_of(a, b) > 0).sum())
 
     def _told(self, pair: tuple[int, int]) -> _Told:
         a, b = pair
-        diffs, weights = [], []
+        diffs, weights, of_query = [], [], self._weights_of(a, b)
         for query in self._read_of(a, b):
             if self._are_alike(query, a, b):
                 diffs.append(0.0)
@@ -223,7 +264,7 @@ class SeveralFirstHits:
                 diffs.append(self._worth(query, b) - self._worth(query, a))
             else:
                 continue  # A judgment failed.
-            weights.append(self.query_weights[query])
+            weights.append(of_query[query])
         n = len(diffs)
         if n < 2:
             return _Told(0.0, 0.0, 0.0, n, np.zeros(n))
@@ -237,13 +278,14 @@ class SeveralFirstHits:
             worse, better = (a, b) if each.difference > 0 else (b, a)
             if worse in self.beaten or abs(each.z) <= self._critical(is_last=is_last):
                 continue
+            if len(self.left) == 1:  # On other queries each, all could be beaten in a circle.
+                return
             if each.n >= (LEAST_QUERIES if is_last else LEAST_READ):
                 self.beaten[worse] = better
 
     def _best(self, told: dict[tuple[int, int], _Told]) -> int:
         left = [run for run in sorted(self._open) if run not in self.beaten]
-        first = left[0]
-        return max(left, key=lambda run: 0.0 if run == first else told[first, run].difference)
+        return best_of(left, {pair: each.difference for pair, each in told.items()})
 
     def _undecided(self, best: int, told: dict[tuple[int, int], _Told]) -> list[int]:
         """Return the runs of which reading on may well show that the best one beats them."""
@@ -253,7 +295,7 @@ class SeveralFirstHits:
             if run == best or run in self.beaten:
                 continue
             each = told[min(run, best), max(run, best)]
-            information = each.n / len(self.lists)
+            information = each.n / self._n_common(run, best)
             if each.n < LEAST_READ or chance_of_winner(each.z, information, last) >= FUTILE:
                 found.append(run)
         return found
@@ -264,9 +306,11 @@ class SeveralFirstHits:
             each = self._told((best, run))
             low, high = -1.0, 1.0
             if each.n > 1:
-                critical = self._critical(is_last=each.n == len(self.lists))
+                critical = self._critical(is_last=each.n == self._n_common(run, best))
                 low, high = interval_of_hits(each.diffs, critical, same_rankings=run == best)
-            standings.append(Standing(run, each.difference, low, high, self.beaten.get(run)))
+            standings.append(
+                Standing(run, each.difference, low, high, self.beaten.get(run), each.n)
+            )
         standings.sort(key=lambda item: (item.run != best, -item.difference, item.run))
         share = max(self._n_read) / len(self.lists)
         return Standings(tuple(standings), share, self.n_judged, self.n_looks)

@@ -7,7 +7,7 @@ their worst a rule on it is decided.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from ragforge.deferred import dataclass
@@ -60,11 +60,42 @@ class LeftOut:
         """
         return self._joined(differences, self.drops, self.failed_in_b_alone)
 
+    def mean_ends(self, low: float, high: float) -> tuple[float, float]:
+        """Return the least and the greatest mean over all queries.
+
+        Args:
+            low: The least over the kept ones, or a part that stands for them.
+            high: The greatest.
+        """
+        n_kept, n = float(self.kept_weights.sum()), float(self.weights.sum())
+        least, most = float(self.low @ self.weights), float(self.high @ self.weights)
+        return (low * n_kept + least) / (n_kept + n), (high * n_kept + most) / (n_kept + n)
+
     def _joined(self, differences: Floats, ends: Floats, which: NDArray[np.bool_]) -> Floats:
         weights = np.concatenate([self.kept_weights, self.weights[which]])
         values = np.concatenate([differences / self.kept_alone, ends[which]])
         found: Floats = values * weights / weights.mean()
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class CommonQueries:
+    """The queries on which two of several runs are held against each other."""
+
+    weights: Floats
+    """Shape (n_queries,): what each stands for between these two, over what it stands for between
+    all; 0 where one of them failed."""
+    left_out: LeftOut
+    """Those on which one of them failed."""
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Which queries count."""
+        return self.weights > 0
+
+
+Common: TypeAlias = Mapping[tuple[int, int], CommonQueries]
+"""By two runs, the first one first; of those that are not there all queries count."""
 
 
 def difference_ends(

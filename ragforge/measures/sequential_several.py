@@ -14,11 +14,11 @@ Biopharmaceutical Research 5(4), for levels that grow over looks; `sequential` f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
@@ -26,6 +26,7 @@ from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
+from ragforge.measures.left_out import Common, LeftOut, difference_ends
 from ragforge.measures.sequential import (
     FUTILE,
     LEAST_PAIRS,
@@ -59,6 +60,22 @@ class RankedPairs:
     places: Floats
     """Shape (N,), in [0, 1): fixes what is drawn."""
     n_queries: int
+    common: Common = field(default_factory=dict)
+    """Of runs of which one failed on some queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Why a run is not called worse than another: what failed could turn it."""
+
+    worse_than: int
+    """The run that else would have beaten it."""
+    low: float
+    """The run less that one, had all that failed come out worst for it."""
+    high: float
+    """The same, had it come out best."""
+    n_left_out: int
+    """Queries on which one of the two failed; else judgments did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +89,10 @@ class Standing:
     high: float
     beaten_by: int | None
     """The run that was shown to be better; None where this one may be the best."""
+    n_queries: int
+    """On which neither of the two failed."""
+    saved: Saved | None = None
+    """None where nothing that failed saves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +109,18 @@ class Standings:
     def may_be_best(self) -> tuple[int, ...]:
         """The runs that were not dropped, the best by the estimate first."""
         return tuple(each.run for each in self.runs if each.beaten_by is None)
+
+
+class _OfTwo(NamedTuple):
+    """The pairs of the queries on which neither of two runs failed."""
+
+    pairs: DecidingPairs
+    rows: NDArray[np.bool_]
+    """Which of all pairs they are."""
+
+    @property
+    def n_queries(self) -> int:
+        return self.pairs.n_queries
 
 
 @dataclass
@@ -144,8 +177,7 @@ class SeveralDecision:
 
     def wanted(self) -> Integers:
         """Return the pairs that are to be judged by the next look, ascending indexes."""
-        of_open = self.pairs.discounts[:, self._open]
-        weights = of_open.max(axis=1) - of_open.min(axis=1)
+        weights = self._open_weights()
         active = np.flatnonzero(weights > _NOTHING)
         share = self.shares[self.n_looks]
         drawn = drawing_probabilities(weights[active], self.known[active], share)
@@ -179,22 +211,39 @@ class SeveralDecision:
             values: As at the last look.
             highest: What the highest grade is worth; the lowest is worth 0.
         """
-        drawn = self._is_drawn()
-        if not np.isnan(values[drawn]).any():
-            return found
-
-        def may_be_saved(worse: int, better: int) -> bool:
-            pairs = self._pairs_of((worse, better))
-            low, _ = extreme_differences(pairs, values, drawn, self._probabilities, highest)
-            return float(low.mean()) <= 0
-
-        runs = tuple(
-            replace(each, beaten_by=None)
-            if each.beaten_by is not None and may_be_saved(each.run, each.beaten_by)
-            else each
-            for each in found.runs
+        return unless_failed(
+            found, lambda worse, better: self._saved(worse, better, values, highest)
         )
-        return replace(found, runs=runs)
+
+    def _saved(self, worse: int, better: int, values: Floats, highest: float) -> Saved | None:
+        """Return how a run could be no worse than another; None where it is whatever failed."""
+        a, b = min(worse, better), max(worse, better)
+        drawn, left_out = self._is_drawn(), self._left_out(a, b)
+        of_two = self._pairs_of((a, b))
+        taken = values[of_two.rows], drawn[of_two.rows], self._probabilities[of_two.rows]
+        ends = extreme_differences(of_two.pairs, *taken, highest)
+        difference = self._looked((a, b), values, drawn & ~np.isnan(values)).difference
+        return saved_by(difference_ends(difference, *ends, left_out), worse, better, left_out)
+
+    def _left_out(self, a: int, b: int) -> LeftOut | None:
+        common = self.pairs.common.get((a, b))
+        return None if common is None else common.left_out
+
+    def _open_weights(self) -> Floats:
+        """Return what each pair weighs most between two runs that are open, shape (N,)."""
+        pairs = self.pairs
+        if not pairs.common:
+            of_open = pairs.discounts[:, self._open]
+            found: Floats = of_open.max(axis=1) - of_open.min(axis=1)
+            return found
+        most = np.zeros(len(pairs.queries))
+        for a, b in combinations(sorted(self._open), 2):
+            weights = np.abs(pairs.discounts[:, b] - pairs.discounts[:, a])
+            common = pairs.common.get((a, b))
+            if common is not None:
+                weights = weights * common.weights[pairs.queries]
+            most = np.maximum(most, weights)
+        return most
 
     def _drop(self, looks: dict[tuple[int, int], Look], *, is_last: bool) -> None:
         """Drop what is beaten; the clearest first, as each one makes the next easier to tell."""
@@ -202,6 +251,8 @@ class SeveralDecision:
             worse, better = (a, b) if look.difference > 0 else (b, a)
             if worse in self.beaten or abs(look.z) <= self._critical(is_last=is_last):
                 continue
+            if len(self.left) == 1:  # On other queries each, all could be beaten in a circle.
+                return
             if is_last or look.n_judged >= LEAST_PAIRS:
                 self.beaten[worse] = better
 
@@ -219,36 +270,52 @@ class SeveralDecision:
         return found
 
     def _best(self, looks: dict[tuple[int, int], Look]) -> int:
-        left = self.left
-        first = left[0]
-        # All are held against the first of those left, so that the order is one.
-        return max(left, key=lambda run: 0.0 if run == first else looks[first, run].difference)
+        return best_of(self.left, {pair: look.difference for pair, look in looks.items()})
 
     def _standings(
         self, best: int, values: Floats, drawn: NDArray[np.bool_], *, is_last: bool
     ) -> Standings:
-        degrees = self.pairs.n_queries - 1
-        reach = student_quantile(normal_cdf(self._critical(is_last=is_last)), degrees)
+        share = normal_cdf(self._critical(is_last=is_last))
         standings = []
         for run in range(self.n_runs):
-            look = self._looked((best, run), values, drawn)
-            half = reach * look.error
+            look, n = (
+                self._looked((best, run), values, drawn),
+                self._pairs_of((best, run)).n_queries,
+            )
+            half = student_quantile(share, n - 1) * look.error
             low, high = look.difference - half, look.difference + half
-            standings.append(Standing(run, look.difference, low, high, self.beaten.get(run)))
+            standings.append(Standing(run, look.difference, low, high, self.beaten.get(run), n))
         standings.sort(key=lambda each: (each.run != best, -each.difference, each.run))
         share = self.shares[self.n_looks - 1]
         return Standings(tuple(standings), share, self.n_judged, self.n_looks)
 
     def _looked(self, pair: tuple[int, int], values: Floats, drawn: NDArray[np.bool_]) -> Look:
         of_two = self._pairs_of(pair)
-        counted = self.known | (np.abs(of_two.weights) <= _NOTHING)
-        return looked(of_two, values, drawn, self._probabilities, counted)
+        rows = of_two.rows
+        counted = self.known[rows] | (np.abs(of_two.pairs.weights) <= _NOTHING)
+        probabilities = self._probabilities[rows]
+        return looked(of_two.pairs, values[rows], drawn[rows], probabilities, counted)
 
-    def _pairs_of(self, pair: tuple[int, int]) -> DecidingPairs:
+    def _pairs_of(self, pair: tuple[int, int]) -> _OfTwo:
         a, b = pair
-        pairs = self.pairs
-        weights = pairs.discounts[:, b] - pairs.discounts[:, a]
-        return DecidingPairs(pairs.queries, weights, pairs.features, pairs.places, pairs.n_queries)
+        found = self.pairs
+        weights = found.discounts[:, b] - found.discounts[:, a]
+        common = found.common.get((min(pair), max(pair)))
+        if common is None:
+            every = np.ones(len(weights), dtype=bool)
+            of_all = (found.queries, weights, found.features, found.places, found.n_queries)
+            return _OfTwo(DecidingPairs(*of_all), every)
+        rows = common.kept[found.queries]
+        queries = found.queries[rows]
+        numbers = np.cumsum(common.kept) - 1
+        pairs = DecidingPairs(
+            numbers[queries],
+            weights[rows] * common.weights[queries],
+            found.features[rows],
+            found.places[rows],
+            int(common.kept.sum()),
+        )
+        return _OfTwo(pairs, rows)
 
     def _critical(self, *, is_last: bool) -> float:
         p = LAST_P if is_last else EARLY_P
@@ -257,3 +324,78 @@ class SeveralDecision:
     def _is_drawn(self) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = self.known | (self.pairs.places < self._probabilities)
         return found
+
+
+def best_of(runs: Sequence[int], differences: Mapping[tuple[int, int], float]) -> int:
+    """Return the run that is least behind any other; of one set of queries that with the best mean.
+
+    Args:
+        runs: One or more; of several that are alike the first one is returned.
+        differences: By two runs, the first one first: the second less the first.
+    """
+
+    def least(run: int) -> float:
+        ahead = (
+            differences[other, run] if other < run else -differences[run, other]
+            for other in runs
+            if other != run
+        )
+        return min(ahead, default=0.0)
+
+    return max(runs, key=least)
+
+
+def saved_by(
+    ends: tuple[float, float], worse: int, better: int, left_out: LeftOut | None
+) -> Saved | None:
+    """Return how a run could be no worse than another; None where it is whatever failed.
+
+    Args:
+        ends: Of the difference, of the later run less the earlier one.
+        worse: The run that would be beaten.
+        better: By this one.
+        left_out: Queries on which one of the two failed; None where none did.
+    """
+    low, high = ends if worse > better else (-ends[1], -ends[0])
+    if high < 0:
+        return None
+    return Saved(better, low, high, 0 if left_out is None else len(left_out.low))
+
+
+def unless_unseen(found: Standings, reaches: Mapping[int, float]) -> Standings:
+    """Return standings whose intervals have no zero width; no run whose interval holds 0 is beaten.
+
+    Args:
+        found: As they were seen.
+        reaches: By run: how far on either side the mean difference could be by queries unseen.
+    """
+    runs = []
+    for each in found.runs:
+        if each.low == each.high and each.run in reaches:
+            low, high = each.low - reaches[each.run], each.high + reaches[each.run]
+            beaten_by = None if low <= 0 <= high else each.beaten_by
+            each = replace(each, low=low, high=high, beaten_by=beaten_by)
+        runs.append(each)
+    return replace(found, runs=tuple(runs))
+
+
+def unless_failed(found: Standings, saved: Callable[[int, int], Saved | None]) -> Standings:
+    """Return standings in which no run is beaten that what failed could save.
+
+    Args:
+        found: As they were seen.
+        saved: Returns for a run, and the one that beat it, how it could be no worse.
+    """
+    best = found.runs[0].run
+    return replace(found, runs=tuple(_unless_saved(each, best, saved) for each in found.runs))
+
+
+def _unless_saved(each: Standing, best: int, saved: Callable[[int, int], Saved | None]) -> Standing:
+    if each.beaten_by is None:
+        return each
+    saving = saved(each.run, each.beaten_by)
+    if saving is None:
+        return each
+    if each.high < 0 and saved(each.run, best) is None:
+        return replace(each, beaten_by=best)
+    return replace(each, beaten_by=None, saved=saving)

@@ -121,8 +121,11 @@ def standings_table(names: Sequence[str], decided: "Standings", *, is_baseline: 
         ends = f"[{signed(each.low, 4)}, {signed(each.high, 4)}]"
         is_first = each is decided.runs[0]
         cells = ("", "") if is_first else (signed(each.difference, 4), ends)
-        rows.append((one_line(names[each.run], 40), told, *cells))
-    return Table("", ("run", "", f"less {first}", "interval"), tuple(rows))
+        rows.append((one_line(names[each.run], 40), told, *cells, f"{each.n_queries:,}"))
+    headers = ("run", "", f"less {first}", "interval", "queries")
+    is_same = len({each.n_queries for each in decided.runs}) == 1
+    n_columns = len(headers) - is_same
+    return Table("", headers[:n_columns], tuple(row[:n_columns] for row in rows))
 
 
 def standings_lines(

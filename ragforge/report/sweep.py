@@ -148,7 +148,10 @@ def _judged_blocks(judged: JudgedSweep) -> Iterator[Block]:
     )
     if judged.left_out:
         n_left_out = plural(len(judged.left_out), "query", "queries")
-        lines.append(f"{n_left_out} left out, on which a retriever failed")
+        lines.append(
+            f"{n_left_out} left out where a configuration is compared whose retriever failed on "
+            "them; none is called worse that these could save"
+        )
     if judged.n_failed:
         lines.append(
             f"{plural(judged.n_failed, 'judgment')} failed; none is called worse that these could "

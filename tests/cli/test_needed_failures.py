@@ -172,3 +172,73 @@ def test_the_same_difference_in_all_queries_is_a_tie_where_its_interval_holds_0(
 
     assert low < 0 < high
     assert (found["winner"], plain["comparisons"][0]["winner"]) == ("TIE", "TIE")
+
+
+def old_order(n):
+    """Return the best order but for the first twenty queries."""
+    return LOW if n < 20 else BEST
+
+
+def flaky_order(n):
+    """Return the order of a run that is worse than others wherever it does not fail."""
+    return SECOND if n % 3 else LOW
+
+
+@pytest.mark.parametrize("measure", ["DCG@10", "RR", "P(rel=1)@5"])
+def test_failures_of_a_third_run_turn_no_difference_of_two_others(write, told, measure):
+    """On the forty queries that all three answered the worse of two was the better one."""
+    write(old=old_order, new=better, flaky=from_20(flaky_order))
+
+    words = ("-m", measure, "--json")
+    found = json.loads(told("compare", "old", "new", "flaky", *ADDRESS, *words)[1])
+    plain = json.loads(told("compare", "old", "new", "flaky", *words)[1])
+    rows = {row["run"]: row for row in found["runs"]}
+    diffs = {(item["a"], item["b"]): item["diff"] for item in plain["comparisons"]}
+
+    assert found["winner"] == "new"
+    assert rows["old"]["difference"] == pytest.approx(-diffs["old", "new"])
+    assert rows["flaky"]["beaten_by"] is not None
+    assert (rows["old"]["queries"], found["queries"]) == (60, 60)
+    assert rows["flaky"]["queries"] <= 40
+    assert len(found["left_out"]) == 20
+
+
+def test_no_run_is_called_worse_than_others_that_its_failures_could_save(
+    write, told, dataset, capsys
+):
+    """As of two runs: what failed is not known to be bad."""
+    write(old=worse, new=worse, flaky=from_20(better))
+    words = ("old", "flaky", "new", *ADDRESS)
+
+    found = json.loads(told("compare", *words, "--json")[1])
+    [row] = [row for row in found["runs"] if row["run"] == "old"]
+    main(["compare", "--dataset", str(dataset.path), *words])
+
+    assert (row["beaten_by"], row["saved_from"], found["winner"]) == (None, "flaky", "UNKNOWN")
+    assert row["interval"][1] < 0
+    assert row["failure_bounds"][0] < 0 < row["failure_bounds"][1]
+    assert "old is not called worse than flaky: 20 queries are left out" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_runs_that_differ_by_the_same_in_all_queries_are_not_told_apart(write, told):
+    """As of two runs, and as in `compare`."""
+    write(old=lambda n: BEST, new=lambda n: SECOND, third=lambda n: BEST)
+
+    found = json.loads(told("compare", "old", "new", "third", *ADDRESS, "--json")[1])
+    rows = {row["run"]: row for row in found["runs"]}
+
+    assert found["winner"] == "TIE"
+    assert rows["new"]["interval"][0] < 0 < rows["new"]["interval"][1]
+    assert rows["third"]["interval"] == [0, 0]
+
+
+def test_two_runs_with_hardly_a_query_of_both_are_refused(write, dataset, capsys):
+    """Nothing is told of how their difference spreads."""
+    write(old=better, new=lambda n: better(n) if n < 9 else None, third=worse)
+    words = ["compare", "--dataset", str(dataset.path), "old", "new", "third", *ADDRESS]
+
+    assert main(words) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "9 queries on which neither old nor new failed: expected at least 10" in told

@@ -23,6 +23,12 @@ class Worst:
     async def retrieve(self, query, k):
         other = [each for each in self.chunks if each.doc_id not in query]
         return [Hit(chunk_id=each.chunk_id, score=-i) for i, each in enumerate(other[:k])]
+
+class Flaky(Worst):
+    async def retrieve(self, query, k):
+        if "doc0" in query:
+            raise RuntimeError("down")
+        return await super().retrieve(query, k)
 """
 
 
@@ -145,6 +151,15 @@ def test_the_verdict_of_the_judge_stands_above_the_table(swept):
     assert "may be best: " in out
     assert out.index("may be best: ") < out.index("Configurations, best first")
     assert "worse than recursive" in " ".join(out.split())
+
+
+def test_failures_of_a_retriever_take_no_query_from_others(swept):
+    """Of two others the order could be another one without these queries."""
+    out = swept("--json", "--retriever", "bm25,my_retrievers:Flaky")[1]
+    found = json.loads(out)["judged"]
+
+    assert (found["queries"], len(found["left_out"])) == (N, 10)
+    assert {item["retriever"] for item in found["may_be_best"]} == {"bm25"}
 
 
 def test_grades_of_a_baseline_call_none_worse(dataset, capsys):

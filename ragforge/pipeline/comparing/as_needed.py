@@ -21,6 +21,7 @@ from ragforge.measures.left_out import LeftOut
 from ragforge.measures.sequential import Decided, SequentialDecision, shares_for
 from ragforge.pipeline.comparing.needed_pairs import (
     BY_DEFAULT,
+    UNSEEN_P,
     Declared,
     NeededPool,
     keep_sample,
@@ -35,7 +36,6 @@ _TYPICAL: Final = (0.27, 0.55)
 """Of the pool: runs that are far apart, and close ones, on human-judged sets."""
 _TYPICAL_OF_RULES: Final = (0.27, 1.0)
 """The same where a drop is to be ruled out: of runs that are as good it takes all, as a rule."""
-_UNSEEN_P: Final = 0.025
 _TYPICAL_READ: Final = (0.33, 0.22)
 """The same where both runs are read down to their first hits."""
 
@@ -160,7 +160,8 @@ async def decide_as_needed(
                 is_rule = declared.allowed is not None
                 forecast = pool.forecast(_TYPICAL_OF_RULES if is_rule else _TYPICAL)
             return {**forecast, "usd_a_pair": await _usd_a_pair(dataset, job)}
-        decision = _decision(pool, declared, runs.failed.between(0, 1, pool.query_ids))
+        common = pool.common.get((0, 1))
+        decision = _decision(pool, declared, None if common is None else common.left_out)
 
         def describe() -> str:
             n_judged = plural(decision.n_judged, "pair")
@@ -223,13 +224,11 @@ def _decision(
 def _allowing_for_unseen(decided: Decided, pool: NeededPool) -> Decided:
     """Return a decision whose interval has no zero width, unless nothing at all differs.
 
-    Where all queries agree nothing is seen of how far others lie: it reaches to where the mean
-    would be if as many as can well go unseen were at either end.
+    See `NeededPool.unseen_reach`.
     """
     if decided.high > decided.low or not pool.units or pool.is_read:
         return decided
-    unseen = 1 - _UNSEEN_P ** (1 / len(pool.query_ids))
-    reach = unseen * pool.highest * float(pool.discounts.sum())
+    reach = pool.unseen_reach(len(pool.query_ids), UNSEEN_P)
     low, high = decided.look.difference - reach, decided.look.difference + reach
     outcome = "tie" if low <= 0 <= high else decided.outcome
     return replace(decided, outcome=outcome, low=low, high=high)

@@ -8,7 +8,8 @@ have any.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import combinations
 from typing import Final
 
 from ragforge.deferred import dataclass
@@ -16,8 +17,9 @@ from ragforge.deferred import numpy as np
 from ragforge.evaluating.judgments import on_authors_scale, settle
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.measures.bounds import Interval, failure_bounds, judgment_bounds
+from ragforge.measures.checked_samples import Floats
 from ragforge.measures.hit_table import FailedJudgments, JudgedRanking
-from ragforge.measures.left_out import LeftOut
+from ragforge.measures.left_out import Common, CommonQueries, LeftOut
 from ragforge.measures.measure_names import Measure
 from ragforge.measures.scores import SCALE_TOP
 from ragforge.pipeline.comparing.tops import RunTops
@@ -37,29 +39,13 @@ class FailedQueries:
     has_text: frozenset[str]
     """Retrieved chunks whose text is in the set; others cannot be judged, and count 0."""
 
-    def between(self, a: int, b: int, kept: Sequence[str]) -> LeftOut | None:
-        """Return what two runs may differ by where one of them failed; None where none did.
+    def common(self, query_ids: Sequence[str]) -> Common:
+        """Return on which queries two runs are held against each other, where one of them failed.
 
         Args:
-            a: Place of a run.
-            b: Of the other one.
-            kept: The queries on which they are held against each other.
+            query_ids: Those on which two runs or more did not fail.
         """
-        failed_a, failed_b = self.tops.failed[a], self.tops.failed[b]
-        lost = sorted(failed_a | failed_b)
-        if not lost:
-            return None
-        ends = [(self._possible(key, a), self._possible(key, b)) for key in lost]
-        weights = self.tops.weigh([*kept, *lost])
-        return LeftOut(
-            low=np.array([of_b.low - of_a.high for of_a, of_b in ends]),
-            high=np.array([of_b.high - of_a.low for of_a, of_b in ends]),
-            failed_in_b_alone=np.array([key not in failed_a for key in lost]),
-            drops=np.array([of_b.low - of_a.low for of_a, of_b in ends]),
-            weights=weights[len(kept) :],
-            kept_weights=weights[: len(kept)],
-            kept_alone=self.tops.weigh(kept),
-        )
+        return common_queries(query_ids, self.tops.failed, self.tops.weigh, self._possible)
 
     def _possible(self, query_id: str, run: int) -> Interval:
         """Return the least and the greatest that a run may be worth in a query."""
@@ -93,6 +79,45 @@ class FailedQueries:
 
     def _is_open(self, chunk_id: str, known: Mapping[str, int]) -> bool:
         return chunk_id not in known and chunk_id in self.has_text
+
+
+def common_queries(
+    query_ids: Sequence[str],
+    failed: Sequence[Set[str]],
+    weigh: Callable[[Sequence[str]], Floats],
+    possible: Callable[[str, int], Interval],
+) -> Common:
+    """Return on which queries two runs are held against each other, where one of them failed.
+
+    Args:
+        query_ids: Those on which two runs or more did not fail.
+        failed: By run: queries on which it did.
+        weigh: Returns what each of some queries stands for, 1 in the mean.
+        possible: Returns what a run may be worth in a query on which one failed.
+    """
+    every, found = weigh(query_ids), {}
+    for a, b in combinations(range(len(failed)), 2):
+        lost = sorted(failed[a] | failed[b])
+        if not lost:
+            continue
+        is_lost = frozenset(lost)
+        is_kept = np.array([query_id not in is_lost for query_id in query_ids], dtype=bool)
+        kept = [query_id for query_id, is_so in zip(query_ids, is_kept, strict=True) if is_so]
+        ends = [(possible(query_id, a), possible(query_id, b)) for query_id in lost]
+        of_kept, of_all = weigh(kept), weigh([*kept, *lost])
+        weights = np.zeros(len(query_ids))
+        weights[is_kept] = of_kept / every[is_kept]
+        left_out = LeftOut(
+            low=np.array([of_b.low - of_a.high for of_a, of_b in ends]),
+            high=np.array([of_b.high - of_a.low for of_a, of_b in ends]),
+            failed_in_b_alone=np.array([query_id not in failed[a] for query_id in lost]),
+            drops=np.array([of_b.low - of_a.low for of_a, of_b in ends]),
+            weights=of_all[len(kept) :],
+            kept_weights=of_all[: len(kept)],
+            kept_alone=of_kept,
+        )
+        found[a, b] = CommonQueries(weights, left_out)
+    return found
 
 
 def failed_queries(

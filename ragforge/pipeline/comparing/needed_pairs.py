@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
+from dataclasses import field
 from math import log2, nan
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
@@ -28,6 +29,7 @@ from ragforge.files.set.unknown_hits import unknown_run_text
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
 from ragforge.measures.first_hits_several import SeveralFirstHits
+from ragforge.measures.left_out import Common
 from ragforge.measures.measure_names import Measure, parse_measure
 from ragforge.measures.sequential import (
     LEAST_QUERIES,
@@ -37,7 +39,7 @@ from ragforge.measures.sequential import (
 )
 from ragforge.measures.sequential_several import RankedPairs
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.comparing.failed_queries import FailedQueries, failed_queries
+from ragforge.pipeline.comparing.failed_queries import failed_queries
 from ragforge.pipeline.comparing.tops import RunTops, run_tops
 from ragforge.pipeline.job import Job, all_failed
 from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
@@ -51,6 +53,7 @@ from ragforge.stages.judge.pairs import Pair
 DEFAULT_MEASURE: Final = "DCG@10"
 FIRST_HITS: Final = ("RR", "Success")
 """Measures for which two runs are read down to their first hits."""
+UNSEEN_P: Final = 0.025
 _NOTHING: Final = 1e-12
 _HIGHEST_GRADE: Final = 3
 T = TypeVar("T", covariant=True)
@@ -131,6 +134,8 @@ class NeededPool:
     """What each query stands for, 1 in the mean."""
     authors_threshold: int | None = None
     """As `Dataset.authors_threshold`."""
+    common: Common = field(default_factory=dict)
+    """By two runs of which one failed: the queries on which neither did."""
     n_without_text: int = 0
     """Retrieved pairs whose chunk is not in the set: they cannot be judged, and count 0."""
 
@@ -198,7 +203,8 @@ class NeededPool:
         values = np.array([nan if unit.value is None else unit.value for unit in self.units])
         places = [_place(self.seed, TextKey(query_id, "")) for query_id in self.query_ids]
         by_rank = self.measure.name == "RR"
-        return SeveralFirstHits(self.lists(), values, by_rank, np.array(places), self.query_weights)
+        of_queries = np.array(places), self.query_weights, self.common
+        return SeveralFirstHits(self.lists(), values, by_rank, *of_queries)
 
     def pairs(self) -> RankedPairs:
         """Return the units as a decision between several runs takes them."""
@@ -215,6 +221,7 @@ class NeededPool:
             np.stack([np.ones(len(best)), 1 / np.log2(best + 2), held], axis=1),
             np.array([_place(self.seed, unit.key) for unit in self.units]),
             len(self.query_ids),
+            self.common,
         )
 
     def pairs_of_two(self) -> DecidingPairs:
@@ -222,6 +229,19 @@ class NeededPool:
         found = self.pairs()
         weights = found.discounts[:, 1] - found.discounts[:, 0]
         return DecidingPairs(found.queries, weights, found.features, found.places, found.n_queries)
+
+    def unseen_reach(self, n_queries: int, p: float) -> float:
+        """Return how far from what all queries show the mean could be.
+
+        Where all agree nothing is seen of how far others lie: as many as can well go unseen may be
+        at either end.
+
+        Args:
+            n_queries: That were seen.
+            p: Chance that as many as that go unseen.
+        """
+        unseen = 1 - p ** (1 / n_queries)
+        return float(unseen * self.highest * float(self.discounts.sum()))
 
     def forecast(self, typical: tuple[float, float]) -> dict[str, object]:
         """Return how many pairs the decision may take.
@@ -381,13 +401,16 @@ class NeededRuns:
     names: tuple[str, ...]
     pool: NeededPool
     judging: NeededJudging
-    left_out: tuple[str, ...]
-    """Queries on which a retriever failed, or that ask something else since."""
+    failed: Sequence[Set[str]]
+    """By run: queries on which its retriever failed, or that ask something else since."""
     judge: str
-    failed: FailedQueries
-    """The same, with what the runs may differ by there."""
     warnings: tuple[str, ...] = ()
     """What is to be told of the runs."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Queries on which one of the runs failed, sorted."""
+        return tuple(sorted(set().union(*self.failed)))
 
     @property
     def is_baseline(self) -> bool:
@@ -431,14 +454,12 @@ async def needed_runs(
             pool.take(dataset.each_judgment(), kept)
             own = (each for each in dataset.each_judgment() if kept.is_own(each))
             threshold = pool.authors_threshold
-            failed = failed_queries(
-                ranked, wanted, own if ranked.left_out else (), texts, threshold
-            )
+            if ranked.left_out:
+                failed = failed_queries(ranked, wanted, own, texts, threshold)
+                pool.common = failed.common(pool.query_ids)
             judging = NeededJudging(dataset, judges, ranked.asked, texts, job.observer)
             warnings = (*ranked.warnings, *_warnings(dataset, names, pool))
-            runs = NeededRuns(
-                tuple(names), pool, judging, ranked.left_out, judges.name, failed, warnings
-            )
+            runs = NeededRuns(tuple(names), pool, judging, ranked.failed, judges.name, warnings)
             yield runs
             if not job.mode.dry_run:
                 judges.note_in(dataset)

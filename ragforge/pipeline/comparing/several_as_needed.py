@@ -1,18 +1,26 @@
 """Tell which of several runs may be the best by as few judged pairs as that takes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from math import comb
 from typing import Final
 
 from ragforge.deferred import dataclass
+from ragforge.deferred import numpy as np
+from ragforge.errors import UsageError
+from ragforge.evaluating.comparison import open_text
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import GradedBy
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.first_hits_several import SeveralFirstHits
-from ragforge.measures.sequential import shares_for
-from ragforge.measures.sequential_several import SeveralDecision, Standings
+from ragforge.measures.intervals import Ends
+from ragforge.measures.sequential import LEAST_QUERIES, shares_for
+from ragforge.measures.sequential_several import Saved, SeveralDecision, Standings, unless_unseen
 from ragforge.pipeline.comparing.needed_pairs import (
     BY_DEFAULT,
+    UNSEEN_P,
     Declared,
+    NeededPool,
     keep_sample,
     needed_runs,
     until_decided,
@@ -21,6 +29,7 @@ from ragforge.pipeline.comparing.needed_pairs import (
 from ragforge.pipeline.comparing.price import price_of_pairs
 from ragforge.pipeline.job import Job
 
+_NOTHING: Final = 1e-12
 _TYPICAL: Final = (0.55, 0.65)
 """Of the pool: what five runs took, on human-judged sets."""
 TYPICAL_READ: Final[tuple[float, float]] = (0.24, 0.35)
@@ -43,7 +52,7 @@ class SeveralNeeded:
     """Pairs that judging all runs as a whole would take."""
     n_queries: int
     left_out: tuple[str, ...]
-    """Queries on which a retriever failed."""
+    """Queries on which a retriever failed: left out where its run is compared."""
     judge: str
     is_baseline: bool
     n_failed: int
@@ -62,11 +71,26 @@ class SeveralNeeded:
 
     @property
     def winner(self) -> str:
-        """The one run that may be the best; TIE for several; UNKNOWN where a baseline graded."""
+        """The one run that may be the best; TIE for several.
+
+        UNKNOWN where a baseline graded, or where all others may be it only for what failed.
+        """
         if self.is_baseline:
             return "UNKNOWN"
-        first, *others = self.may_be_best
-        return "TIE" if others else first
+        first, *others = (each for each in self.decided.runs if each.beaten_by is None)
+        if not others:
+            return self.names[first.run]
+        return "UNKNOWN" if all(each.saved is not None for each in others) else "TIE"
+
+    @property
+    def why_saved(self) -> tuple[str, ...]:
+        """Why runs are not called worse for what failed, a sentence each."""
+        return tuple(
+            f"{self.names[each.run]} is not called worse than {self.names[each.saved.worse_than]}: "
+            f"{_why(each.saved)}"
+            for each in self.decided.runs
+            if each.saved is not None
+        )
 
     def as_json(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -79,9 +103,14 @@ class SeveralNeeded:
                     "run": self.names[each.run],
                     "difference": each.difference,
                     "interval": [each.low, each.high],
+                    "queries": each.n_queries,
                     "beaten_by": None
                     if each.beaten_by is None or self.is_baseline
                     else self.names[each.beaten_by],
+                    "saved_from": None if each.saved is None else self.names[each.saved.worse_than],
+                    "failure_bounds": None
+                    if each.saved is None
+                    else [each.saved.low, each.saved.high],
                 }
                 for each in self.decided.runs
             ],
@@ -113,6 +142,7 @@ async def decide_several_as_needed(
     """
     async with needed_runs(dataset, names, job, declared) as runs:
         pool = runs.pool
+        _require_queries(names, pool)
         if job.mode.dry_run:
             price = await price_of_pairs(dataset, job)
             if pool.is_read:
@@ -134,7 +164,8 @@ async def decide_several_as_needed(
 
         n_known = int(pool.is_known().sum())
         reached = await until_decided(decision, pool, runs.judging, describe)
-        decided = decision.unless_failed(reached.decided, reached.values, pool.highest)
+        decided = unless_unseen(reached.decided, _unseen_reaches(reached.decided, pool))
+        decided = decision.unless_failed(decided, reached.values, pool.highest)
         found = SeveralNeeded(
             names=tuple(names),
             measure=str(pool.measure),
@@ -147,8 +178,55 @@ async def decide_several_as_needed(
             judge=runs.judge,
             is_baseline=runs.is_baseline,
             n_failed=runs.judging.result.n_failed,
-            warnings=warnings_of(runs, runs.left_out),
+            warnings=warnings_of(runs, ()),
             graded_by=runs.graded_by,
         )
+        failed = _failed_warnings(names, runs.failed)
+        found = replace(found, warnings=(*found.warnings, *failed, *found.why_saved))
         keep_sample(dataset, runs, found.as_json(), decision.probabilities)
     return found
+
+
+def _require_queries(names: Sequence[str], pool: NeededPool) -> None:
+    """Refuse two runs of which hardly a query has an answer of both.
+
+    Raises:
+        UsageError: There are fewer than ten.
+    """
+    for (a, b), common in pool.common.items():
+        n = int(common.kept.sum())
+        if n < LEAST_QUERIES:
+            raise UsageError(
+                f"{plural(n, 'query', 'queries')} on which neither {names[a]} nor {names[b]} "
+                f"failed: expected at least {LEAST_QUERIES}; retrieve again, or leave one out"
+            )
+
+
+def _unseen_reaches(found: Standings, pool: NeededPool) -> dict[int, float]:
+    """Return by run how far its difference from the best could be by queries that nobody saw.
+
+    Those that rank as the best does differ by nothing, and runs that are read down have an interval
+    that allows for it.
+    """
+    if pool.is_read or not pool.units:
+        return {}
+    worths = pool.pairs().discounts
+    best, p = found.runs[0].run, UNSEEN_P / comb(pool.n_runs, 2)
+    return {
+        each.run: pool.unseen_reach(each.n_queries, p)
+        for each in found.runs
+        if np.abs(worths[:, each.run] - worths[:, best]).max() > _NOTHING
+    }
+
+
+def _failed_warnings(names: Sequence[str], failed: Sequence[Set[str]]) -> Iterator[str]:
+    for name, of_run in zip(names, failed, strict=True):
+        if of_run:
+            left = plural(len(of_run), "query", "queries")
+            yield f"{name}: {left} left out where it is compared, as its retriever failed on them"
+
+
+def _why(saved: Saved) -> str:
+    if saved.n_left_out:
+        return open_text(saved.n_left_out, Ends(saved.low, saved.high))
+    return "judgments failed, which could turn it; `--retry-failed` asks again"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 
 from ragforge.deferred import dataclass
@@ -37,8 +38,9 @@ class RunTops:
 
     @property
     def query_ids(self) -> list[str]:
-        """Those that count, sorted."""
-        return sorted(self.asked.keys() - set(self.left_out))
+        """Those on which two runs or more did not fail, sorted."""
+        n_failed = Counter(query_id for of_run in self.failed for query_id in of_run)
+        return sorted(q for q in self.asked if len(self.failed) - n_failed[q] > 1)
 
 
 def run_tops(dataset: Dataset, names: Sequence[str], k: int | None, split: str) -> RunTops:

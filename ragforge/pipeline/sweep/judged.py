@@ -10,7 +10,9 @@ and each is read only as far as that. Same texts of several configurations are a
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ragforge.corpus.file_texts import seen_between
@@ -26,6 +28,7 @@ from ragforge.evaluating.sweep import (
     SweptQueries,
 )
 from ragforge.files.set.dataset import Dataset
+from ragforge.measures.bounds import Interval
 from ragforge.measures.evidence_coverage import RetrievedText, within
 from ragforge.measures.measure_names import Measure
 from ragforge.pipeline.comparing.price import price_of_pairs
@@ -99,10 +102,12 @@ def prompts_of(
         top: How much of each ranking a prompt takes.
         judging: Which texts answer.
     """
+    from ragforge.pipeline.comparing.failed_queries import common_queries
     from ragforge.pipeline.comparing.needed_pairs import NeededPool, TextKey, Unit
 
-    failed = {query_id for each in ranked for query_id in each.failed}
-    query_ids = sorted(set(swept.measured) - failed)
+    failed = [frozenset(each.failed) & frozenset(swept.measured) for each in ranked]
+    n_failed = Counter(query_id for of_run in failed for query_id in of_run)
+    query_ids = sorted(q for q in swept.measured if len(ranked) - n_failed[q] > 1)
     units: dict[TextKey, Unit] = {}
     texts: dict[str, str] = {}
     for run, each in enumerate(ranked):
@@ -124,8 +129,12 @@ def prompts_of(
         seed=0,
         n_runs=len(ranked),
         query_weights=_weights(swept, query_ids),
+        # Where one failed the prompt of either may hold a text that answers, or none.
+        common=common_queries(
+            query_ids, failed, partial(_weights, swept), lambda query_id, run: Interval(0.0, 1.0)
+        ),
     )
-    return Prompts(pool, texts, tuple(sorted(failed & set(swept.measured))))
+    return Prompts(pool, texts, tuple(sorted(n_failed)))
 
 
 def _text(retrieved: RetrievedText, swept: SweptQueries) -> str:
@@ -169,8 +178,8 @@ async def judge_prompts(
     from ragforge.pipeline.comparing.needed_pairs import NeededJudging, until_decided
 
     pool = prompts.pool
-    _require_queries(pool)
     names = [each.configuration.name for each in ranked]
+    _require_queries(pool, names)
     async with open_judges(job, dataset, "judge") as judges:
         refuse_shared_queries(judges.examples, asked)
         judging = NeededJudging(dataset, judges, asked, prompts.texts, job.observer)
@@ -198,12 +207,19 @@ async def judge_prompts(
     )
 
 
-def _require_queries(pool: NeededPool, least: int = 10) -> None:
+def _require_queries(pool: NeededPool, names: Sequence[str], least: int = 10) -> None:
     if len(pool.query_ids) < least:
         raise DataError(
             f"--judge-as-needed: {plural(len(pool.query_ids), 'query', 'queries')}: expected at "
             f"least {least}, as the spread between queries decides"
         )
+    for (a, b), common in pool.common.items():
+        n = int(common.kept.sum())
+        if n < least:
+            raise DataError(
+                f"--judge-as-needed: {plural(n, 'query', 'queries')} on which neither {names[a]} "
+                f"nor {names[b]} failed: expected at least {least}"
+            )
 
 
 async def forecast_judging(
