@@ -1,7 +1,7 @@
 """What imported queries say is relevant, as the chunks of a dataset hold it."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -135,6 +135,7 @@ class ImportedTruth:
         mark: str = "",
     ) -> None:
         chunks = list(dataset.chunks())
+        self._dataset = dataset
         self._has_chunks = bool(chunks)
         self._index = ChunkIndex(chunks)
         self._labels = LabelNames(chunks)
@@ -219,21 +220,36 @@ class ImportedTruth:
     def _unlabelled_copies(self) -> Iterator[str]:
         """Yield how many relevant chunks read as others do that have no label."""
         found = [
-            (chunk_id, other)
+            (query_id, chunk_id, other)
             for (query_id, chunk_id), of in self.judgments.items()
             if (of.grade or 0) >= self._relevant
             for other in self._copies.get(chunk_id, ())
             if other != chunk_id and (query_id, other) not in self.judgments
         ]
         if found:
-            n = len({chunk_id for chunk_id, _ in found})
+            n = len({chunk_id for _, chunk_id, _ in found})
             many = "1 relevant chunk reads" if n == 1 else f"{n:,} relevant chunks read"
             yield (
-                f"{many} word for word as others that have no label, such as {found[0][0]} as "
-                f"{found[0][1]}: a run that names the other one gets nothing for it, and a text "
+                f"{many} word for word as others that have no label, such as {found[0][1]} as "
+                f"{found[0][2]}: a run that names the other one gets nothing for it, and a text "
                 "without an id counts as the labelled one in runs made from now on; label both, or "
                 "compare by EvidenceR, which counts what a text says"
             )
+        yield from self._runs_of_copies({(query_id, other) for query_id, _, other in found})
+
+    def _runs_of_copies(self, unlabelled: Set[tuple[str, str]]) -> Iterator[str]:
+        """Yield which runs of before hold chunks without a label that read as labelled ones."""
+        for name in self._dataset.run_names() if unlabelled else ():
+            n = sum(
+                (item.query_id, hit.chunk_id) in unlabelled
+                for item in self._dataset.each_ranking(name)
+                for hit in item.ranking
+            )
+            if n:
+                yield (
+                    f"run {name} holds {plural(n, 'such chunk')} without a label; if they came as "
+                    "texts without ids, `ragforge retrieve` now takes the labelled ones"
+                )
 
     def _report_missing(self, where: str, observer: Observer) -> None:
         """Tell of relevant ids and quotes that the corpus lacks, where they are allowed.

@@ -326,6 +326,26 @@ def test_copies_of_a_relevant_chunk_without_a_label_are_told(dataset, bring):
     )
 
 
+def test_runs_that_hold_copies_without_a_label_are_told(dataset, bring):
+    """Texts without ids were taken for the first copy, as none had a label."""
+    copies = {"c0": "a.md", "c1": "b.md"}
+    dataset.write_chunks(
+        Chunk(chunk_id=name, doc_id=doc_id, text="The fee is ten.")
+        for name, doc_id in copies.items()
+    )
+    for name, chunk_id in {"one": "c0", "other": "c1"}.items():
+        hit = Hit(chunk_id=chunk_id, score=1.0)
+        dataset.write_run(name, [Ranking(query_id="q1", ranking=(hit,))])
+    told = []
+
+    bring({**ROW, "id": "q1", "quote": "The fee is ten."}, observer=told.append)
+
+    assert [event.message for event in told if event.message.startswith("run ")] == [
+        "run other holds 1 such chunk without a label; if they came as texts without ids, "
+        "`ragforge retrieve` now takes the labelled ones"
+    ]
+
+
 def test_of_a_quote_that_stands_twice_the_first_place_is_taken(dataset, bring):
     """One label must not make every chunk relevant that happens to hold the word."""
     texts = ("The fee is due.", "A fee is a fee.")
