@@ -34,6 +34,7 @@ from ragforge.records import (
     Provenance,
     Query,
     Stage,
+    VersionCheck,
     VersionDiff,
     is_text_id,
 )
@@ -380,13 +381,23 @@ class Version:
             answers_left=_leave_answers(staged, self.parent),
             not_accepted=_not_accepted(updated.queries),
             lost_relevant=_lost_relevant(self.parent, staged),
-            checks=tuple(check_version(self.parent, staged, updated, self.diff, self.settings)),
+            checks=tuple(self._checks()),
         )
         for carried in _carry_runs_along(staged, self.parent, self.diff):
             self.job.observer(Event("note", message=carried.sentence))
         staged.past.write_diff(diff)
         staged.past.write_changelog(with_entry(self.parent.past.changelog(), diff))
         return diff
+
+    def _checks(self) -> list[VersionCheck]:
+        return check_version(
+            self.parent,
+            self.staged,
+            self.updated,
+            self.diff,
+            self.settings,
+            is_judged=self.judges_pools or not self.new_chunks(),
+        )
 
     def _write_queries(self) -> None:
         self.staged.write_queries(self.updated.queries)

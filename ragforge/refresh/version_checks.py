@@ -83,6 +83,8 @@ def check_version(
     updated: UpdatedQueries,
     diff: CorpusDiff,
     settings: Settings,
+    *,
+    is_judged: bool,
 ) -> list[VersionCheck]:
     """Return what was checked of a version that is ready to be published, in a fixed order.
 
@@ -96,6 +98,7 @@ def check_version(
         updated: Its queries.
         diff: What changed in its corpus.
         settings: With the limits.
+        is_judged: Whether new chunks were judged, or none is new.
 
     Raises:
         DataError: A file of a version cannot be read.
@@ -108,7 +111,7 @@ def check_version(
         _duplicates(parent, updated),
         _holes(pools.n_pairs, pools.n_holes, settings.refresh.holes_most),
         _evidence(staged, updated, diff),
-        _unanswerable(parent, updated, pools.relevant),
+        _unanswerable(parent, updated, pools.relevant, is_judged=is_judged),
         _splits(updated),
         _precision(staged, settings.refresh.precision_least),
     ]
@@ -244,7 +247,7 @@ def _rests_on_change(item: UpdatedQuery, diff: CorpusDiff) -> bool:
 
 
 def _unanswerable(
-    parent: Dataset, updated: UpdatedQueries, relevant: frozenset[str]
+    parent: Dataset, updated: UpdatedQueries, relevant: frozenset[str], *, is_judged: bool
 ) -> VersionCheck:
     """Check that no query without an answer has a relevant chunk, unless a person vouches for it.
 
@@ -252,6 +255,7 @@ def _unanswerable(
         parent: The version before.
         updated: The queries.
         relevant: Ids of the accepted ones that a chunk of grade 2 or 3 is known of.
+        is_judged: Whether new chunks were judged, or none is new.
     """
     suspects = {
         item.query.query_id: item
@@ -266,6 +270,13 @@ def _unanswerable(
             if item.before is not None and not item.before.answerable and name in before
         }
         suspects = {name: item for name, item in suspects.items() if name not in known}
+    if not suspects and not is_judged:
+        return VersionCheck(
+            name="unanswerable",
+            passed=True,
+            limit=0.0,
+            detail="not looked at: no new chunk was judged",
+        )
     return _none(
         "unanswerable",
         "chunks answer what should have no answer",

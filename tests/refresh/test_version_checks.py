@@ -79,7 +79,7 @@ class Version:
         self.judgments, self.pool, self.audit = [], [], None
         self.connections = Connections()
 
-    def check(self, name, **refresh):
+    def check(self, name, *, is_judged=True, **refresh):
         self.parent.write_queries([item.before for item in self.items if item.before])
         staged = Dataset(self.place / "staged")
         shutil.copytree(self.parent.path, staged.path)
@@ -90,7 +90,9 @@ class Version:
         staged.write_manifest(staged.manifest.model_copy(update={"audit": self.audit}))
         settings = Settings.model_validate({"refresh": refresh})
         updated = UpdatedQueries(self.items, connections=self.connections)
-        found = check_version(self.parent, staged, updated, self._diff(), settings)
+        found = check_version(
+            self.parent, staged, updated, self._diff(), settings, is_judged=is_judged
+        )
         return next(check for check in found if check.name == name)
 
     def _diff(self):
@@ -249,6 +251,22 @@ def test_no_chunk_answers_what_has_no_answer(version):
     version.judgments = [judgment(0, "c_1", 3)]
 
     assert not version.check("unanswerable").passed
+
+
+def test_what_nobody_judged_was_not_looked_at(version):
+    """A new document may well hold the answer."""
+    check = version.check("unanswerable", is_judged=False)
+
+    assert (check.passed, check.found) == (True, None)
+    assert check.detail == "not looked at: no new chunk was judged"
+
+
+def test_an_answer_that_is_known_stops_a_version_that_nobody_judged(version):
+    """A person may have graded the chunk."""
+    version.items[0] = turned(query(0), "converted", answerable=False, evidence=())
+    version.judgments = [judgment(0, "c_1", 3)]
+
+    assert not version.check("unanswerable", is_judged=False).passed
 
 
 def test_a_person_may_say_that_it_has_no_answer(version):
