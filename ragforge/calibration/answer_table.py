@@ -43,6 +43,7 @@ _SCORE_OF: Final[Mapping[str, float]] = {
 _STRICTNESS: Final = ("not_attempted", "incorrect", "partial", "correct")
 """Verdicts from the strictest on, by which that of several people is the middle one."""
 EARLIER: Final = "of an answer that has changed since"
+OTHERWISE: Final = "by an expected answer, or facts, that have changed since"
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _SYSTEM: Final = Field("system", ("system", "name", "run"))
@@ -51,6 +52,8 @@ _SECOND: Final = Field("system_b", ("system_b", "b", "model_b"))
 _PREFERENCE: Final = Field("preference", ("preference", "winner", "preferred"))
 _LABELLER: Final = Field("labeller", ("labeller", "labeler", "annotator", "assessor"))
 _ANSWER_SHA256: Final = Field("answer_sha256", ("answer_sha256",))
+_EXPECTED_SHA256: Final = Field("expected_sha256", ("expected_sha256",))
+_FACTS_SHA256: Final = Field("facts_sha256", ("facts_sha256",))
 _WORDS: Final = {"a": 1.0, "b": -1.0, "tie": 0.0, "same": 0.0, "both": 0.0, "neither": 0.0}
 
 
@@ -67,6 +70,15 @@ class ComparisonKey(NamedTuple):
     query_id: str
     first: str
     second: str
+
+
+@dataclass(frozen=True, slots=True)
+class GradedAnswer:
+    """What was graded, by digests as labels have them; "" for what is not known."""
+
+    answer_sha256: str
+    expected_sha256: str = ""
+    facts_sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +117,14 @@ class AnswerReport:
 
 
 def read_answer_labels(
-    path: Path, graded: Mapping[AnswerKey, Collection[str]] | None = None
+    path: Path, graded: Mapping[AnswerKey, Collection[GradedAnswer]] | None = None
 ) -> AnswerLabels:
     """Return what a file says of answers.
 
     Args:
         path: In one of `SHAPES`, JSON Lines, JSON or a table.
-        graded: Digests of the answers that judges graded, where they are known: labels of another
-            answer of the system to the query are left out.
+        graded: The answers that judges graded, where they are known: labels of another answer of
+            the system to the query, or by something else that was expected, are left out.
 
     Raises:
         DataError: The file cannot be read, or holds nothing that can be used.
@@ -140,17 +152,36 @@ def read_answer_labels(
         if value is not None:
             scores.setdefault(labeller, {})[answer] = value
     if not scores and not preferences:
-        raise _nothing(path, skipped[EARLIER])
+        raise _nothing(path, skipped)
     return AnswerLabels(name, verdicts, scores, preferences, dict(skipped))
 
 
-def _nothing(path: Path, n_earlier: int) -> DataError:
-    if n_earlier:
+def _nothing(path: Path, skipped: Mapping[str, int]) -> DataError:
+    former = [f"{n:,} {why}" for why in (EARLIER, OTHERWISE) if (n := skipped.get(why, 0))]
+    if former:
         return DataError(
-            f"{path}: no label of the answers that were graded: {n_earlier:,} {EARLIER}; "
+            f"{path}: no label of the answers that were graded: {', '.join(former)}; "
             "`ragforge calibrate label-answers` shows these again"
         )
     return DataError(f"{path}: no verdict, score or preference; expected {'; '.join(SHAPES)}")
+
+
+def without_queries(labels: AnswerLabels, query_ids: Collection[str]) -> AnswerLabels:
+    """Return labels without the verdicts and scores of some queries."""
+    return replace(
+        labels,
+        verdicts=_without(labels.verdicts, query_ids),
+        scores=_without(labels.scores, query_ids),
+    )
+
+
+def _without(
+    labels: Mapping[str, Mapping[AnswerKey, _Value]], query_ids: Collection[str]
+) -> dict[str, dict[AnswerKey, _Value]]:
+    return {
+        name: {key: value for key, value in of.items() if key.query_id not in query_ids}
+        for name, of in labels.items()
+    }
 
 
 def report_answers(human: AnswerLabels, judges: tuple[AnswerLabels, ...]) -> AnswerReport:
@@ -314,7 +345,7 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _why_left_out(
-    row: Row, verdict: str | None, score: float | None, graded: Collection[str] | None
+    row: Row, verdict: str | None, score: float | None, graded: Collection[GradedAnswer] | None
 ) -> str:
     """Return why a row does not count; "" where it does.
 
@@ -322,8 +353,19 @@ def _why_left_out(
     """
     if verdict is None and score is None:
         return "neither verdict nor score"
+    if graded is None:
+        return ""
     given = row.optional_text(_ANSWER_SHA256)
-    return "" if graded is None or given is None or given in graded else EARLIER
+    same = [of for of in graded if given in (None, of.answer_sha256)]
+    if not same:
+        return EARLIER
+    expected, facts = row.optional_text(_EXPECTED_SHA256), row.optional_text(_FACTS_SHA256)
+    fits = (_agree(expected, of.expected_sha256) and _agree(facts, of.facts_sha256) for of in same)
+    return "" if any(fits) else OTHERWISE
+
+
+def _agree(label: str | None, graded: str) -> bool:
+    return not label or not graded or label == graded
 
 
 def _verdict(row: Row) -> str | None:

@@ -59,7 +59,8 @@ With --answers the files are about answers: query_id, system and verdict (correc
 incorrect, not_attempted) or score; or which of two answers people prefer: query_id, system_a,
 system_b, preference. A judge's scores of both are held against it. Of several people the middle
 verdict counts, of two the stricter, and the mean of scores. Labels of an answer that its system
-has changed since (answer_sha256) are left out and counted.
+has changed since (answer_sha256), or of which something else is expected now (expected_sha256,
+facts_sha256), are left out and counted.
 
 Examples:
   ragforge calibrate report --human people.trec --judge gpt.trec

@@ -290,6 +290,8 @@ class _Answers:
             "query_id": shown.query_id,
             "system": shown.system,
             "answer_sha256": shown.answer_sha256,
+            "expected_sha256": shown.expected_sha256,
+            "facts_sha256": shown.facts_sha256,
             "seconds": seconds,
             "at": _now(),
         }

@@ -8,6 +8,7 @@ from typing import Final
 from ragforge.calibration.label_tasks import TakenLabels
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.answers.records import expectation_of, facts_digest
 from ragforge.evaluating.formatting import visible
 from ragforge.files.atomic import write_whole
 from ragforge.files.field_names import QUERY_ID, VERDICT, Field
@@ -45,6 +46,7 @@ from ragforge.stages.answer.llm import SCORES, CheckedFact, score_of, verdict_of
 USUAL_ANSWERS: Final = 50
 SHAPES = ("what the page of answers saved",)
 OTHER_ANSWER = "the answer has changed since it was labelled"
+OTHER_EXPECTATION = "what is expected, or its facts, has changed since it was labelled"
 NOT_DRAWN = "answer is not among those drawn"
 NO_VERDICT = "neither a verdict nor all facts"
 SYSTEM = Field("system", ("system",))
@@ -125,7 +127,24 @@ def _place(seed: int, *names: str) -> str:
 
 def _shown(query: Query, system: str, answer: str) -> ShownAnswer:
     before = tuple(f"{turn.role}: {turn.text}" for turn in query.history)
-    return ShownAnswer(query, system, before, answer, answer_sha256(answer))
+    return ShownAnswer(
+        query,
+        system,
+        before,
+        answer,
+        answer_sha256(answer),
+        expectation_of(query),
+        facts_digest(query) if query.facts else "",
+    )
+
+
+def _is_of(label: AnswerLabel, shown: ShownAnswer) -> bool:
+    """Whether a label is of an answer by what is expected of it now."""
+    return (
+        label.answer_sha256 == shown.answer_sha256
+        and label.expected_sha256 in ("", shown.expected_sha256)
+        and label.facts_sha256 in ("", shown.facts_sha256)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +153,8 @@ class AnswerLabelling:
 
     labeller: str
     answers: tuple[ShownAnswer, ...]
-    """Those without a label, and those that changed since."""
+    """Those without a label, and those that changed since, or of which something else is expected
+    now."""
     n_done: int
 
 
@@ -146,11 +166,15 @@ def answer_labelling(dataset: Dataset, files: CalibrationFiles, labeller: str) -
     """
     drawn = drawn_answers(dataset, answer_sample(files))
     done = {
-        (item.query_id, item.system): item.answer_sha256
+        (item.query_id, item.system): item
         for item in answer_labels(files)
         if item.labeller == labeller
     }
-    todo = [item for item in drawn if done.get((item.query_id, item.system)) != item.answer_sha256]
+    todo = []
+    for shown in drawn:
+        label = done.get((shown.query_id, shown.system))
+        if label is None or not _is_of(label, shown):
+            todo.append(shown)
     return AnswerLabelling(labeller, tuple(todo), len(drawn) - len(todo))
 
 
@@ -285,7 +309,7 @@ def _put(
 ) -> None:
     old = kept.get(answer_label_key(label))
     is_first = old is None or (old.skipped and not label.skipped)
-    if old is None or is_first or old.answer_sha256 != label.answer_sha256:
+    if old is None or is_first or _is_of_others(old, label):
         taken.n_new += 1
     elif (old.verdict, old.facts) == (label.verdict, label.facts):
         taken.n_known += 1
@@ -298,11 +322,24 @@ def _put(
     kept[answer_label_key(label)] = label
 
 
+def _is_of_others(old: AnswerLabel, new: AnswerLabel) -> bool:
+    """Whether a label is of another answer, or by something else that is expected of it."""
+    return (
+        old.answer_sha256 != new.answer_sha256
+        or old.expected_sha256 not in ("", new.expected_sha256)
+        or old.facts_sha256 not in ("", new.facts_sha256)
+    )
+
+
 def _label(row: Row, shown: ShownAnswer, probability: float, labeller: str) -> AnswerLabel | str:
     """Return the label that a row gives to an answer, or why it gives none."""
     given = row.given
     if given.get("answer_sha256") != shown.answer_sha256:
         return OTHER_ANSWER
+    if given.get("expected_sha256") not in (None, "", shown.expected_sha256):
+        return OTHER_EXPECTATION
+    if given.get("facts_sha256") not in (None, "", shown.facts_sha256):
+        return OTHER_EXPECTATION
     skipped, says_more = given.get("skipped") is True, given.get("says_more") is True
     ticked = given.get("facts")
     statuses = {
@@ -330,6 +367,8 @@ def _label(row: Row, shown: ShownAnswer, probability: float, labeller: str) -> A
         query_id=shown.query_id,
         system=shown.system,
         answer_sha256=shown.answer_sha256,
+        expected_sha256=shown.expected_sha256,
+        facts_sha256="" if skipped else shown.facts_sha256,
         probability=probability,
         labeller=labeller,
         verdict=None if skipped else verdict,

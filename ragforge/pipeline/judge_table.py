@@ -1,21 +1,31 @@
 """Hold files of judges' grades against one of people's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ragforge.calibration.answer_table import (
     AnswerKey,
     AnswerReport,
+    GradedAnswer,
     read_answer_labels,
     report_answers,
+    without_queries,
 )
 from ragforge.calibration.judge_table import AgreementReport, report_agreement, scale
 from ragforge.calibration.label_files import Labels, read_labels
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
+from ragforge.evaluating.answers.records import (
+    SystemRecords,
+    expectation_of,
+    facts_digest,
+    read_systems,
+)
 from ragforge.files.formats.runs import read_run
 from ragforge.files.record_files import read_records
+from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.paths import MANIFEST
 from ragforge.files.source_files import plain_name
 from ragforge.records import Answer, answer_sha256
 
@@ -80,7 +90,8 @@ def compare_answer_files(human: Path, judges: Sequence[Path]) -> AnswerReport:
     Args:
         human: People's labels of answers.
         judges: A file for each judge, at least one. Of those in the folder `answer_grades` of a set
-            the answers are known: labels of others that a system gave before are left out.
+            it is known what was graded: labels of other answers that a system gave before, or by
+            something else that was expected, are left out, and so are grades.
 
     Raises:
         UsageError: No judge is named, or one twice.
@@ -88,24 +99,46 @@ def compare_answer_files(human: Path, judges: Sequence[Path]) -> AnswerReport:
     """
     if not judges:
         raise UsageError("name at least one file of graded answers: --graded FILE")
-    graders = tuple(
-        replace(read_answer_labels(path), name=name)
-        for path, name in zip(judges, _names(judges), strict=True)
-    )
-    return report_answers(read_answer_labels(human, _graded_answers(judges)), graders)
+    known = {path: _records(path) for path in judges}
+    graders = []
+    for path, name in zip(judges, _names(judges), strict=True):
+        read, records = replace(read_answer_labels(path), name=name), known[path]
+        if records is not None:
+            read = without_queries(read, records.outdated | records.edited)
+        graders.append(read)
+    return report_answers(read_answer_labels(human, _graded_answers(known)), tuple(graders))
 
 
-def _graded_answers(judges: Iterable[Path]) -> dict[AnswerKey, set[str]]:
-    """Return digests of the answers that were graded, as far as they lie beside their grades."""
-    found: dict[AnswerKey, set[str]] = {}
-    for path in judges:
+def _graded_answers(
+    known: Mapping[Path, SystemRecords | None],
+) -> dict[AnswerKey, list[GradedAnswer]]:
+    """Return the answers that were graded, as far as they lie beside their grades."""
+    found: dict[AnswerKey, list[GradedAnswer]] = {}
+    for path, records in known.items():
         beside = path.parent.parent / "answers" / path.name
         if path.parent.name != "answer_grades" or not beside.is_file():
             continue
+        queries = records.queries if records is not None else {}
         for answer in read_records(beside, Answer, key=lambda item: item.query_id):
             key = AnswerKey(answer.query_id, plain_name(path))
-            found.setdefault(key, set()).add(answer_sha256(answer.answer))
+            query = queries.get(answer.query_id)
+            of = GradedAnswer(
+                answer_sha256(answer.answer),
+                expectation_of(query) if query else "",
+                facts_digest(query) if query else "",
+            )
+            found.setdefault(key, []).append(of)
     return found
+
+
+def _records(path: Path) -> SystemRecords | None:
+    """Return what a set knows of the system whose grades a file has; None for any other file."""
+    dataset = Dataset(path.parent.parent)
+    if path.parent.name != "answer_grades" or not (dataset.files / MANIFEST).is_file():
+        return None
+    queries = {query.query_id: query for query in dataset.all_queries()}
+    systems = read_systems(dataset, (), queries)
+    return next((of for of in systems if of.system == plain_name(path)), None)
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

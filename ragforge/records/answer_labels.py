@@ -38,6 +38,10 @@ class AnswerLabel(Record):
     system: NonEmpty
     answer_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     """Of the answer as it was shown; see `answer_sha256`."""
+    expected_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
+    """What was expected when it was labelled, as of an `AnswerGrade`; "" where it is not known."""
+    facts_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
+    """The same of the facts that were ticked."""
     probability: Annotated[float, Field(gt=0, le=1)]
     """That the query was drawn."""
     labeller: NonEmpty

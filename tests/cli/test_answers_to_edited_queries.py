@@ -5,6 +5,7 @@ import json
 import pytest
 
 from ragforge.cli import main
+from ragforge.records import answer_sha256
 
 
 @pytest.fixture
@@ -149,3 +150,53 @@ def test_grades_from_before_a_question_was_to_be_refused_count_nowhere(run, tmp_
 
     assert code != 0
     assert "mine: 3 queries ask or expect something else" in err
+
+
+@pytest.fixture
+def labelled(run, tmp_path):
+    """Have Ann label all answers, and return what reports on her beside the judge."""
+    answers = (tmp_path / "set/answers/mine.jsonl").read_text()
+    rows = [json.loads(line) for line in answers.splitlines()]
+    saved = [
+        {
+            "query_id": row["query_id"],
+            "system": "mine",
+            "labeller": "Ann",
+            "answer_sha256": answer_sha256(row["answer"]),
+            "verdict": "correct",
+        }
+        for row in rows
+    ]
+    (tmp_path / "ann.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in saved))
+    of_set = ("--dataset", "set")
+    assert main(["calibrate", "sample", *of_set, "--answers", "mine", "-n", "3"]) == 0
+    assert main(["calibrate", "label-answers", *of_set, "--from", "ann.jsonl"]) == 0
+    human = "set/calibration/people/answer_labels.jsonl"
+    graded = "set/answer_grades/mine.jsonl"
+    return ["calibrate", "report", "--answers", "--human", human, "--graded", graded, "--json"]
+
+
+def test_labels_by_a_former_expected_answer_are_held_against_no_grade(
+    run, labelled, tmp_path, capsys
+):
+    """Kappa fell to 0.333 by 15 answers that a person "called correct" by what nobody expects."""
+    edited(tmp_path, "q1", expected_answer="Nothing of the kind.")
+    capsys.readouterr()
+
+    for graded_again in (False, True):
+        if graded_again:
+            assert run("answer", "--answers", "set/answers/mine.jsonl", "--name", "mine")[0] == 0
+        assert main(labelled) == 0
+        said = capsys.readouterr()
+        assert json.loads(said.out)["judges"]["mine"]["scores"]["n"] == 2
+        assert "1 row left out: by an expected answer, or facts, that have changed" in said.err
+
+
+def test_grades_of_former_answers_are_held_against_no_label(labelled, tmp_path, capsys):
+    """They are of words that nobody labelled."""
+    path = tmp_path / "set/answers/mine.jsonl"
+    path.write_text(path.read_text().replace("Fact 1 it is.", "Who knows."))
+    capsys.readouterr()
+
+    assert main(labelled) == 0
+    assert json.loads(capsys.readouterr().out)["judges"]["mine"]["scores"]["n"] == 2

@@ -15,7 +15,7 @@ from ragforge.pipeline.answer_labelling import (
     take_answer_labels,
     write_answer_page,
 )
-from ragforge.records import Answer, answer_sha256
+from ragforge.records import Answer, Fact, answer_sha256
 
 
 @pytest.fixture
@@ -219,3 +219,46 @@ def test_the_page_does_not_say_what_the_judge_said(dataset, tmp_path):
     write_answer_page(dataset, files, answer_labelling(dataset, files, "Ann"), page)
 
     assert "judge-1" not in page.read_text("utf-8")
+
+
+OTHER_FACTS = tuple(Fact(fact_id=f"f{n}", text=f"Another {n}.") for n in range(2))
+
+
+@pytest.mark.parametrize("edits", [{"expected_answer": "Another."}, {"facts": OTHER_FACTS}])
+def test_an_answer_is_open_again_once_something_else_is_expected(dataset, tmp_path, edits):
+    """Ann had called 15 answers correct that contradict what is expected now; she was through."""
+    files = calibration_files(dataset)
+    take(dataset, tmp_path, row(0, "supported", "supported"))
+    before = answer_labelling(dataset, files, "Ann").n_done
+    dataset.write_queries(query.model_copy(update=edits) for query in dataset.all_queries())
+
+    found = answer_labelling(dataset, files, "Ann")
+    taken = take(dataset, tmp_path, row(0, "missing", "missing"))
+
+    assert (before, found.n_done, taken.n_new) == (1, 0, 1)
+    assert answer_labels(files)[0].verdict == "not_attempted"
+
+
+def test_a_label_of_a_page_from_before_an_edit_is_left_out(dataset, tmp_path):
+    """The person saw another expected answer."""
+    told = {"expected_sha256": "0" * 16}
+
+    taken = take(dataset, tmp_path, row(0, "supported", "supported", **told))
+
+    assert taken.left_out == {
+        "what is expected, or its facts, has changed since it was labelled": 1
+    }
+
+
+def test_a_label_that_does_not_say_by_what_it_is_stays(dataset, tmp_path):
+    """Those of before."""
+    files = calibration_files(dataset)
+    take(dataset, tmp_path, row(0, "supported", "supported"))
+    path = answer_labels_path(files)
+    [label] = map(json.loads, path.read_text().splitlines())
+    del label["expected_sha256"], label["facts_sha256"]
+    path.write_text(json.dumps(label) + "\n")
+    edits = {"expected_answer": "Another."}
+    dataset.write_queries(query.model_copy(update=edits) for query in dataset.all_queries())
+
+    assert answer_labelling(dataset, files, "Ann").n_done == 1

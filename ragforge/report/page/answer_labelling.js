@@ -49,7 +49,13 @@
     skipped: { skipped: true, verdict: null, facts: [], says_more: false },
     isLabel: ({ skipped, facts, verdict }) =>
       Array.isArray(facts) && (skipped === true || facts.length > 0 || Boolean(verdict)),
-    identity: ({ query_id, system, answer_sha256 }) => ({ query_id, system, answer_sha256 }),
+    identity: ({ query_id, system, answer_sha256, expected_sha256, facts_sha256 }) => ({
+      query_id,
+      system,
+      answer_sha256,
+      expected_sha256,
+      facts_sha256,
+    }),
 
     begin(begun) {
       session = begun;

@@ -42,6 +42,9 @@ class ShownAnswer:
     """What was said before a follow-up question, a line each."""
     answer: str
     answer_sha256: str
+    expected_sha256: str
+    facts_sha256: str
+    """As of an `AnswerLabel` that is given now."""
 
     @property
     def query_id(self) -> str:
@@ -75,7 +78,10 @@ def render_answer_labelling(sheet: AnswerSheet) -> str:
         noun="answer",
         items=[_item(answer) for answer in sheet.answers],
         n_done=sheet.n_done,
-        kept_as=[[answer.query_id, answer.answer_sha256] for answer in sheet.answers],
+        kept_as=[
+            [answer.query_id, answer.answer_sha256, answer.expected_sha256, answer.facts_sha256]
+            for answer in sheet.answers
+        ],
         command="ragforge calibrate label-answers --dataset DIR --from FILE",
         without_script="Without, `ragforge calibrate label-answers --terminal` asks for the same "
         "labels.",
@@ -107,6 +113,8 @@ def _item(shown: ShownAnswer) -> dict[str, object]:
         "query_id": query.query_id,
         "system": shown.system,
         "answer_sha256": shown.answer_sha256,
+        "expected_sha256": shown.expected_sha256,
+        "facts_sha256": shown.facts_sha256,
         "query": visible(query.asked),
         "before": visible("\n".join(shown.before)),
         "expected": visible(shown.expected),
