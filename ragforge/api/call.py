@@ -1,5 +1,7 @@
 """What a call works with: a set, settings as the command line finds them, observers."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,18 +9,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import field, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ragforge.api.arguments import refuse_other_kind
 from ragforge.api.progress import Progress, hush_notebook_bars, in_notebook, say
 from ragforge.config import Setting, Settings, SettingsFile, each_setting, load
 from ragforge.deferred import dataclass, difflib
 from ragforge.errors import ConfigError, UsageError
-from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.query_selection import Wanted, choose
 from ragforge.observe import Event, Observer, both, silent
 from ragforge.pipeline.job import EARNEST, Job, Mode
+
+if TYPE_CHECKING:
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.files.set.query_selection import Wanted
 
 PAID: Final = ("model", "budget", "prompts")
 """Sections of every call that may ask a model."""
@@ -52,6 +55,8 @@ def dataset_of(handle: Handle) -> Dataset:
     Raises:
         DataError: The directory is missing or holds no dataset.
     """
+    from ragforge.files.set.opening import open_dataset
+
     return open_dataset(handle.path)
 
 
@@ -62,6 +67,8 @@ def part_of(handle: Handle) -> Dataset:
         DataError: As `dataset_of`; or there are no queries.
         UsageError: There is no such part.
     """
+    from ragforge.files.set.query_selection import choose
+
     dataset = dataset_of(handle)
     if handle.wanted is None:
         return dataset

@@ -19,7 +19,6 @@ from ragforge.deferred import dataclass, tempfile
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.atomic import MIRRORS, OWN_FOLDER
-from ragforge.files.formats.chunks import read_chunks
 from ragforge.files.record_files import read_records
 from ragforge.observe import Observer
 from ragforge.records import Chunk
@@ -192,6 +191,8 @@ def quality_of(chunks: Iterable[Chunk], max_chars: int) -> QualityReport | None:
 
 
 def _cut(paths: FetchedPaths, chunk_file: Path | None, call: Call) -> Iterator[Chunk]:
+    from ragforge.files.formats.chunks import read_chunks
+
     if chunk_file is not None:
         return read_chunks(chunk_file)
     return chunk_documents(paths, call.settings.chunk, paths.observer_naming_origins(call.observer))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragforge.api.results import Result, plain_values, shown_html
 from ragforge.config import EvaluateSettings
@@ -121,7 +121,7 @@ def given_rules(rules: "GateKeywords") -> GivenRules:
     from ragforge.api.call import check
     from ragforge.api.keywords import GateKeywords
 
-    check("gate", rules, get_type_hints(GateKeywords))
+    check("gate", rules, GateKeywords.__annotations__)
     refuse_other_kind("gate: point", rules.get("point", False), bool)
     failures, queries, holes = (
         rules.get("max_failures"),

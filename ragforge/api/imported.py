@@ -1,16 +1,20 @@
 """Queries and logs that were taken into a set, as counts and text."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragforge.api.outcomes import Counted
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, render_table
 from ragforge.pipeline.intake.importing import ImportResult
-from ragforge.pipeline.intake.log_samples import Drawing
-from ragforge.pipeline.intake.logs import LogResult
-from ragforge.pipeline.intake.runs_and_qrels import QrelsTaken, RunTaken
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.intake.log_samples import Drawing
+    from ragforge.pipeline.intake.logs import LogResult
+    from ragforge.pipeline.intake.runs_and_qrels import QrelsTaken, RunTaken
 
 
 def queries_taken_in(result: ImportResult, notes: tuple[str, ...] = ()) -> Counted:

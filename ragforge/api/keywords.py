@@ -7,11 +7,13 @@ value is given as True.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
-from ragforge.evaluating.gate import Allowance, FailOn
-from ragforge.mock.script import Embeddings, Refusable, RetryAfter
 from ragforge.observe import Observer
+
+if TYPE_CHECKING:
+    from ragforge.evaluating.gate import Allowance, FailOn
+    from ragforge.mock.script import Embeddings, Refusable, RetryAfter
 
 Several: TypeAlias = str | Sequence[str]
 """One or several, in a list or between commas where the flag takes commas."""
@@ -167,11 +169,11 @@ class GateKeywords(TypedDict, total=False):
     min_queries: int | None
     max_holes: float | str | None
     point: bool
-    fail_on: FailOn
+    fail_on: "FailOn"
     baseline: str | PathLike[str] | None
     baseline_file: str | PathLike[str] | None
     answers: str | None
-    allow: Allowance | Collection[Allowance]
+    allow: "Allowance | Collection[Allowance]"
 
 
 class MockKeywords(TypedDict, total=False):
@@ -184,7 +186,7 @@ class MockKeywords(TypedDict, total=False):
     tpm: float | None
     burst_s: float
     rl_headers: Literal["on", "off"]
-    retry_after: RetryAfter
+    retry_after: "RetryAfter"
     max_inflight: int | None
     p429: float
     p500: float
@@ -214,8 +216,8 @@ class MockKeywords(TypedDict, total=False):
     down_from_s: float | None
     down_to_s: float | None
     redirect_to: str
-    refuse: Refusable | Sequence[Refusable]
-    embeddings: Embeddings
+    refuse: "Refusable | Sequence[Refusable]"
+    embeddings: "Embeddings"
 
 
 class AskKeywords(Common, Paid, Model, Budget, Prompts, total=False):

@@ -17,7 +17,6 @@ from ragforge.corpus.documents import MARKUP_READ, Document, read_documents
 from ragforge.corpus.user_chunkers import BUILT_IN, Chunker, chunker_version, make_chunker
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
-from ragforge.files.formats.chunks import read_chunks
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
@@ -199,6 +198,8 @@ def write_ready_made(chunk_file: Path, path: Path) -> int:
 
     Memory does not grow with the corpus but for the ids.
     """
+    from ragforge.files.formats.chunks import read_chunks
+
     _make_room(path)
     with ExternalSorter(chunk_sort_key, path.parent) as spool:
         for chunk in read_chunks(chunk_file):

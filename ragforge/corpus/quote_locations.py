@@ -5,7 +5,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from ragforge.corpus.rereading import quote_as_read
 from ragforge.deferred import dataclass, pattern
 from ragforge.files.text import is_normalized, normalize
 from ragforge.records import Chunk, Evidence
@@ -145,6 +144,8 @@ class Page:
             found = True
             yield spot
         if not found and self._chunks:
+            from ragforge.corpus.rereading import quote_as_read
+
             read = quote_as_read(quote, self._chunks[0].doc_id)
             yield from self._folded.folded_locations(read) if read != quote else ()
 

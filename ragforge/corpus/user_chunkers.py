@@ -1,12 +1,14 @@
 """Chunkers of users: what they return is looked up in the document, so that offsets hold."""
 
+from __future__ import annotations
+
 import hashlib
 import inspect
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragforge.corpus.chunking import (
     CHUNKING_VERSION,
@@ -17,10 +19,11 @@ from ragforge.corpus.chunking import (
     sections_of,
 )
 from ragforge.corpus.documents import Document
-from ragforge.corpus.quote_locations import FoldedText, Location
 from ragforge.errors import UsageError
-from ragforge.plugins import construct, find, method_of, parameters_of
 from ragforge.records import Chunk
+
+if TYPE_CHECKING:
+    from ragforge.corpus.quote_locations import FoldedText, Location
 
 Chunker = Callable[[Document], list[Chunk]]
 """From a document to its chunks; a slice of `document.text` is the text of each."""
@@ -52,6 +55,8 @@ def make_chunker(spec: str, *, max_chars: int, min_chars: int) -> Chunker:
         UsageError: There is no such chunker, or it cannot be loaded; raised by the chunker: its
             code raised, returned something else, or a piece that is not in the document.
     """
+    from ragforge.plugins import construct, find, method_of
+
     if spec == BUILT_IN:
         return lambda document: chunk_document(document, max_chars=max_chars, min_chars=min_chars)
     where = f"chunker {spec}"
@@ -81,6 +86,8 @@ def chunker_version(spec: str) -> str:
     Raises:
         UsageError: There is no such chunker.
     """
+    from ragforge.plugins import find
+
     if spec == BUILT_IN:
         return str(CHUNKING_VERSION)
     return source_digest(find("chunkers", spec, (BUILT_IN,)))
@@ -97,6 +104,8 @@ def source_digest(found: object) -> str:
 
 
 def _takes_document(cut: Callable[..., object]) -> bool:
+    from ragforge.plugins import parameters_of
+
     first = next(iter(parameters_of(cut)), None)
     if first is None:
         return False
@@ -144,7 +153,7 @@ def _passages(document: Document, pieces: Iterable[object], where: str) -> Itera
             raise UsageError(f"{named}: heading_path: expected a list of titles, got {path!r}")
 
 
-def _place(text: str, piece: object, finder: "_Finder", named: str) -> Span | None:
+def _place(text: str, piece: object, finder: _Finder, named: str) -> Span | None:
     """Return where a piece stands, None for a blank one."""
     wanted = piece if isinstance(piece, str) else _text(piece)
     start, end = _field(piece, "start"), _field(piece, "end")
@@ -219,11 +228,15 @@ class _Finder:
 
     def _nearby(self, wanted: str) -> Span | None:
         """Look close behind the last piece: to fold a large document whole is slow."""
+        from ragforge.corpus.quote_locations import FoldedText
+
         start = self._last.start + 1
         window = self._text[start : self._last.end + 2 * len(wanted) + _NEARBY]
         return _first(FoldedText(window).locations(wanted), start)
 
     def _anywhere(self, wanted: str) -> Span | None:
+        from ragforge.corpus.quote_locations import FoldedText
+
         if self._folded is None:
             self._folded = FoldedText(self._text)
         return _first(self._folded.locations(wanted), 0)

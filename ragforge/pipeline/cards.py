@@ -3,7 +3,6 @@
 from collections import Counter
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.report.generation import render_card
 
 
 def renew_card(dataset: Dataset) -> bool:
@@ -15,6 +14,8 @@ def renew_card(dataset: Dataset) -> bool:
     report = dataset.generation()
     if report is None or dataset.changed_by_hand("README.md"):
         return False
+    from ragforge.report.generation import render_card
+
     queries = dataset.queries()
     origins = Counter[str](query.origin for query in queries)
     languages = {query.language for query in queries}

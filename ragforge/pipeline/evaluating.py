@@ -1,5 +1,7 @@
 """Evaluating runs: those of a dataset, or files."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,23 +18,19 @@ from ragforge.evaluating.graded_by import (
 )
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.evaluating.runs import Latency, MeasuredRun, latency_of
-from ragforge.evaluation import evaluate_file
-from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
-from ragforge.files.formats.row_relevance import lists_in_words
-from ragforge.files.formats.runs import read_run
 from ragforge.files.set.document_level import chunks_for_documents
 from ragforge.files.set.stale_runs import (
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
     usable_runs,
 )
-from ragforge.files.source_files import plain_name
 from ragforge.measures import DEFAULT_MEASURES, Scores
 from ragforge.measures.measure_names import by_judgments, canonical, require_judgments_only
 from ragforge.measures.run_evaluation import named_measures
 from ragforge.records import Calibration, CorrectedFigure
 
 if TYPE_CHECKING:
+    from ragforge.files.formats.qrels import JudgedQrels
     from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.evaluated import EvaluatedRun
 
@@ -57,7 +55,7 @@ class EvaluatedRuns:
     judged_by: tuple[str, ...]
     measures: tuple[str, ...]
     n_unanswerable: int
-    records: "tuple[EvaluatedRun, ...]" = ()
+    records: tuple[EvaluatedRun, ...] = ()
     warnings: tuple[str, ...] = ()
     """Which runs of the dataset are left out because they are stale or empty, and the like."""
     reading: str = ""
@@ -90,7 +88,7 @@ class EvaluatedRuns:
 
 
 def evaluate_dataset(
-    dataset: "Dataset",
+    dataset: Dataset,
     run_names: Sequence[str],
     settings: EvaluateSettings,
     *,
@@ -157,6 +155,9 @@ def evaluate_files(
         DataError: A file does not hold to its format, or two runs have one name.
         UsageError: A measure cannot be taken, or not from files.
     """
+    from ragforge.evaluation import evaluate_file
+    from ragforge.files.formats.qrels import read_judged_qrels
+
     require_judgments_only(_names(settings))
     refuse_files_of_other_chunks(qrels_path, run_paths)
     if not only_retrieved:
@@ -197,6 +198,9 @@ def evaluate_files(
 
 def _of_documents(judged: JudgedQrels, run_paths: Iterable[Path]) -> Iterator[str]:
     """Yield which runs seem to be of chunks, though labels name whole documents."""
+    from ragforge.files.formats.runs import read_run
+    from ragforge.files.source_files import plain_name
+
     labelled = {key: judged.grades.get(key, {}).keys() for key in judged.by_document}
     for path in run_paths if labelled else ():
         yield from chunks_for_documents(plain_name(path), read_run(path).rankings, labelled)
@@ -214,9 +218,11 @@ def _of_texts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
         yield differ_in_words(measures)
 
 
-def _reading(dataset: "Dataset", run: "EvaluatedRun", settings: EvaluateSettings) -> str:
+def _reading(dataset: Dataset, run: EvaluatedRun, settings: EvaluateSettings) -> str:
     """Return a sentence on what is relevant where that is not one threshold for all grades."""
     if run.relevant:
+        from ragforge.files.formats.row_relevance import lists_in_words
+
         return lists_in_words(run.relevant, run.scores.per_query, run.scores.rel_threshold)
     threshold = dataset.authors_threshold(settings.rel_threshold)
     if judges_differ(dataset.judgment_table(), threshold):
@@ -243,5 +249,7 @@ def _names(settings: EvaluateSettings) -> tuple[str, ...]:
 
 def _name_of(path: Path, taken: Mapping[str, Scores]) -> str:
     """Return a run's name: the file's, without endings; the whole path where that is taken."""
+    from ragforge.files.source_files import plain_name
+
     name = plain_name(path)
     return str(path) if name in taken else name

@@ -10,12 +10,12 @@ from ragforge.config import Settings
 from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError
 from ragforge.files.record_files import ExternalSorter, read_records
-from ragforge.llm.budget import BudgetAccount
 from ragforge.observe import Observer
 from ragforge.records import Failure
 from ragforge.records.model import Model
 
 if TYPE_CHECKING:
+    from ragforge.llm.budget import BudgetAccount
     from ragforge.llm.store.models import Collector
 
 R = TypeVar("R", bound=Model)
@@ -49,6 +49,12 @@ class Mode:
 EARNEST = Mode()
 
 
+def _new_account() -> "BudgetAccount":
+    from ragforge.llm.budget import BudgetAccount
+
+    return BudgetAccount()
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What a job goes by, from its first step to its last; of one event loop.
@@ -64,7 +70,7 @@ class Job:
     settings: Settings
     observer: Observer
     mode: Mode = EARNEST
-    account: BudgetAccount = field(default_factory=BudgetAccount)
+    account: "BudgetAccount" = field(default_factory=_new_account)
     collector: "Collector | None" = None
 
     def with_settings(self, settings: Settings) -> "Job":

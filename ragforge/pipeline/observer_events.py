@@ -3,10 +3,12 @@
 Nothing is read here but what was evaluated, and nothing is kept: each event is made, told and gone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ragforge.errors import UsageError
 from ragforge.evaluating.judgments import GRADE_MEANINGS
@@ -14,9 +16,11 @@ from ragforge.files.set.output_paths import check_outputs
 from ragforge.measures import Scores
 from ragforge.observe import Event, Observer, both
 from ragforge.observe.prometheus import write_prometheus
-from ragforge.pipeline.evaluated import EvaluatedRun, mean_of
 from ragforge.plugins import find
 from ragforge.records import AnswerGrade, Judgment
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.evaluated import EvaluatedRun
 
 EVENTS = "events="
 OPENTELEMETRY = "otel"
@@ -141,6 +145,8 @@ def write_evaluations(path: Path, evaluated: Iterable[EvaluatedRun]) -> None:
     Raises:
         DataError: The file cannot be written.
     """
+    from ragforge.pipeline.evaluated import mean_of
+
     write_prometheus(
         path,
         (
@@ -241,6 +247,8 @@ def _queries(
 
 
 def _mean(scores: Scores, name: str, about: Mapping[str, str]) -> Event:
+    from ragforge.pipeline.evaluated import mean_of
+
     mean = mean_of(scores, name)
     ends = {
         "low": mean.low,

@@ -26,7 +26,6 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import embedder_of, offline_model
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.run_list import shown_spec
-from ragforge.pipeline.text_grades import grade_retrieved, standing_by_question
 from ragforge.plugins import HandedOver
 from ragforge.records import Chunk, Failure, Query, Ranking, RetrievedText
 from ragforge.retrieval import Buildable, Embedding, Retriever
@@ -412,6 +411,8 @@ def _started(
     job: Job,
     embedder: EndpointEmbedder | None,
 ) -> list[_RetrieverAtWork]:
+    from ragforge.pipeline.text_grades import standing_by_question
+
     corpus = HitCorpus.of(dataset)
     note = _note_to(job.observer)
     timeout_s = job.settings.model.timeout_s
@@ -544,6 +545,8 @@ def _write(
 
     The caller is alone in the set: other commands may write runs of theirs.
     """
+    from ragforge.pipeline.text_grades import grade_retrieved
+
     asked = {query.query_id: query.asked for query in queries}
     for each in started:
         if not each.is_built and each.stopped_by is None:

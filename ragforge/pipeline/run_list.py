@@ -18,7 +18,6 @@ from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs, reworded_qu
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import checked_name
 from ragforge.records import Ranking
-from ragforge.retrieval.retrievers import FUSED, without_reranking
 
 Chunks = Literal["now", "others", "no chunks", "unreadable"]
 TOP: Final = 10
@@ -84,6 +83,8 @@ def shown_spec(spec: str) -> str:
 
 def _name_of(spec: str) -> str:
     """Return a name fit for a file, made of a retriever's spec; nothing secret is in it."""
+    from ragforge.retrieval.retrievers import FUSED, without_reranking
+
     spec, model = without_reranking(spec)
     spec = shown_spec(spec).rstrip("…?#")
     if FUSED in spec and "/" not in spec:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, key_of
-from ragforge.pipeline.graded_quotes import note_quotes
 from ragforge.records import Chunk, Failure, Judgment, is_text_id, text_id, without_place
-from ragforge.stages.judge.evidence import TextsInPlace
 from ragforge.stages.judge.pairs import PairId
 
 if TYPE_CHECKING:
@@ -255,10 +253,14 @@ def grade_by_evidence(dataset: Dataset) -> int:
     queries = [query for query in dataset.accepted_queries() if query.evidence]
     if not queries:
         return 0
+    from ragforge.stages.judge.evidence import TextsInPlace
+
     retrieved = _retrieved(dataset)
     texts = TextsInPlace(dataset.retrieved_texts(), _chunks(dataset, retrieved.values()))
     if not texts:
         return 0
+    from ragforge.pipeline.graded_quotes import note_quotes
+
     graded = set[Key]()
     given: dict[str, dict[str, int]] = {}
     for old in dataset.each_judgment():

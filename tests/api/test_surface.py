@@ -4,7 +4,6 @@ import ast
 import inspect
 import textwrap
 from pathlib import Path
-from typing import get_type_hints
 
 import pytest
 
@@ -24,7 +23,7 @@ def lines():
     for name in sorted(rf.aio.__all__):
         yield from described(f"ragforge.aio.{name}", getattr(rf.aio, name))
     for name in sorted(name for name in vars(keywords) if name.endswith("Keywords")):
-        yield f"{name}: {', '.join(sorted(get_type_hints(getattr(keywords, name))))}"
+        yield f"{name}: {', '.join(sorted(getattr(keywords, name).__annotations__))}"
 
 
 def described(name, value):
@@ -69,7 +68,7 @@ def test_the_surface_is_the_one_agreed_on():
 )
 def test_keywords_are_the_settings(takes, typed):
     """A new setting has a keyword, or an editor would call it unknown."""
-    assert set(get_type_hints(typed)) == set(takes.keywords)
+    assert set(typed.__annotations__) == set(takes.keywords)
 
 
 def test_every_call_of_a_set_has_a_twin():

@@ -1,5 +1,7 @@
 """Fetching documents from origins into mirrors: folders that `read_documents` reads."""
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import json
@@ -11,15 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from ragforge.config import ChunkSettings
 from ragforge.corpus.formats import FORMATS, suffix_of
-from ragforge.corpus.origins.bucket import BucketSpec, opened_bucket, parse_bucket
-from ragforge.corpus.origins.git import PREFIX as GIT
-from ragforge.corpus.origins.git import GitSpec, opened_git, parse_git
-from ragforge.corpus.origins.origin import PROPER, Origin, looks_like_address
-from ragforge.corpus.origins.sql import PREFIX as SQL
-from ragforge.corpus.origins.sql import SqlSpec, opened_sql, parse_sql
+from ragforge.corpus.origins.origin import GIT, PROPER, SQL, Origin, looks_like_address
 from ragforge.corpus.sources import GIVE_ABOVE, folder_filter, no_documents_error
 from ragforge.deferred import pattern, shutil
 from ragforge.errors import DataError, UsageError
@@ -27,6 +25,11 @@ from ragforge.files.atomic import OWN_FOLDER, write_whole
 from ragforge.files.set.paths import require_own_place
 from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
+
+if TYPE_CHECKING:
+    from ragforge.corpus.origins.bucket import BucketSpec
+    from ragforge.corpus.origins.git import GitSpec
+    from ragforge.corpus.origins.sql import SqlSpec
 
 _Passed = Callable[[str, str], None]
 """Called with the path of a file and why it is passed over."""
@@ -36,7 +39,7 @@ _UNFIT = pattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _LONGEST_NAME = 255
 _LONGEST_PATH = 2000
 _DIGITS = 12
-_Spec = GitSpec | SqlSpec | BucketSpec
+_Spec: TypeAlias = "GitSpec | SqlSpec | BucketSpec"
 
 
 class FetchedPaths(list[Path]):
@@ -78,7 +81,7 @@ def fetch_documents(
     place: Path,
     observer: Observer,
     settings: ChunkSettings,
-) -> Iterator["FetchedPaths"]:
+) -> Iterator[FetchedPaths]:
     """Lend files and folders with documents, those from elsewhere mirrored below a folder.
 
     Of an origin only what changed is fetched, and what is gone there goes here. As long as the
@@ -123,10 +126,16 @@ def _parsed(spec: str | Path) -> Path | _Spec:
     if isinstance(spec, Path):
         return spec
     if spec.startswith(GIT):
+        from ragforge.corpus.origins.git import parse_git
+
         return parse_git(spec)
     if spec.startswith(SQL):
+        from ragforge.corpus.origins.sql import parse_sql
+
         return parse_sql(spec)
     if _URL.match(spec):
+        from ragforge.corpus.origins.bucket import parse_bucket
+
         return parse_bucket(spec)
     path = Path(spec)
     if looks_like_address(spec) and not path.exists():
@@ -136,6 +145,10 @@ def _parsed(spec: str | Path) -> Path | _Spec:
 
 def _refuse_twins(specs: Sequence[Path | _Spec]) -> None:
     origins = [spec for spec in specs if not isinstance(spec, Path)]
+    if not origins:
+        return
+    from ragforge.corpus.origins.sql import SqlSpec
+
     seen: set[str] = set()
     for spec in origins:
         file = f"{SQL}{spec.name}" if isinstance(spec, SqlSpec) else spec.key
@@ -165,6 +178,10 @@ def _passed(spec: _Spec, observer: Observer) -> Callable[[str, str], None]:
 def _fetch(
     spec: _Spec, folder: Path, wanted: Callable[[str], bool], passed: Callable[[str, str], None]
 ) -> Path:
+    from ragforge.corpus.origins.bucket import BucketSpec, opened_bucket
+    from ragforge.corpus.origins.git import GitSpec, opened_git
+    from ragforge.corpus.origins.sql import SqlSpec, opened_sql
+
     match spec:
         case GitSpec():
             with opened_git(spec, passed) as origin:

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from ragforge.corpus.origins.origin import Origin
+from ragforge.corpus.origins.origin import GIT, Origin
 from ragforge.deferred import dataclass, subprocess
 from ragforge.errors import DataError, UsageError
 
-PREFIX: Final = "git:"
 _HOW: Final = "expected git:REPOSITORY, git:REPOSITORY@REVISION or git:REPOSITORY@REVISION:FOLDER"
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
 _PIECE: Final = 1 << 20
@@ -32,7 +31,7 @@ class GitSpec:
     @property
     def shown(self) -> str:
         """The spec in full."""
-        return f"{PREFIX}{self.repository}@{self.revision}{self.folder and f':{self.folder}'}"
+        return f"{GIT}{self.repository}@{self.revision}{self.folder and f':{self.folder}'}"
 
     @property
     def name(self) -> str:
@@ -42,7 +41,7 @@ class GitSpec:
     @property
     def key(self) -> str:
         """What tells it from others; not the revision, as all have one mirror."""
-        return f"{PREFIX}{self.repository}:{self.folder}"
+        return f"{GIT}{self.repository}:{self.folder}"
 
 
 def parse_git(spec: str) -> GitSpec:
@@ -51,16 +50,16 @@ def parse_git(spec: str) -> GitSpec:
     Raises:
         UsageError: It names no repository on this machine, or a revision or folder that is none.
     """
-    given = spec.removeprefix(PREFIX)
+    given = spec.removeprefix(GIT)
     if "://" in given or not given:
-        raise UsageError(f"{PREFIX}…: {_HOW}, where REPOSITORY is a folder: clone it first")
+        raise UsageError(f"{GIT}…: {_HOW}, where REPOSITORY is a folder: clone it first")
     ends = [at for at, sign in enumerate(given) if sign == "@"]
     behind = [at for at in ends if Path(given[:at]).expanduser().is_dir()]
     at = next(iter(behind or ends), len(given))
     if Path(given).expanduser().is_dir():
         at = len(given)
     if ":" in given[:at] and not behind and at < len(given):  # user:password@host
-        raise UsageError(f"{PREFIX}…: {_HOW}, where REPOSITORY is a folder: clone it first")
+        raise UsageError(f"{GIT}…: {_HOW}, where REPOSITORY is a folder: clone it first")
     revision, _, folder = given[at + 1 :].partition(":")
     folder = folder.strip("/")
     if revision.startswith("-") or any(

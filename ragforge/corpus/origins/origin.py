@@ -18,6 +18,9 @@ _SCHEME = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ODD = pattern(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _HOST = pattern(r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::(?:\d*|x))?")
 _BEHIND = pattern("[?#]")
+GIT: Final = "git:"
+SQL: Final = "sql:"
+"""What addresses of repositories and of databases begin with."""
 PROPER: Final = (
     "expected an address such as SCHEME://USER:${PASSWORD}@HOST/PATH; in a user's name, characters "
     "such as / ? # @ are escaped: %2F %3F %23 %40"

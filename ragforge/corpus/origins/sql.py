@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from ragforge.corpus.origins.origin import PROPER, Address, Origin, resolve_address, shown_url
+from ragforge.corpus.origins.origin import PROPER, SQL, Address, Origin, resolve_address, shown_url
 from ragforge.corpus.row_documents import (
     BODY,
     DELETED,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-PREFIX: Final = "sql:"
 _HOW: Final = "expected sql:URL#SELECT id, title, text FROM … or sql:URL#NAME: SELECT …"
 _NAMED: Final = pattern(r"\s*([A-Za-z][\w.-]*)\s*:(?!:)(.*)", re.DOTALL)
 _COMMENT: Final = pattern(r"\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/", re.DOTALL)
@@ -52,7 +51,7 @@ class SqlSpec:
     @property
     def shown(self) -> str:
         """The address without user, password and query, and the name."""
-        return f"{PREFIX}{self.address.shown}#{self.name}"
+        return f"{SQL}{self.address.shown}#{self.name}"
 
 
 class _Row(Record):
@@ -69,22 +68,22 @@ def parse_sql(spec: str) -> SqlSpec:
         UsageError: It has no query or one that does more than read, a variable of it is not set,
             or it holds a password.
     """
-    url, _, rest = spec.removeprefix(PREFIX).partition("#")
+    url, _, rest = spec.removeprefix(SQL).partition("#")
     if "@" in re.split(r"\s", rest.lstrip(), maxsplit=1)[0]:  # A password that holds a #.
-        raise UsageError(f"{PREFIX}…: {PROPER}")
+        raise UsageError(f"{SQL}…: {PROPER}")
     address = resolve_address(url)
     named = _NAMED.fullmatch(rest)
     query = (named[2] if named else rest).strip().rstrip(";").rstrip()
     if not url or not query:
-        raise UsageError(f"{PREFIX}{address.shown}: {_HOW}")
+        raise UsageError(f"{SQL}{address.shown}: {_HOW}")
     at = 0
     while blank := _COMMENT.match(query, at):
         at = blank.end()
     first = re.match(r"\w*", query[at:])
     if first is None or first[0].lower() not in _READS:
-        raise UsageError(f"{PREFIX}{address.shown}: {_HOW}, got no query that reads")
+        raise UsageError(f"{SQL}{address.shown}: {_HOW}, got no query that reads")
     name = named[1] if named else _database(shown_url(url if "://" in url else address.full))
-    return SqlSpec(address, name, query, f"{PREFIX}{url}#{name}")
+    return SqlSpec(address, name, query, f"{SQL}{url}#{name}")
 
 
 @contextmanager

@@ -32,7 +32,6 @@ from ragforge.measures.checked_samples import (
 from ragforge.measures.formulas import FORMULAS
 from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import is_of_evidence
-from ragforge.measures.power import queries_needed
 from ragforge.measures.rates import LEAST_VALUES, LEVEL, interval_of_difference, least_share
 from ragforge.measures.strata import Design, Stratified, weighted_mean
 from ragforge.measures.stratified import sample_difference_interval
@@ -318,6 +317,8 @@ def queries_needed_by(trend: Trend, least: float) -> QueriesNeeded | None:
 
     Source: `ragforge.measures.power`, at 80 % and the 5 % level, as `ragforge compare`.
     """
+    from ragforge.measures.power import queries_needed
+
     if trend.verdict != "STABLE" or not trend.sd or trend.diff is None:
         return None
     seen = queries_needed(trend.diff, trend.sd) if abs(trend.diff) > _ROUNDING else None

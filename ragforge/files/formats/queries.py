@@ -37,7 +37,6 @@ from ragforge.files.field_names import (
     normal_name,
 )
 from ragforge.files.formats.export_note import TREC_QRELS, TREC_QUERIES, LabelsNote, note_of
-from ragforge.files.formats.qrels import beir_files, read_qrels
 from ragforge.files.formats.query_words import behaviour_of, difficulty_of, type_of
 from ragforge.files.formats.row_columns import (
     NO_COLUMNS,
@@ -454,6 +453,8 @@ def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[st
 
 
 def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) -> ImportedQueries:
+    from ragforge.files.formats.qrels import beir_files, read_qrels
+
     splits = beir_files(folder)
     of_split = {split.stem: read_qrels(split) for split in splits}
     qrels = {query_id: of for judged in of_split.values() for query_id, of in judged.items()}
@@ -515,6 +516,8 @@ def _left_out(folder: Path, splits: list[Path], n_unjudged: int) -> tuple[str, .
 
 def _trec(folder: Path, note: LabelsNote | None) -> ImportedQueries:
     """Return the queries of an export as TREC files, without their labels, and grades."""
+    from ragforge.files.formats.qrels import read_qrels
+
     place = folder / TREC_QUERIES
     qrels = read_qrels(folder / TREC_QRELS)
     texts = dict(_trec_lines(place))

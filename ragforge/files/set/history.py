@@ -17,7 +17,6 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import wait_for_lock
 from ragforge.files.record_files import explain
 from ragforge.measures import parse_measure
-from ragforge.measures.formulas import FORMULAS
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean, Record
 from ragforge.records.model import pydantic
 
@@ -87,6 +86,8 @@ def _in_words(end: float | None) -> str:
 
 def _highest(measure: str) -> float | None:
     """Return the greatest value of a measure; None where there is none, or it is not known."""
+    from ragforge.measures.formulas import FORMULAS
+
     try:
         return None if FORMULAS[parse_measure(measure).name].unbounded else 1.0
     except UsageError:  # Of a later version.

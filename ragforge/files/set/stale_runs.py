@@ -17,7 +17,6 @@ from typing import Final, Literal
 
 from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
-from ragforge.files.formats.runs import Scattered, each_ranking, read_run
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus, level_warnings
@@ -411,6 +410,8 @@ def _hits_of_lines(path: Path) -> Counter[str] | None:
 
 
 def _hits_of_file(path: Path) -> Counter[str]:
+    from ragforge.files.formats.runs import Scattered, each_ranking, read_run
+
     with suppress(Scattered):
         return Counter(hit for item in each_ranking(path) for hit in item.ranking)
     return Counter(hit for ranking in read_run(path).rankings.values() for hit in ranking)

@@ -26,7 +26,6 @@ from ragforge.pipeline.text_grades import grade_retrieved, standing_by_question
 from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, RetrievedText
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
-from ragforge.retrieval.answerers import make_answerer
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_blanks, texts_beside
 from ragforge.retrieval.retrieved_texts import RetrievedTexts, StandingOf, nothing_graded
@@ -278,6 +277,8 @@ async def ask_queries(
         EndpointError: It failed on every query or on many in a row; or answers are missing and
             only stored replies are to be used.
     """
+    from ragforge.retrieval.answerers import make_answerer
+
     queries = dataset.require_queries()
     refuse_to_replace_answers(dataset, checked_name(name))
     known = _known(dataset, checked_name(name), queries)

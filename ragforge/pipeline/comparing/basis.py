@@ -18,7 +18,6 @@ from ragforge.evaluating.same_judge import (
     lists_without,
 )
 from ragforge.evaluating.selection import Part
-from ragforge.files.formats.row_relevance import lists_in_words
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.listed_relevance import Ground, Listed, grounds
@@ -178,6 +177,8 @@ class ComparisonBasis:
         """Return the basis with the lists that decide binary measures, and say so, if any."""
         if not relevant:
             return self
+        from ragforge.files.formats.row_relevance import lists_in_words
+
         threshold = threshold_of(highest_grade(self.qrels), self.settings.rel_threshold)
         told = lists_in_words(relevant, self.qrels, threshold)
         return replace(self, relevant=relevant, warnings=[*self.warnings, told])

@@ -1,11 +1,13 @@
 """Comparing runs: which is better, on a dataset or by files."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, combinations, starmap
 from math import inf
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
@@ -43,8 +45,6 @@ from ragforge.evaluating.runs import (
     refuse_left_out_of_sample,
 )
 from ragforge.evaluating.same_judge import pair_judges
-from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
-from ragforge.files.formats.runs import Ranked, read_run
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import sample_note
@@ -85,6 +85,9 @@ from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Query
 from ragforge.records.judgments import origin_of
+
+if TYPE_CHECKING:
+    from ragforge.files.formats.runs import Ranked
 
 _JUDGES: Final = frozenset({"llm", "baseline", "mock"})
 
@@ -236,6 +239,9 @@ def compare_files(
 
     A run goes by the name of its file, or by as much of its path as tells it apart.
     """
+    from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
+    from ragforge.files.formats.runs import read_run
+
     names = names_apart(run_paths)
     check_names(names, options.baseline, "run")
     require_judgments_only(canonical(settings.measures))
@@ -355,7 +361,7 @@ def _of_one_part(
     return kept
 
 
-def _of_judgments(dataset: Dataset, judgments: JudgmentTable, settled: Settled) -> "_Graded":
+def _of_judgments(dataset: Dataset, judgments: JudgmentTable, settled: Settled) -> _Graded:
     made = judges(judgments, {})
     graded_by = mark_drift(grades_of(made), read_canaries(dataset))
     names = dict.fromkeys(judge_name(judge) for judge in made)

@@ -19,12 +19,10 @@ from ragforge.measures import Scores, evaluate
 from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import by_judgments, is_of_evidence
 from ragforge.measures.strata import Design
-from ragforge.measures.stratified import sample_interval
 from ragforge.measures.unseen_values import ends_by_measure
 from ragforge.pipeline.evaluated import (
     EvaluatedRun,
 )
-from ragforge.pipeline.history import last_alike, last_other
 from ragforge.records import (
     Baseline,
     Evaluation,
@@ -59,6 +57,8 @@ def find_baseline(
         return read_baseline(Path(named))
     if run is None:
         raise UsageError("--baseline last: the history holds runs only; name a file, or main")
+    from ragforge.pipeline.history import last_alike, last_other
+
     last = last_other(dataset, run) or last_alike(dataset, run)
     if last is None:
         raise DataError(
@@ -189,5 +189,7 @@ def mean_ends(measure: str, design: Design | None, values: Mapping[str, float]) 
     listed = list(values.values())
     if design is None:
         return ends_by_measure(measure, listed)
+    from ragforge.measures.stratified import sample_interval
+
     found = sample_interval(measure, listed, design.stratified(values))
     return None if found.low is None or found.high is None else Ends(found.low, found.high)

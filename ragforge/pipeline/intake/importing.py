@@ -4,7 +4,7 @@ What people settled about a query that is there already stays with it.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
@@ -35,7 +35,6 @@ from ragforge.pipeline.intake.reimporting import (
 )
 from ragforge.pipeline.intake.reviewing import review_audit
 from ragforge.records import Judgment, Query
-from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.truth import query_id
 
 USUAL_THRESHOLD: Final = 2
@@ -343,7 +342,7 @@ def _write(
         for pair, judgment in truth.judgments.items()
         if pair not in human and pair[0] not in imported.fixed
     }
-    queries = [*kept_queries, *keeping_facts(imported.queries, before.values())]
+    queries = [*kept_queries, *_keeping_facts(imported.queries, before)]
     dataset.write_queries(queries)
     met.write_checks(dataset)
     if labels.returning or imported.replaced:
@@ -380,6 +379,14 @@ def _write(
         n_dropped=labels.n_dropped,
         n_standing=labels.n_standing,
     )
+
+
+def _keeping_facts(queries: Sequence[Query], before: Mapping[str, Query]) -> Sequence[Query]:
+    if not before:
+        return queries
+    from ragforge.stages.answer.facts import keeping_facts
+
+    return keeping_facts(queries, before.values())
 
 
 def _note_level(dataset: Dataset, judgments: Iterable[Judgment]) -> None:

@@ -1,5 +1,7 @@
 """Taking in what people decided about queries: all of a sheet, or nothing of it."""
 
+from __future__ import annotations
+
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ragforge.deferred import dataclass
 from ragforge.errors import ChangedMeanwhileError, ContradictedError, DataError, UsageError
@@ -20,12 +22,13 @@ from ragforge.files.formats.review_sheet import (
 from ragforge.files.manifest import ReviewAudit
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import alone_with
-from ragforge.files.set.reviews import add_reviews, undecided_states
 from ragforge.files.text import shown
 from ragforge.pipeline.intake.brought_answers import answered, is_answered_now, is_refused_still
-from ragforge.pipeline.intake.former_grades import RewordedGrades
 from ragforge.records import Judgment, Pin, Query, Review, ReviewEvent
 from ragforge.stages.visible_text import visible
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.intake.former_grades import RewordedGrades
 
 DECISIONS: Final = ("approve", "edit", "reject", "pin")
 UNDECIDED: Final = "undecided"
@@ -187,8 +190,10 @@ def review_dataset(
         return _kept(dataset, sheet, dry_run=dry_run)
 
 
-def _kept(dataset: Dataset, sheet: "_SheetImport", *, dry_run: bool = False) -> ReviewResult:
+def _kept(dataset: Dataset, sheet: _SheetImport, *, dry_run: bool = False) -> ReviewResult:
     """Write what was decided, and return what it comes to; the caller is alone with the dataset."""
+    from ragforge.files.set.reviews import add_reviews
+
     queries = list(sheet.queries.values())
     grades = _reworded_grades(dataset, sheet) if sheet.reworded else None
     audit = review_audit(queries)
@@ -217,7 +222,9 @@ def _kept(dataset: Dataset, sheet: "_SheetImport", *, dry_run: bool = False) -> 
     )
 
 
-def _reworded_grades(dataset: Dataset, sheet: "_SheetImport") -> RewordedGrades:
+def _reworded_grades(dataset: Dataset, sheet: _SheetImport) -> RewordedGrades:
+    from ragforge.pipeline.intake.former_grades import RewordedGrades
+
     before = {query.query_id: query for query in sheet.before}
     return RewordedGrades(
         dataset,
@@ -245,7 +252,7 @@ def state_of(query: Query) -> str:
 
 def decide(
     path: Path, row: SheetDecision, reviewer: str, state: str, *, overrule: bool = False
-) -> "Decided":
+) -> Decided:
     """Take one decision into the published version of a dataset at once.
 
     A refresh that is on its way to the next version starts over from it; one that was published
@@ -436,6 +443,8 @@ class _SheetImport:
 
     def _undecided(self, query_id: str) -> Query | None:
         """Return a query as it stood before anybody decided about it; None where none tells."""
+        from ragforge.files.set.reviews import undecided_states
+
         if self._states is None:
             self._states = undecided_states(self.dataset)
         return self._states.get(query_id)

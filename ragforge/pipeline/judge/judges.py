@@ -1,5 +1,7 @@
 """Who judges relevance: the offline baseline, one model, or a panel, alone or in batches."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -7,13 +9,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import field, replace
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragforge.config import JudgeSettings, ModelSettings, Settings
 from ragforge.config.sections import check_address, is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import ConfigError, UsageError
-from ragforge.files.formats.pairs import Example, load_examples
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.llm.chat import Message
@@ -36,6 +37,9 @@ from ragforge.stages.judge.llm import (
 )
 from ragforge.stages.judge.pairs import Pair
 from ragforge.stages.runner import Judge, Workers
+
+if TYPE_CHECKING:
+    from ragforge.files.formats.pairs import Example
 
 POINTWISE = "judge_relevance"
 BATCH = "judge_relevance_batch"
@@ -215,7 +219,7 @@ async def open_judges(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterat
     job = replace(job, observer=_counting(unwrapped, job.observer))
     settings, how = job.settings, job.settings.judge
     _refuse_contradictions(how, settings.model.temperature)
-    examples = load_examples(Path(how.examples)) if how.examples else ()
+    examples = _examples(how.examples)
     _warn_of_kin(how.panel, job.observer)
     _warn_of_other_rubric(settings, job.observer)
     members = how.panel or (settings.model.name,)
@@ -286,6 +290,14 @@ def _baseline(settings: Settings, place: CallPlace) -> Judge[Pair, Judgment]:
     from ragforge.stages.judge.local_model import MiniLMJudge
 
     return MiniLMJudge(LocalVectors("minilm", place.store_path.parent))
+
+
+def _examples(file: str) -> tuple[Example, ...]:
+    if not file:
+        return ()
+    from ragforge.files.formats.pairs import load_examples
+
+    return load_examples(Path(file))
 
 
 def _refuse_contradictions(how: JudgeSettings, temperature: float) -> None:

@@ -1,17 +1,19 @@
 """Judging what runs retrieved, pairs from a file, or the pairs that people graded."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.config import JudgeSettings
 from ragforge.errors import DataError
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
-from ragforge.files.formats.pairs import PairRow, read_pairs
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
@@ -47,6 +49,9 @@ from ragforge.records import Judgment, Provenance
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId, QuerySummary, open_pairs, summarise
 
+if TYPE_CHECKING:
+    from ragforge.files.formats.pairs import PairRow
+
 _BATCHES = re.compile(r"batch (\d+) x (\d+)")
 
 
@@ -64,6 +69,8 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
     """
 
     def __init__(self, path: Path, folder: Path) -> None:
+        from ragforge.files.formats.pairs import read_pairs
+
         self._rows: ExternalSorter[PairRow] = ExternalSorter(
             lambda row: (row.query_id, row.chunk_id), folder
         )
@@ -90,6 +97,8 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
 
     def pairs(self) -> Iterator[Pair]:
         """Yield the pairs, sorted by query and chunk; as often as asked."""
+        from ragforge.files.formats.pairs import PairRow
+
         for line in self.lines():
             row = PairRow.model_validate_json(line)
             yield Pair(row.query_id, row.query, row.chunk_id, row.text)

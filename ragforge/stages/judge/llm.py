@@ -3,6 +3,8 @@
 It may be shown graded pairs of other queries before, and be asked for several votes.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
@@ -10,12 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from math import exp
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ragforge.corpus.quote_locations import Location, fold
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError, ConfigError, UsageError
-from ragforge.files.formats.pairs import Example
 from ragforge.files.text import shown
 from ragforge.llm.chat import ChatReply, Message, Numeral
 from ragforge.llm.structured import Structured
@@ -35,6 +36,9 @@ from ragforge.stages.judge.votes import (
 )
 from ragforge.stages.quotes import find_proof, is_evidence
 from ragforge.stages.visible_text import locate_shown, visible
+
+if TYPE_CHECKING:
+    from ragforge.files.formats.pairs import Example
 
 SCHEMA = "relevance"
 BARE_SCHEMA = "relevance_grade"
