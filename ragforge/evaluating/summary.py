@@ -1,13 +1,14 @@
 """The data of a whole report; renderers only choose words and layout for it."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ragforge.config import ChunkSettings
-from ragforge.corpus.quality import ChunkQuality, Inspector
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, did_you_mean
 from ragforge.evaluating.answers.diagnosis import context_names
@@ -20,7 +21,6 @@ from ragforge.evaluating.answers.records import (
 )
 from ragforge.evaluating.causes.catalogue import CAUSES, CauseGroup, Causes, grouped
 from ragforge.evaluating.causes.finder import CauseFinder
-from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.evaluating.evaluation_data import (
     EvaluationData,
     is_complete,
@@ -30,7 +30,6 @@ from ragforge.evaluating.evaluation_data import (
     task_of,
 )
 from ragforge.evaluating.graded_by import Correction, GradedBy, grades_of, mark_drift
-from ragforge.evaluating.history.batches import BatchSeries
 from ragforge.evaluating.judgments import (
     ByQuery,
     FailureCount,
@@ -47,7 +46,6 @@ from ragforge.evaluating.query_details import ChunkStart, ChunkStarts, stored_re
 from ragforge.evaluating.query_table import MAX_BYTES, QueryTable, QueryTableBuilder
 from ragforge.evaluating.runs import NOT_SET, Qrels, RunSummary, Task, rank_order
 from ragforge.evaluating.same_judge import pair_judges, several_judges_text
-from ragforge.evaluating.slices import summary_with_details
 from ragforge.files.manifest import ReviewAudit, Spent
 from ragforge.files.set.canaries import Canaries
 from ragforge.files.set.dataset import Dataset, text_as_chunk
@@ -61,6 +59,11 @@ from ragforge.measures.measure_names import by_judgments
 from ragforge.measures.run_evaluation import named_measures
 from ragforge.records import Calibration, Chunk, CorrectedFigure, JudgeAudit, Query
 
+if TYPE_CHECKING:
+    from ragforge.corpus.quality import ChunkQuality, Inspector
+    from ragforge.evaluating.comparison import ComparisonReport
+    from ragforge.evaluating.history.batches import BatchSeries
+
 MOST_CHUNKS: Final = 10_000
 """With more, looking at them would take longer than the rest of a report."""
 
@@ -69,6 +72,8 @@ class Inspection:
     """Takes the chunks of a dataset; with too many it lets go of them."""
 
     def __init__(self) -> None:
+        from ragforge.corpus.quality import Inspector
+
         self._inspector: Inspector | None = Inspector(ChunkSettings().max_chars)
         self._n_chunks = 0
 
@@ -291,6 +296,8 @@ def summarise(
         DataError: A file is missing or does not hold to its format.
         UsageError: A measure or the threshold cannot be taken.
     """
+    from ragforge.evaluating.slices import summary_with_details
+
     data = load_evaluation_data(
         dataset, measures=measures, rel_threshold=rel_threshold, run_names=run_names
     )

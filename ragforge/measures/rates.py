@@ -14,8 +14,6 @@ from ragforge.measures.checked_samples import Values, is_constant, mean, sample
 from ragforge.measures.distributions import student_sf
 from ragforge.measures.intervals import Ends
 from ragforge.measures.strata import Design
-from ragforge.measures.stratified import sample_interval
-from ragforge.measures.unseen_values import bounded_interval
 
 LEVEL: Final = 0.95
 LEAST_VALUES: Final = 5
@@ -119,16 +117,16 @@ def mean_rate(values: Sequence[float], n_failed: int = 0, n_absent: int = 0) -> 
         UsageError: A value lies outside of [0, 1].
         DataError: A value is no finite number.
     """
-    array = sample(values)
-    if len(array) and not (array.min() >= 0 and array.max() <= 1):
+    if not all(0 <= value <= 1 for value in values):
+        array = sample(values)
         raise UsageError(f"expected values in [0, 1], got {array.min():g} to {array.max():g}")
-    n, n_missing = len(array), n_failed + n_absent
+    n, n_missing = len(values), n_failed + n_absent
     if not n + n_missing:
         return Rate(None, None, None, 0)
-    total = fsum(array.tolist())
+    total = fsum(values)
     bounds = Ends(total / (n + n_missing), (total + n_missing) / (n + n_missing))
-    middle = mean(array) if n else None
-    return Rate(middle, interval_of(array), bounds, n, n_failed, n_absent)
+    middle = min(max(total / n, min(values)), max(values)) if n else None
+    return Rate(middle, interval_of(values), bounds, n, n_failed, n_absent)
 
 
 def sample_rate(
@@ -151,6 +149,8 @@ def sample_rate(
     assert high is not None
     interval = None
     if len(values) >= LEAST_VALUES:
+        from ragforge.measures.stratified import sample_interval
+
         found = sample_interval("P", list(values.values()), design.stratified(values), LEVEL)
         assert found.low is not None
         assert found.high is not None
@@ -209,6 +209,8 @@ def interval_of(values: Values) -> Ends | None:
     """
     if len(values) < LEAST_VALUES:
         return None
+    from ragforge.measures.unseen_values import bounded_interval
+
     found = bounded_interval(values, LEVEL)
     assert found.low is not None
     assert found.high is not None

@@ -1,11 +1,13 @@
 """Checking what answers say against their context: of live traffic, or of a dataset's systems."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, did_you_mean
 from ragforge.files.formats.answers import AnswerRow, TrafficRow, read_answers, read_traffic
@@ -14,14 +16,17 @@ from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Observer
 from ragforge.pipeline.answer.answer_files import with_query_ids
-from ragforge.pipeline.backend import open_backend
+from ragforge.pipeline.backend import Backend, open_backend
 from ragforge.pipeline.job import Job, OutputFile, ResultSpool, all_failed
 from ragforge.records import Grounding
 from ragforge.stages.ground.lexical import LexicalGrounder
-from ragforge.stages.ground.llm import LLMGrounder
 from ragforge.stages.ground.parts import Exchange, Passage
 from ragforge.stages.ground.stage import ground_exchanges
 from ragforge.stages.ground.summary import GroundingSummary, summarise
+
+if TYPE_CHECKING:
+    from ragforge.corpus.quote_locations import ChunkIndex
+    from ragforge.stages.ground.llm import LLMGrounder
 
 PROMPT = "check_claims"
 
@@ -95,11 +100,19 @@ async def ground_system(
     return await _ground(partial(_of_dataset, rows, dataset), place, job, total=len(rows))
 
 
+def _grounder(backend: Backend) -> LexicalGrounder | LLMGrounder:
+    if backend.asker is None:
+        return LexicalGrounder()
+    from ragforge.stages.ground.llm import LLMGrounder
+
+    return LLMGrounder(backend.asker)
+
+
 async def _ground(
     open_exchanges: _Exchanges, out: OutputFile, job: Job, *, total: int | None = None
 ) -> GroundingResult:
     async with open_backend(job, PROMPT, out, "ground") as backend:
-        grounder = LLMGrounder(backend.asker) if backend.asker else LexicalGrounder()
+        grounder = _grounder(backend)
         workers = backend.stage_workers(job)
         with _spool(out.path.parent) as grounded, open_exchanges() as exchanges:
             is_read = True
@@ -154,6 +167,8 @@ def _rows(dataset: Dataset, answers: Path | str, observer: Observer) -> list[Ans
 
 @contextmanager
 def _of_dataset(rows: list[AnswerRow], dataset: Dataset) -> Iterator[Iterable[Exchange]]:
+    from ragforge.corpus.quote_locations import ChunkIndex
+
     questions = {query.query_id: query.query for query in dataset.all_queries()}
     documents = {passage.doc_id for row in rows for passage in row.passages}
     index = ChunkIndex(chunk for chunk in dataset.chunks() if chunk.doc_id in documents)

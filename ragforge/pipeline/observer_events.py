@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ragforge.errors import UsageError
 from ragforge.evaluating.judgments import GRADE_MEANINGS
-from ragforge.files.set.output_paths import check_outputs
 from ragforge.measures import Scores
 from ragforge.observe import Event, Observer, both
 from ragforge.observe.prometheus import write_prometheus
@@ -53,6 +52,8 @@ def observing(
 
 
 def _open(name: str, stack: ExitStack, complain: Callable[[str], None]) -> Observer:
+    from ragforge.files.set.output_paths import check_outputs
+
     if name.startswith(EVENTS):
         from ragforge.observe.log import EventFile
 

@@ -29,14 +29,13 @@ from ragforge.pipeline.run_list import shown_spec
 from ragforge.plugins import HandedOver
 from ragforge.records import Chunk, Failure, Query, Ranking, RetrievedText
 from ragforge.retrieval import Buildable, Embedding, Retriever
-from ragforge.retrieval.corpus_documents import CorpusDocuments
 from ragforge.retrieval.retrieved_texts import RetrievedTexts
 from ragforge.retrieval.retrievers import RERANKED, make_retriever, without_reranking
 from ragforge.stages.runner import Collected, Workers, failure_of
-from ragforge.stages.systems import retrieve
 
 if TYPE_CHECKING:
     from ragforge.llm.embedder import EndpointEmbedder, QueryEmbedder
+    from ragforge.retrieval.corpus_documents import CorpusDocuments
 
 _LONGEST = 1000
 """Characters of what a retriever says of its failure."""
@@ -342,6 +341,7 @@ class HitCorpus:
     def of(cls, dataset: Dataset) -> HitCorpus:
         """Return the corpus of a set, whose chunks are read once."""
         from ragforge.corpus.file_text_locator import FileTextLocator
+        from ragforge.retrieval.corpus_documents import CorpusDocuments
 
         chunks = list(dataset.chunks())
         names_documents = dataset.manifest.level is not None
@@ -491,6 +491,7 @@ async def _asked(
     each: _RetrieverAtWork, queries: Sequence[Query], settings: Settings, observer: Observer
 ) -> None:
     """Ask one retriever everything; what stops it makes failures of what it was not asked."""
+    from ragforge.stages.systems import retrieve
 
     def keep(collected: Collected[Ranking]) -> None:
         each.collected = collected

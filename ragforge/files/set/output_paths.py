@@ -7,7 +7,6 @@ from typing import Final, TypeVar
 from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import Manifest
 from ragforge.files.record_files import read_object
-from ragforge.files.set.baseline import FORMAT
 from ragforge.files.set.paths import CURRENT, FOLDERS, REJECTED, VERSIONS
 from ragforge.records.model import Model, pydantic
 
@@ -168,6 +167,8 @@ def _keeps(manifest: Path, name: Path) -> bool:
 
 
 def _is_baseline(path: Path) -> bool:
+    from ragforge.files.set.baseline import FORMAT
+
     if not path.is_file():
         return False
     try:

@@ -1,9 +1,11 @@
 """A file of answers: their queries and chunks, and the grades that it brings."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
@@ -13,13 +15,14 @@ from ragforge.files.formats.answers import AnswerRow, read_answers, read_totals
 from ragforge.files.set.dataset import Dataset, text_as_chunk
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.answer.asking_systems import PassageFinder, PlacedAnswers
-from ragforge.pipeline.text_grades import standing_by_question
 from ragforge.records import Answer, AnswerGrade, GivenGrade, Query, RetrievedText
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
 from ragforge.stages.answer.stage import Case, cases, unknown_passages
 from ragforge.stages.generate.gates.repeated_questions import normal_question
+
+if TYPE_CHECKING:
+    from ragforge.pipeline.answer.asking_systems import PassageFinder, PlacedAnswers
 
 _EXAMPLES: Final = 3
 _ROUNDED: Final = 0.006
@@ -54,6 +57,9 @@ def read_answer_file(
     dataset: Dataset, path: Path, observer: Observer, graded_by: str
 ) -> AnswerFile:
     """Return the answers of a file, and those of them that can be graded."""
+    from ragforge.pipeline.answer.asking_systems import PassageFinder
+    from ragforge.pipeline.text_grades import standing_by_question
+
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
     everything = dataset.require_accepted_queries()
     given = list(read_answers(path, graded_by=graded_by))

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.quote_locations import ChunkIndex, fold
 from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError, UsageError
@@ -21,8 +20,6 @@ from ragforge.files.set.document_level import DocumentNames
 from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
-from ragforge.pipeline.retrieving import misnamed_texts
-from ragforge.pipeline.text_grades import grade_retrieved, standing_by_question
 from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, RetrievedText
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
@@ -82,6 +79,7 @@ class PassageFinder:
         standing_of: StandingOf = nothing_graded,
     ) -> None:
         from ragforge.corpus.file_text_locator import FileTextLocator
+        from ragforge.corpus.file_texts import file_texts
 
         self._by_id = {chunk.chunk_id: chunk for chunk in chunks}
         self._ids = self._by_id.keys() | {*known}
@@ -118,6 +116,8 @@ class PassageFinder:
     @property
     def misnamed(self) -> str:
         """What is to be told of passages with the id of a chunk and another text; "" for none."""
+        from ragforge.pipeline.retrieving import misnamed_texts
+
         return misnamed_texts(self._texts, "passage")
 
     def placed(self, answers: Iterable[Answer]) -> PlacedAnswers:
@@ -277,6 +277,7 @@ async def ask_queries(
         EndpointError: It failed on every query or on many in a row; or answers are missing and
             only stored replies are to be used.
     """
+    from ragforge.pipeline.text_grades import grade_retrieved, standing_by_question
     from ragforge.retrieval.answerers import make_answerer
 
     queries = dataset.require_queries()

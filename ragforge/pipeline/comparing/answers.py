@@ -6,7 +6,6 @@ from typing import Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError, did_you_mean
-from ragforge.evaluating.answers.rates import strict_score
 from ragforge.evaluating.answers.records import LOWER_IS_BETTER, SystemRecords, read_systems
 from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.evaluating.formatting import plural
@@ -279,6 +278,8 @@ def _scores(records: SystemRecords) -> Values:
 
 
 def _strict_scores(records: SystemRecords) -> Values:
+    from ragforge.evaluating.answers.rates import strict_score
+
     return _of(records, strict_score)
 
 
