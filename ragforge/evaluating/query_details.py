@@ -15,7 +15,6 @@ from ragforge.evaluating.answers.records import SystemRecords
 from ragforge.evaluating.evaluation_data import EvaluationData
 from ragforge.evaluating.formatting import Excerpt, excerpt, visible
 from ragforge.evaluating.runs import DEPTH, MeasuredRun, Task
-from ragforge.llm.store.sqlite_file import reading, stored_reply
 from ragforge.records import Chunk, Evidence, Judgment, Query
 
 CHUNK_CHARS: Final = 500
@@ -244,6 +243,8 @@ def stored_replies(path: Path, call_keys: Collection[str]) -> dict[str, Excerpt]
         path: The call store; it is read only, and may be absent or damaged.
         call_keys: Which replies.
     """
+    from ragforge.llm.store.sqlite_file import reading
+
     replies: dict[str, Excerpt] = {}
     if not call_keys:
         return replies
@@ -265,6 +266,8 @@ def stored_replies(path: Path, call_keys: Collection[str]) -> dict[str, Excerpt]
 
 
 def _text(key: str, reply: object, sha256: object) -> Excerpt | None:
+    from ragforge.llm.store.sqlite_file import stored_reply
+
     stored = stored_reply(key, reply, sha256)
     return None if stored is None else excerpt(stored.text, _REPLY_CHARS)
 

@@ -1,5 +1,7 @@
 """Measuring one run: means with bounds, spread over queries, slices, holes, latency."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from math import ceil
@@ -11,16 +13,16 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import MISSING, from_to, number, plural
 from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.query_selection import Chosen
-from ragforge.measures import Scores, evaluate, parse_measure
-from ragforge.measures.listed_relevance import Listed
-from ragforge.measures.locating import RankedChunks, falls
 from ragforge.measures.measure_names import SYNTAX, by_judgments
-from ragforge.measures.strata import Design
 from ragforge.records import Hit, Query, Ranking, is_text_id
 
 if TYPE_CHECKING:
     from ragforge.evaluating.cuttings import Cutting
+    from ragforge.measures import Scores
     from ragforge.measures.intervals import Ends
+    from ragforge.measures.listed_relevance import Listed
+    from ragforge.measures.locating import RankedChunks
+    from ragforge.measures.strata import Design
 
 PRIMARY: Final = "nDCG@10"
 """The measure whose spread over queries is shown, and by which queries are called bad."""
@@ -52,7 +54,7 @@ class Estimate:
     n_failed: int
     low: float | None
     high: float | None
-    interval: "Ends | None" = None
+    interval: Ends | None = None
     """95 %, of the mean over queries like these; None where it is not known."""
 
     @property
@@ -150,7 +152,7 @@ class CurvePoint:
 
     k: int
     mean: float
-    interval: "Ends | None"
+    interval: Ends | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +233,14 @@ class Task:
     text_grades: Qrels = field(default_factory=dict)
     """Grades of texts that runs retrieved and that are no chunks of the set, by query: for runs
     that have such."""
-    cutting: "Cutting | None" = None
+    cutting: Cutting | None = None
     """The texts that a run is measured with which has such; None for one of the set's chunks."""
 
     def noun(self, query_id: str) -> str:
         """Return what is retrieved and labelled for a query: chunk or document."""
         return "document" if query_id in self.level.query_ids else "chunk"
 
-    def of_part(self, chosen: Chosen | None) -> "Task":
+    def of_part(self, chosen: Chosen | None) -> Task:
         """Return the task on a part of these queries."""
         if chosen is None or chosen is self.chosen:
             return self
@@ -260,7 +262,7 @@ class Task:
         labelled = {key for key, of in self.qrels.items() if of}
         return bool(labelled) and labelled <= self.level.query_ids
 
-    def of_cutting(self, cutting: "Cutting | None") -> "Task":
+    def of_cutting(self, cutting: Cutting | None) -> Task:
         """Return the task for a run with texts that are no chunks: on grades of texts cut alike.
 
         Queries that are measured on documents stay as they are.
@@ -368,6 +370,8 @@ def measure_run(
         task: The queries, judgments and measures.
         usd_per_query: What a query cost; None where that is not known.
     """
+    from ragforge.measures.locating import falls
+
     run: dict[str, tuple[str, ...] | dict[str, float]] = {}
     latencies_s: dict[str, float] = {}
     for item in rankings:
@@ -431,6 +435,8 @@ def out_of_reach(names: Iterable[str], rel_threshold: int, highest: int) -> str:
         rel_threshold: Lowest grade that counts as relevant, unless a measure says another.
         highest: Grade in the judgments.
     """
+    from ragforge.measures import parse_measure
+
     measures = [parse_measure(name) for name in names]
     thresholds = {
         str(measure): measure.rel or rel_threshold
@@ -463,6 +469,8 @@ def _evaluate(
     task: Task, run: Mapping[str, RankedChunks], failed: Collection[str]
 ) -> Scores | None:
     """Score the run; None where there is nothing to score, which is no 0."""
+    from ragforge.measures import evaluate
+
     if not task.qrels or not (run or failed):
         return None
     return evaluate(

@@ -1,5 +1,7 @@
 """Scores of an evaluation: values per query, their means, and which queries to look at."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
@@ -9,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.errors import UsageError
 from ragforge.measures.formulas import FORMULAS
-from ragforge.measures.judged_queries import Judged
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, is_by_list
 from ragforge.measures.measure_names import Measure, parse_measure, parse_measures
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ragforge.measures.bounds import Interval
     from ragforge.measures.evidence_coverage import RunEvidence
     from ragforge.measures.intervals import ConfidenceInterval
+    from ragforge.measures.judged_queries import Judged
     from ragforge.measures.strata import Design
 
 RelThreshold: TypeAlias = int | Literal["auto"]
@@ -73,10 +75,10 @@ class Scores:
     missing_from_run: tuple[str, ...]
     n_not_in_qrels: int
     warnings: tuple[str, ...]
-    design: "Design | None"
+    design: Design | None
     _columns: Mapping[str, Sequence[float]]
     _summaries: Mapping[str, Summary]
-    _evidence: "RunEvidence | None"
+    _evidence: RunEvidence | None
     _judged: Judged
     _by_list: Judged | None
 
@@ -87,8 +89,8 @@ class Scores:
         summaries: Mapping[str, Summary],
         rel_threshold: int,
         by_list: Judged | None = None,
-        design: "Design | None" = None,
-        evidence: "RunEvidence | None" = None,
+        design: Design | None = None,
+        evidence: RunEvidence | None = None,
     ) -> None:
         # What the lists hold is more than what has a grade.
         warnings = judged.warnings if by_list is None else by_list.warnings
@@ -163,7 +165,7 @@ class Scores:
         """Return the values of a measure by query id; only of queries that have one."""
         return dict(zip(self.query_ids_of(measure), self.values(measure), strict=True))
 
-    def design_of(self, measure: str | Measure) -> "Design | None":
+    def design_of(self, measure: str | Measure) -> Design | None:
         """Return what the queries with a value of a measure are a sample of."""
         evidence = self._evidence_of(self._computed(measure))
         return self.design if evidence is None else evidence.design
@@ -191,7 +193,7 @@ class Scores:
 
     def rescore(
         self, measures: Iterable[str | Measure], *, rel_threshold: RelThreshold = "auto"
-    ) -> "Scores":
+    ) -> Scores:
         """Compute other measures, cutoffs or thresholds; the run is not read again.
 
         Args:
@@ -207,7 +209,7 @@ class Scores:
         )
         return found if self.design is None else found.of_sample(self.design)
 
-    def with_evidence(self, evidence: "RunEvidence", measures: Iterable[str | Measure]) -> "Scores":
+    def with_evidence(self, evidence: RunEvidence, measures: Iterable[str | Measure]) -> Scores:
         """Compute measures, those of evidence among them.
 
         Args:
@@ -223,7 +225,7 @@ class Scores:
         )
         return found if self.design is None else found.of_sample(self.design)
 
-    def of_sample(self, design: "Design") -> "Scores":
+    def of_sample(self, design: Design) -> Scores:
         """Return these scores as those of a sample: means and intervals are of what it stands for.
 
         Values per query stay as they are.
@@ -352,13 +354,13 @@ class Scores:
         """Chunks of the longest ranking of a query with a value: no measure sees further down."""
         return max(self._judged.table.n_retrieved, default=0)
 
-    def array(self, measure: str | Measure) -> "NDArray[np.float64]":
+    def array(self, measure: str | Measure) -> NDArray[np.float64]:
         """Return the values of a measure as an array of shape (queries,), see `query_ids_of`."""
         import numpy as np
 
         return np.array(self._columns[self._computed(measure)], np.float64)
 
-    def interval(self, measure: str | Measure, level: float = 0.95) -> "ConfidenceInterval":
+    def interval(self, measure: str | Measure, level: float = 0.95) -> ConfidenceInterval:
         """Return a confidence interval of the mean over queries like these.
 
         It is the BCa interval of the ideal bootstrap, and allows for values that nobody saw, see
@@ -383,7 +385,7 @@ class Scores:
 
     def set_interval(
         self, measure: str | Measure, level: float = 0.95
-    ) -> "ConfidenceInterval | None":
+    ) -> ConfidenceInterval | None:
         """Return an interval of what the mean would be, were all queries of the set asked.
 
         That of `interval` also allows for the set itself being one choice of queries.
@@ -406,7 +408,7 @@ class Scores:
         drawn = design.stratified(self.query_ids_of(name))
         return set_interval(name, self._columns[name], drawn, level)
 
-    def possible(self, measure: str | Measure) -> dict[str, "Interval"]:
+    def possible(self, measure: str | Measure) -> dict[str, Interval]:
         """Return the bounds of the value of each query with a failure, those without a value too.
 
         Args:
@@ -479,7 +481,7 @@ class Scores:
             return self._by_list, LEAST_RELEVANT
         return self._judged, self.rel_threshold
 
-    def _evidence_of(self, name: str) -> "RunEvidence | None":
+    def _evidence_of(self, name: str) -> RunEvidence | None:
         """Return what a measure is computed from, where that is evidence and not judgments."""
         if self._evidence is None or not parse_measure(name).is_of_evidence:
             return None
@@ -499,7 +501,7 @@ def score(
     rel_threshold: RelThreshold,
     *,
     by_list: Judged | None = None,
-    evidence: "RunEvidence | None" = None,
+    evidence: RunEvidence | None = None,
 ) -> Scores:
     """Compute measures of a run whose judged chunks are found.
 
@@ -574,7 +576,7 @@ def _summary(values: Sequence[float], judged: Judged, measure: Measure, threshol
     return Summary(mean, len(values), judged.n_failed, min(means), max(means))
 
 
-def _evidence_summary(values: Sequence[float], evidence: "RunEvidence") -> Summary:
+def _evidence_summary(values: Sequence[float], evidence: RunEvidence) -> Summary:
     """Return the summary of a measure of evidence: only failures of retrieval leave it open."""
     by_query = dict(zip(evidence.query_ids, values, strict=True))
     mean, failed = evidence.mean(by_query), evidence.failed
@@ -589,8 +591,8 @@ def _evidence_summary(values: Sequence[float], evidence: "RunEvidence") -> Summa
 def _sample_summary(
     summary: Summary,
     values: Mapping[str, float],
-    possible: "Mapping[str, Interval]",
-    design: "Design",
+    possible: Mapping[str, Interval],
+    design: Design,
 ) -> Summary:
     """Return the summary of a sample: each query weighs as much as it stands for."""
     mean = design.mean(values)
@@ -619,7 +621,7 @@ def _bounds(
     return _mean([*certain, *lows]), _mean([*certain, *highs])
 
 
-def _possible(judged: Judged, measure: Measure, threshold: int) -> dict[str, "Interval"]:
+def _possible(judged: Judged, measure: Measure, threshold: int) -> dict[str, Interval]:
     """Return the bounds of each query with a failure, by query id."""
     from ragforge.measures.bounds import failure_bounds, judgment_bounds
 

@@ -17,15 +17,15 @@ from ragforge.errors import CallError
 from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import CallPlace, Job
-from ragforge.prompts import Prompt, load_prompt
 from ragforge.records import Chunk, Stage
-from ragforge.stages.asking import Asker
 from ragforge.stages.runner import Workers
 
 if TYPE_CHECKING:
     from ragforge.llm.connect import Connection
     from ragforge.llm.embedder import EndpointEmbedder
     from ragforge.llm.store.models import CountingModel
+    from ragforge.prompts import Prompt
+    from ragforge.stages.asking import Asker
 
 OFFLINE_NOTE = (
     "no model is asked: the offline baseline (rules and shared words) does the work; "
@@ -69,6 +69,8 @@ class Backend:
         Raises:
             ConfigError: The prompt cannot be taken.
         """
+        from ragforge.prompts import load_prompt
+
         if self.asker is None:
             return None
         if name not in self.prompts:
@@ -139,7 +141,10 @@ async def open_backend(
         job.observer(Event("note", message=_offline_note(settings.model)))
         yield Backend(baseline=settings.model.name)
         return
+
     from ragforge.llm.connect import connect
+    from ragforge.prompts import load_prompt
+    from ragforge.stages.asking import Asker
 
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
     async with connect(

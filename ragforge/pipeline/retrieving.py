@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.config import RetrieverService, Settings
 from ragforge.config.services import BUILT_IN, asked_over_http
-from ragforge.corpus.file_texts import file_texts
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, UsageError
 from ragforge.evaluating.formatting import one_line, plural
@@ -23,7 +22,6 @@ from ragforge.files.set.stale_runs import chunks_of_runs
 from ragforge.files.set.wholeness import corpus_digest, require_own_chunks
 from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.backend import embedder_of, offline_model
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.run_list import shown_spec
 from ragforge.plugins import HandedOver
@@ -200,6 +198,7 @@ def usual_retrievers(dataset: Dataset, job: Job) -> list[str]:
     Raises:
         ConfigError: A local model is asked for that is not installed.
     """
+    from ragforge.pipeline.backend import offline_model
     from ragforge.retrieval.local_models import MOST_UNASKED
 
     is_small = sum(1 for _ in islice(dataset.chunks(), MOST_UNASKED + 1)) <= MOST_UNASKED
@@ -245,6 +244,8 @@ async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> lis
             none is asked.
         EndpointError: None could be built; nothing is written then.
     """
+    from ragforge.pipeline.backend import embedder_of
+
     for name in specs:
         checked_name(name)
     require_own_chunks(dataset)
@@ -341,6 +342,7 @@ class HitCorpus:
     def of(cls, dataset: Dataset) -> HitCorpus:
         """Return the corpus of a set, whose chunks are read once."""
         from ragforge.corpus.file_text_locator import FileTextLocator
+        from ragforge.corpus.file_texts import file_texts
         from ragforge.retrieval.corpus_documents import CorpusDocuments
 
         chunks = list(dataset.chunks())

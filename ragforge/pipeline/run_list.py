@@ -10,7 +10,6 @@ from typing import Final, Literal
 from ragforge.corpus.origins.origin import looks_like_address, shown_url
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError, did_you_mean
-from ragforge.evaluating.evaluation_data import is_complete, settle_judgments
 from ragforge.evaluating.judgments import Settled, failed_by_name
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
@@ -228,6 +227,8 @@ def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
     Raises:
         DataError: There is no such run.
     """
+    from ragforge.evaluating.evaluation_data import is_complete, settle_judgments
+
     accepted = {query.query_id for query in dataset.queries()}
     table = dataset.judgment_table()
     level = DocumentLevel()

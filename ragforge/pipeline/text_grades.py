@@ -8,7 +8,6 @@ documents repeat it. What was graded once for a query is not asked for again.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, key_of
 from ragforge.records import Chunk, Failure, Judgment, is_text_id, text_id, without_place
@@ -301,6 +300,8 @@ def _hits(dataset: Dataset) -> Iterator[tuple[str, str]]:
 
 def _chunks(dataset: Dataset, retrieved: Iterable[set[str]]) -> Iterator[Chunk]:
     """Yield the chunks of the set that were retrieved, where it may hold more relevant ones."""
+    from ragforge.evaluating.evaluation_data import reading_in_force
+
     if reading_in_force(dataset, dataset.judgment_table()) == "complete":
         return
     cited = set[str]().union(*retrieved)

@@ -6,17 +6,21 @@ query waits for it. Until then each hit counts by itself; in the end those of on
 known to be one place of the documents are one.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from itertools import islice
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Ranking, RetrievedText, Span, text_id
-from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.waiting import counted_as_wait
+
+if TYPE_CHECKING:
+    from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 
 _MOST_ORIGINS: Final = 32
 """Documents and offsets that are looked at of a text that comes with many."""
@@ -46,7 +50,7 @@ class _Text:
     n_chunks: int = 0
     """Chunks with this text that the ranking has as hits already."""
 
-    def copy(self) -> "_Text":
+    def copy(self) -> _Text:
         """Return another one that is the same."""
         return replace(self, origins=dict(self.origins), spans=set(self.spans))
 

@@ -27,7 +27,6 @@ from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.records import Answer, AnswerGrade, Fact, Failure, Query
 from ragforge.stages.answer.facts import draw_facts, keeping_facts, lacks_facts
 from ragforge.stages.answer.lexical import LexicalAnswerJudge
-from ragforge.stages.answer.llm import DividedJudge, FactJudge, LLMAnswerJudge
 from ragforge.stages.answer.stage import Case, grade_answers, graded_by_rule
 from ragforge.stages.asking import Asker
 from ragforge.stages.runner import Collected, Judge, Workers
@@ -198,6 +197,8 @@ async def prepare_grading(
         DataError: A query has two facts of one id.
         EndpointError, BudgetError: The run was stopped; what was drawn is written.
     """
+    from ragforge.stages.answer.llm import LLMAnswerJudge
+
     if backend.asker is None:
         return Grading(todo, LexicalAnswerJudge())
     if job.mode.single_call:
@@ -282,6 +283,8 @@ async def _with_facts(
         DataError: A query has two facts of one id.
         EndpointError, BudgetError: The run was stopped; what was drawn is written.
     """
+    from ragforge.stages.answer.llm import DividedJudge, FactJudge, LLMAnswerJudge
+
     read = [case for case in cases if graded_by_rule(case) is None]
     _refuse_doubled_ids(dataset, read)
     unanswerable = any(not case.query.answerable for case in read)

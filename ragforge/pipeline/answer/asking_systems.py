@@ -4,12 +4,14 @@ The passages that a system had before it are found among the chunks of the datas
 chunk is a text with its place in the documents, as a hit of a run is.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.corpus.quote_locations import ChunkIndex, fold
 from ragforge.deferred import dataclass
@@ -27,7 +29,9 @@ from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_blanks, texts_beside
 from ragforge.retrieval.retrieved_texts import RetrievedTexts, StandingOf, nothing_graded
 from ragforge.stages.runner import Workers
-from ragforge.stages.systems import AnsweredQuery, ask_system
+
+if TYPE_CHECKING:
+    from ragforge.stages.systems import AnsweredQuery
 
 _LONGEST_ID = 200
 """What is longer, or has blanks within, is the text of a passage and not its id."""
@@ -279,6 +283,7 @@ async def ask_queries(
     """
     from ragforge.pipeline.text_grades import grade_retrieved, standing_by_question
     from ragforge.retrieval.answerers import make_answerer
+    from ragforge.stages.systems import ask_system
 
     queries = dataset.require_queries()
     refuse_to_replace_answers(dataset, checked_name(name))

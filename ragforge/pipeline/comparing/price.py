@@ -7,9 +7,7 @@ from typing import Final, NamedTuple
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import open_judges, sum_of_estimates
-from ragforge.pipeline.judge.judging import in_batches_of_pools, judge_dataset
 from ragforge.pipeline.judge.pooling import queries_of
 from ragforge.stages.judge.pairs import Pair
 
@@ -34,6 +32,8 @@ async def estimate_judging(
         new: Names of the runs to be made.
         job: Depth, prompt, models and budget; of a dry run.
     """
+    from ragforge.pipeline.judge.judging import in_batches_of_pools, judge_dataset
+
     job = replace(job, mode=replace(job.mode, dry_run=True))
     estimates = []
     kept = [name for name in names if name not in new]
@@ -70,6 +70,8 @@ async def price_of_pairs(dataset: Dataset, job: Job) -> PairPrice | None:
     Returns:
         None where the set has no queries.
     """
+    from ragforge.pipeline.judge.judging import in_batches_of_pools
+
     job = in_batches_of_pools(dataset, replace(job, mode=replace(job.mode, dry_run=True)))
     found = await _of_new(dataset, 1, job, _QUERIES_LOOKED_AT)
     n, calls, costs = _pairs_of(found)["new"], found.get("calls"), found.get("cost_usd")
@@ -82,6 +84,8 @@ async def price_of_pairs(dataset: Dataset, job: Job) -> PairPrice | None:
 async def _of_new(
     dataset: Dataset, n_runs: int, job: Job, most: int | None = None
 ) -> dict[str, object]:
+    from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
+
     queries = dict(islice(sorted(queries_of(dataset, "all").items()), most))
     n_a_query = n_runs * job.settings.judge.depth
     n_pairs = len(queries) * n_a_query

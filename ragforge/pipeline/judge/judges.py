@@ -24,7 +24,6 @@ from ragforge.pipeline.job import CallPlace, Job
 from ragforge.prompts import is_overridden
 from ragforge.records import Judgment, Provenance, Stage
 from ragforge.stages.asking import Asker
-from ragforge.stages.judge.batches import Batch, BatchedJudge, JudgedBatch, OneByOne
 from ragforge.stages.judge.lexical import LexicalJudge
 from ragforge.stages.judge.llm import (
     ALTERNATIVES,
@@ -40,6 +39,7 @@ from ragforge.stages.runner import Judge, Workers
 
 if TYPE_CHECKING:
     from ragforge.files.formats.pairs import Example
+    from ragforge.stages.judge.batches import Batch, JudgedBatch
 
 POINTWISE = "judge_relevance"
 BATCH = "judge_relevance_batch"
@@ -113,6 +113,8 @@ class Judges:
 
     def batch_judge(self, *, batched: bool) -> Judge[Batch, JudgedBatch]:
         """Return the judge of batches: in batches, or text by text."""
+        from ragforge.stages.judge.batches import BatchedJudge, OneByOne
+
         if not batched:
             return OneByOne(self.judge())
         prompt = self.settings.judge.prompt or BATCH
@@ -144,6 +146,8 @@ class Judges:
 
     def provenances(self) -> tuple[Provenance, ...]:
         """Return all names that go for this judge: of batches, and of what they leave open."""
+        from ragforge.stages.judge.batches import BatchedJudge
+
         judge = self.batch_judge(batched=self.batch > 1)
         if isinstance(judge, BatchedJudge):
             return judge.provenance, judge.alone.provenance

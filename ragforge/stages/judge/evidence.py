@@ -12,7 +12,6 @@ from ragforge.corpus.letters import GRAM, TextByLetters
 from ragforge.corpus.quote_locations import fold
 from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Evidence, Judgment, Query, RetrievedText, Span
-from ragforge.stages.generate.truth import evidence_judgment
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +66,8 @@ class TextsInPlace:
             retrieved: Ids that its rankings hold; others are not looked at by their wording.
             given: What people gave to its quotes, by these as `fold` returns them.
         """
+        from ragforge.stages.generate.truth import evidence_judgment
+
         held: dict[str, dict[Evidence, bool]] = {}
         for item in query.evidence:
             for chunk_id, is_whole in self._holding(item, retrieved):
