@@ -1,7 +1,7 @@
 """What changed between two evaluations of a run."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from ragforge.deferred import dataclass
@@ -212,9 +212,12 @@ def _grading(before: Evaluation, now: Evaluation) -> Iterator[Change]:
         yield Change("judge", f"The judge changed: {_names(before)}; now {_names(now)}.")
     names = sorted(_prompts(before).keys() & _prompts(now).keys())
     changed = [name for name in names if _prompts(before)[name] != _prompts(now)[name]]
-    if changed or (same_judge and not same_prompts):
-        named = f": {', '.join(one_line(name) for name in changed)}" if changed else ""
-        yield Change("prompts", f"The prompts that the judge grades by changed{named}.")
+    if changed:
+        yield Change(
+            "prompts", f"The prompts that the judge grades by changed: {_listed(changed)}."
+        )
+    elif same_judge and not same_prompts:
+        yield Change("prompts", f"The judge graded by {_other_prompts(before, now)}.")
     is_same_way = same_judge and same_prompts and old.queries == new.queries
     if is_same_way and old.judgments != new.judgments:
         counts = f"{_n_judgments(before):,} before, {_n_judgments(now):,} now"
@@ -225,6 +228,18 @@ def _grading(before: Evaluation, now: Evaluation) -> Iterator[Change]:
         moved = "".join([_by_source(before, now), _regraded(before, now)])
         more = f"{moved}; means may have moved by the grades alone" if moved else ""
         yield Change("judgments", f"The judgments changed: {counts}; {holes}{more}.")
+
+
+def _other_prompts(before: Evaluation, now: Evaluation) -> str:
+    """Name the prompts that came and went: which are asked may depend on what there is to grade."""
+    old, new = _prompts(before).keys(), _prompts(now).keys()
+    parts = [f"{_listed(new - old)}, as it did not before"] if new - old else []
+    parts += [f"{_listed(old - new)} no more"] if old - new else []
+    return ", and by ".join(parts)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(one_line, sorted(names)))
 
 
 def _by_source(before: Evaluation, now: Evaluation) -> str:

@@ -98,6 +98,25 @@ def test_names_of_judges_cannot_steer_the_terminal():
     assert change.text == "The judge changed: judge-1; now \\x1b[31mred."
 
 
+def test_prompts_that_came_and_went_are_named():
+    """A text that was judged alone by another prompt is no edit of a prompt."""
+    batch, alone = (
+        JUDGE.model_copy(update={"prompt": name, "prompt_sha256": name})
+        for name in ("judge_relevance_batch", "judge_relevance")
+    )
+    ways = [(batch,), (batch, alone), (alone,)]
+    first, second, third = (evaluation(graders=graders) for graders in ways)
+
+    assert [
+        changes(*pair)[0].text for pair in ((first, second), (second, first), (first, third))
+    ] == [
+        "The judge graded by judge_relevance, as it did not before.",
+        "The judge graded by judge_relevance no more.",
+        "The judge graded by judge_relevance, as it did not before, and by judge_relevance_batch "
+        "no more.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("diff", "low", "high", "verdict"),
     [
