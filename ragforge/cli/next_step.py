@@ -264,10 +264,12 @@ def after_planning(arguments: argparse.Namespace) -> None:
         say_next(arguments, words, "what deciding between two runs takes")
 
 
-def after_report(arguments: argparse.Namespace) -> None:
-    """Say what comes after a report: a page, or what to repair."""
+def after_report(arguments: argparse.Namespace, dataset: "Dataset") -> None:
+    """Say what comes after a report: a run, a page, or what to repair."""
     runs = [word for name in arguments.run for word in ("--run", str(name))]
-    if arguments.out is None:
+    if not dataset.run_names():
+        after_queries(arguments, dataset)
+    elif arguments.out is None:
         after_worst(arguments)
     else:
         say_next(arguments, ["worst", *_source(arguments), *runs], "what to repair first")

@@ -89,5 +89,5 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps(report_json(summary, arguments.out)))
     else:
         show(render_text(summary).removesuffix("\n") if form is None else str(arguments.out))
-        after_report(arguments)
+        after_report(arguments, dataset)
     return 0

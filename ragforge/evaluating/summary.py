@@ -247,6 +247,13 @@ class Summary:
         """Who gave the grades that measures go by, of chunks and answers; who gave most first."""
         return mark_drift(grades_of(self.measured_judges), self.canaries)
 
+    def graded_of(self, of: str) -> tuple[GradedBy, ...]:
+        """Who gave the grades that measures of "runs", or of "answers", go by."""
+        judges = (
+            judge for judge in self.measured_judges if (judge.task == "relevance") == (of == "runs")
+        )
+        return mark_drift(grades_of(judges), self.canaries)
+
     @property
     def levels(self) -> list[CorrectedFigure]:
         """The levels that labels may correct; none where no calibration is used."""
@@ -267,8 +274,19 @@ class Summary:
 
     @property
     def baseline_judges(self) -> tuple[Judge, ...]:
-        """The judges that are mere rules: what they say shows that things run, and no more."""
-        return tuple(judge for judge in self.judges if judge.is_baseline)
+        """The judges that are mere rules: what they say shows that things run, and no more.
+
+        Where quotes stand is counted, and where all measures are of evidence nobody has to judge
+        chunks.
+        """
+        is_judged = bool(by_judgments(self.measures))
+        return tuple(
+            judge
+            for judge in self.judges
+            if judge.is_baseline
+            and judge.count > judge.n_evidence
+            and (is_judged or judge.task != "relevance")
+        )
 
 
 def summarise(

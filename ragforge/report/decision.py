@@ -280,7 +280,7 @@ def _rests_on(summary: Summary, report: ComparisonReport) -> Iterator[tuple[str,
     if is_of_evidence(report):
         yield "Grades", "none needed: the queries' evidence is looked for in what was retrieved"
     else:
-        yield from _grades(summary)
+        yield from _grades(summary, report.of)
     yield (
         "Chance",
         f"{share(report.alpha)} for any false finding among "
@@ -288,8 +288,11 @@ def _rests_on(summary: Summary, report: ComparisonReport) -> Iterator[tuple[str,
     )
 
 
-def _grades(summary: Summary) -> Iterator[tuple[str, str]]:
-    yield "Grades", graded_line(summary.graded_by, summary.correction).removeprefix("graded ")
+def _grades(summary: Summary, of: str = "runs") -> Iterator[tuple[str, str]]:
+    graded = summary.graded_of(of)
+    yield "Grades", graded_line(graded, summary.correction).removeprefix("graded ")
+    if of == "answers":
+        return
     if summary.several_judges:
         yield "Whose grades", summary.several_judges
     shares = [run.holes.share for run in summary.runs if run.holes.share]

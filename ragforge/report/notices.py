@@ -11,6 +11,7 @@ from ragforge.evaluating.runs import RunSummary, by_document_text, missing_text,
 from ragforge.evaluating.summary import Summary
 from ragforge.measures import parse_measure
 from ragforge.measures.listed_relevance import by_grades
+from ragforge.measures.measure_names import by_judgments
 from ragforge.records.judgments import LOCAL_MODEL_JUDGE
 from ragforge.report.document import Notice
 from ragforge.report.judges import beats_baseline, judge_in_words, of_another_judge
@@ -54,6 +55,10 @@ _MADE_UP: Final = (
     "`ragforge mock` stood in the place of a language model. What it says is made up: the numbers "
     "below show that everything runs, and nothing else. Judge again with a model."
 )
+_MADE_UP_OF_ANSWERS: Final = (
+    "`ragforge mock` stood in the place of a language model for answers. What it says of them is "
+    "made up; chunks were graded by others. Judge the answers again with a model."
+)
 _MANY_HOLES: Final = 0.1
 """Share of ungraded chunks in the top ranks from which on the reader is warned."""
 
@@ -63,14 +68,15 @@ def notices(summary: Summary) -> list[Notice]:
     listed = []
     if summary.baseline_judges:
         listed.append(_baseline(summary))
-    if any(judge.is_mock for judge in summary.judges):
-        listed.append(Notice(_MOCK_TITLE, _MADE_UP, is_loud=True))
+    if mocked := {judge.task for judge in summary.judges if judge.is_mock}:
+        told = _MADE_UP if "relevance" in mocked else _MADE_UP_OF_ANSWERS
+        listed.append(Notice(_MOCK_TITLE, told, is_loud=True))
     listed.extend(_beside_people(summary))
     listed.extend(_audited(summary))
     listed.extend(_out_of_reach(summary))
     listed += [Notice("Runs and chunks", f"{text}.") for text in summary.run_warnings]
     for run in summary.runs:
-        listed.extend(_run_notices(run))
+        listed.extend(_run_notices(run, is_judged=bool(by_judgments(summary.measures))))
     for item in summary.answers:
         listed.extend(_unanswered(item))
         listed.extend(_length(item))
@@ -146,12 +152,17 @@ def _baseline(summary: Summary) -> Notice:
     rules = summary.baseline_judges
     asked = {judge.task for judge in summary.judges if judge.kind == "llm"}
     tasks = " and ".join(sorted({judge.task.split()[0] for judge in rules}, reverse=True))
-    are_cosines = all((judge.model or "").startswith(LOCAL_MODEL_JUDGE) for judge in rules)
-    rule = "the cosine of a local model" if are_cosines else "a lexical rule"
+    judged = {judge.task for judge in rules}
+    is_mocked = any(judge.is_mock and judge.task in judged for judge in summary.judges)
+    cosines = {(judge.model or "").startswith(LOCAL_MODEL_JUDGE) for judge in rules}
+    kinds = ["the cosine of a local model"] if True in cosines else []
+    kinds += ["a lexical rule"] if False in cosines else []
+    kinds += ["`ragforge mock`"] if is_mocked else []
+    rule = " and ".join(kinds)
     alike = (
         " A run that ranks by the same model (minilm) agrees with it by construction, others do "
         "not: hold them against each other by other grades."
-        if any((judge.model or "").startswith(LOCAL_MODEL_JUDGE) for judge in rules)
+        if True in cosines
         else ""
     )
     if any(judge.task not in asked for judge in rules):
@@ -161,7 +172,7 @@ def _baseline(summary: Summary) -> Notice:
             "judge again with a model before you compare or decide anything."
         )
     else:
-        count = sum(judge.count for judge in rules)
+        count = sum(judge.count - judge.n_evidence for judge in rules)
         text = (
             f"{plural(count, f'judgment of {tasks} comes', f'judgments of {tasks} come')} from "
             f"{rule}, the others from a language model. Judge these with the model too before "
@@ -233,7 +244,7 @@ def _length(item: AnswerSummary) -> Iterable[Notice]:
         yield Notice(f"Answers of {item.system}", text)
 
 
-def _run_notices(run: RunSummary) -> Iterable[Notice]:
+def _run_notices(run: RunSummary, *, is_judged: bool) -> Iterable[Notice]:
     for warning in run.warnings:
         yield Notice(f"Run {run.name}", f"{warning}.")
     if run.attention.failed:
@@ -244,7 +255,7 @@ def _run_notices(run: RunSummary) -> Iterable[Notice]:
         queries = plural(len(run.attention.missing), "judged query is", "judged queries are")
         text = f"{queries} missing from the run and count 0, as in trec_eval."
         yield Notice(f"Run {run.name}", text)
-    if run.holes.share is not None and run.holes.share > _MANY_HOLES:
+    if is_judged and run.holes.share is not None and run.holes.share > _MANY_HOLES:
         text = (
             f"{share(run.holes.share)} of the chunks in the top 10 have no grade. "
             "Judge them before you trust a comparison."

@@ -126,7 +126,7 @@ def sheet_rows(
     if not taken:
         raise DataError(
             f"{dataset.path}: nothing to review: no check disagrees, and all that was drawn is "
-            "decided; draw more with --sample"
+            "decided; `ragforge review export --sample` draws more"
         )
     return _rows(dataset, taken, drawn, reviewer)
 

@@ -185,14 +185,24 @@
   function column(key) {
     const [name, place = "0"] = key.split(".");
     const facet = index.facets.findIndex((one) => one.name === name);
-    if (facet >= 0) return (row) => index.facets[facet].values[rows.facets[facet][row]] || null;
+    if (facet >= 0) {
+      return (row) => inOrder(index.facets[facet].values[rows.facets[facet][row]] || null);
+    }
     if (name === "query") return (row) => rows.text[row];
     if (name === "diff") return difference;
     if (name === "verdict" && rows.verdicts[place]) {
-      return (row) => index.verdicts[rows.verdicts[place][row]] || null;
+      return (row) => inOrder(index.verdicts[rows.verdicts[place][row]] || null);
     }
     const numbers = ["value", "first", "holes"].includes(name) && rows[name][place];
-    return numbers ? (row) => numbers[row] : null;
+    if (!numbers) return null;
+    return (row) => (rows.value[place][row] === null ? null : numbers[row]);
+  }
+
+  // Words that have an order of their own come in it, before all others.
+  const ORDERED = ["easy", "medium", "hard", "correct", "partial", "not attempted", "incorrect"];
+  function inOrder(word) {
+    const at = ORDERED.indexOf(word);
+    return at < 0 ? word : `\u0001${at}`;
   }
 
   function arranged() {

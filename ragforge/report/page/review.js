@@ -139,8 +139,9 @@
     delete kept[`q:${item.dataset.queryId}`];
     keep();
     for (const other of items) {
-      const words = now.others[other.dataset.queryId];
-      if (!words) continue;
+      const id = other.dataset.queryId;
+      if (!Object.hasOwn(now.others, id)) continue;
+      const words = now.others[id];
       other.dataset.by = words;
       other.querySelector(".fault").textContent = `Meanwhile ${words}.`;
     }

@@ -394,6 +394,20 @@ def test_rows_are_sorted_by_what_stands_under_a_value(page_of, dataset):
     assert page.value("document.getElementById('queries-sort').value") == "first.0"
 
 
+def test_words_are_sorted_by_what_they_mean_and_nothing_comes_last(page_of, dataset):
+    """Hard is above medium, and a run without a value has no chunks without a grade."""
+    queries = dataset.queries()
+    levels = {"q1": "medium", "q2": "hard", "q3": "easy"}
+    dataset.write_queries(
+        query.model_copy(update={"difficulty": levels.get(query.query_id)}) for query in queries
+    )
+    page = page_of(dataset, "#sort=difficulty")
+    assert page.value(IDS)[:3] == ["q3", "q1", "q2"]
+
+    page = page_of(dataset, "#sort=holes.0")
+    assert page.value(IDS)[:2] == ["q1", "q2"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out_from_their_ground(page_of, dataset, scheme):
     """Contrast of 4.5 is what people with weak eyes need (WCAG AA)."""

@@ -5,7 +5,7 @@ import pytest
 
 from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.summary import summarise
-from ragforge.records import Judgment, Provenance, Query
+from ragforge.records import Answer, Judgment, Provenance, Query
 from ragforge.report.page.page import render_html
 
 pytestmark = pytest.mark.slow
@@ -186,15 +186,63 @@ def test_made_up_grades_are_announced_before_any_number(dataset):
 
 
 def test_a_part_judged_by_rule_is_told_from_the_whole(dataset):
-    """Evidence by rule beside a model's grades is a remark, not the end of the measurement."""
+    """A rule beside a model's grades is a remark, not the end of the measurement."""
     rule = Provenance(kind="baseline", model="offline")
     first, *others = dataset.judgments()
-    dataset.write_judgments([first.model_copy(update={"provenance": rule}), *others])
+    by_rule = first.model_copy(update={"provenance": rule, "source": "judge"})
+    dataset.write_judgments([by_rule, *others])
 
     text = render_html(summarise(dataset))
 
     assert "1 judgment of relevance comes from a lexical rule" in text
     assert "No language model judged" not in text
+
+
+def test_where_quotes_stand_is_no_judgment_of_the_baseline(dataset):
+    """It is counted; a page that takes back its own decision for it helps nobody."""
+    rule = Provenance(kind="baseline", model="offline-rules-3")
+    dataset.write_answer_grades("own", [])
+    dataset.write_judgments(
+        [Judgment(query_id="q1", chunk_id="c1", grade=3, source="evidence", provenance=rule)]
+    )
+
+    assert "Judged by the offline baseline" not in render_html(summarise(dataset))
+
+
+def test_measures_of_evidence_need_nobody_who_judges_chunks(dataset):
+    """Holes and rules change nothing of what is found of the quotes."""
+    rule = Provenance(kind="baseline", model="offline")
+    dataset.write_answer_grades("own", [])
+    dataset.write_judgments(
+        [Judgment(query_id="q1", chunk_id="c2", grade=0, source="judge", provenance=rule)]
+    )
+
+    text = render_html(summarise(dataset, measures=("EvidenceR@10",)))
+
+    assert "Judged by the offline baseline" not in text
+    assert "Judge them before you trust a comparison" not in text
+    assert "Judged by the offline baseline" in render_html(summarise(dataset))
+
+
+def test_a_decision_about_runs_names_who_graded_chunks(many_queries, make_grade):
+    """Made-up grades of answers take nothing from it."""
+    made = many_queries(30)
+    human = Provenance(kind="human", model="Ann")
+    made.write_judgments(
+        item.model_copy(update={"source": "human", "provenance": human})
+        for item in made.judgments()
+    )
+    mock = Provenance(kind="mock", model="m")
+    made.write_answers("own", [Answer(query_id="q0000", answer="1")])
+    grade = make_grade("q0000", "correct").model_copy(update={"provenance": mock})
+    made.write_answer_grades("own", [grade])
+
+    text = render_html(summarise(made))
+
+    card = text[text.index('class="decision') :].partition("</section>")[0]
+    assert "by people (Ann): 30" in card.partition("Chance")[0]
+    assert "ragforge mock" not in card.partition("Chance")[0]
+    assert "for answers. What it says of them is made up" in text
 
 
 def test_language_model_judge_brings_no_baseline_notice(page):
