@@ -23,7 +23,14 @@ from ragforge.report.comparison import (
 )
 from ragforge.report.decision import pair_asked_for
 from ragforge.report.page.charts import run_column
-from ragforge.report.page.deltas import Delta, Deltas, delta_chart, deltas_of, scatter
+from ragforge.report.page.deltas import (
+    MOST_LISTED,
+    Delta,
+    Deltas,
+    delta_chart,
+    deltas_of,
+    scatter,
+)
 from ragforge.report.page.markup import (
     Child,
     Html,
@@ -37,8 +44,6 @@ from ragforge.report.page.markup import (
 from ragforge.report.page.queries import query_link
 from ragforge.report.page.runs import run_name
 
-_LOST: Final = 10
-"""Queries listed of each pair."""
 _MOST_SYSTEMS: Final = 5
 """Pairs of answer systems that are shown."""
 _HEADERS: Final = (
@@ -241,9 +246,10 @@ def _winner(item: Compared) -> Child:
 
 
 def _moved(summary: Summary, deltas: Deltas, place: int, *, is_open: bool) -> Html:
-    lost = [item for item in deltas.items[:_LOST] if item.diff < 0]
-    gained = [item for item in reversed(deltas.items[-_LOST:]) if item.diff > 0]
-    caption = f"{PRIMARY}, one bar a query, the greatest loss first. {deltas.in_words()}"
+    lost = [item for item in deltas.items[:MOST_LISTED] if item.diff < 0]
+    gained = [item for item in reversed(deltas.items[-MOST_LISTED:]) if item.diff > 0]
+    drawn = deltas.bars_in_words()
+    caption = f"{PRIMARY}, {drawn}, the greatest loss first. {deltas.in_words()}"
     bars = element("figure", element("figcaption", caption), delta_chart(deltas, f"deltas-{place}"))
     lists = [
         _list(summary, f"Lost most in {PRIMARY}", lost),
@@ -256,7 +262,8 @@ def _moved(summary: Summary, deltas: Deltas, place: int, *, is_open: bool) -> Ht
 
 def _scatter(summary: Summary, deltas: Deltas, place: int) -> Html:
     caption = (
-        f"{PRIMARY}, a point a query: above the diagonal B is better. A point leads to its query."
+        f"{PRIMARY}, {deltas.points_in_words()}: above the diagonal B is better. A point leads to "
+        "its query."
     )
     drawn = scatter(deltas, summary.queries, f"scatter-{place}")
     return element("figure", element("figcaption", caption), drawn)

@@ -10,8 +10,10 @@ from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
 from ragforge.report.page.markup import Html, drawn_text, element, join
 from ragforge.report.page.queries import query_hash
 
+MOST_LISTED: Final = 10
+"""Queries listed of a pair that lost most, and that gained most: they are always drawn."""
 MOST_BARS: Final = 176
-"""Bars of a chart; of more queries, evenly spaced ones are drawn."""
+"""Bars of a chart; of more queries, those that moved most and evenly spaced others are drawn."""
 MOST_POINTS: Final = 400
 """Points of a scatter, likewise."""
 _ALIKE: Final = 1e-9
@@ -74,6 +76,20 @@ class Deltas:
             f"{self.n_better:,} and the same in {n_same:,}."
         )
 
+    def bars_in_words(self) -> str:
+        """Say for which queries there are bars."""
+        return self._drawn("one bar a query", MOST_BARS)
+
+    def points_in_words(self) -> str:
+        """Say for which queries there are points."""
+        return self._drawn("one point a query", MOST_POINTS)
+
+    def _drawn(self, every: str, most: int) -> str:
+        n = len(self.items)
+        if n <= most:
+            return every
+        return f"{most:,} of {n:,} queries, the largest differences among them"
+
 
 def deltas_of(a: MeasuredRun, b: MeasuredRun, measure: str = PRIMARY) -> Deltas:
     """Return the differences in a measure, sorted by loss, then by query."""
@@ -84,19 +100,21 @@ def deltas_of(a: MeasuredRun, b: MeasuredRun, measure: str = PRIMARY) -> Deltas:
 
 
 def delta_chart(deltas: Deltas, key: str) -> Html:
-    """Return one bar a query, the greatest loss on the left, gains upwards.
+    """Return a bar for each query, the greatest loss on the left, gains upwards.
+
+    Of more than `MOST_BARS` queries, so many have one.
 
     Args:
         deltas: At least one query.
         key: Unique on the page; goes into ids.
     """
-    drawn = _evenly_spaced(deltas.items, MOST_BARS)
+    drawn = _drawn(deltas.items, MOST_BARS)
     reach = max((abs(item.diff) for item in drawn), default=0) or 1.0
     up = Scale(-reach, reach, _TOP + _HEIGHT, _TOP)
     zero = up.place(0)
     step = (WIDTH - _LEFT) / len(drawn)
     bars = [_bar(_LEFT + step * n, step, zero, up.place(item.diff)) for n, item in enumerate(drawn)]
-    title = f"{deltas.measure} of {deltas.b} less that of {deltas.a}, query by query"
+    title = f"{deltas.measure} of {deltas.b} less that of {deltas.a}, {deltas.bars_in_words()}"
     ticks = [
         drawn_text(_signed(value), class_="tick", x=_LEFT - 3, y=f"{up.place(value) + 4:.1f}")
         for value in (reach, -reach)
@@ -114,12 +132,16 @@ def _values(run: MeasuredRun, measure: str) -> dict[str, float]:
     return {} if run.scores is None else run.scores.by_query(measure)
 
 
-def _evenly_spaced(items: Sequence[Delta], most: int) -> Sequence[Delta]:
-    """Return evenly spaced ones, both ends among them."""
+def _drawn(items: Sequence[Delta], most: int) -> Sequence[Delta]:
+    """Return so many: those that moved most either way, and evenly spaced ones between them."""
     if len(items) <= most:
         return items
-    last = len(items) - 1
-    return [items[round(n * last / (most - 1))] for n in range(most)]
+    lost, gained = items[:MOST_LISTED], items[-MOST_LISTED:]
+    between = items[MOST_LISTED:-MOST_LISTED]
+    last = len(between) - 1
+    n_spaced = most - 2 * MOST_LISTED
+    spaced = [between[round(n * last / (n_spaced - 1))] for n in range(n_spaced)]
+    return [*lost, *spaced, *gained]
 
 
 def _bar(left: float, step: float, zero: float, end: float) -> Html | None:
@@ -138,7 +160,9 @@ def _bar(left: float, step: float, zero: float, end: float) -> Html | None:
 
 
 def scatter(deltas: Deltas, texts: "dict[str, str]", key: str, *, is_linked: bool = True) -> Html:
-    """Return a point a query, A across and B up; each leads to its query.
+    """Return a point for each query, A across and B up; each leads to its query.
+
+    Of more than `MOST_POINTS` queries, so many have one.
 
     Args:
         deltas: At least one query.
@@ -146,7 +170,7 @@ def scatter(deltas: Deltas, texts: "dict[str, str]", key: str, *, is_linked: boo
         key: Unique on the page; goes into ids.
         is_linked: Whether there is a page that it can lead to.
     """
-    drawn = _evenly_spaced(deltas.items, MOST_POINTS)
+    drawn = _drawn(deltas.items, MOST_POINTS)
     top = max(1.0, *(max(item.value_a, item.value_b) for item in drawn))
     across = Scale(0, top, _FIELD, _FIELD + _SIDE)
     up = Scale(0, top, _TOP + _SIDE, _TOP)
@@ -161,7 +185,10 @@ def scatter(deltas: Deltas, texts: "dict[str, str]", key: str, *, is_linked: boo
         drawn_text(f"A: {both_ends(deltas.a, 24)}", class_="label", x=_FIELD + _SIDE // 2, y=low),
         drawn_text(f"B: {both_ends(deltas.b, 24)}", class_="label of-a", x=2, y=_TOP + 12),
     ]
-    title = f"{deltas.measure} of {deltas.b} (up) against {deltas.a} (across), a point a query"
+    title = (
+        f"{deltas.measure} of {deltas.b} (up) against {deltas.a} (across), "
+        f"{deltas.points_in_words()}"
+    )
     told = f"Above the diagonal B is better. {deltas.in_words()}"
     frame = Frame(key, title, told, SCATTER_HEIGHT)
     role = "group" if is_linked else "img"

@@ -45,8 +45,8 @@ def comparison_picture(summary: Summary, pair: tuple[str, str]) -> Picture:
     short = both_ends(a, _NAME_CHARS), both_ends(b, _NAME_CHARS)
     points = scatter(deltas, summary.queries, "scatter", is_linked=False)
     panels = [
-        Panel("one bar a query", delta_chart(deltas, "deltas"), BARS_HEIGHT, shows=deltas),
-        Panel("one point a query", points, SCATTER_HEIGHT),
+        Panel(deltas.bars_in_words(), delta_chart(deltas, "deltas"), BARS_HEIGHT, shows=deltas),
+        Panel(deltas.points_in_words(), points, SCATTER_HEIGHT),
     ]
     differences = {item.query_id: item.diff for item in deltas.items}
     items = slice_differences(summary.table.rows, differences)

@@ -5,6 +5,7 @@ import pytest
 from ragforge.evaluating.summary import summarise
 from ragforge.report.page.deltas import (
     MOST_BARS,
+    MOST_LISTED,
     MOST_POINTS,
     Delta,
     Deltas,
@@ -73,3 +74,44 @@ def test_a_scatter_of_many_queries_keeps_its_size():
     items = [Delta(f"q{n}", n / 50_000, 0.5) for n in range(50_000)]
 
     assert scatter(Deltas("a", "b", items), {}, "k").code.count("<circle") == MOST_POINTS
+
+
+@pytest.fixture
+def thousands():
+    """Differences of 3,000 queries, from a loss of 0.5 to a gain of 0.5."""
+    items = [Delta(f"q{n:04}", 0.5, n / 2999) for n in range(3000)]
+    return Deltas("a", "b", items)
+
+
+def test_queries_that_moved_most_always_have_a_point(thousands):
+    """Whoever looks for a query of the list of losses among the points has to find it."""
+    drawn = scatter(thousands, {}, "k").code
+
+    listed = [*thousands.items[:MOST_LISTED], *thousands.items[-MOST_LISTED:]]
+    assert [item.query_id for item in listed if f'href="#q={item.query_id}"' not in drawn] == []
+    assert drawn.count("<circle") == MOST_POINTS
+
+
+def test_bars_of_many_queries_begin_and_end_with_those_that_moved_most(thousands):
+    """The greatest loss first, as the caption says."""
+    heights = re.findall(r'<rect[^>]* height="([\d.]+)"', delta_chart(thousands, "k").code)
+
+    assert heights[:3] == ["65.0", "65.0", "64.9"]
+    assert heights[-3:] == ["64.9", "65.0", "65.0"]
+    assert len(heights) == MOST_BARS
+
+
+def test_charts_of_many_queries_say_how_many_they_draw(thousands):
+    """A point a query would be 3,000 of them."""
+    among = "of 3,000 queries, the largest differences among them"
+
+    assert thousands.points_in_words() == f"400 {among}"
+    assert thousands.bars_in_words() == f"176 {among}"
+    assert f"176 {among}" in delta_chart(thousands, "k").code
+    assert f"400 {among}" in scatter(thousands, {}, "k").code
+
+
+def test_charts_of_few_queries_draw_them_all(found):
+    """What is complete needs no number."""
+    assert found.points_in_words() == "one point a query"
+    assert found.bars_in_words() == "one bar a query"

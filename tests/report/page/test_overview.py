@@ -121,6 +121,16 @@ def test_losses_lead_to_their_queries(two_runs):
     assert "new is worse in 30 queries, better in 0 and the same in 0." in found
 
 
+def test_captions_say_of_how_many_queries_there_are_points_and_bars(many_queries):
+    """450 queries have 400 points, and 176 bars."""
+    found = section(render_html(summary_of(many_queries(450))), "comparison")
+
+    assert found.count("<circle") == 400
+    assert "400 of 450 queries, the largest differences among them: above" in found
+    assert "176 of 450 queries, the largest differences among them, the great" in found
+    assert "a point a query" not in found
+
+
 def test_two_runs_are_needed_for_a_comparison(dataset):
     """One run is told as such, where readers look for a winner."""
     found = section(render_html(summary_of(dataset)), "decision")
