@@ -7,7 +7,7 @@ the texts of runs that are cut alike.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, combinations
 from sys import intern
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
+from ragforge.evaluating.counted_once import CountedOnce, Grades, Place
 from ragforge.evaluating.overlapping_texts import holds, letters_to_compare, overlap
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.files.set.dataset import Dataset
@@ -66,12 +67,37 @@ class Cutting:
     runs: tuple[str, ...]
     replaced: frozenset[str] = frozenset()
     unlike: frozenset[str] = frozenset()
+    once: CountedOnce | None = None
 
     def __contains__(self, chunk_id: str) -> bool:
         """Whether the grades of a text or chunk count."""
         if chunk_id in self.ids:
             return True
         return self.has_chunks and not is_text_id(chunk_id) and chunk_id not in self.replaced
+
+    def grades(
+        self, query_id: str, of_chunks: Grades, of_texts: Grades, rel_threshold: int
+    ) -> Grades:
+        """Return the grades of a query that the run is measured on: each passage once.
+
+        Args:
+            query_id: Of the query.
+            of_chunks: Grades of the chunks of the set.
+            of_texts: Those of other texts.
+            rel_threshold: Lowest grade that counts as relevant.
+        """
+        graded = grades_of_cutting(of_chunks, of_texts, self.__contains__)
+        return self.once.graded(query_id, graded, rel_threshold) if self.once else graded
+
+    def listed(
+        self, query_id: str, listed: Iterable[str], of_texts: Grades, rel_threshold: int
+    ) -> list[str]:
+        """Return what counts as listed as relevant to a query; arguments as for `grades`."""
+        relevant = listed_of_cutting(listed, of_texts, self.__contains__, rel_threshold)
+        if self.once is None:
+            return relevant
+        repeated = self.once.repeated(query_id, dict.fromkeys(relevant, 1), 1)
+        return [chunk_id for chunk_id in relevant if chunk_id not in repeated]
 
     def describe(self, run: str) -> str:
         """Return a sentence on what the run is measured on."""
@@ -83,6 +109,37 @@ class Cutting:
             f"its own texts{alike}{chunks}; nDCG and recall of runs that are cut otherwise are of "
             "other texts"
         )
+
+
+def grades_of_cutting(
+    of_chunks: Grades,
+    of_texts: Grades,
+    counts: Callable[[str], bool],
+) -> Grades:
+    """Return the grades of a query that a run is measured on: of texts cut as its own.
+
+    Where there are none, one that is no hit of any run stands for them, with grade 0: the query has
+    relevant texts, and a run that found nothing of them must not be measured without it.
+
+    Args:
+        of_chunks: Grades of the chunks of the set.
+        of_texts: Those of other texts.
+        counts: Whether it is measured on a chunk or text.
+    """
+    both = {**of_chunks, **of_texts}
+    graded = {name: grade for name, grade in both.items() if counts(name)}
+    return graded or dict.fromkeys(list(both)[:1], 0)
+
+
+def listed_of_cutting(
+    listed: Iterable[str],
+    of_texts: Grades,
+    counts: Callable[[str], bool],
+    rel_threshold: int,
+) -> list[str]:
+    """Return what is listed as relevant to a query and texts with the grade of it, cut alike."""
+    relevant = [name for name, grade in of_texts.items() if (grade or 0) >= rel_threshold]
+    return [name for name in (*listed, *relevant) if counts(name)]
 
 
 def cuttings(dataset: Dataset) -> dict[str, Cutting]:
@@ -135,19 +192,22 @@ def _cuttings(dataset: Dataset, runs: Mapping[str, _Rankings]) -> dict[str, Cutt
     texts = {name: _Texts(rankings, places, words) for name, rankings in held.items()}
     chunks = _Places(map(_span, of_chunks))
     shares = {(a, b): _share_alike(texts[a], texts[b]) for a, b in combinations(texts, 2)}
-    known = {couple: share for couple, share in shares.items() if share is not None}
-    unlike = {frozenset(couple) for couple, share in known.items() if share < _ALIKE}
+    told = {couple: share for couple, share in shares.items() if share is not None}
+    unlike = {frozenset(couple) for couple, share in told.items() if share < _ALIKE}
     made = {}
-    for group in _connected(texts, (couple for couple in known if {*couple} not in unlike)):
+    for group in _connected(texts, (couple for couple in told if {*couple} not in unlike)):
         # All of them are measured on the same texts: else the one that is like more runs would have
         # more to find.
         of_group = [texts[name] for name in group]
         ids = frozenset[str]().union(*(each.ids for each in of_group))
         has_chunks = any(_has_chunks_alike(chunks, each) for each in of_group)
         replaced = _replaced(of_chunks, of_group) if has_chunks else frozenset[str]()
+        # A run may find any of the chunks then, as well as texts.
+        known = {each.chunk_id: each for each in of_chunks} if has_chunks else {}
         for name in group:
             others = frozenset(other for other in group if {name, other} in unlike)
-            made[name] = Cutting(ids, has_chunks, group, replaced, others)
+            once = texts[name].counted_once(known)
+            made[name] = Cutting(ids, has_chunks, group, replaced, others, once)
     return dict(sorted(made.items()))
 
 
@@ -308,6 +368,25 @@ class _Texts:
     def letters_of(self, chunk_id: str) -> str:
         """Return the letters of one of them that has no place; "" for others."""
         return "" if chunk_id in self._places_by_id else self._words.of(chunk_id)
+
+    def counted_once(self, chunks: Mapping[str, "ChunkPlace"]) -> CountedOnce:
+        """Return what tells which texts are one passage.
+
+        Args:
+            chunks: Those of the set that it may have found, by id.
+        """
+
+        def place_of(chunk_id: str) -> Place | None:
+            if chunk := chunks.get(chunk_id):
+                return Place(chunk.doc_id, chunk.start, chunk.end)
+            places = self.places_of(chunk_id)
+            return (
+                Place(places[0].doc_id, places[0].start, places[0].end)
+                if len(places) == 1
+                else None
+            )
+
+        return CountedOnce(self._rankings, place_of, self.letters_of)
 
     @cached_property
     def places(self) -> _Places:

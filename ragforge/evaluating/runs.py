@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from math import ceil
 from sys import intern
@@ -269,17 +269,15 @@ class Task:
         """
         if cutting is None or self.is_by_document:
             return self
-        folded, texts, counts = self.level.query_ids, self.text_grades, cutting.__contains__
+        folded, texts, threshold = self.level.query_ids, self.text_grades, self.rel_threshold
         return replace(
             self,
             qrels={
-                key: of if key in folded else grades_of_cutting(of, texts.get(key, {}), counts)
+                key: of if key in folded else cutting.grades(key, of, texts.get(key, {}), threshold)
                 for key, of in self.qrels.items()
             },
             relevant={
-                key: of
-                if key in folded
-                else listed_of_cutting(of, texts.get(key, {}), counts, self.rel_threshold)
+                key: of if key in folded else cutting.listed(key, of, texts.get(key, {}), threshold)
                 for key, of in self.relevant.items()
             },
             cutting=cutting,
@@ -299,37 +297,6 @@ class Task:
             for chunk_id, grade in grades.items()
             if grade is not None and grade >= self.rel_threshold
         }
-
-
-def grades_of_cutting(
-    of_chunks: Mapping[str, int | None],
-    of_texts: Mapping[str, int | None],
-    counts: Callable[[str], bool],
-) -> Mapping[str, int | None]:
-    """Return the grades of a query that a run is measured on: of texts cut as its own.
-
-    Where there are none, one that is no hit of any run stands for them, with grade 0: the query has
-    relevant texts, and a run that found nothing of them must not be measured without it.
-
-    Args:
-        of_chunks: Grades of the chunks of the set.
-        of_texts: Those of other texts.
-        counts: Whether it is measured on a chunk or text.
-    """
-    both = {**of_chunks, **of_texts}
-    graded = {name: grade for name, grade in both.items() if counts(name)}
-    return graded or dict.fromkeys(list(both)[:1], 0)
-
-
-def listed_of_cutting(
-    listed: Iterable[str],
-    of_texts: Mapping[str, int | None],
-    counts: Callable[[str], bool],
-    rel_threshold: int,
-) -> list[str]:
-    """Return what is listed as relevant to a query and texts with the grade of it, cut alike."""
-    relevant = [name for name, grade in of_texts.items() if (grade or 0) >= rel_threshold]
-    return [name for name in (*listed, *relevant) if counts(name)]
 
 
 @dataclass(frozen=True, slots=True)

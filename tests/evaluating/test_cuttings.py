@@ -454,3 +454,62 @@ def test_texts_are_measured_by_documents_where_labels_name_these(dataset):
     assert (item.comparison.mean_a, item.comparison.mean_b, item.outcome) == (1.0, 1.0, "TIE")
     [run] = load_evaluation_data(dataset, run_names=["small"]).runs
     assert run.summary.holes.n_unjudged == 0
+
+
+def test_two_texts_at_one_place_are_one_passage(dataset):
+    """A service adds words to its first hit; other queries have the passage as it is."""
+    place = Span(doc_id="d", start=0, end=210)
+    text = "c0 Read more"
+    more = RetrievedText(chunk_id=text_id(text), text=text, places=(place,))
+    dataset.add_retrieved_texts([more], "more")
+    dataset.write_run("more", [ranking("q", more.chunk_id, "c200"), ranking("r", "c400", "c0")])
+    dataset.add_judgments(iter([graded("q", more.chunk_id, 3)]))
+    values = measured(dataset, "more")["more"]
+
+    assert (values["nDCG@10"].mean, values["R@10"].mean) == (1.0, 1.0)
+
+
+TAIL = " Print this page."
+
+
+@pytest.fixture
+def with_copies(without_documents):
+    """Two runs of one splitter; one has the first passage again, with words behind it."""
+    copy = SENTENCES[0] + TAIL
+    write_texts(without_documents, "once", q=SENTENCES[:6], r=SENTENCES[6:])
+    write_texts(
+        without_documents, "twice", q=[SENTENCES[0], copy, *SENTENCES[1:6]], r=SENTENCES[6:]
+    )
+    relevant = [graded("q", text_id(text), 3) for text in (SENTENCES[0], copy, SENTENCES[5])]
+    without_documents.write_judgments([*relevant, graded("r", text_id(SENTENCES[6]), 3)])
+    return without_documents
+
+
+def test_a_passage_that_comes_twice_counts_once(with_copies):
+    """Neither does a run gain by a copy, nor one lose that has none."""
+    values = measured(with_copies, "once", "twice")
+
+    assert are_cut_alike(cuttings(with_copies), "once", "twice")
+    assert {name: of["R@10"].mean for name, of in values.items()} == {"once": 1.0, "twice": 1.0}
+    assert values["twice"]["RR"].mean == values["once"]["RR"].mean
+    assert values["twice"]["nDCG@10"].mean < values["once"]["nDCG@10"].mean
+    assert values["twice"]["Judged@10"].mean > values["once"]["Judged@10"].mean
+
+
+def test_a_comparison_counts_a_passage_once_as_an_evaluation_does(with_copies):
+    """One run has one value, and failures are bounded on the same grades."""
+    failed = failed_judgment("q", text_id(SENTENCES[3]))
+    with_copies.add_judgments(iter([failed]))
+    names, settings = ["once", "twice"], EvaluateSettings(measures=("nDCG@10", "R@10"))
+    scores = evaluate_dataset(with_copies, names, settings).scores
+    report = compare_runs(with_copies, names, settings)
+    item = report.items[0]
+    assert report.means == {
+        measure: {name: scores[name].mean(measure) for name in names}
+        for measure in settings.measures
+    }
+    once, twice = (scores[name].summary("nDCG@10") for name in names)
+
+    assert item.failure_bounds is not None
+    assert item.failure_bounds.low == pytest.approx(twice.low - once.high)
+    assert item.failure_bounds.high == pytest.approx(twice.high - once.low)

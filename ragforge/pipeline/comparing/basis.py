@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.cuttings import Cutting, are_cut_alike
+from ragforge.evaluating.counted_once import Grades
+from ragforge.evaluating.cuttings import (
+    Cutting,
+    are_cut_alike,
+    grades_of_cutting,
+    listed_of_cutting,
+)
 from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.runs import PRIMARY, grades_of_cutting, listed_of_cutting
+from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.same_judge import (
     PairJudges,
     grades_of_one_judge,
@@ -38,7 +44,7 @@ TELL_NOTHING: Final = ("Judged", "NumRet", "NumRel")
 _EXAMPLES: Final = 3
 
 
-Qrels: TypeAlias = Mapping[str, Mapping[str, int | None]]
+Qrels: TypeAlias = Mapping[str, Grades]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,15 @@ class ComparisonBasis:
     def of_run(self, name: str) -> "ComparisonBasis":
         """Return what a run is measured on: the grades of texts that are cut as its own are."""
         cutting = self.texts.cuttings.get(name) if self.texts else None
-        return self._of_texts(cutting.__contains__) if cutting else self
+        return self._of_texts(cutting.grades, cutting.listed) if cutting else self
+
+    def graded_once(self, name: str, query_id: str, grades: Grades) -> Grades:
+        """Return the grades of a query with each passage once, as a run is measured on them."""
+        texts = self.texts
+        cutting = texts.cuttings.get(name) if texts else None
+        if texts is None or cutting is None or cutting.once is None or query_id in texts.folded:
+            return grades
+        return cutting.once.graded(query_id, grades, self._threshold)
 
     def with_other_texts(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of some runs that have texts which are no chunks of the set."""
@@ -124,24 +138,36 @@ class ComparisonBasis:
         cuttings = [self.texts.cuttings[name] for name in names] if self.texts else []
         if not cuttings:
             return self
-        return self._of_texts(lambda chunk_id: any(chunk_id in cutting for cutting in cuttings))
 
-    def _of_texts(self, counts: Callable[[str], bool]) -> "ComparisonBasis":
+        def counts(chunk_id: str) -> bool:
+            return any(chunk_id in cutting for cutting in cuttings)
+
+        return self._of_texts(
+            lambda _, of, texts, __: grades_of_cutting(of, texts, counts),
+            lambda _, of, texts, threshold: listed_of_cutting(of, texts, counts, threshold),
+        )
+
+    def _of_texts(
+        self,
+        grades_of: Callable[[str, Grades, Grades, int], Grades],
+        listed_of: Callable[[str, Iterable[str], Grades, int], list[str]],
+    ) -> "ComparisonBasis":
         """Return the basis for texts that are cut alike, by the rule of `Task.of_cutting`."""
         assert self.texts is not None
-        folded, texts = self.texts.folded, self.texts.grades
+        folded, texts, threshold = self.texts.folded, self.texts.grades, self._threshold
         qrels = {
-            key: of if key in folded else grades_of_cutting(of, texts.get(key, {}), counts)
+            key: of if key in folded else grades_of(key, of, texts.get(key, {}), threshold)
             for key, of in self.qrels.items()
         }
-        threshold = threshold_of(highest_grade(self.qrels), self.settings.rel_threshold)
         relevant = self.relevant and {
-            key: of
-            if key in folded
-            else listed_of_cutting(of, texts.get(key, {}), counts, threshold)
+            key: of if key in folded else listed_of(key, of, texts.get(key, {}), threshold)
             for key, of in self.relevant.items()
         }
         return replace(self, qrels=qrels, relevant=relevant)
+
+    @property
+    def _threshold(self) -> int:
+        return threshold_of(highest_grade(self.qrels), self.settings.rel_threshold)
 
     @property
     def by_judgments(self) -> tuple[str, ...]:

@@ -145,7 +145,12 @@ def _open_differences(
         if not judgments:
             continue
         placed = {
-            run.name: _ranked_query(query_id, judgments, run, is_complete=basis.is_complete)
+            run.name: _ranked_query(
+                query_id,
+                basis.graded_once(run.name, query_id, judgments),
+                run,
+                is_complete=basis.is_complete,
+            )
             for run in runs
         }
         holes: _OpenHoles = {}
