@@ -19,6 +19,7 @@ from ragforge.files.set.history import History, read_history
 from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.paths import CURRENT, number_of, own_files
 from ragforge.files.set.wholeness import accept_changes, missing_files
+from ragforge.pipeline.edited_contexts import LostAnswerGrades, lost_answer_grades
 from ragforge.records import (
     Calibration,
     Chunk,
@@ -185,6 +186,7 @@ def validate(dataset: Dataset) -> Findings:
     findings.problems += _missing(dataset)
     for lost in _read(lambda: [lost_grades(dataset)], findings):
         findings.notes += _lost(lost)
+    findings.notes += _lost_of_answers(_read(lambda: lost_answer_grades(dataset), findings))
     findings.notes += [
         f"{name}: changed since ragforge wrote it"
         for name in dataset.manifest.files
@@ -227,13 +229,15 @@ def accept(dataset: Dataset) -> Findings:
     if any(problem not in missing for problem in findings.problems):
         findings.notes.append("nothing was accepted: first mend the problems")
         return findings
-    lost = lost_grades(dataset)
+    lost, of_answers = lost_grades(dataset), lost_answer_grades(dataset)
     if lost.n_of_judges:
         dataset.write_judgments(lost.kept)
+    for system in of_answers:
+        dataset.write_answer_grades(system.system, system.kept)
     accepted = accept_changes(dataset)
     findings = validate(dataset)
     findings.notes += [f"{name}: accepted as it is" for name in accepted]
-    findings.notes += _lost(lost, dropped=True)
+    findings.notes += [*_lost(lost, dropped=True), *_lost_of_answers(of_answers, dropped=True)]
     return findings
 
 
@@ -260,6 +264,17 @@ def _lost(lost: LostGrades, *, dropped: bool = False) -> list[str]:
             "chunks no longer have: they stay"
         )
     return notes
+
+
+def _lost_of_answers(lost: Iterable[LostAnswerGrades], *, dropped: bool = False) -> Iterator[str]:
+    """Yield a line for each system with grades of answers whose contexts have other texts now."""
+    become = "dropped; `ragforge answer` makes new ones" if dropped else "--accept drops them"
+    for of in lost:
+        n = plural(of.n, "grade is", "grades are")
+        yield (
+            f"answer_grades/{of.system}.jsonl: {n} of answers whose contexts have other texts "
+            f"now: {become}"
+        )
 
 
 def _missing(dataset: Dataset) -> list[str]:

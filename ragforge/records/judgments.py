@@ -266,6 +266,8 @@ class AnswerGrade(Record):
     answered_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
     """The same of the answer that was graded, with the chunks of its context; "" where it is not
     known."""
+    context_sha256: Annotated[str, Field(exclude_if=lambda digest: not digest)] = ""
+    """The same of the texts of these chunks; "" where they were not all known."""
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from ragforge.cli import main
+from ragforge.evaluating.answers.records import context_digest
 from ragforge.files.set.opening import create_dataset, open_dataset
-from ragforge.records import Chunk, Judgment, Provenance, Query
+from ragforge.records import Answer, AnswerGrade, Chunk, Judgment, Provenance, Query
 
 MODEL = Provenance(kind="llm", model="a judge")
 PERSON = Provenance(kind="human", model="a person")
@@ -47,6 +48,8 @@ COMMANDS = [
     ["compare"],
     ["compare", "bm25", "chargram"],
     ["compare", "--base", "bm25", "chargram"],
+    ["compare", "--answers", "one", "two"],
+    ["gate", "--answers", "one", "--max", "hallucination=0.3"],
     ["gate", "--run", "bm25", "--min", "RR=0.1"],
     ["worst"],
     ["report"],
@@ -147,3 +150,67 @@ def test_accepted_chunks_are_retrieved_from_again(graded, called):
 
     assert called("retrieve", "--dataset", graded, "--retriever", "bm25", "-q")[0] == 0
     assert called("evaluate", "--dataset", graded)[0] == 0
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """A set with graded answers, one from each chunk, whose chunk `a` was changed in the file."""
+    made = create_dataset(tmp_path / "set", {"seed": "0"})
+    texts = {"a": "Oak is a tree.", "b": "Tea is hot."}
+    made.write_chunks(Chunk(chunk_id=name, doc_id="d", text=texts[name]) for name in texts)
+    made.write_queries(
+        Query(query_id=name, query=f"What is {name}?", expected_answer="So.") for name in texts
+    )
+    made.write_answers(
+        "rag", [Answer(query_id=one, answer="So.", chunk_ids=(one,)) for one in texts]
+    )
+
+    def write(**says):
+        known = {"verdict": "correct", "score": 1.0, "has_hallucination": False}
+        made.write_answer_grades(
+            "rag",
+            [
+                AnswerGrade(
+                    **{"query_id": one, "context_sha256": context_digest([text])}
+                    | {**known, **says}
+                )
+                for one, text in texts.items()
+            ],
+        )
+        path = made.chunks_path
+        path.write_text(path.read_text().replace("Oak is", "Nothing is"))
+        return made
+
+    return write
+
+
+def test_accepting_edited_chunks_drops_grades_by_contexts_that_they_were(answered, called):
+    """`hallucination` stayed 0.000 and PASS, where it was 1.000 of the texts of now."""
+    dataset = answered()
+    before = called("validate", "--dataset", dataset.path, "--json")[1]
+
+    said = called("validate", "--dataset", dataset.path, "--accept", "--json")[1]
+
+    assert [grade.query_id for grade in dataset.answer_grades("rag")] == ["b"]
+    what = "answer_grades/rag.jsonl: 1 grade is of answers whose contexts have other texts now: "
+    assert f"{what}--accept drops them" in json.loads(before)["notes"]
+    assert f"{what}dropped; `ragforge answer` makes new ones" in json.loads(said)["notes"]
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        {"rule": "abstention"},
+        {"has_hallucination": None},
+        {"provenance": Provenance(kind="file", model="graded.csv")},
+        {"context_sha256": ""},
+    ],
+    ids=["by rule", "not checked", "given", "of before"],
+)
+def test_accepting_edited_chunks_leaves_other_grades_of_answers(answered, called, says):
+    """What rests on no context, who saw the former one, and what nothing is known of."""
+    dataset = answered(**says)
+
+    called("validate", "--dataset", dataset.path, "--accept")
+
+    assert [grade.query_id for grade in dataset.answer_grades("rag")] == ["a", "b"]

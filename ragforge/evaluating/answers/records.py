@@ -297,6 +297,12 @@ def answer_digest(answer: Answer) -> str:
     return question_digest("\0".join(of))
 
 
+def context_digest(texts: Iterable[str]) -> str:
+    """Return what tells the texts of a context from others, in any order; "" for none."""
+    digests = {question_digest(" ".join(text.split())) for text in texts}
+    return question_digest("\0".join(sorted(digests))) if digests else ""
+
+
 def expectation_of(query: Query) -> str:
     """Return what tells what an answer is graded by: the question, and what is expected."""
     return expectation_digest(query.asked, query.expected_answer, answerable=query.answerable)

@@ -7,7 +7,12 @@ from pathlib import Path
 from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
-from ragforge.evaluating.answers.records import answer_digest, expectation_of, facts_digest
+from ragforge.evaluating.answers.records import (
+    answer_digest,
+    context_digest,
+    expectation_of,
+    facts_digest,
+)
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
@@ -210,16 +215,18 @@ class _GradedBy:
     """Tells grades what they were given to, and by what."""
 
     def __init__(self, cases: Iterable[Case], answers: Iterable[Answer]) -> None:
-        self._queries = {case.query.query_id: case.query for case in cases}
+        self._cases = {case.query.query_id: case for case in cases}
         self._answers = {answer.query_id: answer for answer in answers}
 
     def noted_in(self, grade: AnswerGrade) -> AnswerGrade:
-        """Return a grade that knows its question, expected answer, facts and answer."""
-        query = self._queries[grade.query_id]
+        """Return a grade that knows what was expected, the answer and its context."""
+        case = self._cases[grade.query_id]
+        query = case.query
         digests = {
             "expected_sha256": expectation_of(query),
             "facts_sha256": facts_digest(query) if grade.facts else "",
             "answered_sha256": answer_digest(self._answers[grade.query_id]),
+            "context_sha256": context_digest(case.contexts),
         }
         return grade.model_copy(update=digests)
 

@@ -15,6 +15,7 @@ from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.paths import VERSIONS, home_of, version_name, versions_of
 from ragforge.files.set.query_selection import Chosen, shared
+from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.comparing import couples
 from ragforge.measures.missing_values import mean_difference_bounds
 from ragforge.measures.strata import Design
@@ -52,9 +53,11 @@ def compare_answers(
         options: How to compare.
 
     Raises:
-        DataError: There is no such system, one has no grades, or two share no query.
+        DataError: There is no such system, one has no grades, or two share no query; or somebody
+            changed the chunks.
         UsageError: There are fewer than two systems, or a measure or an option cannot be taken.
     """
+    require_own_chunks(dataset)
     queries = {query.query_id: query for query in dataset.require_accepted_queries()}
     records = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
     wanted = list(names) or list(records)

@@ -15,6 +15,7 @@ from ragforge.evaluating.graded_by import judge_name
 from ragforge.evaluating.judgments import Judge, judges
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.strata import Design
@@ -46,8 +47,10 @@ def answers_subject(dataset: Dataset, system: str) -> Subject:
     """Return the graded answers of a system by all measures of answers.
 
     Raises:
-        DataError: There is no such system, or none of its answers is graded.
+        DataError: There is no such system, or none of its answers is graded; or somebody changed
+            the chunks.
     """
+    require_own_chunks(dataset)
     queries = {query.query_id: query for query in dataset.require_accepted_queries()}
     found = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
     if system not in found:
