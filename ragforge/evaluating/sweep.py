@@ -1,9 +1,8 @@
 """What a sweep found: each configuration by measures that no cutting moves, and the best of them.
 
-The configurations are held against the best one; these comparisons are one family. What is not told
-apart from the best may be the best: any of them is held against the one that is ahead, so the one
-that is truly best is missed with a chance of alpha at most (multiple comparisons with the best: Hsu
-1984, Annals of Statistics 12(3)).
+The configurations are held against the best one. That is picked by the same queries, so any two of
+them are one family: with a chance of alpha at most, any is called worse that is as good. What is
+not told apart from the best may be the best.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,7 +16,8 @@ from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.evaluating.evidence import PlacedQuote, placed_quotes, reaching
 from ragforge.evaluating.sweep_answers import AnswersForecast, SweepAnswers
 from ragforge.files.set.query_selection import Chosen
-from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pairs
+from ragforge.measures.chosen_best import largest_of
+from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_with_chosen
 from ragforge.measures.evidence_coverage import RetrievedText, RunEvidence, Stretch, within
 from ragforge.measures.intervals import ConfidenceInterval, Ends
 from ragforge.measures.measure_names import Measure
@@ -396,11 +396,10 @@ def _compared(
     """Return results with the comparison of each with the first."""
     (best, best_evidence), *others = found
     of_best = _by_query(best_evidence, measure)
-    pairs, bounds = [], []
+    pairs, bounds, design = [], [], best_evidence.design
     for result, evidence in others:
         own = _by_query(evidence, measure)
         shared = sorted(of_best.keys() & own.keys())
-        design = best_evidence.design
         asked = [*evidence.query_ids, *evidence.failed]
         bounds.append(mean_difference_bounds(of_best, own, asked, design))
         pairs.append(
@@ -413,7 +412,8 @@ def _compared(
                 drawn=design.stratified(shared) if design else None,
             )
         )
-    comparisons = compare_pairs(pairs, ALPHA)
+    by_chance = largest_of([_by_query(evidence, measure) for _, evidence in found], design)
+    comparisons = compare_with_chosen(pairs, by_chance, ALPHA)
     compared = (
         replace(result, comparison=comparison, bounds=ends)
         for (result, _), comparison, ends in zip(others, comparisons, bounds, strict=True)

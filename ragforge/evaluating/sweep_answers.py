@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.configurations import Configuration, Top
-from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_pairs
+from ragforge.measures.chosen_best import largest_of
+from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_with_chosen
 from ragforge.measures.intervals import Ends
 from ragforge.measures.missing_values import mean_difference_bounds, stays_worse
 from ragforge.measures.rates import Rate, mean_rate, sample_rate
@@ -176,7 +177,9 @@ def compare_answers(
                 )
             )
     asked = {key for each in answered for key in (*each.grades, *each.failed)}
-    for at, comparison in zip(compared, compare_pairs(pairs, ALPHA), strict=True):
+    by_chance = largest_of([_scores(result.answered) for result in results], design)
+    comparisons = compare_with_chosen(pairs, by_chance, ALPHA)
+    for at, comparison in zip(compared, comparisons, strict=True):
         bounds = mean_difference_bounds(of_best, _scores(results[at].answered), asked, design)
         results[at] = replace(results[at], comparison=comparison, bounds=bounds)
     return tuple(results)

@@ -1,8 +1,9 @@
 """Which of two runs is better, measure by measure, with all that such a claim must rest on.
 
 All comparisons of one call are one family: p values are Holm's, and each interval has the level at
-which Holm held its comparison, so that both speak of the same chance of any false finding. A run
-wins where its interval leaves 0 out and the test agrees; anything else is a tie.
+which Holm held its comparison, so that both speak of the same chance of any false finding. With a
+run that was picked as the best, they are those of any two runs: see `chosen_best`. A run wins where
+its interval leaves 0 out and the test agrees; anything else is a tie.
 
 An interval reaches as far as that of the paired bootstrap (BCa) or that of Student's t, whichever
 goes further: at the high levels that many comparisons need, the bootstrap of some dozen queries
@@ -27,6 +28,7 @@ from ragforge.measures.checked_samples import (
     sample,
     standard_deviation,
 )
+from ragforge.measures.chosen_best import LargestDifference
 from ragforge.measures.intervals import HIGHEST_LEVEL, Ends
 from ragforge.measures.paired import PairedTest, randomisation_test, t_test
 from ragforge.measures.power import (
@@ -210,7 +212,7 @@ class Comparison:
     """Of the difference, at `level`; None with fewer than two queries, and where all differences
     are the same and the measure has no bounds."""
     level: float
-    """1 less the level at which Holm held this comparison."""
+    """1 less the level at which Holm held this comparison, or that of any two of several runs."""
     interval_alone: Ends | None
     """At 1 less alpha, as if this were the only comparison."""
     p: float
@@ -260,6 +262,35 @@ def compare_pairs(pairs: Iterable[RunPair], alpha: float = ALPHA) -> list[Compar
             listed, tests, p_ts, corrected, levels, strict=True
         )
     ]
+
+
+def compare_with_chosen(
+    pairs: Iterable[RunPair], by_chance: LargestDifference, alpha: float = ALPHA
+) -> list[Comparison]:
+    """Compare runs with one that was picked by the same values, such as the best of them.
+
+    Args:
+        pairs: What to compare.
+        by_chance: What any two of all runs, that one and the others, may differ by.
+        alpha: Chance of any false finding among any two of all these runs, between 0 and 1.
+
+    Returns:
+        One comparison a pair, in the same order.
+
+    Raises:
+        UsageError: Values are not aligned, or alpha cannot be taken.
+        DataError: A value is no finite number.
+    """
+    check_share(alpha, "alpha")
+    level = by_chance.level(alpha)
+    flips = max(_FLIPS, ceil(_FLIPS_AT_ALPHA / level))
+    found = []
+    for pair in pairs:
+        test = _test(pair, flips)
+        corrected = by_chance.corrected(test.p)
+        kept = min(1 - level, HIGHEST_LEVEL)
+        found.append(_comparison(pair, test, _p_t(pair), corrected, kept, alpha))
+    return found
 
 
 def couples(names: Sequence[str], baseline: str | None = None) -> list[tuple[str, str]]:

@@ -31,6 +31,7 @@ from ragforge.report.sweep_cells import (
     comparison_json,
     configuration_cells,
     configuration_json,
+    corrected_for,
     listed_names,
 )
 from ragforge.report.text import REPORT_LAYOUT
@@ -186,8 +187,10 @@ def _decision_table(report: SweepReport) -> Table:
     n_compared = len(report.results) - 1
     note = (
         f"Differences are paired, over the same queries; intervals and p are corrected for "
-        f"{plural(n_compared, 'comparison')} with the best (Holm). What is not told apart from it "
-        "may be the best; more queries tell more apart. Tokens in the prompt are means, estimated."
+        f"{corrected_for(len(report.results))}. What is not told apart from the best may be the "
+        "best; more queries tell more apart. The value of the first was the greatest on these "
+        "queries, and its interval does not allow for that: on others it is likely lower. Tokens "
+        "in the prompt are means, estimated."
         if n_compared
         else ""
     )

@@ -18,6 +18,7 @@ from ragforge.report.sweep_cells import (
     comparison_json,
     configuration_cells,
     configuration_json,
+    corrected_for,
     listed_names,
 )
 
@@ -81,7 +82,8 @@ def _note(answers: SweepAnswers) -> str:
     n_compared = len(answers.results) - 1
     family = (
         f" Differences are paired; intervals and p are corrected for "
-        f"{plural(n_compared, 'comparison')} with the best (Holm)."
+        f"{corrected_for(len(answers.results))}. The score of the first was the greatest on these "
+        "queries: on others it is likely lower."
         if n_compared
         else ""
     )

@@ -1,10 +1,11 @@
 """What the tables of a sweep share: a configuration, and how it compares with the best."""
 
 from collections.abc import Sequence
+from math import comb
 from typing import Final
 
 from ragforge.evaluating.configurations import Configuration
-from ragforge.evaluating.formatting import MISSING, number, signed
+from ragforge.evaluating.formatting import MISSING, number, plural, signed
 from ragforge.measures.comparing import Comparison
 from ragforge.measures.intervals import Ends
 
@@ -16,6 +17,13 @@ FAILED_NOTE: Final = (
     "save."
 )
 CONFIGURATION_HEADERS: Final = ("splitter", "size", "overlap", "retriever")
+
+
+def corrected_for(n: int) -> str:
+    """Return what the comparisons with the best of n configurations are corrected for."""
+    return (
+        f"{plural(comb(n, 2), 'difference')} of any two, as the best is picked by the same queries"
+    )
 
 
 def listed_names(names: Sequence[str]) -> str:
