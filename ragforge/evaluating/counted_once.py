@@ -4,7 +4,8 @@ A service may return a passage as it is, and with "Read more" behind it: for one
 another the other, or both. The best possible ranking has it once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Final, NamedTuple, TypeAlias
 
 from ragforge.evaluating.overlapping_texts import holds
@@ -29,6 +30,63 @@ class Place(NamedTuple):
     end: int
 
 
+class Shared(NamedTuple):
+    """How much two texts have in common, of the longer one and of the shorter one."""
+
+    of_longer: float
+    of_shorter: float
+
+
+class Passages:
+    """How much texts have in common, asked for several runs that are measured on the same.
+
+    Args:
+        place_of: Returns the one place of a text or chunk; None where it has none, or several.
+        letters_of: Returns the letters of a text without a place; "" where it has one.
+    """
+
+    def __init__(
+        self, place_of: Callable[[str], Place | None], letters_of: Callable[[str], str]
+    ) -> None:
+        self.place_of = place_of
+        self._letters_of = letters_of
+        self._known: dict[str, tuple[frozenset[str], Mapping[frozenset[str], Shared]]] = {}
+
+    def shared(self, query_id: str, ids: frozenset[str]) -> Mapping[frozenset[str], Shared]:
+        """Return which two texts of a query have something in common, one of them no chunk.
+
+        Args:
+            query_id: Of the query.
+            ids: Of all that is graded.
+        """
+        of, found = self._known.get(query_id, (None, {}))
+        if of != ids:
+            found = {**dict(self._of_places(ids)), **dict(self._of_letters(ids))}
+            self._known[query_id] = ids, found
+        return found
+
+    def _of_places(self, ids: Iterable[str]) -> Iterator[tuple[frozenset[str], Shared]]:
+        by_document: dict[str, list[tuple[str, Place]]] = {}
+        for chunk_id in ids:
+            if place := self.place_of(chunk_id):
+                by_document.setdefault(place.doc_id, []).append((chunk_id, place))
+        for placed in by_document.values():
+            for (one, a), (other, b) in combinations(placed, 2):
+                n_shared = min(a.end, b.end) - max(a.start, b.start)
+                if n_shared > 0 and (is_text_id(one) or is_text_id(other)):
+                    lengths = a.end - a.start, b.end - b.start
+                    shares = n_shared / max(lengths), n_shared / min(lengths)
+                    yield frozenset((one, other)), Shared(*shares)
+
+    def _of_letters(self, ids: Iterable[str]) -> Iterator[tuple[frozenset[str], Shared]]:
+        read = [(chunk_id, of) for chunk_id in ids if (of := self._letters_of(chunk_id))]
+        for (one, text), (other, more) in combinations(read, 2):
+            if holds(text, more):
+                shorter, longer = sorted((len(text), len(more)))
+                is_all = longer - shorter <= _FEW and 2 * shorter > longer
+                yield frozenset((one, other)), Shared(1.0 if is_all else shorter / longer, 1.0)
+
+
 class CountedOnce:
     """Tells, for the rankings of one run, which graded texts are a passage that counts already.
 
@@ -37,19 +95,12 @@ class CountedOnce:
 
     Args:
         rankings: Of the run: ids by query, best first.
-        place_of: Returns the one place of a text or chunk; None where it has none, or several.
-        letters_of: Returns the letters of a text without a place; "" where it has one.
+        passages: Which texts have something in common.
     """
 
-    def __init__(
-        self,
-        rankings: Mapping[str, Sequence[str]],
-        place_of: Callable[[str], Place | None],
-        letters_of: Callable[[str], str],
-    ) -> None:
+    def __init__(self, rankings: Mapping[str, Sequence[str]], passages: Passages) -> None:
         self._rankings = rankings
-        self._place_of = place_of
-        self._letters_of = letters_of
+        self._passages = passages
 
     def graded(self, query_id: str, grades: Grades, rel_threshold: int) -> Grades:
         """Return grades with each passage once: 0 for a hit that is one again, no other copies."""
@@ -72,7 +123,8 @@ class CountedOnce:
             rel_threshold: Lowest grade that counts as relevant.
         """
         known = {chunk_id: grade for chunk_id, grade in grades.items() if grade}
-        if len(known) < len("ab") or not any(map(is_text_id, known)):
+        shared = self._passages.shared(query_id, frozenset(known))
+        if not shared:
             return frozenset()
         hits = [chunk_id for chunk_id in self._rankings.get(query_id, ()) if chunk_id in known]
         found = frozenset(hits)
@@ -82,8 +134,9 @@ class CountedOnce:
         for chunk_id in (*hits, *others):
             grade = known[chunk_id]
             if any(
-                (grade <= known[first] or known[first] >= rel_threshold)
-                and self._is_one(first, chunk_id, found)
+                (couple := frozenset((first, chunk_id))) in shared
+                and (grade <= known[first] or known[first] >= rel_threshold)
+                and self._is_one(first, chunk_id, shared[couple], found)
                 for first in counting
             ):
                 repeated.add(chunk_id)
@@ -91,42 +144,17 @@ class CountedOnce:
                 counting.append(chunk_id)
         return frozenset(repeated)
 
-    def _is_one(self, first: str, other: str, found: frozenset[str]) -> bool:
+    def _is_one(self, first: str, other: str, shared: Shared, found: frozenset[str]) -> bool:
         """Whether two texts are one passage, the one that counts first.
 
         Two hits of a ranking that read the same are two where the documents may hold both; and of
         two that nearly do the longer may say more. What was not found is no other passage than a
         hit that it is a part of, or that is a part of it: the run could find the one or the other.
         """
-        if not (is_text_id(first) or is_text_id(other)):
-            return False
-        shared = self._shared(first, other)
         if other in found:
-            is_again = without_place(first) == without_place(other) and not self._place_of(other)
-            return shared.of_longer >= _NEARLY_ALL and not is_again
+            is_same = without_place(first) == without_place(other)
+            may_be_two = is_same and not self._passages.place_of(other)
+            return shared.of_longer >= _NEARLY_ALL and not may_be_two
         if shared.of_longer >= _NEARLY_ALL:
             return True
         return first in found and shared.of_shorter >= _WITHIN
-
-    def _shared(self, one: str, other: str) -> "_Shared":
-        a, b = self._place_of(one), self._place_of(other)
-        if a is not None and b is not None:
-            lengths = a.end - a.start, b.end - b.start
-            n_shared = min(a.end, b.end) - max(a.start, b.start) if a.doc_id == b.doc_id else 0
-            return _Shared(n_shared / max(lengths), n_shared / min(lengths))
-        letters = self._letters_of(one), self._letters_of(other)
-        if not all(letters) or not holds(*letters):
-            return _NOTHING
-        shorter, longer = sorted(map(len, letters))
-        is_all = longer - shorter <= _FEW and 2 * shorter > longer
-        return _Shared(1.0 if is_all else shorter / longer, 1.0)
-
-
-class _Shared(NamedTuple):
-    """How much two texts have in common, of the longer one and of the shorter one."""
-
-    of_longer: float
-    of_shorter: float
-
-
-_NOTHING: Final = _Shared(0.0, 0.0)

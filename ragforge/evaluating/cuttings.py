@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
-from ragforge.evaluating.counted_once import CountedOnce, Grades, Place
+from ragforge.evaluating.counted_once import CountedOnce, Grades, Passages, Place
 from ragforge.evaluating.overlapping_texts import holds, letters_to_compare, overlap
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.files.set.dataset import Dataset
@@ -43,6 +43,8 @@ _EARLIER: Final = ""
 _LOOKED_AT: Final = 2000
 """Texts of a run that are compared with those of another: ids are digests, so the first of them in
 order are a random sample."""
+_READ: Final = 500
+"""The same where texts without a place are read."""
 
 _Rankings: TypeAlias = Mapping[str, Sequence[str]]
 """Ids by query, best first."""
@@ -203,10 +205,10 @@ def _cuttings(dataset: Dataset, runs: Mapping[str, _Rankings]) -> dict[str, Cutt
         has_chunks = any(_has_chunks_alike(chunks, each) for each in of_group)
         replaced = _replaced(of_chunks, of_group) if has_chunks else frozenset[str]()
         # A run may find any of the chunks then, as well as texts.
-        known = {each.chunk_id: each for each in of_chunks} if has_chunks else {}
+        passages = _passages(of_group[0], of_chunks if has_chunks else ())
         for name in group:
             others = frozenset(other for other in group if {name, other} in unlike)
-            once = texts[name].counted_once(known)
+            once = texts[name].counted_once(passages)
             made[name] = Cutting(ids, has_chunks, group, replaced, others, once)
     return dict(sorted(made.items()))
 
@@ -369,24 +371,9 @@ class _Texts:
         """Return the letters of one of them that has no place; "" for others."""
         return "" if chunk_id in self._places_by_id else self._words.of(chunk_id)
 
-    def counted_once(self, chunks: Mapping[str, "ChunkPlace"]) -> CountedOnce:
-        """Return what tells which texts are one passage.
-
-        Args:
-            chunks: Those of the set that it may have found, by id.
-        """
-
-        def place_of(chunk_id: str) -> Place | None:
-            if chunk := chunks.get(chunk_id):
-                return Place(chunk.doc_id, chunk.start, chunk.end)
-            places = self.places_of(chunk_id)
-            return (
-                Place(places[0].doc_id, places[0].start, places[0].end)
-                if len(places) == 1
-                else None
-            )
-
-        return CountedOnce(self._rankings, place_of, self.letters_of)
+    def counted_once(self, passages: Passages) -> CountedOnce:
+        """Return what tells which texts are one passage in its rankings."""
+        return CountedOnce(self._rankings, passages)
 
     @cached_property
     def places(self) -> _Places:
@@ -434,6 +421,23 @@ class _Texts:
             yield from self._rankings.get(query_id, ())[:_TOP]
 
 
+def _place(of: "Span | ChunkPlace") -> Place:
+    return Place(of.doc_id, of.start, of.end)
+
+
+def _passages(texts: _Texts, chunks: Iterable["ChunkPlace"]) -> Passages:
+    """Return how much texts, and some chunks of the set, have in common."""
+    known = {each.chunk_id: each for each in chunks}
+
+    def place_of(chunk_id: str) -> Place | None:
+        if chunk := known.get(chunk_id):
+            return _place(chunk)
+        places = texts.places_of(chunk_id)
+        return _place(places[0]) if len(places) == 1 else None
+
+    return Passages(place_of, texts.letters_of)
+
+
 def _share_alike(one: _Texts, other: _Texts) -> float | None:
     """Return how much of what two runs have at common places is the same; None without such.
 
@@ -442,10 +446,11 @@ def _share_alike(one: _Texts, other: _Texts) -> float | None:
     n_same = n_others = 0
     known = []
     for mine, theirs in ((one, other), (other, one)):
-        same = [each for each in mine.sample if theirs.has_same(each, mine)]
+        sample = mine.sample[:_READ] if mine.letters or theirs.letters else mine.sample
+        same = [each for each in sample if theirs.has_same(each, mine)]
         n_same += len(same)
         n_open = 0
-        for chunk_id in set(mine.sample).difference(same):
+        for chunk_id in set(sample).difference(same):
             if places := mine.places_of(chunk_id):
                 n_others += any(map(theirs.places.cover, places))
             elif mine.letters_of(chunk_id):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragforge.evaluating.counted_once import CountedOnce, Place
+from ragforge.evaluating.counted_once import CountedOnce, Passages, Place
 from ragforge.records import text_id
 
 SENTENCE, OTHER = text_id("sentence"), text_id("other")
@@ -19,7 +19,8 @@ LETTERS = {SENTENCE: "parkingcostselevencrowns", OTHER: "parkingcostselevencrown
 
 
 def graded(hits, grades, rel_threshold=2):
-    once = CountedOnce({"q": hits}, PLACES.get, lambda chunk_id: LETTERS.get(chunk_id, ""))
+    passages = Passages(PLACES.get, lambda chunk_id: LETTERS.get(chunk_id, ""))
+    once = CountedOnce({"q": hits}, passages)
     return once.graded("q", grades, rel_threshold)
 
 
@@ -74,6 +75,7 @@ def test_failed_and_worthless_copies_stay():
 def test_hits_that_read_the_same_may_stand_in_two_places():
     """Nothing tells which of them is which, so that both count where they were found."""
     one, two = text_id("same"), text_id("same", "hit 2")
-    once = CountedOnce({"q": [one, two]}, lambda _: None, lambda _: "thesametextinseveralplaces")
+    passages = Passages(lambda _: None, lambda _: "thesametextinseveralplaces")
+    once = CountedOnce({"q": [one, two]}, passages)
 
     assert once.graded("q", {one: 3, two: 3}, 2) == {one: 3, two: 3}
