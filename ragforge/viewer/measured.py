@@ -10,6 +10,8 @@ from typing import Final, TypeAlias
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
 from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_data
+from ragforge.evaluating.graded_by import graded_line, grades_of
+from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.query_table import NO_ANSWER, NO_GRADE, QueryRow, query_rows
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
 from ragforge.files.set.dataset import Dataset
@@ -115,6 +117,8 @@ class MeasuredSet:
     data: EvaluationData
     rows: tuple[QueryRow, ...]
     """The worst first."""
+    graded: str = ""
+    """Who graded, in a line."""
 
     @property
     def runs(self) -> list[str]:
@@ -142,7 +146,9 @@ def measured_set(dataset: Dataset, settings: EvaluateSettings) -> MeasuredSet:
     data = load_evaluation_data(
         dataset, measures=settings.measures, rel_threshold=settings.rel_threshold
     )
-    return MeasuredSet(data, query_rows(data, {}, {}))
+    answered = {item.system: item.grades.values() for item in data.systems}
+    graded = graded_line(grades_of(judges(data.judgments, answered)))
+    return MeasuredSet(data, query_rows(data, {}, {}), graded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ragforge.evaluating.formatting import MISSING, from_to, number, one_line, plural, signed
+from ragforge.evaluating.graded_by import silent_of
 from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.history.trends import trend
 from ragforge.evaluating.runs import PRIMARY
@@ -12,6 +13,7 @@ from ragforge.files.manifest import Spent
 from ragforge.files.set.answer_labels import answer_calibration_names
 from ragforge.files.set.history import History
 from ragforge.files.set.opening import open_dataset
+from ragforge.measures.measure_names import parse_measure
 from ragforge.records import Evaluation, MeasuredMean
 from ragforge.report.page.charts import TONES, Chart, Line, Point, legend, line_chart, round_range
 from ragforge.report.page.markup import (
@@ -164,13 +166,19 @@ def _latest(served: ServedDataset) -> Html:
 
 def _run_row(of_run: Sequence[Evaluation], measures: Sequence[str]) -> Html:
     now = of_run[-1]
-    cells = [
-        mean_cell(now.measures.get(measure), verdict_note(of_run, measure)) for measure in measures
-    ]
+    cells = [mean_cell(now.measures.get(measure), *notes(of_run, measure)) for measure in measures]
     return table_row(one_line(now.run), [*cells, *_count_cells(now), element("td", _when(now))])
 
 
-def verdict_note(of_run: Sequence[Evaluation], measure: str) -> Html | None:
+def notes(of_run: Sequence[Evaluation], measure: str) -> tuple[Html | None, Html | None]:
+    """Return what to know of the last mean of a measure: who made its grades up, where it goes."""
+    silent = silent_of(of_run[-1].graders)
+    is_silent = silent.any and not parse_measure(measure).is_of_evidence
+    basis = element("span", silent.basis, class_="bounds silent") if is_silent else None
+    return basis, _verdict_note(of_run, measure)
+
+
+def _verdict_note(of_run: Sequence[Evaluation], measure: str) -> Html | None:
     """Return where a measure goes, in a word and a number; None where there is nothing before."""
     if measure not in of_run[-1].measures:
         return None
@@ -182,8 +190,8 @@ def verdict_note(of_run: Sequence[Evaluation], measure: str) -> Html | None:
     return element("span", text, class_=f"went {movement.verdict.lower()}")
 
 
-def mean_cell(mean: MeasuredMean | None, note: Html | None) -> Html:
-    """Return a cell with a mean, its interval and where it goes."""
+def mean_cell(mean: MeasuredMean | None, *notes: Html | None) -> Html:
+    """Return a cell with a mean, its interval and what to know of it."""
     if mean is None:
         return element("td", MISSING, class_="num")
     ends = from_to(mean.low, mean.high) if mean.low is not None else None
@@ -191,7 +199,7 @@ def mean_cell(mean: MeasuredMean | None, note: Html | None) -> Html:
         "td",
         element("span", number(mean.mean), class_="mean"),
         element("span", ends, class_="bounds", title="95 % interval") if ends else None,
-        note,
+        *notes,
         class_="num estimate",
         data_value=None if mean.mean is None else f"{mean.mean:.6f}",
     )
@@ -310,7 +318,7 @@ def _history_row(now: Evaluation, before: Evaluation | None, measures: Sequence[
     cells = [
         element("td", one_line(now.run)),
         element("td", now.version, class_="num"),
-        *(mean_cell(now.measures.get(measure), None) for measure in measures),
+        *(mean_cell(now.measures.get(measure)) for measure in measures),
         *_count_cells(now),
         element("td", changed or "nothing", title=details or None),
     ]

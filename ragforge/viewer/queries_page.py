@@ -41,12 +41,18 @@ def queries_page(served: ServedDataset, measured: MeasuredSet, view: View) -> st
         f"Queries of {title}",
         *missing_notice(view),
         *(notice("About these runs", text) for text in measured.data.run_warnings),
+        graded_note(measured),
         _sums(view),
         scrolling(_table(measured, view), "Queries") if view.pairs else _none(view),
         _pager(view),
         top=[*top, tools],
         depth=2,
     )
+
+
+def graded_note(measured: MeasuredSet) -> Html:
+    """Return who gave the grades that a page shows."""
+    return element("p", f"{measured.graded[0].upper()}{measured.graded[1:]}.", class_="judges")
 
 
 def missing_notice(view: View) -> list[Html]:

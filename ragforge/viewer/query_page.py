@@ -29,7 +29,7 @@ from ragforge.report.page.queries import chunk_item, grade_legend, marked_text, 
 from ragforge.report.page.review import passage_block
 from ragforge.viewer.measured import MeasuredSet, Pair, View
 from ragforge.viewer.pages import notice, page
-from ragforge.viewer.queries_page import missing_notice, queries_tools
+from ragforge.viewer.queries_page import graded_note, missing_notice, queries_tools
 from ragforge.viewer.served import ServedDataset
 
 _ANSWER_CHARS: Final = 6000
@@ -72,6 +72,7 @@ def query_page(place: Place) -> str:
         _steps(view, query_id),
         element("h1", query.query, dir="auto", class_="question"),
         _about(query),
+        graded_note(measured),
         _decision(place, query),
         _answers(measured, view, query),
         _evidence(place, query),

@@ -6,7 +6,7 @@ from label_samples import HOSTILE
 from side_by_side import make_set
 
 from ragforge.files.set.opening import create_dataset
-from ragforge.records import Query, Review
+from ragforge.records import Grader, Provenance, Query, Review
 from ragforge.viewer.measured import PAGE, Asked, measured_set, view_of
 from ragforge.viewer.measured import USUAL as SETTINGS
 
@@ -190,3 +190,19 @@ def test_who_knows_the_page_is_told_that_it_is_the_same(site, measured):
     measured.write_queries(measured.all_queries()[:-1])
 
     assert (same, other, site.ask(path, If_None_Match=tag).status) == (304, 200, 200)
+
+
+def test_made_up_grades_are_told_wherever_a_mean_stands(site, measured, add, make_evaluation):
+    """`ragforge mock` judges as fast as nobody does, and somebody decides on it."""
+    mock = Provenance(kind="mock", model="m")
+    measured.write_judgments(
+        item.model_copy(update={"provenance": mock, "source": "judge"})
+        for item in measured.judgments()
+    )
+    grader = Grader(kind="mock", model="m", prompt="", prompt_sha256="", count=4)
+    add(measured, make_evaluation(graders=(grader,)))
+
+    query_id = measured.queries()[0].query_id
+    query = f"/datasets/pair/query?q={query_id}"
+    for path in ("/", "/datasets/pair", "/datasets/pair/queries", query):
+        assert "ragforge mock" in site.ask(path).text, path

@@ -314,6 +314,16 @@ def is_of_former_wording(judgment: Judgment, reworded: set[str]) -> bool:
     return judgment.query_id in reworded and judgment.source in ("judge", "carried")
 
 
+def _leaves_words(row: SheetDecision, query: Query) -> bool:
+    """Whether an edit brings the words that are there."""
+    words = (
+        (row.new_query, query.query),
+        (row.new_standalone, query.standalone or ""),
+        (row.new_answer, query.expected_answer or ""),
+    )
+    return all(new in ("", old) for new, old in words)
+
+
 def review_audit(queries: Iterable[Query]) -> ReviewAudit | None:
     """Return the share of queries drawn at random that were right; None where none is decided."""
     drawn = [query.reviewed for query in queries if query.reviewed and query.reviewed.random]
@@ -457,6 +467,7 @@ class _SheetImport:
         others.pop(self.reviewer, None)
         for by, verdict in others.items():
             agrees = row.decision != UNDECIDED and verdict == outcome(row.decision)
+            agrees = agrees and (row.decision != "edit" or _leaves_words(row, query))
             if not self.overrule and not agrees:
                 return f"{by} decided {verdict}"
         return ""

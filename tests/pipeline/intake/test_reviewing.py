@@ -747,3 +747,15 @@ def test_labels_from_before_they_knew_their_question_learn_it_from_an_edit(tmp_p
     found = worded_labels(dataset, files)
     assert [label.query_id for label in found.former] == ["q0"]
     assert [label.wording_sha256 for label in found.now] == [""]
+
+
+def test_an_edit_of_anothers_edit_is_made_on_purpose_only(dataset, decide):
+    """Her words would be gone, and nobody would have been asked."""
+    dataset.write_queries([made()])
+    decide(decided("edit", new_answer="Yes, always."))
+
+    with pytest.raises(DataError, match="Ann decided edit; settle it"):
+        decide(decided("edit", revision=2, new_answer="Hardly."), reviewer="Bo")
+    decide(decided("edit", revision=2, new_answer="Hardly."), reviewer="Bo", overrule=True)
+
+    assert dataset.queries()[0].expected_answer == "Hardly."
