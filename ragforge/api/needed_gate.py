@@ -1,12 +1,12 @@
 """A gate that buys what its rule needs, and no more: a drop from another run, by sampled pairs."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Final, Literal, Unpack
 
 from ragforge.api.call import JUDGE, Handle, begin, part_of
 from ragforge.api.gating import given_rules, rules_of
-from ragforge.api.keywords import JudgeKeywords
+from ragforge.api.keywords import GateKeywords, JudgeKeywords
 from ragforge.api.results import Estimate, Result, plain_values
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
@@ -25,15 +25,19 @@ from ragforge.evaluating.gate import (
     drop_sentence,
 )
 from ragforge.evaluating.graded_by import graders_text
+from ragforge.evaluating.judgments import failed_by_name
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.comparing.as_needed import NeededComparison, decide_as_needed
 from ragforge.pipeline.comparing.needed_pairs import Declared
+from ragforge.pipeline.gating.verdict import check_failures, untold_failures
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import notify_gate
 from ragforge.report.as_needed import gate_lines
 from ragforge.report.gate import render_gate_markdown
 
-_TAKES: Final = ("base", "run", "max_drop", "fail_on", "again", "dry_run", "sample_seed")
+_TAKES: Final = (
+    "base", "run", "max_drop", "max_failures", "fail_on", "again", "dry_run", "sample_seed",
+)  # fmt: skip
 _ROUNDING: Final = 1e-12
 
 
@@ -48,6 +52,7 @@ class NeededGate(Result):
         version: Of the set.
         fail_on: What stops it.
         notes: What was told on the way.
+        most_failures: Share of the queries on which its retriever may have failed; None for any.
     """
 
     found: NeededComparison
@@ -56,15 +61,36 @@ class NeededGate(Result):
     version: int
     fail_on: FailOn = "regression"
     notes: tuple[str, ...] = field(default=())
+    most_failures: float | None = None
 
     @property
     def outcome(self) -> Literal["PASS", "FAIL", "NOT_SHOWN", "REFUSED"]:
         """PASS where a larger drop is ruled out, FAIL where one is shown, else NOT_SHOWN.
 
-        REFUSED where no judge graded, as a baseline's grades decide nothing.
+        FAIL, too, where more retrievals failed than may. REFUSED where no judge graded, as a
+        baseline's grades decide nothing.
         """
         if self.found.is_baseline:
             return "REFUSED"
+        failures = self._failures
+        is_exceeded = failures is not None and failures.outcome == "FAIL"
+        return "FAIL" if is_exceeded else self._of_drop
+
+    @property
+    def _failures(self) -> Check | None:
+        """The check of how many retrievals failed; None where that is no rule."""
+        if self.most_failures is None:
+            return None
+        return check_failures(
+            self._run(self.found.b, self.found.n_failed_of[1]), self.most_failures
+        )
+
+    def _run(self, name: str, n_failed: int) -> NamedRun:
+        n_queries = self.found.n_queries + len(self.found.left_out)
+        return NamedRun(self.dataset, self.version, name, n_queries, n_failed)
+
+    @property
+    def _of_drop(self) -> Literal["PASS", "FAIL", "NOT_SHOWN"]:
         low, high = self.found.worst
         if low >= -self.allowed - _ROUNDING:
             return "PASS"
@@ -91,7 +117,7 @@ class NeededGate(Result):
         is_refused = outcome == "REFUSED"
         decision = _decision(found)
         threshold = Threshold(found.measure, self.allowed)
-        checked: GateOutcome = "OPEN" if outcome == "REFUSED" else outcome
+        checked: GateOutcome = "OPEN" if is_refused else self._of_drop
         check = Check(
             kind="max-drop",
             measure=found.measure,
@@ -106,18 +132,16 @@ class NeededGate(Result):
             outcome=checked,
             text=drop_sentence(decision, threshold, checked),
         )
-        n_failed = len(found.left_out)
-        now, before = (
-            NamedRun(self.dataset, self.version, name, found.n_queries, n_failed)
-            for name in (found.b, found.a)
-        )
+        failures = self._failures
+        if failures is not None and is_refused:
+            failures = replace(failures, outcome="OPEN")
         return Verdict(
             outcome=outcome,
-            evaluation=now,
-            baseline=before,
-            checks=(check,),
+            evaluation=self._run(found.b, found.n_failed_of[1]),
+            baseline=self._run(found.a, found.n_failed_of[0]),
+            checks=(check, *([failures] if failures else [])),
             refusals=(Refusal(found.why, None),) if is_refused else (),
-            notes=(_use(found, outcome), *self.warnings),
+            notes=(_use(found, checked), *self.warnings),
             graded_by=found.graded_by,
             fail_on=self.fail_on,
         )
@@ -138,6 +162,7 @@ class NeededGate(Result):
             "outcome": self.outcome,
             "passed": self.passed,
             "max_drop": self.allowed,
+            "max_failures": self.most_failures,
             "fail_on": self.fail_on,
             **self.found.as_json(),
         }
@@ -150,7 +175,7 @@ class NeededGate(Result):
         """Return the outcome and what it rests on, a sentence a line."""
         found = self.found
         lines = gate_lines(
-            outcome=self.outcome,
+            outcome="REFUSED" if found.is_baseline else self._of_drop,
             names=(found.a, found.b),
             measure=found.measure,
             allowed=self.allowed,
@@ -160,6 +185,11 @@ class NeededGate(Result):
             n_queries=found.n_queries,
             judge=graders_text(found.graded_by, found.judge),
         )
+        failures = self._failures
+        if failures is not None:
+            lines.append(f"max-failures: {failures.outcome}: {failures.text}")
+            if self.outcome == "FAIL" and failures.outcome == "FAIL":
+                lines[0] = f"gate: FAIL: more retrievals failed than may; {lines[0][6:]}"
         return "\n".join(lines)
 
 
@@ -186,7 +216,7 @@ def _use(found: NeededComparison, outcome: str) -> str:
     used += plural(found.looks, "look")
     rest = {
         "NOT_SHOWN": "judging more of these pairs would hardly decide it; more queries would",
-        "REFUSED": "",
+        "OPEN": "",
     }.get(outcome, "the rest was not needed" if judged < found.pool else "")
     return f"{used}: {rest}" if rest else used
 
@@ -228,6 +258,7 @@ async def gate_as_needed(
     run: str,
     *,
     max_drop: Mapping[str, float],
+    max_failures: float | str | None = None,
     fail_on: FailOn = "regression",
     again: bool = False,
     dry_run: bool = False,
@@ -244,6 +275,7 @@ async def gate_as_needed(
         base: The run that ships now.
         run: The one that is to.
         max_drop: One measure, DCG@k, P@k, RR or Success@k, and how much lower its mean may be.
+        max_failures: Share of the queries on which the run's retriever may have failed.
         fail_on: What stops the run: a `regression` that is shown, or also what is `not-shown`.
         again: Use no grade of another model or prompt.
         dry_run: Return what it may take, as an `Estimate`; nothing is asked.
@@ -255,7 +287,10 @@ async def gate_as_needed(
         UsageError: Not one rule, or a measure that pairs do not decide.
         EndpointError, BudgetError: Judging was stopped; replies are kept, the same call goes on.
     """
-    rules = rules_of(given_rules({"max_drop": max_drop, "fail_on": fail_on}))
+    given: GateKeywords = {"max_drop": max_drop, "fail_on": fail_on}
+    if max_failures is not None:
+        given["max_failures"] = max_failures
+    rules = rules_of(given_rules(given))
     dataset = part_of(handle)
     mode = Mode(again=again, dry_run=dry_run)
     takes = type(JUDGE)("gate_as_needed", JUDGE.sections, arguments=_TAKES)
@@ -275,7 +310,7 @@ def needed_gate(
     """Return what a difference means for the one drop of some rules."""
     manifest, [drop] = dataset.manifest, rules.drops
     about = (manifest.name, manifest.version, rules.fail_on)
-    return NeededGate(found, drop.value, *about, tuple(notes))
+    return NeededGate(found, drop.value, *about, tuple(notes), rules.max_failures)
 
 
 async def hold_as_needed(
@@ -287,13 +322,31 @@ async def hold_as_needed(
     and a drop is shown, or has become unlikely too.
 
     Raises:
-        UsageError: Not one drop that is given as a number, or a measure that pairs do not decide.
+        UsageError: Not one drop that is given as a number, or a measure that pairs do not decide;
+            or failures are to be counted of a run that does not tell them.
     """
-    if rules.n_checks != 1 or len(rules.drops) != 1 or rules.drops[0].is_sized or rules.by_point:
+    n_checks = rules.n_checks - (rules.max_failures is not None)
+    if n_checks != 1 or len(rules.drops) != 1 or rules.drops[0].is_sized or rules.by_point:
         raise UsageError(
             "judge-as-needed: expected one rule, declared before the first call: max-drop "
-            "MEASURE=X, such as DCG@10=0.2"
+            "MEASURE=X, such as DCG@10=0.2; beside it max-failures can be given"
         )
+    if rules.max_failures is not None:
+        _refuse_untold(dataset, names[1])
     [drop] = rules.drops
     declared = Declared(drop.measure, seed, drop.value, rules.min_queries)
     return await decide_as_needed(dataset, names, job, declared)
+
+
+def _refuse_untold(dataset: Dataset, name: str) -> None:
+    """Refuse to count failures of a run of a file that lacks queries and does not say why.
+
+    Raises:
+        UsageError: It is one.
+    """
+    failed = failed_by_name(dataset.failures(), "retrieve").get(name, set())
+    asked = {q.query_id for q in dataset.require_accepted_queries() if q.answerable}
+    chosen = dataset.chosen_of_run(name)
+    asked &= asked if chosen is None else chosen.query_ids
+    if text := untold_failures(dataset, name, asked - failed, len(asked)):
+        raise UsageError(text)

@@ -1,6 +1,7 @@
 """`--judge-as-needed` of runs whose retrievers failed on some queries."""
 
 import json
+from xml.etree.ElementTree import parse
 
 import pytest
 
@@ -148,6 +149,32 @@ def test_failures_of_the_run_that_ships_show_no_drop(write, told):
     assert code == 0
     assert out.startswith("gate: NOT SHOWN: neither a drop is shown, nor is one of 0.05")
     assert "(failures at their worst: [" in out
+
+
+@pytest.mark.parametrize(("most", "outcome"), [("40%", "PASS"), ("30%", "FAIL")])
+def test_a_gate_counts_the_failures_that_may_be(write, told, most, outcome, tmp_path):
+    """They were refused as a second rule, so that nothing stopped a retriever that was down."""
+    write(old=lambda n: LOW, new=from_20(better))
+    words = ("--base", "old", "--run", "new", "--max-drop", "DCG@10=3", "--max-failures", most)
+
+    code, out = told("gate", *words, "--junit", tmp_path / "gate.xml", *ADDRESS)
+    suite = parse(tmp_path / "gate.xml").getroot().find("testsuite")
+    names = [case.get("name") for case in suite.findall("testcase")]
+
+    assert (code, out.startswith(f"gate: {outcome}: ")) == (int(outcome == "FAIL"), True)
+    assert f"max-failures: {outcome}: 20 of 60 queries failed, 33.33 %" in out
+    assert names == ["max-drop DCG@10", "max-failures"]
+    assert suite.get("failures") == str(int(outcome == "FAIL"))
+
+
+def test_failures_of_a_run_that_does_not_tell_them_are_not_counted(write, dataset, capsys):
+    """Twenty queries are not in it, and whether they failed is told nowhere."""
+    write(old=better, new=lambda n: BEST if n > 19 else ())
+    words = ["gate", "--dataset", str(dataset.path), "--base", "old", "--run", "new", *ADDRESS]
+
+    assert main([*words, "--max-drop", "DCG@10=3", "--max-failures", "1%"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "20 queries of 60 are not in the file of run new" in told
 
 
 def test_grades_of_people_are_not_said_to_be_of_the_judge(write, told):

@@ -71,6 +71,8 @@ class NeededComparison:
     """The interval that decides a rule on B, failures at their worst; see `worst_interval`."""
     n_unretrieved: int = 0
     """Queries left out as a retriever failed on them."""
+    n_failed_of: tuple[int, int] = (0, 0)
+    """Those of A, and of B."""
     graded_by: tuple[GradedBy, ...] = ()
     """Who gave the grades, those of before included; who gave most first."""
 
@@ -198,6 +200,7 @@ async def decide_as_needed(
             warnings=(*warnings_of(runs, left_out), *filter(None, [drift_text(graded_by)])),
             worst=decision.worst(values, highest, Ends(decided.low, decided.high)),
             n_unretrieved=len(runs.left_out),
+            n_failed_of=(len(runs.failed[0]), len(runs.failed[1])),
             graded_by=graded_by,
         )
         keep_sample(dataset, runs, found.as_json(), decision.probabilities)

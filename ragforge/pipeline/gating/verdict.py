@@ -6,7 +6,7 @@ worst, in the interval as well. Several checks need no correction: all of them m
 each is one more way to fail and never one more chance to pass.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -23,6 +23,7 @@ from ragforge.evaluating.gate import (
     Check,
     CheckPower,
     Decision,
+    GatedRun,
     GateOutcome,
     Refusal,
     RuleKind,
@@ -158,7 +159,7 @@ def _sized(found: Decision) -> float:
     return _SIZE * (found.value - found.low)
 
 
-def check_failures(evaluation: Evaluation, most: float) -> Check:
+def check_failures(evaluation: GatedRun, most: float) -> Check:
     """Check how many queries failed."""
     n, n_failed = evaluation.n_queries, evaluation.n_failed
     value = n_failed / n if n else None
@@ -615,21 +616,36 @@ def _fallen_by(subject: Subject, rules: Rules, checks: Collection[Check]) -> str
 
 def _untold_failures(dataset: Dataset, subject: Subject) -> Iterator[Refusal]:
     """Refuse to count failures where a run of a file lacks queries and does not say why."""
-    name = subject.evaluation.run
-    entry = dataset.manifest.files.get(f"runs/{name}.jsonl")
-    if subject.run is None or entry is None or (entry.run is not None and entry.run.retriever):
+    if subject.run is None:
         return
     counted = {key for of in subject.valued.values() for key in of.values}
+    n = subject.evaluation.n_queries
+    if text := untold_failures(dataset, subject.evaluation.run, counted, n):
+        yield Refusal(text, None)
+
+
+def untold_failures(dataset: Dataset, name: str, counted: Set[str], n_queries: int) -> str:
+    """Say that a run of a file lacks queries and does not tell why; "" where none does.
+
+    Args:
+        dataset: Has the run.
+        name: Of the run.
+        counted: Queries that did not fail.
+        n_queries: All there are.
+    """
+    entry = dataset.manifest.files.get(f"runs/{name}.jsonl")
+    if entry is None or (entry.run is not None and entry.run.retriever):
+        return ""
     n_missing = len(counted - {item.query_id for item in dataset.each_ranking(name)})
-    if n_missing:
-        verb = "is" if n_missing == 1 else "are"
-        n = plural(n_missing, "query", "queries")
-        yield Refusal(
-            f"--max-failures: {n} of {subject.evaluation.n_queries:,} {verb} not in the file of "
-            f"run {name}, which does not tell whether they failed; write those that did as rows "
-            "with an error and a ranking of null, or leave the rule out",
-            None,
-        )
+    if not n_missing:
+        return ""
+    verb = "is" if n_missing == 1 else "are"
+    n = plural(n_missing, "query", "queries")
+    return (
+        f"--max-failures: {n} of {n_queries:,} {verb} not in the file of "
+        f"run {name}, which does not tell whether they failed; write those that did as rows "
+        "with an error and a ranking of null, or leave the rule out"
+    )
 
 
 def _missing(dataset: Dataset, subject: Subject) -> Iterator[str]:
