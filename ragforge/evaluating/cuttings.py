@@ -60,8 +60,8 @@ class Cutting:
         runs: Names of the runs cut alike, this one among them, sorted.
         replaced: Chunks of the set at whose places these runs have texts, such as earlier wordings:
             they could find the one or the other.
-        unlike: Names of those of the runs that have other texts at its places, though runs between
-            them are like both.
+        unlike: Names of runs that have other texts at its places, though runs between them may be
+            like both.
     """
 
     ids: frozenset[str]
@@ -207,7 +207,7 @@ def _cuttings(dataset: Dataset, runs: Mapping[str, _Rankings]) -> dict[str, Cutt
         # A run may find any of the chunks then, as well as texts.
         passages = _passages(of_group[0], of_chunks if has_chunks else ())
         for name in group:
-            others = frozenset(other for other in group if {name, other} in unlike)
+            others = frozenset(other for other in texts if {name, other} in unlike)
             once = texts[name].counted_once(passages)
             made[name] = Cutting(ids, has_chunks, group, replaced, others, once)
     return dict(sorted(made.items()))
@@ -253,6 +253,22 @@ def are_cut_alike(cut: Mapping[str, Cutting], a: str, b: str) -> bool:
         return b in cut[a].runs and b not in cut[a].unlike
     other = cut.get(a) or cut.get(b)
     return other is None or other.has_chunks
+
+
+def why_not_alike(cut: Mapping[str, Cutting], a: str, b: str) -> str:
+    """Return why grades must not tell two runs apart that are not known to be cut alike.
+
+    Args:
+        cut: What runs are measured on; see `cuttings`.
+        a: Name of a run.
+        b: Of the other.
+    """
+    if a in cut and b in cut and b not in cut[a].unlike:
+        return (
+            "too few of their texts are in both to tell whether they have the same chunks, and "
+            "they go by the grades of their own"
+        )
+    return "they have different chunks, and go by the grades of their own"
 
 
 def differ(cut: Mapping[str, Cutting], names: Iterable[str]) -> bool:

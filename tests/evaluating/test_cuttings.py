@@ -4,7 +4,12 @@ import pytest
 from measured_set import ranking
 
 from ragforge.config import EvaluateSettings
-from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, are_cut_alike, cuttings
+from ragforge.evaluating.cuttings import (
+    COMPARED_ON_EVIDENCE,
+    are_cut_alike,
+    cuttings,
+    why_not_alike,
+)
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.files.set.opening import create_dataset
 from ragforge.measures import DEFAULT_MEASURES
@@ -380,7 +385,9 @@ def test_one_text_in_common_makes_no_one_splitter_without_documents(without_docu
     write_texts(without_documents, "small", q=SENTENCES[:6], r=SENTENCES[6:])
     write_texts(without_documents, "large", q=[*PAGES[:2], SENTENCES[5]], r=PAGES[2:])
 
-    assert not are_cut_alike(cuttings(without_documents), "small", "large")
+    cut = cuttings(without_documents)
+    assert not are_cut_alike(cut, "small", "large")
+    assert why_not_alike(cut, "small", "large").startswith("they have different chunks")
 
 
 def test_texts_that_nothing_else_tells_of_are_not_cut_alike_for_one_of_them(without_documents):
@@ -392,6 +399,7 @@ def test_texts_that_nothing_else_tells_of_are_not_cut_alike_for_one_of_them(with
     cut = cuttings(without_documents)
 
     assert (cut["one"].runs, cut["two"].runs) == (("one",), ("two",))
+    assert why_not_alike(cut, "one", "two").startswith("too few of their texts are in both")
 
 
 def test_two_retrievers_of_one_index_are_cut_alike_without_documents(without_documents):
