@@ -21,7 +21,7 @@ from typing import IO
 
 FORKING = """
 import importlib, json, os, pkgutil, resource, runpy, signal, socket, sys
-import genai_prices, markdown_it, numpy.fft, numpy.random, openai, tqdm.auto
+import genai_prices, jsonlines, markdown_it, numpy.fft, numpy.random, openai, tqdm.auto
 import ragforge
 
 for each in pkgutil.walk_packages(ragforge.__path__, "ragforge."):

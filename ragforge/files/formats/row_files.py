@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.deferred import csv, pattern
 from ragforge.errors import DataError
@@ -20,8 +21,9 @@ from ragforge.files.row import Row, examples, load_json, make_row
 from ragforge.files.source_files import Line, Source, delimiter_of, is_separator_line
 from ragforge.files.text import decode, shown
 
-_RECORD_SEPARATOR = "\x1e"
-"""Stands before each text of a JSON text sequence (RFC 7464)."""
+if TYPE_CHECKING:
+    import jsonlines
+
 _CELL_CHARS = 2**31 - 1
 """The csv module refuses cells above 128 KiB unless told otherwise, for the whole process."""
 _JSON_SIGN = pattern(r'"(?>(?:[^"\\]|\\.)*)"?|[\[\]{}\n]')
@@ -107,25 +109,38 @@ def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
     Raises:
         DataError: A line is not one whole JSON object.
     """
-    for number, line in lines:
-        where = f"{path}:{number}"
-        text = decode(line, where).removeprefix(_RECORD_SEPARATOR)
-        if text.strip():
-            yield make_row(where, _json_object(text, where))
+    import jsonlines  # Half of what reading a TREC file would import.
+
+    at = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal at
+        for number, line in lines:
+            at = number
+            text = decode(line, f"{path}:{number}")
+            if text.strip():
+                yield text
+
+    reader = jsonlines.Reader(texts(), loads=load_json)
+    while True:
+        try:
+            fields = reader.read(type=dict)
+        except EOFError:
+            return
+        except (jsonlines.InvalidLineError, RecursionError) as error:
+            raise DataError(f"{path}:{at}: {_broken_line(error)}") from error
+        yield make_row(f"{path}:{at}", fields)
 
 
-def _json_object(text: str, where: str) -> dict[str, object]:
-    try:
-        value = load_json(text)
-    except RecursionError as error:
-        raise DataError(f"{where}: {_TOO_DEEP}") from error
-    except json.JSONDecodeError as error:
-        raise DataError(f"{where}: is not one complete JSON object: {shown(text)}") from error
-    except ValueError as error:
-        raise DataError(f"{where}: {error}") from error
-    if not isinstance(value, dict):
-        raise DataError(f"{where}: expected a JSON object, got {shown(value)}")
-    return value
+def _broken_line(error: "jsonlines.InvalidLineError | RecursionError") -> str:
+    """Say what is wrong with a line."""
+    if isinstance(error, RecursionError):
+        return _TOO_DEEP
+    if isinstance(error.__cause__, json.JSONDecodeError):
+        return f"is not one complete JSON object: {shown(error.line)}"
+    if error.__cause__ is not None:
+        return str(error.__cause__)
+    return f"expected a JSON object, got {shown(load_json(error.line))}"
 
 
 def read_document(source: Source) -> object:
