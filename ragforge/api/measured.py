@@ -25,7 +25,8 @@ from ragforge.evaluating.patterns import patterns
 from ragforge.evaluating.runs import Latency
 from ragforge.evaluating.selection import Part, selection_json
 from ragforge.measures import Scores, Summary, parse_measure
-from ragforge.measures.measure_names import of_evidence
+from ragforge.measures.measure_names import by_judgments, of_evidence
+from ragforge.measures.scores import UNJUDGED_DEPTH
 from ragforge.measures.strata import weighted_median
 from ragforge.pipeline.evaluating import EvaluatedRuns
 from ragforge.report.corrected_levels import corrected_table, levels_json
@@ -255,6 +256,7 @@ def _warnings(found: EvaluatedRuns) -> Iterator[str]:
             "perfect: queries whose whole ranking could not be better, down to the last relevant "
             "chunk that is judged; a measure @k, and `ragforge worst` by it, looks at k ranks alone"
         )
+    yield from _holes(found)
     for name, scores in found.scores.items():
         yield from (f"{name}: {sentence}" for sentence in _missing(scores))
         yield from (f"{name}: {sentence}" for sentence in patterns(scores))
@@ -277,6 +279,20 @@ def _warnings(found: EvaluatedRuns) -> Iterator[str]:
             yield (
                 f"{name}: no ranking has more than {what}; "
                 f"{', '.join(deeper)} {'looks' if len(deeper) == 1 else 'look'} further down"
+            )
+
+
+def _holes(found: EvaluatedRuns) -> Iterator[str]:
+    """Yield how many chunks of each run nobody graded, where measures go by grades."""
+    if not by_judgments(found.measures):
+        return
+    for record in found.records:
+        now = record.evaluation
+        if now.n_holes:
+            yield (
+                f"{now.run}: {now.n_holes:,} of {now.n_retrieved:,} chunks in the top "
+                f"{UNJUDGED_DEPTH} are holes, and count as not relevant; `ragforge judge` fills "
+                "them"
             )
 
 

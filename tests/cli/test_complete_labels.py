@@ -73,6 +73,25 @@ def test_labels_that_are_partial_leave_holes(golden, capsys):
     assert (code, "66.7 % of the chunks in the top 10 have no grade" in said.out) == (1, True)
 
 
+@pytest.mark.parametrize(("measure", "n_told"), [("RR", 1), ("EvidenceR@10", 0)])
+def test_evaluate_says_how_many_holes_there_are(golden, capsys, measure, n_told):
+    """They count as not relevant; evidence has none."""
+    words = ["import", "golden.json", "--dataset", "set", "--labels", "partial", "-q"]
+    assert main(words) == 0
+    path = golden / "set" / "queries.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for n, row in enumerate(rows):
+        quote = {"doc_id": f"d{n}.md", "chunk_id": f"c{n}", "quote": f"Fact {n} is here."}
+        row["evidence"] = [quote]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert main(["validate", "--dataset", "set", "--accept"]) == 0
+
+    code, said = run(capsys, "evaluate", "--no-history", "-m", measure)
+
+    told = "second-search: 10 of 15 chunks in the top 10 are holes, and count as not relevant"
+    assert (code, said.out.count(told)) == (0, n_told)
+
+
 def test_a_reading_that_is_not_known_is_refused(golden, capsys):
     """A misspelt word must not be taken for a file."""
     code = main(["import", "golden.json", "--dataset", "set", "--labels", "most"])
