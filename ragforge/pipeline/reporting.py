@@ -20,7 +20,6 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.history import read_history
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
-from ragforge.pipeline.comparing.runs import compare_gathered
 from ragforge.pipeline.evaluated import evaluate_data
 from ragforge.pipeline.history import batches_now, with_now
 from ragforge.pipeline.judge.agreement import agreement_in
@@ -177,6 +176,8 @@ def _compared(
     summary: Summary, dataset: Dataset, settings: EvaluateSettings, options: ReportOptions
 ) -> Summary:
     """Add the comparison, or why there is none: runs of other queries do not spoil a report."""
+    from ragforge.pipeline.comparing.runs import compare_gathered
+
     how = ComparisonOptions(baseline=options.base or None)
     try:
         found = compare_gathered(dataset, summary.table.records, settings, how)

@@ -1,11 +1,13 @@
 """Refreshing a set: its next version, or none where nothing changed; never a worse one."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ragforge.config import RefreshSettings, Settings
 from ragforge.config.sections import is_offline
@@ -32,17 +34,17 @@ from ragforge.files.set.versions import (
     stage_version,
 )
 from ragforge.files.set.wholeness import require_whole
-from ragforge.llm.store.calls import CallStore
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import EventKind, check_hooks, notify
 from ragforge.records import Failure, VersionDiff
 from ragforge.refresh.corpus.diff import CorpusDiff, diff_chunks, diff_corpus
-from ragforge.refresh.judging_alike import judging_alike
-from ragforge.refresh.queries.rechecking import recheckers_of
-from ragforge.refresh.version import BoughtCalls, Version
+from ragforge.refresh.spending import BoughtCalls
 from ragforge.refresh.version_checks import CHURN, check_churn
 from ragforge.stages.runner import recorded
+
+if TYPE_CHECKING:
+    from ragforge.llm.store.calls import CallStore
 
 _EVENT_OF_STATUS: Final[Mapping[Status, EventKind]] = MappingProxyType(
     {"published": "published", "rejected": "rejected", "pins broken": "pins_broken"}
@@ -171,7 +173,10 @@ class _Refresh:
     async def _make(self, parent: Dataset, staged: Dataset, diff: CorpusDiff) -> RefreshSummary:
         """Make a version of what changed, and publish it if it may be."""
         from ragforge.pipeline.generation.team import open_team
+        from ragforge.refresh.judging_alike import judging_alike
         from ragforge.refresh.plan import plan_version
+        from ragforge.refresh.queries.rechecking import recheckers_of
+        from ragforge.refresh.version import Version
 
         diff = _with_corpus(staged, diff)
         job = await judging_alike(parent, Job(self.settings, self.bought, self.mode))

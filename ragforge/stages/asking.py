@@ -1,24 +1,28 @@
 """What all stages that ask a model share: the model, its prompt, the fence around data."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
 import unicodedata
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, permutations
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.text import normalize
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
-from ragforge.llm.structured import Structured, ask_structured, reply_schema
 from ragforge.prompts import Prompt
 from ragforge.records import Provenance
 from ragforge.records.canaries import since_drift
 from ragforge.records.model import Field, FieldInfo, pydantic
 from ragforge.stages.visible_text import visible
+
+if TYPE_CHECKING:
+    from ragforge.llm.structured import Structured
 
 T = TypeVar("T", bound="pydantic.BaseModel")
 Part = TypeVar("Part")
@@ -35,7 +39,7 @@ _BRAILLE_BLANK = "\u2800"
 _QUOTES = str.maketrans("", "", "\"'`\\\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb")
 
 
-def repeats_data(reply: "pydantic.BaseModel", holes: Mapping[str, str]) -> bool:
+def repeats_data(reply: pydantic.BaseModel, holes: Mapping[str, str]) -> bool:
     """Whether a reply is an object that the data itself holds.
 
     A model that repeats what it reads would else let a document write its own verdict, whose
@@ -212,6 +216,7 @@ class Asker:
         Raises:
             CallError: No usable reply; also where the data holds its own fence.
         """
+        from ragforge.llm.structured import ask_structured
 
         def broken_rule(reply: T) -> str | None:
             if repeats_data(reply, holes):
@@ -222,13 +227,15 @@ class Asker:
         return await ask_structured(self.model, request, reply_type, broken_rule)
 
     def request(
-        self, holes: dict[str, str], reply_type: "type[pydantic.BaseModel]", way: Way = FIRST
+        self, holes: dict[str, str], reply_type: type[pydantic.BaseModel], way: Way = FIRST
     ) -> ChatRequest:
         """Return the request that `ask` would send first.
 
         Raises:
             CallError: The data holds its own fence.
         """
+        from ragforge.llm.structured import reply_schema
+
         return ChatRequest(
             messages=(
                 Message("system", self.prompt.system.strip()),

@@ -4,7 +4,7 @@ import pytest
 
 from ragforge.files.manifest import Spent
 from ragforge.observe import Event
-from ragforge.refresh.version import BoughtCalls, spent_in_all
+from ragforge.refresh.spending import BoughtCalls, spent_in_all
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 What is judged is sorted on disk, on its way into a file or a dataset.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +20,6 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import ResultSpool
 from ragforge.pipeline.judge.judges import Judges
 from ragforge.pipeline.judge.keeping import JudgedPairs
-from ragforge.pipeline.judge.pooling import KeptGrades
 from ragforge.pipeline.observer_events import emit_judgments
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.batches import Batch, batches, judge_batches
@@ -26,6 +27,7 @@ from ragforge.stages.judge.pairs import Pair, QuerySummary
 
 if TYPE_CHECKING:
     from ragforge.measures.grader_agreement import Agreement
+    from ragforge.pipeline.judge.pooling import KeptGrades
 
 _LEAST_PAIRS = 10
 """Fewer say too little, whatever they say."""
@@ -195,7 +197,7 @@ class JudgingResult:
     gave_up_batches: bool = False
     summaries: list[QuerySummary] = field(default_factory=list)
     estimate: dict[str, object] | None = None
-    agreement: "Agreement | None" = None
+    agreement: Agreement | None = None
 
     def result(self, result: Judgment) -> None:
         """Count a judgment."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ragforge.config import JudgeSettings
 from ragforge.errors import DataError
-from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
 from ragforge.files.record_files import ExternalSorter
@@ -20,7 +19,6 @@ from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, OutputFile, ResultSpool, all_failed
-from ragforge.pipeline.judge.agreement import HumanLabels, graded_by_people, labels_of
 from ragforge.pipeline.judge.judge_run import (
     JudgeRun,
     JudgingResult,
@@ -70,6 +68,7 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
 
     def __init__(self, path: Path, folder: Path) -> None:
         from ragforge.files.formats.pairs import read_pairs
+        from ragforge.pipeline.judge.agreement import HumanLabels
 
         self._rows: ExternalSorter[PairRow] = ExternalSorter(
             lambda row: (row.query_id, row.chunk_id), folder
@@ -155,6 +154,7 @@ async def judge_dataset(
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
+    from ragforge.evaluating.evaluation_data import reading_in_force
     from ragforge.pipeline.text_grades import add_copies, found_by_text
 
     job = in_batches_of_pools(dataset, job)
@@ -254,6 +254,8 @@ def note_label_reading(dataset: Dataset, was: LabelReading, observer: Observer) 
     What people alone labelled is complete; with grades of a judge it is a pool, also by the
     manifest.
     """
+    from ragforge.evaluating.evaluation_data import reading_in_force
+
     manifest = dataset.manifest
     now = reading_in_force(dataset, dataset.judgment_table())
     if was == "complete" and now != was:
@@ -392,6 +394,8 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
         EndpointError, BudgetError: The run was stopped, what was judged is written; or every pair
             failed.
     """
+    from ragforge.pipeline.judge.agreement import labels_of
+
     require_own_chunks(dataset)
     queries = queries_of(dataset, job.settings.judge.split)
     asked = _graded_by_people(dataset, queries)
@@ -427,6 +431,8 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
 
 
 def _graded_by_people(dataset: Dataset, queries: Mapping[str, str]) -> list[PairId]:
+    from ragforge.pipeline.judge.agreement import graded_by_people
+
     pairs = [
         PairId(one.query_id, one.chunk_id)
         for one in graded_by_people(dataset.judgment_table())

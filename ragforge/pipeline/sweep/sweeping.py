@@ -40,12 +40,6 @@ from ragforge.files.set.paths import require_own_place
 from ragforge.observe import Event, silent
 from ragforge.pipeline.backend import count_embeddings, embedder_of
 from ragforge.pipeline.job import Job
-from ragforge.pipeline.sweep.answers import (
-    AnswerPlace,
-    answer_finals,
-    check_answering,
-    forecast_finals,
-)
 from ragforge.pipeline.sweep.finals import Answering, Finals, finals_of, gradable, supposed_finals
 from ragforge.pipeline.sweep.judged import (
     Judging,
@@ -84,6 +78,7 @@ from ragforge.retrieval.retrievers import GROUP, RERANKED, make_retriever
 
 if TYPE_CHECKING:
     from ragforge.llm.embedder import EndpointEmbedder
+    from ragforge.retrieval.context_readers import ContextReader
 
 FOLDER: Final = "sweep"
 """In the own place of a set: rankings by configuration, and `sweep.json`, the last result."""
@@ -127,7 +122,7 @@ async def sweep_dataset(
         EndpointError, BudgetError: It was stopped; likewise.
     """
     spending = Spending(job.observer)
-    reader = check_answering(answering, job) if answering else None
+    reader = _check_answering(answering, job) if answering else None
     if judging:
         check_judging(plan.top)
     sources = _sources(dataset, documents, job)
@@ -155,12 +150,20 @@ async def sweep_dataset(
         write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
     if answering is None:
         return report
+    from ragforge.pipeline.sweep.answers import AnswerPlace, answer_finals
+
     finals = finals_of(report.results, sources.swept, plan.top, answering)
     place = AnswerPlace(dataset, _folder(dataset))
     answers = await answer_finals(finals, place, answering, reader, job)
     report = replace(report, answers=answers)
     write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
     return report
+
+
+def _check_answering(answering: Answering, job: Job) -> ContextReader | None:
+    from ragforge.pipeline.sweep.answers import check_answering
+
+    return check_answering(answering, job)
 
 
 async def forecast_sweep(
@@ -186,7 +189,7 @@ async def forecast_sweep(
         UsageError, DataError: As for `sweep_dataset`.
     """
     if answering and (answering.is_model or answering.system in job.settings.systems):
-        check_answering(answering, job)
+        _check_answering(answering, job)
     if judging:
         check_judging(plan.top)
     sources = _sources(dataset, documents, job)
@@ -211,6 +214,8 @@ async def forecast_sweep(
     cost = estimate.get("cost_usd", 0.0)
     answers = None
     if answering and n_chunks:
+        from ragforge.pipeline.sweep.answers import AnswerPlace, forecast_finals
+
         finals = _finals(dataset, state, sources, answering, largest)
         place = AnswerPlace(dataset, _folder(dataset))
         answers = await forecast_finals(finals, place, answering, job)
