@@ -55,10 +55,10 @@ def make_chunker(spec: str, *, max_chars: int, min_chars: int) -> Chunker:
         UsageError: There is no such chunker, or it cannot be loaded; raised by the chunker: its
             code raised, returned something else, or a piece that is not in the document.
     """
-    from ragforge.plugins import construct, find, method_of
-
     if spec == BUILT_IN:
         return lambda document: chunk_document(document, max_chars=max_chars, min_chars=min_chars)
+    from ragforge.plugins import construct, find, method_of
+
     where = f"chunker {spec}"
     chunker = find("chunkers", spec, (BUILT_IN,))
     if isinstance(chunker, type):
@@ -86,10 +86,10 @@ def chunker_version(spec: str) -> str:
     Raises:
         UsageError: There is no such chunker.
     """
-    from ragforge.plugins import find
-
     if spec == BUILT_IN:
         return str(CHUNKING_VERSION)
+    from ragforge.plugins import find
+
     return source_digest(find("chunkers", spec, (BUILT_IN,)))
 
 

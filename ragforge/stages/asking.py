@@ -15,7 +15,6 @@ from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.text import normalize
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
-from ragforge.prompts import Prompt
 from ragforge.records import Provenance
 from ragforge.records.canaries import since_drift
 from ragforge.records.model import Field, FieldInfo, pydantic
@@ -23,6 +22,7 @@ from ragforge.stages.visible_text import visible
 
 if TYPE_CHECKING:
     from ragforge.llm.structured import Structured
+    from ragforge.prompts import Prompt
 
 T = TypeVar("T", bound="pydantic.BaseModel")
 Part = TypeVar("Part")

@@ -21,7 +21,6 @@ from ragforge.llm.chat import Message
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import Backend, offline_model, open_backend
 from ragforge.pipeline.job import CallPlace, Job
-from ragforge.prompts import is_overridden
 from ragforge.records import Judgment, Provenance, Stage
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.lexical import LexicalJudge
@@ -341,6 +340,8 @@ def _warn_of_other_rubric(settings: Settings, observer: Observer) -> None:
     folder = settings.prompts.prompts_dir
     if settings.judge.batch == 1 or settings.judge.prompt or not folder:
         return
+    from ragforge.prompts import is_overridden
+
     if is_overridden(POINTWISE, folder) and not is_overridden(BATCH, folder):
         observer(
             Event(

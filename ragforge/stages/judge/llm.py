@@ -19,8 +19,6 @@ from ragforge.deferred import dataclass
 from ragforge.errors import CallError, ConfigError, UsageError
 from ragforge.files.text import shown
 from ragforge.llm.chat import ChatReply, Message, Numeral
-from ragforge.llm.structured import Structured
-from ragforge.prompts import Prompt
 from ragforge.records import Grade, Judgment, Provenance, Vote
 from ragforge.records.model import BeforeValidator, ConfigDict, Model, WithJsonSchema
 from ragforge.stages.asking import Asker, Way, quoted, together, upto, user_turn
@@ -39,6 +37,8 @@ from ragforge.stages.visible_text import locate_shown, visible
 
 if TYPE_CHECKING:
     from ragforge.files.formats.pairs import Example
+    from ragforge.llm.structured import Structured
+    from ragforge.prompts import Prompt
 
 SCHEMA = "relevance"
 BARE_SCHEMA = "relevance_grade"
