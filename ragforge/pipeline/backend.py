@@ -69,11 +69,11 @@ class Backend:
         Raises:
             ConfigError: The prompt cannot be taken.
         """
-        from ragforge.prompts import load_prompt
-
         if self.asker is None:
             return None
         if name not in self.prompts:
+            from ragforge.prompts import load_prompt
+
             self.prompts[name] = load_prompt(name, self.prompts_dir)
         return replace(self.asker, prompt=self.prompts[name])
 
