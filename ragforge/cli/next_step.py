@@ -264,10 +264,10 @@ def after_planning(arguments: argparse.Namespace) -> None:
         say_next(arguments, words, "what deciding between two runs takes")
 
 
-def after_report(arguments: argparse.Namespace, dataset: "Dataset") -> None:
+def after_report(arguments: argparse.Namespace, dataset: "Dataset", *, has_runs: bool) -> None:
     """Say what comes after a report: a run, a page, or what to repair."""
     runs = [word for name in arguments.run for word in ("--run", str(name))]
-    if not dataset.run_names():
+    if not has_runs and arguments.dataset is not None:
         after_queries(arguments, dataset)
     elif arguments.out is None:
         after_worst(arguments)

@@ -89,5 +89,5 @@ def run(arguments: argparse.Namespace) -> int:
         print(dumps(report_json(summary, arguments.out)))
     else:
         show(render_text(summary).removesuffix("\n") if form is None else str(arguments.out))
-        after_report(arguments, dataset)
+        after_report(arguments, dataset, has_runs=bool(summary.runs))
     return 0
