@@ -7,7 +7,9 @@ when a query is opened; --single writes one file. The ending of --out decides th
 or .txt; without --out the text goes to stdout.
 
 Two and more runs are compared with each other. --base compares them with one run only: fewer
-comparisons, so that smaller differences are shown.
+comparisons, so that smaller differences are shown. The first -m decides, and what is shown of
+single queries, slices, causes, latency and cost is by it; nDCG@10 where none is named, and
+EvidenceR@10 where runs have different chunks.
 
 Examples:
   ragforge report --dataset set/ --out report.html

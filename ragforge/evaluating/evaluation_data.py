@@ -23,7 +23,7 @@ from ragforge.evaluating.judgments import (
     of_texts,
     relevance_words,
 )
-from ragforge.evaluating.runs import MeasuredRun, Qrels, Task, measure_run
+from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Qrels, Task, measure_run, primary_of
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import sample_note
@@ -91,6 +91,10 @@ def load_evaluation_data(
     if not measures:
         task = beside_evidence(task, cut, usable.names)
     runs = measure_runs(dataset, failures, task, usable, cut)
+    if not measures and task.primary != PRIMARY and not any(run.summary.primary.n for run in runs):
+        # No evidence has a place: runs of different chunks are compared as others are.
+        task = replace(task, primary=PRIMARY)
+        runs = measure_runs(dataset, failures, task, usable, cut)
     return EvaluationData(
         queries=queries,
         judgments=judgments,
@@ -222,7 +226,8 @@ def task_of(
         # Where nothing else is graded, texts tell what the grades mean.
         settled = of_set if any(of_set.values()) else settled
     qrels = _qrels([query.query_id for query in answerable], settled)
-    names = tuple(canonical(measures or DEFAULT_MEASURES))
+    asked = canonical(measures)
+    names = tuple(asked or canonical(DEFAULT_MEASURES))
     threshold = threshold_of(highest_grade(qrels), rel_threshold)
     if threshold == 1 and rel_threshold == "auto" and _is_by_judges(settled):
         threshold = LEAST_OF_JUDGES
@@ -233,6 +238,7 @@ def task_of(
         ByQuery(graded, lambda key: _without_texts(graded[key])) if texts else graded,
         names,
         threshold,
+        primary=primary_of(asked),
         relevant=lists if by_lists else {},
         text_grades={key: grades_in(texts.get(key, {})) for key in qrels} if texts else {},
     )
@@ -261,6 +267,8 @@ def _is_by_judges(settled: Settled) -> bool:
 def beside_evidence(task: Task, cut: Mapping[str, Cutting], names: Sequence[str]) -> Task:
     """Return a task with measures of evidence beside its own where runs have different texts.
 
+    One of them decides, as such runs are compared by these.
+
     Args:
         task: On all queries.
         cut: What runs are measured on; see `cuttings`.
@@ -269,7 +277,8 @@ def beside_evidence(task: Task, cut: Mapping[str, Cutting], names: Sequence[str]
     is_told = any(query.evidence for query in task.queries)
     if not is_told or task.is_by_document or not differ(cut, names):
         return task
-    return replace(task, measures=tuple(dict.fromkeys((*task.measures, *COMPARED_ON_EVIDENCE))))
+    measures = tuple(dict.fromkeys((*task.measures, *COMPARED_ON_EVIDENCE)))
+    return replace(task, measures=measures, primary=COMPARED_ON_EVIDENCE[0])
 
 
 def measure_runs(

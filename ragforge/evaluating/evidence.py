@@ -14,7 +14,7 @@ from ragforge.corpus.letters import GRAM, TextByLetters
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
-from ragforge.evaluating.runs import MeasuredRun, Task, estimate_of
+from ragforge.evaluating.runs import MeasuredRun, Task, estimate_of, histogram_of
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import Chosen
 from ragforge.measures.evidence_coverage import Quote, RetrievedText, RunEvidence, Stretch
@@ -357,6 +357,8 @@ def _with_evidence(run: MeasuredRun, task: Task, basis: EvidenceBasis) -> Measur
     summary = replace(
         run.summary,
         estimates={name: estimate_of(scores, name) for name in task.measures},
+        primary=estimate_of(scores, task.primary),
+        histogram=histogram_of(scores, task.primary),
         warnings=tuple(scores.warnings),
     )
     return replace(run, scores=scores, summary=summary)

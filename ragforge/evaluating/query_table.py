@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from heapq import nsmallest
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
@@ -18,12 +19,22 @@ from ragforge.evaluating.query_details import (
     wanted_texts,
 )
 from ragforge.evaluating.runs import DEPTH, PRIMARY, MeasuredRun
+from ragforge.measures.measure_names import is_of_evidence
+from ragforge.measures.unseen_values import is_bounded
 from ragforge.records import Query
 
 CellState: TypeAlias = Literal[
-    "measured", "no_relevant", "missing", "failed", "judging_failed", "not_judged", "unanswerable"
+    "measured",
+    "no_relevant",
+    "missing",
+    "failed",
+    "judging_failed",
+    "not_judged",
+    "unplaced",
+    "unanswerable",
 ]
-"""Why a value is what it is; the last four have none."""
+"""Why a value is what it is; the last five have none. `unplaced`: a measure of evidence, and it has
+no place in the documents."""
 Replies: TypeAlias = Callable[[Collection[str]], Mapping[str, Excerpt]]
 """Returns what is known of some replies of judges, by call key."""
 FACETS: Final = ("difficulty", "type", "category", "language", "document", "split")
@@ -44,7 +55,7 @@ class RunCell:
     """What a run made of a query."""
 
     value: float | None
-    """Of the primary measure; None where it has none."""
+    """Of the measure that the table is by; None where it has none."""
     first: int | None
     """Rank of the first relevant chunk; None where none came."""
     holes: int
@@ -78,6 +89,7 @@ def query_rows(
     records: EvaluationData,
     documents: Mapping[str, str],
     causes: Mapping[str, Mapping[str, str]],
+    measure: str = PRIMARY,
 ) -> tuple[QueryRow, ...]:
     """Return the rows, the worst first.
 
@@ -85,8 +97,9 @@ def query_rows(
         records: What they are made of.
         documents: Chunk id to document, of the queries' source chunks.
         causes: By run and query, in words; may lack any.
+        measure: Whose values they hold.
     """
-    cell_of = [_cells(run, records, causes.get(run.name, {})) for run in records.runs]
+    cell_of = [_cells(run, records, causes.get(run.name, {}), measure) for run in records.runs]
     return tuple(
         QueryRow(
             query_id=query.query_id,
@@ -95,16 +108,16 @@ def query_rows(
             cells=tuple(cell(query) for cell in cell_of),
             verdicts=tuple(_verdict(system, query.query_id) for system in records.systems),
         )
-        for query in map(records.queries.__getitem__, worst_first(records))
+        for query in map(records.queries.__getitem__, worst_first(records, measure))
     )
 
 
-def worst_first(records: EvaluationData) -> list[str]:
+def worst_first(records: EvaluationData, measure: str = PRIMARY) -> list[str]:
     """Return the ids of all queries, the worst of any run first.
 
     Failures go first, then values upwards; what no run was measured on goes last.
     """
-    of_runs = [(_values(run), _states(run)) for run in records.runs]
+    of_runs = [(_values(run, measure), _states(run, measure)) for run in records.runs]
 
     def key(query_id: str) -> tuple[float, float, str]:
         values = [found[query_id] for found, _ in of_runs if query_id in found]
@@ -119,15 +132,16 @@ def worst_first(records: EvaluationData) -> list[str]:
 
 
 def _cells(
-    run: MeasuredRun, records: EvaluationData, causes: Mapping[str, str]
+    run: MeasuredRun, records: EvaluationData, causes: Mapping[str, str], measure: str
 ) -> Callable[[Query], RunCell]:
-    states, values = _states(run), _values(run)
+    states, values = _states(run, measure), _values(run, measure)
     ranks = {} if run.scores is None else run.scores.first_relevant_rank
+    without: CellState = "unplaced" if is_of_evidence(measure) else "not_judged"
 
     def cell(query: Query) -> RunCell:
         query_id = query.query_id
         value = values.get(query_id)
-        state: CellState = "unanswerable" if not query.answerable else "not_judged"
+        state: CellState = "unanswerable" if not query.answerable else without
         return RunCell(
             value=value,
             first=ranks.get(query_id),
@@ -139,15 +153,15 @@ def _cells(
     return cell
 
 
-def _values(run: MeasuredRun) -> dict[str, float]:
-    scores = run.scores
-    return (
-        {} if scores is None else dict(zip(scores.query_ids, scores.values(PRIMARY), strict=True))
-    )
+def _values(run: MeasuredRun, measure: str) -> dict[str, float]:
+    return {} if run.scores is None else run.scores.by_query(measure)
 
 
-def _states(run: MeasuredRun) -> dict[str, CellState]:
+def _states(run: MeasuredRun, measure: str) -> dict[str, CellState]:
     attention = run.summary.attention
+    if is_of_evidence(measure):
+        lacked = (key for key in _values(run, measure) if key not in run.ranked)
+        return {**dict.fromkeys(lacked, "missing"), **dict.fromkeys(attention.failed, "failed")}
     named: Iterable[tuple[CellState, Iterable[str]]] = (
         ("no_relevant", attention.without_relevant),
         ("missing", attention.missing),
@@ -221,6 +235,21 @@ class QueryTable:
     max_bytes: int
 
     @property
+    def measure(self) -> str:
+        """Whose values it holds: the measure that decides."""
+        return self.records.task.primary
+
+    @property
+    def is_of_evidence(self) -> bool:
+        """Whether its values go by places of evidence: grades say nothing of them."""
+        return is_of_evidence(self.measure)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether its values are from 0 to 1."""
+        return is_bounded(self.measure)
+
+    @property
     def runs(self) -> tuple[str, ...]:
         """Names of the runs."""
         return tuple(run.name for run in self.records.runs)
@@ -252,20 +281,27 @@ class QueryTableBuilder:
 
     Args:
         records: What there is to show.
+        bad: By run, the queries whose value is below the best that their judgments allow.
         max_bytes: What the table and its drill-downs may take of the page. Rows of all queries
             are in it in any case; drill-downs of the worst queries fill what is left.
         has_all: Whether texts of all queries are wanted, even so: there are files beside the page.
     """
 
     def __init__(
-        self, records: EvaluationData, max_bytes: int = MAX_BYTES, *, has_all: bool = False
+        self,
+        records: EvaluationData,
+        bad: Mapping[str, Collection[str]],
+        max_bytes: int = MAX_BYTES,
+        *,
+        has_all: bool = False,
     ) -> None:
+        measure = records.task.primary
         self._records = records
         self._max_bytes = max_bytes
-        self._worst = {run.name: _worst(run) for run in records.runs}
+        self._worst = {run.name: _worst(run, bad[run.name], measure) for run in records.runs}
         always = (query_id for found in self._worst.values() for query_id in found)
         most = sys.maxsize if has_all else max_bytes // _BYTES_A_CHUNK
-        self._wanted: Wanted = wanted_texts(records, worst_first(records), most, always)
+        self._wanted: Wanted = wanted_texts(records, worst_first(records, measure), most, always)
 
     @property
     def chunk_quotes(self) -> dict[str, tuple[str, ...]]:
@@ -289,7 +325,7 @@ class QueryTableBuilder:
         """
         return QueryTable(
             records=self._records,
-            rows=query_rows(self._records, documents, causes),
+            rows=query_rows(self._records, documents, causes, self._records.task.primary),
             worst=self._worst,
             starts=starts,
             replies=replies,
@@ -298,11 +334,11 @@ class QueryTableBuilder:
         )
 
 
-def _worst(run: MeasuredRun) -> tuple[str, ...]:
-    """Pick the bad queries; where nothing relevant is known the run is not to blame."""
+def _worst(run: MeasuredRun, bad: Collection[str], measure: str) -> tuple[str, ...]:
+    """Pick the worst queries; where nothing relevant is known the run is not to blame."""
     if run.scores is None:
         return ()
-    hopeless = set(run.scores.without_relevant)
-    lowest = run.scores.worst(WORST + len(hopeless), PRIMARY)
-    bad = [q for q, value in lowest if q not in hopeless and value < 1]
-    return tuple(bad[:WORST])
+    hopeless = () if is_of_evidence(measure) else run.scores.without_relevant
+    blamed = set(bad).difference(hopeless)
+    values = ((value, key) for key, value in _values(run, measure).items() if key in blamed)
+    return tuple(key for _, key in nsmallest(WORST, values))

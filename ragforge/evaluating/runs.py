@@ -13,7 +13,7 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import MISSING, from_to, number, plural
 from ragforge.files.set.document_level import DocumentLevel
 from ragforge.files.set.query_selection import Chosen
-from ragforge.measures.measure_names import SYNTAX, by_judgments
+from ragforge.measures.measure_names import SYNTAX, by_judgments, parse_measure
 from ragforge.records import Hit, Query, Ranking, is_text_id
 
 if TYPE_CHECKING:
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from ragforge.measures.locating import RankedChunks
     from ragforge.measures.strata import Design
 
+
 PRIMARY: Final = "nDCG@10"
-"""The measure whose spread over queries is shown, and by which queries are called bad."""
+"""The measure that decides where nobody names one; see `Task.primary`."""
+TELL_NOTHING: Final = ("Judged", "NumRet", "NumRel")
+"""Measures by which no run is better than another."""
 DEPTH: Final = 10
 """Ranks that are looked at for holes and shown for bad queries."""
 BINS: Final = 10
@@ -183,8 +186,10 @@ class RunSummary:
     estimates: dict[str, Estimate]
     """By measure, in the order asked for."""
     primary: Estimate
+    """Of the measure that decides."""
     histogram: tuple[BucketCount, ...]
-    """Queries by their value of the primary measure, in ten bins; the last one includes 1."""
+    """Queries by their value of that measure, in ten bins; the last one includes 1. Empty where its
+    values are not from 0 to 1."""
     first_relevant: tuple[BucketCount, ...]
     """Queries by the rank of their first relevant chunk."""
     attention: Attention
@@ -202,6 +207,12 @@ class RunSummary:
     patterns: tuple[str, ...] = ()
     """What the measures mean together, a sentence each; empty where they say nothing more."""
 
+    @property
+    def counted(self) -> Estimate:
+        """What tells over how many queries the means are: of judgments, where any is of these."""
+        of_judgments = by_judgments(self.estimates)
+        return self.estimates[of_judgments[0]] if of_judgments else self.primary
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -214,6 +225,9 @@ class Task:
     measures: Sequence[str]
     """Canonical names."""
     rel_threshold: int
+    primary: str = PRIMARY
+    """The measure that decides: whose spread over queries is shown, and by which queries are called
+    bad."""
     only_retrieved: bool = False
     """Whether queries that a run lacks are left out, rather than counted as 0."""
     is_complete: bool = False
@@ -354,6 +368,8 @@ def measure_run(
         for query_id, found in run.items()
     }
     scores = _evaluate(task, run, lost)
+    # Measures of evidence are not computed yet.
+    primary = next(iter(by_judgments([task.primary])), PRIMARY)
     if scores is not None and task.design is not None:
         if task.only_retrieved:
             refuse_left_out_of_sample(name, len(scores.missing_from_run))
@@ -361,8 +377,8 @@ def measure_run(
     summary = RunSummary(
         name=name,
         estimates={name: estimate_of(scores, name) for name in by_judgments(task.measures)},
-        primary=estimate_of(scores, PRIMARY),
-        histogram=_histogram(scores),
+        primary=estimate_of(scores, primary),
+        histogram=histogram_of(scores, primary),
         first_relevant=_first_relevant(scores),
         attention=_attention(scores, sorted(lost)),
         holes=_holes(ranked, task),
@@ -402,8 +418,6 @@ def out_of_reach(names: Iterable[str], rel_threshold: int, highest: int) -> str:
         rel_threshold: Lowest grade that counts as relevant, unless a measure says another.
         highest: Grade in the judgments.
     """
-    from ragforge.measures import parse_measure
-
     measures = [parse_measure(name) for name in names]
     thresholds = {
         str(measure): measure.rel or rel_threshold
@@ -422,6 +436,16 @@ def out_of_reach(names: Iterable[str], rel_threshold: int, highest: int) -> str:
 
 def _ordered(scored: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(sorted(scored, key=lambda item: (scored[item], item), reverse=True))
+
+
+def primary_of(measures: Sequence[str]) -> str:
+    """Return the measure that decides: the first of those asked for by which a run can be better.
+
+    Args:
+        measures: Canonical names; empty where nobody asked for any.
+    """
+    telling = (name for name in measures if parse_measure(name).name not in TELL_NOTHING)
+    return next(telling, PRIMARY)
 
 
 def estimate_of(scores: Scores | None, measure: str) -> Estimate:
@@ -479,9 +503,14 @@ def _attention(scores: Scores | None, failed: Sequence[str]) -> Attention:
     )
 
 
-def _histogram(scores: Scores | None) -> tuple[BucketCount, ...]:
+def histogram_of(scores: Scores | None, measure: str) -> tuple[BucketCount, ...]:
+    """Count the queries by their value, in ten bins; () where values may be above 1."""
+    from ragforge.measures.unseen_values import is_bounded
+
+    if not is_bounded(measure):
+        return ()
     counts = [0] * BINS
-    for value in scores.values(PRIMARY) if scores else ():
+    for value in scores.values(measure) if scores else ():
         counts[min(int(value * BINS), BINS - 1)] += 1
     return tuple(
         BucketCount(f"{index / BINS:.1f}-{(index + 1) / BINS:.1f}", count)

@@ -1,4 +1,4 @@
-"""The primary measure of a run over the queries that share a property."""
+"""The measure that decides of a run over the queries that share a property."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,6 @@ from ragforge.evaluating.runs import (
     DEPTH,
     NOT_SET,
     NOTHING,
-    PRIMARY,
     BucketCount,
     CurvePoint,
     Estimate,
@@ -27,6 +26,7 @@ from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES, interval_of
 from ragforge.measures.strata import Design
 from ragforge.measures.stratified import sample_interval
+from ragforge.measures.unseen_values import interval_by_measure, is_bounded
 from ragforge.records import Query
 
 DIMENSIONS: Final = (
@@ -59,7 +59,7 @@ def slices_of(scores: Scores | None, task: Task, documents: Mapping[str, str]) -
         documents: Chunk id to document, of the queries' source chunks.
     """
     return tuple(
-        Slice(dimension, value, len(query_ids), {PRIMARY: estimate})
+        Slice(dimension, value, len(query_ids), {task.primary: estimate})
         for dimension in DIMENSIONS
         for value, query_ids, estimate in _parts(scores, task, documents, dimension)
     )
@@ -74,11 +74,12 @@ def _parts(
     members = _members(task.queries, documents, dimension)
     if len(members) < 2:
         return
-    every = _members(task.population, documents, dimension) if task.design else members
+    design_of_all = scores.design_of(task.primary) if scores is not None else None
+    every = _members(task.population, documents, dimension) if design_of_all else members
     most = sorted(members, key=lambda value: (-len(members[value]), value))[:MOST_VALUES]
-    known = _QueryValues(scores)
+    known = _QueryValues(scores, task.primary)
     for value in sorted(most):
-        design = task.design.within(every[value]) if task.design else None
+        design = design_of_all.within(every[value]) if design_of_all else None
         yield value, members[value], known.estimate(members[value], design)
 
 
@@ -102,13 +103,14 @@ def _values(query: Query, dimension: str, documents: Mapping[str, str]) -> Itera
 class _QueryValues:
     """The values of all queries, to take means of some."""
 
-    def __init__(self, scores: Scores | None) -> None:
+    def __init__(self, scores: Scores | None, measure: str) -> None:
+        self._measure = measure
         self._is_measured = scores is not None
         self._values: dict[str, float] = {}
         self._possible: Mapping[str, Ends] = {}
         if scores is not None:
-            self._values = dict(zip(scores.query_ids, scores.values(PRIMARY), strict=True))
-            found = scores.possible(PRIMARY) if scores.summary(PRIMARY).n_failed else {}
+            self._values = scores.by_query(measure)
+            found = scores.possible(measure) if scores.summary(measure).n_failed else {}
             self._possible = {key: Ends(item.low, item.high) for key, item in found.items()}
 
     def estimate(self, query_ids: Sequence[str], design: Design | None) -> Estimate:
@@ -134,7 +136,7 @@ class _QueryValues:
             len(bounds),
             min(means, default=None),
             max(means, default=None),
-            _interval(values, design),
+            _interval(self._measure, values, design),
         )
 
 
@@ -144,11 +146,15 @@ def _mean(values: Mapping[str, float], design: Design | None) -> float | None:
     return fsum(values.values()) / len(values) if values else None
 
 
-def _interval(values: Mapping[str, float], design: Design | None) -> Ends | None:
+def _interval(measure: str, values: Mapping[str, float], design: Design | None) -> Ends | None:
     listed = list(values.values())
-    if design is None or len(listed) < LEAST_VALUES:
+    if len(listed) < LEAST_VALUES or (design is None and is_bounded(measure)):
         return interval_of(listed)
-    interval = sample_interval(PRIMARY, listed, design.stratified(values))
+    interval = (
+        interval_by_measure(measure, listed)
+        if design is None
+        else sample_interval(measure, listed, design.stratified(values))
+    )
     return (
         None if interval.low is None or interval.high is None else Ends(interval.low, interval.high)
     )
@@ -168,7 +174,7 @@ def summary_with_details(run: MeasuredRun, task: Task, documents: Mapping[str, s
         estimates={
             name: _with_interval(item, run.scores, name) for name, item in summary.estimates.items()
         },
-        primary=_with_interval(summary.primary, run.scores, PRIMARY),
+        primary=_with_interval(summary.primary, run.scores, task.primary),
         slices=slices_of(run.scores, run.task or task, documents),
         curve=recall_curve(run.scores, max(map(len, run.ranked.values()), default=0)),
         top_grades=_top_grades(run, run.cut_task(task)),

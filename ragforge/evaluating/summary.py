@@ -243,6 +243,11 @@ class Summary:
     the same."""
 
     @property
+    def primary(self) -> str:
+        """The measure that decides: what the report shows of single queries and slices is of it."""
+        return self.table.measure
+
+    @property
     def graded_by(self) -> tuple[GradedBy, ...]:
         """Who gave the grades that measures go by, of chunks and answers; who gave most first."""
         return mark_drift(grades_of(self.measured_judges), self.canaries)
@@ -320,8 +325,8 @@ def summarise(
         dataset, measures=measures, rel_threshold=rel_threshold, run_names=run_names
     )
     task, queries = data.task, data.queries
-    draft = QueryTableBuilder(data, max_bytes, has_all=has_all_texts)
-    finder, inspection = CauseFinder(data.runs, task), Inspection()
+    finder, inspection = CauseFinder(data.runs, task, task.primary), Inspection()
+    draft = QueryTableBuilder(data, finder.bad_queries(), max_bytes, has_all=has_all_texts)
     grades_by_chunk = _grades(data.settled)
     rankings = {run.name: run.ranked for run in data.runs}
     contexts = context_names(data.systems, grades_by_chunk, rankings if task.is_complete else {})

@@ -20,7 +20,6 @@ from ragforge.evaluating.formatting import (
 from ragforge.evaluating.graded_by import judge_name
 from ragforge.evaluating.judgments import GRADE_MEANINGS, GRADES
 from ragforge.evaluating.runs import (
-    PRIMARY,
     Latency,
     RunSummary,
     Slice,
@@ -116,7 +115,7 @@ def causes_table(summary: Summary) -> Table:
         for run, groups in summary.causes.items()
         for group in groups
     )
-    headers = ("run", "likely cause", "queries", "share", f"mean {PRIMARY}", "remedy")
+    headers = ("run", "likely cause", "queries", "share", f"mean {summary.primary}", "remedy")
     return Table("Likely causes of bad queries", headers, rows)
 
 
@@ -195,10 +194,10 @@ def measures_table(summary: Summary) -> Table:
     rows = [
         (name, *map(with_interval, row)) for name, row in zip(summary.measures, means, strict=True)
     ]
-    primary = [run.primary for run in summary.runs]
+    counted = [run.counted for run in summary.runs]
     if summary.runs:
-        rows.append(("n", *(f"{estimate.n:,}" for estimate in primary)))
-        rows.append(("with failures", *(f"{estimate.n_failed:,}" for estimate in primary)))
+        rows.append(("n", *(f"{estimate.n:,}" for estimate in counted)))
+        rows.append(("with failures", *(f"{estimate.n_failed:,}" for estimate in counted)))
         rows.append(("unjudged@10", *(share(run.holes.share) for run in summary.runs)))
     headers = ("measure", *(run.name for run in summary.runs))
     return Table("Retrieval", headers, tuple(rows) if summary.runs else (), MEAN_NOTE)
@@ -227,11 +226,15 @@ def attention_table(summary: Summary) -> Table:
 
 
 def spread_table(summary: Summary) -> Table:
-    """How the primary measure spreads over the queries."""
+    """How the measure that decides spreads over the queries."""
     labels = summary.runs[0].histogram if summary.runs else ()
-    rows = tuple((run.name, *(str(bar.count) for bar in run.histogram)) for run in summary.runs)
+    rows = tuple(
+        (run.name, *(str(bar.count) for bar in run.histogram))
+        for run in summary.runs
+        if run.histogram
+    )
     headers = ("run", *(bar.label for bar in labels))
-    return Table(f"Queries by {PRIMARY}", headers, rows)
+    return Table(f"Queries by {summary.primary}", headers, rows)
 
 
 def first_relevant_table(summary: Summary) -> Table:
@@ -253,19 +256,22 @@ def slice_dimensions(summary: Summary) -> list[str]:
 
 
 def slice_tables(summary: Summary) -> list[Table]:
-    """The primary measure by property of the query, a table each."""
+    """The measure that decides by property of the query, a table each."""
     tables = []
     for dimension in slice_dimensions(summary):
         rows = tuple(
             (
                 value,
                 f"{max(part.n_queries for part in parts if part):,}",
-                *(with_counts(part.estimates[PRIMARY]) if part else MISSING for part in parts),
+                *(
+                    with_counts(part.estimates[summary.primary]) if part else MISSING
+                    for part in parts
+                ),
             )
             for value, parts in slices_by_value(summary, dimension).items()
         )
         headers = (dimension, "queries", *(run.name for run in summary.runs))
-        tables.append(Table(f"{PRIMARY} by {dimension}", headers, rows))
+        tables.append(Table(f"{summary.primary} by {dimension}", headers, rows))
     return tables
 
 
@@ -290,7 +296,7 @@ def worst_table(summary: Summary) -> Table:
         first = MISSING if cell.first is None else str(cell.first)
         text = one_line(summary.queries[query_id], 80)
         rows.append((run, one_line(query_id, 40), number(cell.value), first, text))
-    headers = ("run", "query_id", PRIMARY, "first relevant rank", "query")
+    headers = ("run", "query_id", summary.primary, "first relevant rank", "query")
     return Table("Worst queries", headers, tuple(rows))
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from ragforge.evaluating.causes.finder import CauseFinder
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.query_table import QueryTableBuilder, RunCell
 from ragforge.evaluating.summary import take_census
@@ -11,7 +12,9 @@ def table_of():
     """Make the table of a dataset."""
 
     def make(dataset, causes=None, **options):
-        draft = QueryTableBuilder(load_evaluation_data(dataset), **options)
+        data = load_evaluation_data(dataset)
+        bad = CauseFinder(data.runs, data.task, data.task.primary).bad_queries()
+        draft = QueryTableBuilder(data, bad, **options)
         chunks = take_census(dataset, draft.chunk_quotes, set())
         return draft.fill(chunks.starts, chunks.documents, lambda _: {}, causes or {})
 

@@ -19,7 +19,7 @@ def shown(shows, *, width=44, marks=BLOCKS, notes=()):
 
 def differences(*diffs):
     items = [Delta(f"q{n}", 0.0, diff) for n, diff in enumerate(sorted(diffs))]
-    return Deltas("old", "new", items)
+    return Deltas("old", "new", items, "nDCG@10")
 
 
 def test_queries_are_counted_by_how_much_they_differ():

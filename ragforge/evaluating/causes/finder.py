@@ -377,6 +377,13 @@ class CauseFinder:
         self._missing -= {chunk.chunk_id, chunk.doc_id}
         self._has_corpus = True
 
+    def bad_queries(self) -> dict[str, frozenset[str]]:
+        """Return the queries with a value below the best that their judgments allow, by run."""
+        return {
+            name: frozenset(bad.query_id for bad in found if bad.value is not None)
+            for name, found in self._bad.items()
+        }
+
     def causes(self) -> dict[str, dict[str, Causes]]:
         """Return why queries did badly, by run and query, both sorted."""
         absent = frozenset(self._missing) if self._has_corpus else frozenset[str]()

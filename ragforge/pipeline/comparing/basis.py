@@ -16,7 +16,7 @@ from ragforge.evaluating.cuttings import (
     listed_of_cutting,
 )
 from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.runs import PRIMARY
+from ragforge.evaluating.runs import PRIMARY, TELL_NOTHING
 from ragforge.evaluating.same_judge import (
     PairJudges,
     grades_of_one_judge,
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 COMPARED_MEASURES: Final = ("nDCG@10", "RR", "R@10", "P@5", "Success@5")
 """What is compared where nothing is asked for. Few, as each measure more makes all others harder
 to win by: the order, the first hit, how much is found, how much of the top is right, any hit."""
-TELL_NOTHING: Final = ("Judged", "NumRet", "NumRel")
-"""Measures by which no run is better than another."""
 _EXAMPLES: Final = 3
 
 

@@ -5,7 +5,6 @@ from typing import Final
 
 from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuery
 from ragforge.evaluating.formatting import number, one_line, plural, share, signed
-from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary
 from ragforge.report.comparison import (
     LEAST_SHOWN,
@@ -179,7 +178,7 @@ def _pair(summary: Summary, items: Sequence[Compared], place: int, *, is_open: b
     """Return a pair: folded up but for the one asked for, which has the scatter too."""
     a, b = _names(items)
     runs = {run.name: run for run in summary.table.records.runs}
-    deltas = deltas_of(runs[a], runs[b]) if {a, b} <= runs.keys() else None
+    deltas = deltas_of(runs[a], runs[b], summary.primary) if {a, b} <= runs.keys() else None
     return element(
         "details",
         element("summary", element("h3", _heading_text(a, b))),
@@ -249,11 +248,11 @@ def _moved(summary: Summary, deltas: Deltas, place: int, *, is_open: bool) -> Ht
     lost = [item for item in deltas.items[:MOST_LISTED] if item.diff < 0]
     gained = [item for item in reversed(deltas.items[-MOST_LISTED:]) if item.diff > 0]
     drawn = deltas.bars_in_words()
-    caption = f"{PRIMARY}, {drawn}, the greatest loss first. {deltas.in_words()}"
+    caption = f"{deltas.measure}, {drawn}, the greatest loss first. {deltas.in_words()}"
     bars = element("figure", element("figcaption", caption), delta_chart(deltas, f"deltas-{place}"))
     lists = [
-        _list(summary, f"Lost most in {PRIMARY}", lost),
-        _list(summary, f"Gained most in {PRIMARY}", gained),
+        _list(summary, f"Lost most in {deltas.measure}", lost),
+        _list(summary, f"Gained most in {deltas.measure}", gained),
     ]
     stacked = lists if not is_open else [bars, *lists]
     beside = _scatter(summary, deltas, place) if is_open else bars
@@ -262,8 +261,8 @@ def _moved(summary: Summary, deltas: Deltas, place: int, *, is_open: bool) -> Ht
 
 def _scatter(summary: Summary, deltas: Deltas, place: int) -> Html:
     caption = (
-        f"{PRIMARY}, {deltas.points_in_words()}: above the diagonal B is better. A point leads to "
-        "its query."
+        f"{deltas.measure}, {deltas.points_in_words()}: above the diagonal B is better. A point "
+        "leads to its query."
     )
     drawn = scatter(deltas, summary.queries, f"scatter-{place}")
     return element("figure", element("figcaption", caption), drawn)

@@ -5,7 +5,7 @@ from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import both_ends, number, one_line, plural, signed
-from ragforge.evaluating.runs import PRIMARY, MeasuredRun
+from ragforge.evaluating.runs import MeasuredRun
 from ragforge.report.page.charts import WIDTH, Frame, Scale, framed
 from ragforge.report.page.markup import Html, drawn_text, element, join
 from ragforge.report.page.queries import query_hash
@@ -56,7 +56,7 @@ class Deltas:
     b: str
     items: Sequence[Delta]
     """Those first in which b loses most."""
-    measure: str = PRIMARY
+    measure: str
 
     @property
     def n_worse(self) -> int:
@@ -91,7 +91,7 @@ class Deltas:
         return f"{most:,} of {n:,} queries, the largest differences among them"
 
 
-def deltas_of(a: MeasuredRun, b: MeasuredRun, measure: str = PRIMARY) -> Deltas:
+def deltas_of(a: MeasuredRun, b: MeasuredRun, measure: str) -> Deltas:
     """Return the differences in a measure, sorted by loss, then by query."""
     of_a, of_b = _values(a, measure), _values(b, measure)
     items = [Delta(key, of_a[key], of_b[key]) for key in of_a if key in of_b]

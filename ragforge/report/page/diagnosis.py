@@ -7,7 +7,6 @@ from ragforge.evaluating.answers.diagnosis import Cell, Diagnosis
 from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.causes.catalogue import BLAMELESS, CAUSES, CauseCode, CauseGroup
 from ragforge.evaluating.formatting import number, plural, share
-from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary
 from ragforge.measures.rates import Rate
 from ragforge.report.answers import (
@@ -42,8 +41,8 @@ from ragforge.report.page.queries import query_list
 from ragforge.report.page.runs import run_name
 
 _CAUSES_NOTE = (
-    f"A query is counted once, by the first cause that applies, where its {PRIMARY} is below the "
-    "best that its judgments allow. Most is gained where causes are common and the mean is low."
+    "A query is counted once, by the first cause that applies, where its {} is below the best that "
+    "{}. Most is gained where causes are common and the mean is low."
 )
 
 
@@ -138,7 +137,9 @@ def causes_block(summary: Summary) -> Html | None:
     table = scroll_table("Likely causes of bad queries by run", headers, body, numeric)
     lists = [_members(summary, run, places[run], codes, groups) for run in places]
     listed = element("details", element("summary", "Queries by cause"), *lists, class_="others")
-    return element("div", table, element("p", _CAUSES_NOTE, class_="note"), listed, class_="causes")
+    best = "there is" if summary.table.is_of_evidence else "its judgments allow"
+    note = element("p", _CAUSES_NOTE.format(summary.primary, best), class_="note")
+    return element("div", table, note, listed, class_="causes")
 
 
 def _grid(summary: Summary, item: AnswerSummary, grid: Diagnosis, key: str) -> Html:

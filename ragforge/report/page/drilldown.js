@@ -72,6 +72,7 @@ const drilldown = (index, rows, h, number) => {
       `${index.measure} ${number(value)}`,
       index.states[rows.state[run][opened.row]],
       first ? `first relevant at rank ${first}` : value === null ? ""
+        : index.ofEvidence ? (value ? "" : "no evidence found")
         : `no relevant chunk found${value ? ", by lower grades alone" : ""}`,
       index.causes[rows.cause[run][opened.row]],
     ];

@@ -22,7 +22,7 @@ from ragforge.evaluating.query_details import (
     visible_pieces,
 )
 from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable
-from ragforge.evaluating.runs import DEPTH, PRIMARY
+from ragforge.evaluating.runs import DEPTH
 from ragforge.report.page.markup import Html, data_block
 
 STATES: Final = {
@@ -32,6 +32,7 @@ STATES: Final = {
     "failed": "failed",
     "judging_failed": "judging failed",
     "not_judged": "not judged",
+    "unplaced": "evidence without a place",
     "unanswerable": "not measured",
 }
 """The state of a cell in words."""
@@ -148,7 +149,8 @@ def _size(blocks: list[Html]) -> int:
 def _index_of(table: QueryTable) -> dict[str, object]:
     """Return what all blocks are read by: names, and the words behind their numbers."""
     return {
-        "measure": PRIMARY,
+        "measure": table.measure,
+        "ofEvidence": table.is_of_evidence,
         "depth": DEPTH,
         "n": len(table.rows),
         "runs": list(map(visible, table.runs)),

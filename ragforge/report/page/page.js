@@ -149,7 +149,8 @@
   const TESTS = {
     failed: (row) => rows.state.some((of) => failing.includes(index.states[of[row]])),
     low: (row) => measured(row).some((value) => value !== null && value < 0.5),
-    nohit: (row) => measured(row).some((value, run) => value !== null && !rows.first[run][row]),
+    nohit: (row) => measured(row).some((value, run) => value !== null
+      && (index.ofEvidence ? value === 0 : !rows.first[run][row])),
     holes: (row) => rows.holes.some((of, run) => of[row] && rows.value[run][row] !== null),
     changed: (row) => Boolean(difference(row)),
     worse: (row) => (difference(row) ?? 0) < 0,
@@ -265,7 +266,7 @@
     const notes = [
       index.states[rows.state[run][row]],
       first && `rank ${first}`,
-      value && !first && LOWER,
+      value && !first && !index.ofEvidence && LOWER,
       value !== null && holes && `${holes} ungraded`,
       index.causes[rows.cause[run][row]],
     ];

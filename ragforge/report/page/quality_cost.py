@@ -7,7 +7,7 @@ from typing import Final
 from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.rates import AnswerSummary
 from ragforge.evaluating.formatting import cost_of_thousand, duration, number
-from ragforge.evaluating.runs import PRIMARY, Estimate, RunSummary
+from ragforge.evaluating.runs import Estimate, RunSummary
 from ragforge.evaluating.summary import Summary
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import Rate
@@ -55,28 +55,30 @@ class _Across:
 
 
 def quality_latency_figure(summary: Summary) -> Html | None:
-    """Return a point a run: mean of the primary measure against median latency.
+    """Return a point a run: mean of the measure that decides against median latency.
 
     None where fewer than two runs were timed and measured.
     """
     latencies = {
         run.name: max(run.latency.median_s, _LEAST_S) for run in summary.runs if run.latency
     }
-    caption = f"{PRIMARY} of each run beside its latency. {_OF_LATENCY}"
+    caption = f"{summary.primary} of each run beside its latency. {_OF_LATENCY}"
     what, axis = "median latency", "median latency of a query"
-    across = _Across("quality-latency", PRIMARY, what, axis, caption, duration, duration)
+    across = _Across("quality-latency", summary.primary, what, axis, caption, duration, duration)
     return _figure(_quality(summary.runs), latencies, across)
 
 
 def quality_cost_figure(summary: Summary) -> Html | None:
-    """Return a point a run: mean of the primary measure against the cost of a thousand queries.
+    """Return a point a run: mean of the measure that decides against what its queries cost.
 
     None where fewer than two runs were measured whose queries are known to cost something.
     """
     costs = {run.name: run.usd_per_query for run in summary.runs if run.usd_per_query is not None}
-    caption = f"{PRIMARY} of each run beside what its queries cost. {_OF_COST}{_free(costs)}"
+    caption = (
+        f"{summary.primary} of each run beside what its queries cost. {_OF_COST}{_free(costs)}"
+    )
     what, axis = "cost of 1,000 queries", "cost of 1,000 queries, USD"
-    across = _Across("quality-cost", PRIMARY, what, axis, caption, _in_dollars, _thousand)
+    across = _Across("quality-cost", summary.primary, what, axis, caption, _in_dollars, _thousand)
     return _figure(_quality(summary.runs), costs, across)
 
 
@@ -108,7 +110,7 @@ def answers_cost_figure(systems: Sequence[AnswerSummary]) -> Html | None:
 
 
 def _quality(runs: Sequence[RunSummary]) -> dict[str, Estimate | Rate]:
-    return {run.name: run.estimates.get(PRIMARY, run.primary) for run in runs}
+    return {run.name: run.primary for run in runs}
 
 
 def _rates(systems: Sequence[AnswerSummary]) -> dict[str, Estimate | Rate]:

@@ -31,7 +31,7 @@ from ragforge.evaluating.query_details import (
     visible_pieces,
 )
 from ragforge.evaluating.query_table import FACETS, QueryRow, QueryTable, RunCell, WorstCell
-from ragforge.evaluating.runs import DEPTH, PRIMARY
+from ragforge.evaluating.runs import DEPTH
 from ragforge.report.page.charts import run_column, run_label
 from ragforge.report.page.markup import (
     Child,
@@ -58,22 +58,25 @@ _KEYS: Final = "Arrow keys, Home and End go from row to row, Enter opens one; j 
 _FILTERS: Final = (
     ("", "all queries"),
     ("failed", "failed"),
-    ("low", f"{PRIMARY} below 0.5"),
+    ("low", "{} below 0.5"),
     ("nohit", "nothing relevant found"),
     ("holes", "has ungraded chunks"),
     ("changed", "changed between the runs"),
     ("worse", "worse in the second run"),
     ("better", "better in the second run"),
 )
+_NO_EVIDENCE: Final = "no evidence found"
+"""Said of a value of 0 of a measure of evidence; the script says the same."""
 _NEEDS_TWO: Final = {"changed", "worse", "better"}
 _NO_SCRIPT: Final = (
     "Sorting, filters, search and opening any query need the page's script, which is off. The "
     "worst queries of each run are further down and open without it."
 )
 _NONE_BAD: Final = (
-    "Of the queries that were measured and have a known relevant chunk, "
-    f"none is below 1 in {PRIMARY}."
+    "Of the queries that were measured and have a known relevant chunk, none is below the best "
+    "that its judgments allow in {}."
 )
+_NONE_BAD_OF_EVIDENCE: Final = "Of the queries that were measured, none is below 1 in {}."
 _NO_TEXT: Final = "The text of this chunk is not in the dataset."
 _TOP: Final = 5
 """Ranks shown without the script, by which a page stays half the size."""
@@ -130,8 +133,8 @@ def _contents_note(table: QueryTable, blocks: Packed) -> str:
         )
     if table.runs:
         sentences.append(
-            f"Under each run stand {PRIMARY}, the rank of the first relevant chunk, and how many "
-            f"of the top {DEPTH} have no grade."
+            f"Under each run stand {table.measure}, the rank of the first relevant chunk, and how "
+            f"many of the top {DEPTH} have no grade."
         )
     return " ".join(sentences)
 
@@ -149,7 +152,8 @@ def _facets(table: QueryTable) -> list[int]:
 
 def _table(table: QueryTable, rows: Sequence[QueryRow]) -> Html:
     facets = _facets(table)
-    body = element("tbody", *(_row(row, facets) for row in rows))
+    by_evidence = table.is_of_evidence
+    body = element("tbody", *(_row(row, facets, is_of_evidence=by_evidence) for row in rows))
     inner = element("table", _head(table), body, id="queries-table", class_="queries")
     return scrolling(inner, "Table of queries")
 
@@ -169,10 +173,11 @@ def _column(key: str, title: Child, class_: str | None = None) -> Html:
     return element("th", title, scope="col", data_sort=key, class_=class_)
 
 
-def _row(row: QueryRow, facets: Sequence[int]) -> Html:
+def _row(row: QueryRow, facets: Sequence[int], *, is_of_evidence: bool) -> Html:
     ask = element("span", row.text, class_="ask", dir="auto")
     code = element("code", one_line(row.query_id, 60))
-    cells = [element("th", ask, _tags(row, facets), code, scope="row"), *map(_cell, row.cells)]
+    measured = (_cell(cell, is_of_evidence=is_of_evidence) for cell in row.cells)
+    cells = [element("th", ask, _tags(row, facets), code, scope="row"), *measured]
     if len(row.cells) > 1:
         cells.append(element("td", difference(row.cells[0].value, row.cells[1].value)))
     cells += [element("td", text or MISSING, class_="t") for text in row.verdicts]
@@ -185,11 +190,11 @@ def _tags(row: QueryRow, facets: Sequence[int]) -> Html | None:
     return element("small", *parted[1:]) if known else None
 
 
-def _cell(cell: RunCell) -> Html:
+def _cell(cell: RunCell, *, is_of_evidence: bool) -> Html:
     notes = [
         STATES[cell.state],
         f"rank {cell.first}" if cell.first else "",
-        _OF_LOWER_GRADES if cell.is_of_lower_grades else "",
+        _OF_LOWER_GRADES if cell.is_of_lower_grades and not is_of_evidence else "",
         f"{cell.holes} ungraded" if cell.holes and cell.value is not None else "",
         cell.cause,
     ]
@@ -205,7 +210,7 @@ def difference(before: float | None, now: float | None) -> str:
 
 def _tools(table: QueryTable) -> Html:
     two = len(table.runs) > 1
-    filters = [(key, text) for key, text in _FILTERS if two or key not in _NEEDS_TWO]
+    filters = [(key, text) for key, text in _filters(table) if two or key not in _NEEDS_TWO]
     search = element("input", type="search", id="queries-search", autocomplete="off", dir="auto")
     parts: list[Child] = [
         element("label", "Search ", search),
@@ -236,6 +241,15 @@ def _tools(table: QueryTable) -> Html:
     )
 
 
+def _filters(table: QueryTable) -> Iterable[tuple[str, str]]:
+    """Yield what rows can be filtered by, as far as it says something of the measure."""
+    for key, text in _FILTERS:
+        if key == "nohit" and table.is_of_evidence:
+            yield key, _NO_EVIDENCE
+        elif key != "low" or table.is_bounded:
+            yield key, text.format(table.measure)
+
+
 def _sort_keys(table: QueryTable) -> Iterable[tuple[str, str]]:
     """Yield what rows can be sorted by: more than the table has columns for."""
     yield "", "the worst of any run first"
@@ -243,7 +257,7 @@ def _sort_keys(table: QueryTable) -> Iterable[tuple[str, str]]:
     if len(table.runs) > 1:
         yield "diff", "difference"
     for place, name in enumerate(table.runs):
-        yield f"value.{place}", f"{PRIMARY}: {name}"
+        yield f"value.{place}", f"{table.measure}: {name}"
         yield f"first.{place}", f"first relevant rank: {name}"
         yield f"holes.{place}", f"ungraded in top {DEPTH}: {name}"
     yield from ((f"verdict.{place}", f"answer: {name}") for place, name in enumerate(table.systems))
@@ -288,9 +302,10 @@ def worst_block(table: QueryTable) -> Html:
     for place, name in enumerate(table.runs):
         queries = [_query(table, item) for item in cells if item.run == name]
         heading = element("h3", run_label(name, place))
-        none = None if queries else element("p", _NONE_BAD, class_="empty")
+        said = _NONE_BAD_OF_EVIDENCE if table.is_of_evidence else _NONE_BAD
+        none = None if queries else element("p", said.format(table.measure), class_="empty")
         groups.append(element("div", heading, *queries, none, class_="block"))
-    text = f"The lowest {PRIMARY} of each run; open a query to see what came back."
+    text = f"The lowest {table.measure} of each run; open a query to see what came back."
     return join([element("p", text, class_="note"), grade_legend(), *groups])
 
 
@@ -321,16 +336,18 @@ def _query(table: QueryTable, item: WorstCell) -> Html:
         "summary",
         element("span", number(item.cell.value), class_="value"),
         element("span", one_line(detail.text.text, 160), class_="ask", dir="auto"),
-        element("span", _facts((query.difficulty, query.type), item.cell), class_="facts"),
+        element("span", _facts(table, (query.difficulty, query.type), item.cell), class_="facts"),
     )
     run = next(run for run in detail.runs if run.name == item.run)
     body = element("div", *_body(detail, run, table.texts([detail])), class_="inside")
     return element("details", summary, body, class_="query")
 
 
-def _facts(tags: Iterable[str | None], cell: RunCell) -> str:
+def _facts(table: QueryTable, tags: Iterable[str | None], cell: RunCell) -> str:
     first = f"first relevant at rank {cell.first}" if cell.first else "no relevant chunk found"
-    if cell.is_of_lower_grades:
+    if table.is_of_evidence and not cell.first:
+        first = "" if cell.value else _NO_EVIDENCE
+    elif cell.is_of_lower_grades:
         first += f", {_OF_LOWER_GRADES}"
     return " · ".join(filter(None, (*tags, first, cell.cause)))
 

@@ -6,7 +6,6 @@ from ragforge.evaluating.formatting import MISSING, cost_of_thousand, from_to, n
 from ragforge.evaluating.runs import (
     DEPTH,
     NO_HIT,
-    PRIMARY,
     BucketCount,
     CurvePoint,
     Estimate,
@@ -198,11 +197,11 @@ def _measures_table(summary: Summary, measures: Sequence[str]) -> Html:
 
 def _counted(run: RunSummary) -> str:
     """Return over how many queries a run's means are, and what is not known of its chunks."""
-    failed = [f"{run.primary.n_failed:,} with failures"] if run.primary.n_failed else []
+    failed = [f"{run.counted.n_failed:,} with failures"] if run.counted.n_failed else []
     holes = f"unjudged@10: {share(run.holes.share)}"
     is_known = run.usd_per_query is not None
     costs = [f"1,000 queries: {cost_of_thousand(run.usd_per_query)} USD"] if is_known else []
-    return ", ".join([f"n {run.primary.n:,}", *failed, holes, *costs])
+    return ", ".join([f"n {run.counted.n:,}", *failed, holes, *costs])
 
 
 def _patterns(summary: Summary) -> Html | None:
@@ -237,7 +236,7 @@ def spread_block(summary: Summary) -> Html:
 
 
 def slices_block(summary: Summary) -> Html:
-    """Return the primary measure by property of the query, a table each."""
+    """Return the measure that decides by property of the query, a table each."""
     # The tables fill two columns one after the other: short ones share a column beside a long one.
     names = sorted(slice_dimensions(summary), key=lambda name: _n_values(summary, name))
     tables = element("div", *(_slice(summary, name) for name in names), class_="slices")
@@ -257,7 +256,7 @@ def _slice_differences(summary: Summary) -> Html | None:
     mine = [item for item in report.items if (item.comparison.a, item.comparison.b) == pair]
     is_known = not any(item.withheld for item in mine)
     table = summary.table
-    return slice_differences_figure(table.runs, table.rows, pair, is_known=is_known)
+    return slice_differences_figure(table.runs, table.rows, pair, table.measure, is_known=is_known)
 
 
 def _n_values(summary: Summary, dimension: str) -> int:
@@ -265,11 +264,11 @@ def _n_values(summary: Summary, dimension: str) -> int:
 
 
 def _slice(summary: Summary, dimension: str) -> Html:
-    body = []
+    body, measure = [], summary.primary
     for value, parts in slices_by_value(summary, dimension).items():
         cells = [
             _estimate_cell(
-                part.estimates[PRIMARY], counts(part.estimates[PRIMARY], "with failures")
+                part.estimates[measure], counts(part.estimates[measure], "with failures")
             )
             if part
             else element("td", MISSING, class_="num")
@@ -278,7 +277,7 @@ def _slice(summary: Summary, dimension: str) -> Html:
         count = element("td", f"{max(p.n_queries for p in parts if p):,}", class_="num")
         body.append(table_row(value, [count, *cells]))
     names = [run_column(run.name, place) for place, run in enumerate(summary.runs)]
-    title = f"{PRIMARY} by {dimension}"
+    title = f"{measure} by {dimension}"
     table = scroll_table(
         title, [dimension, "queries", *names], body, [False, True, *[True] * len(names)]
     )
@@ -307,16 +306,18 @@ def _estimate_meter(estimate: Estimate) -> Html | None:
     return meter(estimate.mean, low, min(high, 1.0))
 
 
-def _histogram(summary: Summary, run: RunSummary, index: int) -> Html:
+def _histogram(summary: Summary, run: RunSummary, index: int) -> Html | None:
+    if not run.histogram:
+        return None
     chart = Bars(
         key=f"spread-{index}",
-        title=f"{PRIMARY} over the queries of {run.name}",
-        description=described(run.histogram, f"Queries by {PRIMARY}"),
+        title=f"{summary.primary} over the queries of {run.name}",
+        description=described(run.histogram, f"Queries by {summary.primary}"),
         bars=run.histogram,
         tone=index,
         labels=_BIN_LABELS,
     )
-    caption = f"Queries by {PRIMARY}, in steps of 0.1; mean {number(run.primary.mean)}."
+    caption = f"Queries by {summary.primary}, in steps of 0.1; mean {number(run.primary.mean)}."
     return _figure(summary, run, bar_chart(chart), caption)
 
 

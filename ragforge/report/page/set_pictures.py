@@ -6,7 +6,6 @@ from typing import Final
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import both_ends, number, one_line
 from ragforge.evaluating.graded_by import graded_line
-from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary
 from ragforge.measures.intervals import Ends
 from ragforge.records import Calibration, CorrectedFigure, CorrectedValue
@@ -25,7 +24,7 @@ _MOST_MEASURES: Final = 4
 def comparison_picture(summary: Summary, pair: tuple[str, str]) -> Picture:
     """Return two runs query by query, and by slice where there are slices.
 
-    They are drawn by the first measure that they were compared by.
+    They are drawn by the measure that decides.
 
     Args:
         summary: Of a report; has a comparison.
@@ -36,7 +35,7 @@ def comparison_picture(summary: Summary, pair: tuple[str, str]) -> Picture:
     """
     a, b = pair
     runs = {run.name: run for run in summary.table.records.runs}
-    measure = summary.comparison.measures[0] if summary.comparison else PRIMARY
+    measure = summary.primary
     deltas = deltas_of(runs[a], runs[b], measure)
     if not deltas.items:
         raise DataError(

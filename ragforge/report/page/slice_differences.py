@@ -6,7 +6,6 @@ from typing import Final
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, signed
 from ragforge.evaluating.query_table import FACETS, QueryRow
-from ragforge.evaluating.runs import PRIMARY
 from ragforge.measures.intervals import Ends, mean_interval
 from ragforge.report.page.interval_rows import IntervalRow, IntervalRows, interval_chart
 from ragforge.report.page.markup import Html, element
@@ -77,7 +76,12 @@ def _difference(key: tuple[str, str], values: Sequence[float], level: float) -> 
 
 
 def slice_differences_figure(
-    runs: Sequence[str], rows: Iterable[QueryRow], pair: tuple[str, str], *, is_known: bool = True
+    runs: Sequence[str],
+    rows: Iterable[QueryRow],
+    pair: tuple[str, str],
+    measure: str,
+    *,
+    is_known: bool = True,
 ) -> Html | None:
     """Return the picture; None where there are no two slices, or no such runs.
 
@@ -85,25 +89,28 @@ def slice_differences_figure(
         runs: Names of all, aligned with the cells of the rows.
         rows: The queries.
         pair: A and B.
+        measure: Whose values the rows have.
         is_known: Whether the grades tell which run is better.
     """
     a, b = pair
     if not {a, b} <= set(runs):
         return None
     listed = list(rows)
-    items = slice_differences(listed, _primary(listed, runs.index(a), runs.index(b)))
+    items = slice_differences(listed, _by_query(listed, runs.index(a), runs.index(b)))
     if not items:
         return None
     caption = element(
         "figcaption",
-        f"{PRIMARY} of ", element("bdi", b), " (B) less ", element("bdi", a), " (A), by slice. ",
+        f"{measure} of ", element("bdi", b), " (B) less ", element("bdi", a), " (A), by slice. ",
         _READING if is_known else _NOT_KNOWN,
     )  # fmt: skip
-    return element("figure", caption, interval_chart(slice_rows(items, a, b)), class_="wide")
+    return element(
+        "figure", caption, interval_chart(slice_rows(items, a, b, measure)), class_="wide"
+    )
 
 
-def _primary(rows: Iterable[QueryRow], a: int, b: int) -> dict[str, float]:
-    """Return how much higher B is in the primary measure, by query.
+def _by_query(rows: Iterable[QueryRow], a: int, b: int) -> dict[str, float]:
+    """Return how much higher B is, by query.
 
     Args:
         rows: The queries.
@@ -118,9 +125,7 @@ def _primary(rows: Iterable[QueryRow], a: int, b: int) -> dict[str, float]:
     }
 
 
-def slice_rows(
-    items: Sequence[SliceDifference], a: str, b: str, measure: str = PRIMARY
-) -> IntervalRows:
+def slice_rows(items: Sequence[SliceDifference], a: str, b: str, measure: str) -> IntervalRows:
     """Return the differences as rows of a chart."""
     rows = [
         IntervalRow(

@@ -2,12 +2,18 @@
 
 import pytest
 from devtools import FLAGS, NEEDS_BROWSER, navigate, opened
+from ranked_sets import ranked_set
 
 from ragforge.config import EvaluateSettings
-from ragforge.pipeline.reporting import report_summary
+from ragforge.pipeline.reporting import PageRoom, report_summary
 from ragforge.report.page.page import render_html
 
 pytestmark = NEEDS_BROWSER
+
+READY = (
+    "new Promise((done) => { const look = () => document.getElementById('queries-table')"
+    ".dataset.ready ? done(1) : setTimeout(look, 10); look(); })"
+)
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +96,32 @@ def test_page_is_no_wider_than_the_screen(page, width):
     )
 
     assert page.value("document.documentElement.scrollWidth") <= width
+
+
+def test_table_of_queries_is_by_the_measure_that_decides(browser, tmp_path):
+    """A query that lost by the first measure of the report has to be among the worse ones."""
+    ranks = {"a": [1, 2, 2, 2, 2, 2], "b": [2, 4, 1, 1, 1, 1]}
+    made, settings = ranked_set(tmp_path / "set", ranks), EvaluateSettings(measures=["Success@1"])
+    summary = report_summary(made, settings, room=PageRoom(1_000_000))
+    path = tmp_path / "first.html"
+    path.write_text(render_html(summary), encoding="utf-8")
+    navigate(browser, path)
+    browser.value(READY)
+    worse = (
+        "new Promise((done) => { const look = () => {"
+        " const rows = document.querySelectorAll('#queries-table tbody code');"
+        " rows.length < 6 ? done([...rows].map((row) => row.textContent).join())"
+        " : setTimeout(look, 10); };"
+        " location.hash = 'filter=worse'; look(); })"
+    )
+    told = (
+        "new Promise((done) => { location.hash = 'q=q001'; const look = () => {"
+        " const body = document.getElementById('query-body').textContent;"
+        " body.includes('first relevant') ? done(body) : setTimeout(look, 10); }; look(); })"
+    )
+
+    assert browser.value(worse) == "q000"
+    assert "Success@1 0.000 · first relevant at rank 4" in browser.value(told)
 
 
 def test_browser_complains_of_nothing(page):

@@ -19,7 +19,7 @@ from ragforge.report.page.deltas import (
 def found(many_queries):
     """The differences of a run that found all at rank 2 from one that found all at rank 1."""
     base, new = summarise(many_queries(4)).table.records.runs
-    return deltas_of(base, new)
+    return deltas_of(base, new, "nDCG@10")
 
 
 def test_the_greatest_loss_comes_first(found):
@@ -37,7 +37,7 @@ def test_losses_hang_below_the_line_and_gains_stand_above_it():
     """Red and green alone would tell nothing to many."""
     items = [Delta("q1", 1.0, 0.5), Delta("q2", 0.5, 0.5), Delta("q3", 0.0, 0.5)]
 
-    chart = delta_chart(Deltas("a", "b", items), "k").code
+    chart = delta_chart(Deltas("a", "b", items, "nDCG@10"), "k").code
 
     assert 'class="worse" x="49.4" y="73.0"' in chart
     assert 'class="better" x="277.4" y="8.0"' in chart
@@ -48,7 +48,7 @@ def test_a_chart_of_many_queries_keeps_its_size_and_both_ends():
     """50,000 bars are no chart, and megabytes of a page."""
     items = [Delta(f"q{n}", 0.0, n / 50_000 - 0.5) for n in range(50_000)]
 
-    chart = delta_chart(Deltas("a", "b", items), "k").code
+    chart = delta_chart(Deltas("a", "b", items, "nDCG@10"), "k").code
 
     assert chart.count("<rect") <= MOST_BARS
     assert "-0.50" in chart
@@ -58,7 +58,7 @@ def test_points_above_the_diagonal_are_those_in_which_b_is_better(found):
     """A scatter that is turned round names the wrong winner."""
     items = [Delta("q1", 0.2, 0.9), Delta("q2", 0.9, 0.2)]
 
-    drawn = scatter(Deltas("a", "b", items), {"q1": "One?"}, "k").code
+    drawn = scatter(Deltas("a", "b", items, "nDCG@10"), {"q1": "One?"}, "k").code
 
     better, worse = (drawn.split(f'class="{tone}" ')[1] for tone in ("better", "worse"))
     place = re.compile(r'cx="([\d.]+)" cy="([\d.]+)"')
@@ -73,14 +73,14 @@ def test_a_scatter_of_many_queries_keeps_its_size():
     """50,000 points are a blot."""
     items = [Delta(f"q{n}", n / 50_000, 0.5) for n in range(50_000)]
 
-    assert scatter(Deltas("a", "b", items), {}, "k").code.count("<circle") == MOST_POINTS
+    assert scatter(Deltas("a", "b", items, "nDCG@10"), {}, "k").code.count("<circle") == MOST_POINTS
 
 
 @pytest.fixture
 def thousands():
     """Differences of 3,000 queries, from a loss of 0.5 to a gain of 0.5."""
     items = [Delta(f"q{n:04}", 0.5, n / 2999) for n in range(3000)]
-    return Deltas("a", "b", items)
+    return Deltas("a", "b", items, "nDCG@10")
 
 
 def test_queries_that_moved_most_always_have_a_point(thousands):

@@ -7,6 +7,7 @@ from base64 import b64decode
 import pydantic_core
 import pytest
 
+from ragforge.evaluating.causes.finder import CauseFinder
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.query_table import QueryTableBuilder
 from ragforge.evaluating.summary import take_census
@@ -19,7 +20,9 @@ def packed():
     """Pack a dataset and read its blocks again, by key."""
 
     def run(dataset, room=1_000_000):
-        draft = QueryTableBuilder(load_evaluation_data(dataset))
+        data = load_evaluation_data(dataset)
+        bad = CauseFinder(data.runs, data.task, data.task.primary).bad_queries()
+        draft = QueryTableBuilder(data, bad)
         chunks = take_census(dataset, draft.chunk_quotes, set())
         found = pack_table(draft.fill(chunks.starts, {}, lambda _: {}, {}), room)
         blocks = {}
@@ -107,7 +110,9 @@ class Beside:
 
 def test_what_the_page_has_no_room_for_goes_beside_it(many_queries):
     """Whatever the page links to can be opened."""
-    draft = QueryTableBuilder(load_evaluation_data(many_queries(1200, chars=4000)), has_all=True)
+    data = load_evaluation_data(many_queries(1200, chars=4000))
+    bad = CauseFinder(data.runs, data.task, data.task.primary).bad_queries()
+    draft = QueryTableBuilder(data, bad, has_all=True)
     table = draft.fill({}, {}, lambda _: {}, {})
     beside = Beside()
 

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from ragforge.evaluating.causes.finder import CauseFinder
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.formatting import MISSING
 from ragforge.evaluating.query_table import QueryTableBuilder
@@ -15,7 +16,9 @@ def section():
     """Draw the table of a dataset."""
 
     def run(dataset, **options):
-        draft = QueryTableBuilder(load_evaluation_data(dataset), **options)
+        data = load_evaluation_data(dataset)
+        bad = CauseFinder(data.runs, data.task, data.task.primary).bad_queries()
+        draft = QueryTableBuilder(data, bad, **options)
         chunks = take_census(dataset, draft.chunk_quotes, set())
         return queries_section(draft.fill(chunks.starts, {}, lambda _: {}, {}), None).code
 

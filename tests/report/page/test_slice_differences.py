@@ -67,7 +67,9 @@ def test_the_same_difference_throughout_has_no_interval():
 
 def test_grades_that_tell_nothing_say_so_below_the_picture():
     """A slice has no winner where the whole has none."""
-    drawn = slice_differences_figure(("a", "b"), queries(EASY + HARD), ("a", "b"), is_known=False)
+    drawn = slice_differences_figure(
+        ("a", "b"), queries(EASY + HARD), ("a", "b"), "P@5", is_known=False
+    )
 
     assert "do not tell which run is better" in drawn.code
-    assert slice_differences_figure(("a", "b"), queries(EASY), ("a", "c")) is None
+    assert slice_differences_figure(("a", "b"), queries(EASY), ("a", "c"), "P@5") is None
