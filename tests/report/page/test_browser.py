@@ -408,6 +408,24 @@ def test_words_are_sorted_by_what_they_mean_and_nothing_comes_last(page_of, data
     assert page.value(IDS)[:2] == ["q1", "q2"]
 
 
+def test_a_name_of_a_hundred_letters_makes_no_page_wider_than_a_phone(
+    page_of, many_queries, make_ranking
+):
+    """Names of runs are made by machines."""
+    made = many_queries(6)
+    made.write_run("x" * 100, [make_ranking(f"q{n:04}", f"c{n:04}") for n in range(6)])
+    page = page_of(made)
+    page.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=390,
+        height=900,
+        deviceScaleFactor=1,
+        mobile=True,
+    )
+
+    assert page.value("document.documentElement.scrollWidth") <= 390
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out_from_their_ground(page_of, dataset, scheme):
     """Contrast of 4.5 is what people with weak eyes need (WCAG AA)."""
