@@ -11,11 +11,13 @@ from ragforge.evaluating.judgments import (
     LABELS_IN_WORDS,
     LEAST_OF_JUDGES,
     ByQuery,
+    Judge,
     LabelReading,
     Settled,
     SettledTable,
     failed_by_name,
     grades_in,
+    judges,
     judges_differ,
     label_reading,
     marks_in,
@@ -35,7 +37,7 @@ from ragforge.measures.listed_relevance import marked_labels
 from ragforge.measures.measure_names import canonical, of_evidence
 from ragforge.measures.run_evaluation import highest_grade
 from ragforge.measures.scores import threshold_of
-from ragforge.records import Failure, Query, is_text_id
+from ragforge.records import AnswerGrade, Failure, Query, is_text_id
 from ragforge.records.judgments import Grading
 
 
@@ -55,6 +57,18 @@ class EvaluationData:
     systems: Sequence[SystemRecords]
     run_warnings: tuple[str, ...] = ()
     """Which runs are left out because they were made on other chunks, and the like."""
+
+    def judges(self) -> tuple[Judge, ...]:
+        """Return who judged chunks and answers."""
+        return judges(self.judgments, self._answer_grades())
+
+    def measured_judges(self) -> tuple[Judge, ...]:
+        """Return the same with what measures go by: of chunks what is of answerable queries."""
+        answerable = {key for key, query in self.queries.items() if query.answerable}
+        return judges(self.judgments.of_queries(answerable), self._answer_grades())
+
+    def _answer_grades(self) -> dict[str, Iterable[AnswerGrade]]:
+        return {item.system: item.grades.values() for item in self.systems}
 
 
 def load_evaluation_data(

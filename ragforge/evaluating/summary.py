@@ -39,7 +39,6 @@ from ragforge.evaluating.judgments import (
     SourceGrades,
     count_failures,
     grades_by_source,
-    judges,
     of_queries,
 )
 from ragforge.evaluating.query_details import ChunkStart, ChunkStarts, stored_replies
@@ -337,13 +336,11 @@ def summarise(
     replies = partial(stored_replies, dataset.store_path)
     causes = finder.causes()
     relevance = _relevance(grades_by_chunk, task, rankings, chunks)
-    graded = {item.system: item.grades.values() for item in data.systems}
-    answerable = {query_id for query_id, query in queries.items() if query.answerable}
     return Summary(
         making=_making(dataset),
         counts=_counts(queries.values(), data.settled, chunks),
-        judges=judges(data.judgments, graded),
-        measured_judges=judges(data.judgments.of_queries(answerable), graded),
+        judges=data.judges(),
+        measured_judges=data.measured_judges(),
         grades=grades_by_source(data.judgments),
         failures=count_failures(data.failures),
         measures=tuple(task.measures),

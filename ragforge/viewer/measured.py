@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
 from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_data
-from ragforge.evaluating.graded_by import graded_line, grades_of
-from ragforge.evaluating.judgments import judges
+from ragforge.evaluating.graded_by import graded_line, grades_of, mark_drift
 from ragforge.evaluating.query_table import NO_ANSWER, NO_GRADE, QueryRow, query_rows
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun
+from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 
 PAGE: Final = 100
@@ -146,9 +146,8 @@ def measured_set(dataset: Dataset, settings: EvaluateSettings) -> MeasuredSet:
     data = load_evaluation_data(
         dataset, measures=settings.measures, rel_threshold=settings.rel_threshold
     )
-    answered = {item.system: item.grades.values() for item in data.systems}
-    graded = graded_line(grades_of(judges(data.judgments, answered)))
-    return MeasuredSet(data, query_rows(data, {}, {}), graded)
+    graded = mark_drift(grades_of(data.measured_judges()), read_canaries(dataset))
+    return MeasuredSet(data, query_rows(data, {}, {}), graded_line(graded))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,24 @@ def loaded(*words, cwd=None):
     return modules
 
 
+@pytest.fixture
+def workplace(tmp_path):
+    """A folder with a set, and files of the kinds that commands take."""
+    make_measured_set(tmp_path / "set", 3)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "care.txt").write_text("Beeswax is a natural polish for oak.\n")
+    (tmp_path / "golden.csv").write_text(
+        "question,answer,doc_id,quote\nWhat is beeswax?,A polish.,care.txt,Beeswax is a natural\n"
+    )
+    (tmp_path / "traffic.jsonl").write_text(
+        '{"query_id": "q1", "query": "What is beeswax?", "answer": "A polish.", '
+        '"contexts": ["Beeswax is a natural polish for oak."]}\n'
+    )
+    (tmp_path / "qrels.trec").write_text("q1 0 d1 1\nq2 0 d1 1\n")
+    (tmp_path / "run.trec").write_text("q1 Q0 d1 1 2.0 r\nq2 Q0 d2 1 2.0 r\n")
+    return tmp_path
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_help_loads_nothing_heavy(name):
     """It needs the names of options, and is asked for by somebody who waits."""
@@ -89,16 +107,9 @@ def test_a_command_that_computes_nothing_loads_no_numpy(words, most, tmp_path):
     ],
     ids=lambda text: text.split()[0],
 )
-def test_a_command_loads_no_module_that_it_has_no_use_for(line, heavy, tmp_path):
+def test_a_command_loads_no_module_that_it_has_no_use_for(line, heavy, workplace):
     """numpy takes as long as all else that such a command does, the others 20 to 60 ms each."""
-    make_measured_set(tmp_path / "set", 3)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "care.txt").write_text("Beeswax is a natural polish for oak.\n")
-    (tmp_path / "golden.csv").write_text(
-        "question,answer,doc_id,quote\nWhat is beeswax?,A polish.,care.txt,Beeswax is a natural\n"
-    )
-
-    modules = loaded(*line.split(), cwd=tmp_path)
+    modules = loaded(*line.split(), cwd=workplace)
 
     assert [name for name in heavy.split() if name in modules] == []
 
@@ -149,15 +160,9 @@ def test_measures_of_files_load_no_numpy(tmp_path):
         "completion bash",
     ],
 )
-def test_a_command_that_reads_plain_files_loads_no_pydantic(line, tmp_path):
+def test_a_command_that_reads_plain_files_loads_no_pydantic(line, workplace):
     """Its import and the validators that it builds are most of what such a command takes."""
-    make_measured_set(tmp_path / "set", 3)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "care.txt").write_text("Beeswax is a natural polish for oak.\n")
-    (tmp_path / "qrels.trec").write_text("q1 0 d1 1\nq2 0 d1 1\n")
-    (tmp_path / "run.trec").write_text("q1 Q0 d1 1 2.0 r\nq2 Q0 d2 1 2.0 r\n")
-
-    modules = loaded(*line.split(), cwd=tmp_path)
+    modules = loaded(*line.split(), cwd=workplace)
 
     assert [name for name in ("pydantic", "pydantic_core") if name in modules] == []
 
@@ -236,20 +241,9 @@ def test_a_command_loads_no_module_for_what_it_does_not_do(line, tmp_path):
     ],
     ids=lambda value: value.split()[0] if isinstance(value, str) and "--" in value else "",
 )
-def test_a_command_loads_few_modules_of_the_package(line, most, unused, tmp_path):
+def test_a_command_loads_few_modules_of_the_package(line, most, unused, workplace):
     """Each takes 0.4 ms; half of what a command loaded was of other commands."""
-    make_measured_set(tmp_path / "set", 3)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "care.txt").write_text("Beeswax is a natural polish for oak.\n")
-    (tmp_path / "golden.csv").write_text(
-        "question,answer,doc_id,quote\nWhat is beeswax?,A polish.,care.txt,Beeswax is a natural\n"
-    )
-    (tmp_path / "traffic.jsonl").write_text(
-        '{"query_id": "q1", "query": "What is beeswax?", "answer": "A polish.", '
-        '"contexts": ["Beeswax is a natural polish for oak."]}\n'
-    )
-
-    modules = loaded(*line.split(), cwd=tmp_path)
+    modules = loaded(*line.split(), cwd=workplace)
 
     own = {name.removeprefix("ragforge.") for name in modules if name.startswith("ragforge.")}
     assert [name for name in unused.split() if name in own] == []
@@ -278,20 +272,9 @@ def test_a_command_loads_few_modules_of_the_package(line, most, unused, tmp_path
     ],
     ids=lambda value: value.split()[0] if "--" in value else "",
 )
-def test_a_command_loads_no_module_of_python_for_others(line, unused, tmp_path):
+def test_a_command_loads_no_module_of_python_for_others(line, unused, workplace):
     """Those of Python take one to five milliseconds each; `http.client` takes 17."""
-    make_measured_set(tmp_path / "set", 3)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "care.txt").write_text("Beeswax is a natural polish for oak.\n")
-    (tmp_path / "golden.csv").write_text(
-        "question,answer,doc_id,quote\nWhat is beeswax?,A polish.,care.txt,Beeswax is a natural\n"
-    )
-    (tmp_path / "traffic.jsonl").write_text(
-        '{"query_id": "q1", "query": "What is beeswax?", "answer": "A polish.", '
-        '"contexts": ["Beeswax is a natural polish for oak."]}\n'
-    )
-
-    modules = loaded(*line.split(), cwd=tmp_path)
+    modules = loaded(*line.split(), cwd=workplace)
 
     assert [name for name in unused.split() if name in modules] == []
 

@@ -5,6 +5,8 @@ import pytest
 from label_samples import HOSTILE
 from side_by_side import make_set
 
+from ragforge.evaluating.graded_by import graded_line
+from ragforge.evaluating.summary import summarise
 from ragforge.files.set.opening import create_dataset
 from ragforge.records import Grader, Provenance, Query, Review
 from ragforge.viewer.measured import PAGE, Asked, measured_set, view_of
@@ -206,3 +208,14 @@ def test_made_up_grades_are_told_wherever_a_mean_stands(site, measured, add, mak
     query = f"/datasets/pair/query?q={query_id}"
     for path in ("/", "/datasets/pair", "/datasets/pair/queries", query):
         assert "ragforge mock" in site.ask(path).text, path
+
+
+def test_who_graded_is_told_as_in_the_report(measured):
+    """Two counts of the same grades leave both in doubt."""
+    first, *others = measured.queries()
+    refused = first.model_copy(update={"answerable": False, "expected_behaviour": "abstain"})
+    measured.write_queries([refused, *others])
+
+    told = measured_set(measured, SETTINGS).graded
+
+    assert told == graded_line(summarise(measured).graded_by)

@@ -65,6 +65,17 @@ def act(page, expression):
     page.value(TURNED.format(expression))
 
 
+def resize(page, width):
+    """Look through a window of that many pixels: a phone below 500."""
+    page.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=width,
+        height=900,
+        deviceScaleFactor=1,
+        mobile=width < 500,
+    )
+
+
 def test_browser_takes_style_sheet_and_script_and_complains_of_nothing(page_of, dataset):
     """A wrong digest in the policy would leave a bare page, and a dead table."""
     page = page_of(dataset)
@@ -294,13 +305,7 @@ def test_print_is_no_wider_than_the_sheet(page_of, many_queries, make_ranking):
 def test_questions_have_room_beside_what_is_said_of_them(page_of, dataset, width):
     """A question of a letter a line makes a page of two hundred screens."""
     page = page_of(dataset)
-    page.call(
-        "Emulation.setDeviceMetricsOverride",
-        width=width,
-        height=900,
-        deviceScaleFactor=1,
-        mobile=width < 500,
-    )
+    resize(page, width)
 
     widths = page.value(
         "[...document.querySelectorAll('#worst .ask')]"
@@ -315,13 +320,7 @@ def test_questions_have_room_beside_what_is_said_of_them(page_of, dataset, width
 def test_page_is_no_wider_than_the_screen(page_of, dataset, width):
     """A report is read on a phone too; what is wide scrolls by itself."""
     page = page_of(dataset)
-    page.call(
-        "Emulation.setDeviceMetricsOverride",
-        width=width,
-        height=900,
-        deviceScaleFactor=1,
-        mobile=width < 500,
-    )
+    resize(page, width)
 
     assert page.value("document.documentElement.scrollWidth") <= width
 
@@ -341,13 +340,7 @@ def test_tables_hide_no_column_at_1280_pixels(
         grades = [make_grade(f"q{n:04}", verdicts[n % 2]) for n in range(20)]
         made.write_answer_grades(system, grades)
     page = page_of(made)
-    page.call(
-        "Emulation.setDeviceMetricsOverride",
-        width=1280,
-        height=900,
-        deviceScaleFactor=1,
-        mobile=False,
-    )
+    resize(page, 1280)
 
     hidden = page.value(
         "[...document.querySelectorAll('.scroll')]"
@@ -415,13 +408,7 @@ def test_a_name_of_a_hundred_letters_makes_no_page_wider_than_a_phone(
     made = many_queries(6)
     made.write_run("x" * 100, [make_ranking(f"q{n:04}", f"c{n:04}") for n in range(6)])
     page = page_of(made)
-    page.call(
-        "Emulation.setDeviceMetricsOverride",
-        width=390,
-        height=900,
-        deviceScaleFactor=1,
-        mobile=True,
-    )
+    resize(page, 390)
 
     assert page.value("document.documentElement.scrollWidth") <= 390
 
