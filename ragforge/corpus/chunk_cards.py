@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from ragforge.corpus.survey import ChunkCard
 from ragforge.deferred import numpy as np
+from ragforge.deferred import pattern
 from ragforge.errors import DataError
 from ragforge.files.array_files import (
     Array,
@@ -44,7 +44,7 @@ document begins; the rows that have near-duplicates, by the one that stands for 
 _TAKEN = {"begins": "<i8", "starts": "<i8", "document": "<u4", "level": "|u1", "askable": "|u1"}
 """Arrays of `CardWriter`: of each row where its line begins, where its text begins in the document,
 its document in the order in which they come, its level, and whether it is askable."""
-_NUMBER = re.compile(r"0*([0-9]+)")
+_NUMBER = pattern(r"0*([0-9]+)")
 _FEWEST_WORDS = 12
 _WIDE_CHARACTERS_A_WORD = 2
 _HIGHEST_LEVEL = 255

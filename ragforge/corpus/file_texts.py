@@ -3,7 +3,6 @@
 What a reader does not see of a file is blank there.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -12,11 +11,12 @@ from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import FORMATS, suffix_of
 from ragforge.corpus.laid_out import beyond, with_beyond
 from ragforge.corpus.seen_text import Edit, seen_text
+from ragforge.deferred import pattern
 from ragforge.records import Chunk
 
 _UNSEEN: Final = "\0"
 """Normalised texts have none."""
-_UNSEEN_RUN: Final = re.compile(f"{_UNSEEN}+")
+_UNSEEN_RUN: Final = pattern(f"{_UNSEEN}+")
 
 
 def file_texts(chunks: Iterable[Chunk]) -> dict[str, str]:

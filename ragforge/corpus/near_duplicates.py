@@ -6,7 +6,6 @@ Of near-duplicates, MinHash finds candidates, and their word triples decide.
 from __future__ import annotations
 
 import hashlib
-import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -15,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ragforge.deferred import dataclass, tempfile
+from ragforge.deferred import dataclass, pattern, tempfile
 from ragforge.deferred import numpy as np
 from ragforge.files.array_files import Array, ArrayWriter, map_array, read_parts
 
@@ -57,8 +56,8 @@ _FEWEST_DOCUMENTS = 5
 _FEWEST_CHARS = 20
 _SHOWN = 60
 _BATCH = 1000
-_PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
+_PARAGRAPH_END = pattern(r"\n[^\S\n]*\n")
+_WORD = pattern(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
 
 
 def triples(numbers: Numbers, lengths: Rows) -> tuple[Numbers, Rows]:

@@ -10,8 +10,9 @@ from typing import Final, Literal, get_args
 
 from ragforge.corpus.near_duplicates import Boilerplate, Repeats
 from ragforge.corpus.staleness import Staleness
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.records import Chunk
+from ragforge.scripts import count_unspaced
 
 _LineKind = Literal["text", "heading", "item", "row", "fence"]
 _Cut = Literal["sentence_cut", "table_cut", "list_cut", "code_cut"]
@@ -23,29 +24,27 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 EXAMPLES: Final = 5
 _FEWEST_WORDS: Final = 12
 _MOST_TOKENS: Final = 512
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-"""Scripts that put no blanks between words: Thai, Lao, Japanese, Chinese."""
 _CHARS_PER_UNSPACED_WORD = 2
-_LETTERS = re.compile(r"[^\W_]+")
-_MOJIBAKE = re.compile("[ÃÂâ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œ]|ï»¿|Ð[\u0080-\u00bf]")  # noqa: RUF001
-_RULES = re.compile(r"[|:=+-]+")
+_LETTERS = pattern(r"[^\W_]+")
+_MOJIBAKE = pattern("[ÃÂâ][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œ]|ï»¿|Ð[\u0080-\u00bf]")  # noqa: RUF001
+_RULES = pattern(r"[|:=+-]+")
 """What tables and titles are drawn with."""
-_GLYPH_NAMES = re.compile(r"\(cid:\d+\)")
-_SPACED = re.compile(r"(?:\b[^\W\d_] ){8,}")
+_GLYPH_NAMES = pattern(r"\(cid:\d+\)")
+_SPACED = pattern(r"(?:\b[^\W\d_] ){8,}")
 _SPACED_CHARS = 4
 _MOST_HEADINGS_CHARS = 2000
 _LEAST_LETTERS = 0.35
 _FEWEST_VISIBLE = 20
 _SURE = 3
-_UNDERLINE = re.compile(r"([=\-~^\"'`+*#:.])\1{2,}[ \t]*")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•◦‣]|\(?\d{1,4}[.)]|\(?[a-z][.)])[ \t]+\S")
-_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*|[^\n|]*\S \| \S[^\n]*")
-_RULE = re.compile(r"[ \t]*(?:\|[ \t]*)?:?-{2,}:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?")
-_HEADING = re.compile(r"#{1,6}[ \t]+\S")
-_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+_UNDERLINE = pattern(r"([=\-~^\"'`+*#:.])\1{2,}[ \t]*")
+_ITEM = pattern(r"[ \t]*(?:[-*+•◦‣]|\(?\d{1,4}[.)]|\(?[a-z][.)])[ \t]+\S")
+_ROW = pattern(r"[ \t]*\|.*\|[ \t]*|[^\n|]*\S \| \S[^\n]*")
+_RULE = pattern(r"[ \t]*(?:\|[ \t]*)?:?-{2,}:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?")
+_HEADING = pattern(r"#{1,6}[ \t]+\S")
+_FENCE = pattern(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _OPENERS: Final = "\"'“‘«(*_[`"  # noqa: RUF001  # quotes as books have them
 _CLOSERS: Final = "*_`~"
-_UNFINISHED = re.compile(r"[^\W_]|[,;، 、，(–—-]")  # noqa: RUF001  # commas of several scripts
+_UNFINISHED = pattern(r"[^\W_]|[,;، 、，(–—-]")  # noqa: RUF001  # commas of several scripts
 _TAIL_CHARS = 2000
 _SHOWN = 100
 _FENCE_NOTE = "a code fence is opened or closed elsewhere"
@@ -266,10 +265,7 @@ def _sizes(values: Sequence[int]) -> Sizes:
 
 def word_count(text: str) -> int:
     """Return the words of a text; in scripts without blanks two characters count as one."""
-    count = len(text.split())
-    if text.isascii():
-        return count
-    return count + len(_UNSPACED.findall(text)) // _CHARS_PER_UNSPACED_WORD
+    return len(text.split()) + count_unspaced(text) // _CHARS_PER_UNSPACED_WORD
 
 
 def token_count(text: str) -> int:
@@ -278,7 +274,7 @@ def token_count(text: str) -> int:
     Four characters each in ASCII, one in scripts without blanks, two in all others.
     """
     n_ascii = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
-    unspaced = 0 if n_ascii == len(text) else len(_UNSPACED.findall(text))
+    unspaced = count_unspaced(text)
     return n_ascii // 4 + unspaced + (len(text) - n_ascii - unspaced) // 2
 
 

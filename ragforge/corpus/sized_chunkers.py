@@ -18,6 +18,7 @@ from ragforge.corpus.user_chunkers import (
     chunker_version,
     make_chunker,
 )
+from ragforge.deferred import pattern
 from ragforge.errors import UsageError
 from ragforge.plugins import HandedOver, find, parameters_of
 from ragforge.records import Chunk
@@ -29,11 +30,11 @@ _PLAIN_VERSION: Final = "2"
 """Goes up when `recursive` or `sentences` cut otherwise."""
 _SIZE_NAMES: Final = ("chunk_size", "max_chars", "size")
 _OVERLAP_NAMES: Final = ("chunk_overlap", "overlap")
-_VISIBLE: Final = re.compile(r"\S")
-_EMPTY_LINE: Final = re.compile(r"\n[^\S\n]*\n")
-_LINE_END: Final = re.compile(r"\n")
-_SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]+|\n[^\S\n]*\n")  # noqa: RUF001
-_BLANK: Final = re.compile(r"\s+")
+_VISIBLE: Final = pattern(r"\S")
+_EMPTY_LINE: Final = pattern(r"\n[^\S\n]*\n")
+_LINE_END: Final = pattern(r"\n")
+_SENTENCE_END: Final = pattern(r"[.!?…][\"'”’)\]]*\s+|[。！？]+|\n[^\S\n]*\n")  # noqa: RUF001
+_BLANK: Final = pattern(r"\s+")
 _CUTS: Final = {
     "recursive": (_EMPTY_LINE, _LINE_END, _SENTENCE_END, _BLANK),
     "sentences": (_SENTENCE_END, _BLANK),

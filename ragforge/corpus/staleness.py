@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.corpus.near_duplicates import PERMUTATIONS, minhashes
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.deferred import numpy as np
 from ragforge.records import Chunk
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _PRE = r"(?:[-.]?(?:a|b|rc|alpha|beta|dev|pre)[-.]?\d*)?"
-_IN_ID = re.compile(
+_IN_ID = pattern(
     rf"(?<![^/_\-@.])(?:(?:version|release|v)[-_]?(\d+(?:\.\d+)*{_PRE})|(\d+(?:\.\d+)+{_PRE}))"
     r"(?![^/_\-.])",
     re.IGNORECASE,
 )
-_IN_TEXT = re.compile(
+_IN_TEXT = pattern(
     rf"\b(?:v|version\s+|release\s+)(\d+(?:\.\d+)*{_PRE})\b|(?<![\w.])(\d+\.\d+\.\d+{_PRE})(?![\w.]*\d)",
     re.IGNORECASE,
 )
-_DIGIT = re.compile(r"\d")
-_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d-(?:0[1-9]|1[0-2])(?:-(?:[0-2]\d|3[01]))?)(?!\d)")
-_YEAR = re.compile(r"(?<![^/_\-@.])((?:19|20)\d\d)(?![^/_\-.])")
-_RETIRED = re.compile(
+_DIGIT = pattern(r"\d")
+_DATE = pattern(r"(?<!\d)((?:19|20)\d\d-(?:0[1-9]|1[0-2])(?:-(?:[0-2]\d|3[01]))?)(?!\d)")
+_YEAR = pattern(r"(?<![^/_\-@.])((?:19|20)\d\d)(?![^/_\-.])")
+_RETIRED = pattern(
     r"\b(?:superseded|archived|obsolete|outdated|withdrawn|no longer (?:valid|in force))\b",
     re.IGNORECASE,
 )
-_RETIRED_ID = re.compile(
+_RETIRED_ID = pattern(
     r"(?<![^/_\-@.])(?:old|archived?|superseded|obsolete|outdated|legacy)(?![^/_\-.])[/_\-]?",
     re.IGNORECASE,
 )
 _OPENING_CHARS = 200
 """Of a text, where a document says that it is none of today."""
-_STAGE = re.compile(r"([a-z]+)")
+_STAGE = pattern(r"([a-z]+)")
 _STAGES = {"dev": 0, "a": 1, "alpha": 1, "b": 2, "beta": 2, "pre": 3, "rc": 4}
 
 Order = tuple[tuple[int, int], ...]

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from ragforge.corpus.quote_locations import Location
 from ragforge.corpus.survey import Survey
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Cause, Chunk, Failure, ItemChange, Judgment, Query
@@ -21,12 +21,12 @@ from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.stages.recheck import Finding, Passage, Subject, widened
 from ragforge.stages.runner import Collected, Work, Workers, collect
 
-_LIST_ITEM: Final = re.compile(r"^[ \t]*(?:[-*+>]|\d+[.)])[ \t]+", re.MULTILINE)
-_PARAGRAPHS: Final = re.compile(r"\n\s*\n")
+_LIST_ITEM: Final = pattern(r"^[ \t]*(?:[-*+>]|\d+[.)])[ \t]+", re.MULTILINE)
+_PARAGRAPHS: Final = pattern(r"\n\s*\n")
 """Between paragraphs; a single line break may be of a wrap."""
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff1f])")
-_HEADING: Final = re.compile(r"\s*#{1,6}\s")
-_RULE: Final = re.compile(r"\s*([=\-~^\"'`#*+.:_])\1{2,}\s*")
+_SENTENCE_END: Final = pattern(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff1f])")
+_HEADING: Final = pattern(r"\s*#{1,6}\s")
+_RULE: Final = pattern(r"\s*([=\-~^\"'`#*+.:_])\1{2,}\s*")
 """Under a heading, or a line across the page."""
 MOST_PASSAGES: Final = 8
 """Chunks that one check looks at; more are looked at in further checks."""

@@ -4,12 +4,12 @@ Grades of two judges do not compare. A night that brings those of another one ma
 for what it is there for, and nobody looks at a night.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 from ragforge.config import JudgeSettings, PoolSettings, Settings
+from ragforge.deferred import pattern
 from ragforge.errors import UsageError
 from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event
@@ -20,7 +20,7 @@ from ragforge.records import Provenance
 from ragforge.records.canaries import before_drift
 from ragforge.records.judgments import Grading
 
-_BATCHES: Final = re.compile(r"batch (\d+) x (\d+)(?:, alone)?")
+_BATCHES: Final = pattern(r"batch (\d+) x (\d+)(?:, alone)?")
 
 
 class _Way(NamedTuple):

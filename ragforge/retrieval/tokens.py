@@ -13,6 +13,7 @@ from ragforge.deferred import pattern
 from ragforge.errors import DataError
 from ragforge.files.text import normalize
 from ragforge.records import Chunk, Hit
+from ragforge.scripts import HANGUL, UNSPACED, has_syllabic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,17 +21,7 @@ if TYPE_CHECKING:
 
 Scores: TypeAlias = "npt.NDArray[np.floating]"
 
-_SCRIPTS = (
-    "["
-    "\u0e00-\u0eff"  # Thai, Lao
-    "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
-    "\u1100-\u11ff\uac00-\ud7ff"  # Korean: spaced, but particles stick to the words
-    "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # radicals, kana
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
-    "]+"
-)
-_UNSPACED = pattern(_SCRIPTS)
-_PARTS = pattern(f"({_SCRIPTS})")
+_PARTS = pattern(f"([{UNSPACED}{HANGUL}]+)")
 
 
 def in_tie_order(chunks: Iterable[Chunk]) -> list[Chunk]:
@@ -99,7 +90,7 @@ def tokenize(text: str) -> list[str]:
             terms.append(word)
         else:
             for part in filter(None, _PARTS.split(word)):
-                terms.extend(_neighbours(part) if _UNSPACED.match(part) else [part])
+                terms.extend(_neighbours(part) if has_syllabic(part[0]) else [part])
     return terms
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
 from ragforge.deferred import pattern
 from ragforge.files.text import normalize
+from ragforge.scripts import count_syllabic, has_syllabic
 from ragforge.stages.values import CURRENCIES, is_unit
 from ragforge.stages.visible_text import visible_text
 from ragforge.stages.words import (
@@ -36,13 +37,8 @@ _OF_ADDRESSES: Final = frozenset(("http", "https", "ftp", "www", "WWW"))
 _LEAST_LISTED: Final = 3
 """So many function words of a language tell that a passage is written in it."""
 
-_UNSPACED: Final = pattern(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Scripts whose words are not parted by blanks, or carry their particles (Korean): any two
-characters of them may be parted, and one says too little."""
-_LEAST_UNSPACED: Final = 2
+_LEAST_SYLLABIC: Final = 2
+"""Any two characters of such scripts may be parted, and one says too little."""
 _NUMBER: Final = pattern(r"[+-]?\d+(?:[.,:/]\d+)*")
 _NEXT_WORD: Final = pattern(r"[ \u00a0\u202f]?([^\W\d_]+|[%°][^\W\d_]*|[$€£])")
 _IN_NUMBERS: Final = ".,:/"
@@ -186,9 +182,9 @@ def is_evidence(quote: str, place: Location, text: str) -> bool:
     """
     if _cuts_token(place, text) or not _is_proof(quote, place, text):
         return False
-    if _is_unspaced(quote) or _has_substance(quote, text) or not words(quote):
+    if _is_syllabic(quote) or _has_substance(quote, text) or not words(quote):
         return True
-    plain = _has_plain_word(quote) or _UNSPACED.search(quote) is not None
+    plain = _has_plain_word(quote) or has_syllabic(quote)
     return plain and _is_sentence(place, text)
 
 
@@ -228,19 +224,18 @@ def has_content(text: str) -> bool:
 
     A single small letter is none; a single capital is, as in "vitamin C".
     """
-    if _is_unspaced(text):
+    if _is_syllabic(text):
         return True
     folded = normalize("NFKC", text)
-    stems = (stem for stem in each_content_stem(folded) if not _UNSPACED.search(stem))
+    stems = (stem for stem in each_content_stem(folded) if not has_syllabic(stem))
     if any(len(stem) > 1 or not stem.islower() for stem in stems):
         return True
     capitals = re.findall(r"(?<!\w)[^\W\d_](?!\w)", folded)
     return any(letter.isupper() and content_stems(letter) for letter in capitals)
 
 
-def _is_unspaced(text: str) -> bool:
-    folded = normalize("NFKC", text)
-    return len(_UNSPACED.findall(folded)) >= _LEAST_UNSPACED
+def _is_syllabic(text: str) -> bool:
+    return count_syllabic(normalize("NFKC", text)) >= _LEAST_SYLLABIC
 
 
 def _is_whole(place: Location, text: str) -> bool:
@@ -253,9 +248,9 @@ def _binds(text: str, at: int) -> bool:
     if not before or not behind:
         return False
     inner, outer = before[-1], behind[0]
-    if _UNSPACED.match(normalize("NFKC", inner)):
+    if has_syllabic(normalize("NFKC", inner)[:1]):
         return False
-    if _UNSPACED.match(normalize("NFKC", outer)):
+    if has_syllabic(normalize("NFKC", outer)[:1]):
         return False
     if _in_word(inner) and _in_word(outer):
         return True

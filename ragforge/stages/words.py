@@ -19,6 +19,7 @@ from typing import Final
 from ragforge.deferred import pattern, tomllib
 from ragforge.errors import DataError
 from ragforge.files.text import normalize, read_text
+from ragforge.scripts import HAN_AND_KANA
 
 Language = Mapping[str, tuple[str, ...]]
 """Words and phrases by section and name: `questions.asking`."""
@@ -43,11 +44,10 @@ _LISTS: Final = "lists"
 _GROUP: Final = pattern(r"\\.|\((?!\?)", re.DOTALL)
 _NAMED: Final = pattern(r"\{([a-z_]+)\}")
 
-_IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
-_WORD = pattern(
-    rf"{_IDEOGRAPH}|(?:(?!{_IDEOGRAPH})[^\W_])+(?:['\u2019.](?:(?!{_IDEOGRAPH})[^\W_])+)*"
-)
-"""Scripts without blanks between words are compared character by character."""
+_ASCII_WORD = pattern(r"[^\W_]+(?:['.][^\W_]+)*")
+_LETTER = rf"[^\W_{HAN_AND_KANA}]"
+_WORD = pattern(rf"[{HAN_AND_KANA}]|{_LETTER}+(?:['\u2019.]{_LETTER}+)*")
+"""Chinese and Japanese are compared character by character."""
 _NUMBER = pattern(r"\d+(?:[.,]\d+)*")
 _SENTENCE = pattern(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
 SENTENCE_END = pattern(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
@@ -161,12 +161,19 @@ def _regex(where: str, phrase: str, lists: Mapping[str, list[str]]) -> str:
 
 def words(text: str) -> list[str]:
     """Return the words of a text, case and compatibility forms folded, in order."""
-    found: list[str] = _WORD.findall(_folded(text))
+    folded = _folded(text)
+    found: list[str] = _pattern_for(folded).findall(folded)
     return found
 
 
 def _each_word(text: str) -> Iterator[str]:
-    return (match.group() for match in _WORD.finditer(_folded(text)))
+    folded = _folded(text)
+    return (match.group() for match in _pattern_for(folded).finditer(folded))
+
+
+def _pattern_for(folded: str) -> re.Pattern[str]:
+    """Return the pattern of words; that of the scripts takes milliseconds to compile."""
+    return _ASCII_WORD if folded.isascii() else _WORD
 
 
 def _folded(text: str) -> str:

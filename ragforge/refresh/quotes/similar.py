@@ -1,16 +1,15 @@
 """A quote in other words: the stretch of a document that reads most like it."""
 
 import math
-import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
 from ragforge.corpus.quote_locations import Location, Page, Placement, fold
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 
 _MARK: Final = r"[ \t]*(?:[-+*•][ \t]+|\d{1,9}[.)][ \t]+|#{1,6}[ \t]+|>[ \t]?)"
-_BREAK: Final = re.compile(
+_BREAK: Final = pattern(
     rf"(?<=[.!?…])[\"'”’)\]*_`]*(?P<blank>\s+)(?:{_MARK})?"  # noqa: RUF001
     r"|(?<=[。！？])(?P<nothing>)"  # noqa: RUF001
     rf"|(?P<empty>\n[^\S\n]*\n\s*)(?:{_MARK})?"

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from ragforge.corpus.quote_locations import fold
+from ragforge.deferred import pattern
 from ragforge.errors import CallError
 from ragforge.records import Fact, Query
 from ragforge.records.model import ConfigDict, Field, Model
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _SHARED_LETTERS: Final = 4
 """Words that begin alike are taken for forms of one: most languages inflect behind."""
-_GROUPS: Final = re.compile(r"[0-9]{1,3}(?:[.,][0-9]{3})+")
+_GROUPS: Final = pattern(r"[0-9]{1,3}(?:[.,][0-9]{3})+")
 
 _MOST_FACTS = 8
 

@@ -8,6 +8,7 @@ or is a courtesy; "is not covered" can be the answer itself.
 import re
 from functools import cache
 
+from ragforge.deferred import pattern
 from ragforge.files.text import normalize
 from ragforge.stages.words import SENTENCE_END, all_entries, pattern_of
 
@@ -17,10 +18,10 @@ _MOST_CHARS = 300
 """The same for scripts without blanks between words."""
 
 _ENDS = " \t\r\n.!?…\"'*`()[]\u3002\uff01\uff1f"
-_NUMBER = re.compile(r"\d+")
+_NUMBER = pattern(r"\d+")
 
 
-_ANY = re.compile(r"(?<!\\)\.(?=[*+{])")
+_ANY = pattern(r"(?<!\\)\.(?=[*+{])")
 _CLAUSE = "[^,;:\uff0c\u3001\uff1b\uff1a]"
 """What any text may be in a pattern: behind a comma something else may be said."""
 

@@ -3,6 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
+from ragforge.deferred import pattern
 from ragforge.records import Difficulty, QueryType
 
 _VERBS: Final = frozenset(
@@ -25,15 +26,15 @@ _ALSO_NOUNS: Final = frozenset(
     "order process query read release report request return search set sign test upload".split()
 )
 """Verbs only where something that is acted on follows: "Import maps" are no order."""
-_ACTED_ON: Final = re.compile(
+_ACTED_ON: Final = pattern(
     r"\w+ (?:up |in |out |on )?(?:an?|the|your|all|any|multiple|several|from|it)\b"
 )
-_DOUBLED: Final = re.compile(r"(?:[^aeiou]|^)[aeiou][bdgklmnprt]\Z")
+_DOUBLED: Final = pattern(r"(?:[^aeiou]|^)[aeiou][bdgklmnprt]\Z")
 _ONE_SYLLABLE: Final = 5
-_IDENTIFIER: Final = re.compile(
+_IDENTIFIER: Final = pattern(
     r"--?[\w-]{1,80}|\w{1,80}_[\w.]{1,80}(?:\(\))?|[a-z]{1,40}[A-Z]\w{0,80}|[\w.]{1,80}\(\)"
 )
-_VERSUS: Final = re.compile(r"(?P<one>.+?) (?:vs\.?|versus) (?P<other>.+)", re.IGNORECASE)
+_VERSUS: Final = pattern(r"(?P<one>.+?) (?:vs\.?|versus) (?P<other>.+)", re.IGNORECASE)
 _GENERAL: Final[dict[str, str]] = {
     "about": "What is {} about?",
     "introduction": "What is {} about?",

@@ -1,7 +1,6 @@
 """The second chunk of a query that needs two."""
 
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -11,9 +10,10 @@ from math import log
 from typing import Final
 
 from ragforge.corpus.survey import Survey
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.records import Chunk, QueryType, Slot
 from ragforge.retrieval import Retriever
+from ragforge.scripts import has_unspaced
 from ragforge.stages.words import content_stems
 
 HITS: Final = 30
@@ -33,8 +33,7 @@ _RARE_SHARE = 4
 _SAMPLE = 200
 _COMMON_SHARE = 0.1
 _SHORTEST_TERM = 3
-_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
-_LINK = re.compile(r"\]\(\s*<?([^()\s<>#?]+)|href=[\"']([^\"'#?]+)|:doc:`(?:[^`<]*<)?([^`<>]+)")
+_LINK = pattern(r"\]\(\s*<?([^()\s<>#?]+)|href=[\"']([^\"'#?]+)|:doc:`(?:[^`<]*<)?([^`<>]+)")
 
 
 async def partner(
@@ -100,7 +99,7 @@ def terms(text: str) -> list[str]:
     pairs = [
         one + other
         for one, other in pairwise(stems)
-        if _IDEOGRAPH.fullmatch(one) and _IDEOGRAPH.fullmatch(other)
+        if len(one) == len(other) == 1 and has_unspaced(one) and has_unspaced(other)
     ]
     return [stem for stem in stems if len(stem) >= _SHORTEST_TERM] + pairs
 

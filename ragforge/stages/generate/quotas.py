@@ -1,7 +1,6 @@
 """How many queries of each kind: shares become cells, one for each query to deliver."""
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -11,7 +10,7 @@ from operator import itemgetter
 from typing import TypeVar, get_args
 
 from ragforge.config import GenerateSettings
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import ConfigError
 from ragforge.records import Difficulty, QueryType
 
@@ -21,7 +20,7 @@ Row = tuple[QueryType, Difficulty, str, str]
 _TYPES: dict[str, QueryType] = {name: name for name in get_args(QueryType)}
 _DIFFICULTIES: dict[str, Difficulty] = {name: name for name in get_args(Difficulty)}
 
-_LANGUAGE = re.compile(r"[a-z]{2}(-[A-Z]{2}|-[A-Z][a-z]{3})?")
+_LANGUAGE = pattern(r"[a-z]{2}(-[A-Z]{2}|-[A-Z][a-z]{3})?")
 
 _SENSELESS: Mapping[str, str] = {
     "definition": "hard",

@@ -8,31 +8,31 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.records import Chunk, Difficulty, Lineage, QueryType
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
 from ragforge.stages.generate.heading_questions import heading_question, lower_first
 from ragforge.stages.words import content_stems, words
 
-_SENTENCE_END = re.compile(
+_SENTENCE_END = pattern(
     r"(?<=[.!?])\s+(?=[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f"
     r"\u05d0-\u05ea\u0620-\u064a\"'`*\[])"
     r"|(?<=[\u3002\uff01\uff1f])\s*(?![\u300d\u300f\u201d\uff09])|(?<=[\u061f\u06d4\u0964])\s+"
 )
 """Before a capital letter, or one of a script that has none; behind the stops of such scripts."""
-_NOT_PROSE = re.compile(r"\s*(?:#|\||!!!|[-=*_~^+]{3,}\s*$|\.\. |:[a-z-]+:|<)")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
-_INDENTED = re.compile(r"(?: {4}|\t)")
+_NOT_PROSE = pattern(r"\s*(?:#|\||!!!|[-=*_~^+]{3,}\s*$|\.\. |:[a-z-]+:|<)")
+_FENCE = pattern(r"\s*(?:```|~~~)")
+_LIST_ITEM = pattern(r"\s*(?:[-*+]|\d+[.)])\s+")
+_INDENTED = pattern(r"(?: {4}|\t)")
 
 _LINEAGE = Lineage(kind="baseline", model="offline-rules-3")
-_DEFINITION = re.compile(
+_DEFINITION = pattern(
     r"^(?P<article>(?:A|An|The)\s+)?(?P<term>[^\s,.;:()|#>*`-][^,.;:()|#>*\n]{1,60}?)\s+"
     r"(?P<verb>is|are|means|refers to)\s+(?P<rest>(?:a|an|the|any|our|one)\s.{12,}[.!])$"
 )
-_LINK = re.compile(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])|<?https?://\S+")
-_HEADING = re.compile(r"^#{1,6}[ \t]{1,20}(?P<title>\S[^\n]{0,200})$", re.MULTILINE)
-_POINTS_BACK = re.compile(
+_LINK = pattern(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])|<?https?://\S+")
+_HEADING = pattern(r"^#{1,6}[ \t]{1,20}(?P<title>\S[^\n]{0,200})$", re.MULTILINE)
+_POINTS_BACK = pattern(
     r"(?:This|That|These|Those|It|They|He|She|Now|Then|Here|There|Let's|You just|(?:You|We|I) will|"
     r"We|I|Also|And|But|So|However|Again|Instead|Otherwise|Finally|Next|Note|Copy that|"
     r"As (?:you|we)|In this|In the (?:same|next|previous|above)|With this|After that|"

@@ -5,49 +5,49 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from ragforge.corpus.quote_locations import Location
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
+from ragforge.scripts import has_unspaced
 from ragforge.stages.ground.parts import Wording, blanked, spans
 from ragforge.stages.visible_text import visible
 
-_LABEL = re.compile(
+_LABEL = pattern(
     r"(?:sources?|refs?|references?|citations?|chunks?|passages?|documents?|docs?|contexts?|"
     r"quellen?|fuentes?)[ \t]*[:#.]?[ \t]*(?=\S)",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"[,;|&]|\band\b|\bund\b")
-_NUMBERS_FROM_TO = re.compile(r"(\d{1,3})\s*[-\u2013]\s*(\d{1,3})")
+_BETWEEN = pattern(r"[,;|&]|\band\b|\bund\b")
+_NUMBERS_FROM_TO = pattern(r"(\d{1,3})\s*[-\u2013]\s*(\d{1,3})")
 _WIDEST_RANGE = 20
 _MOST_DIGITS = 3
 """A longer number in brackets is a year or the like, unless chunks are numbered so high."""
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
-_SHORT_ID = re.compile(r"[a-z]{1,2}\d{1,4}")
-_HEX = re.compile(r"(?=[a-f-]*\d)[0-9a-f-]{6,}", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+")
+_YEAR = pattern(r"(?:1[5-9]|20)\d\d")
+_SHORT_ID = pattern(r"[a-z]{1,2}\d{1,4}")
+_HEX = pattern(r"(?=[a-f-]*\d)[0-9a-f-]{6,}", re.IGNORECASE)
+_DIGITS = pattern(r"\d+")
 _PART_SIGNS = "#:/@|_-"
 """What stands between the name of a document and that of its part in an id."""
 _SHORTEST_DOCUMENT = 3
 
-_NUMBERS = re.compile(r"\d+(?:\s*(?:[-\u2013,;]|\.\.)\s*\d+)*")
-_SEVERAL = re.compile(r"\d\D+\d")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-_PLAIN_WORD = re.compile(r"(?:\A|[\s(\"'\u201c\u2018*-])(?:[^\W\d_]{2,}|\d[\d.,]*)\Z")
-_CLAUSE_END = re.compile(r"(?:\[[^\[\]\n]{1,40}\])*[ \t]*(?:[.,;:!?)*\u3002\uff0c\uff1b]|$)", re.M)
+_NUMBERS = pattern(r"\d+(?:\s*(?:[-\u2013,;]|\.\.)\s*\d+)*")
+_SEVERAL = pattern(r"\d\D+\d")
+_PLAIN_WORD = pattern(r"(?:\A|[\s(\"'\u201c\u2018*-])(?:[^\W\d_]{2,}|\d[\d.,]*)\Z")
+_CLAUSE_END = pattern(r"(?:\[[^\[\]\n]{1,40}\])*[ \t]*(?:[.,;:!?)*\u3002\uff0c\uff1b]|$)", re.M)
 _SMALL = (
     r"(?:is|are|was|were|be|equals?|of|from|in|to|at|by|on|see|with|than|according|per|"
     r"ist|sind|von|nach|siehe|es|son|de|est|sont|selon|seg\u00fan)"
 )
-_OBJECT_OF = re.compile(rf"\b{_SMALL}[ \t:]*\Z", re.IGNORECASE)
-_RANGE = re.compile(
+_OBJECT_OF = pattern(rf"\b{_SMALL}[ \t:]*\Z", re.IGNORECASE)
+_RANGE = pattern(
     r"\b(?:ranges?|intervals?|between|bounds?|domain|scale|values?|limits?|vector|list|array|tuple|"
     r"matrix|shape|coordinates?|bereich|intervall|zwischen|werte?|rango|intervalo|entre|valores|"
     rf"intervalle|plage|valeurs)\b(?P<linked>(?:\W{{1,3}}{_SMALL}\b){{1,2}})?[ \t:]*\Z",
     re.IGNORECASE,
 )
-_SIGN = re.compile(r"[=<>+/^\u2208\u2264\u2265][ \t]*\Z")
-_NEIGHBOURS = re.compile(r"(?:\[[^\[\]\n]{1,40}\])+\Z")
+_SIGN = pattern(r"[=<>+/^\u2208\u2264\u2265][ \t]*\Z")
+_NEIGHBOURS = pattern(r"(?:\[[^\[\]\n]{1,40}\])+\Z")
 _LOOKED_AT = 200
 Kind = Literal["citation", "doubtful", "none"]
-_MARK = re.compile(
+_MARK = pattern(
     r"\[\[?\^?(?P<square>[^\[\]\n]{1,200})\]\]?(?:\([^()\s]*\))?"
     r"|\u3010(?P<lenticular>[^\u3010\u3011\n]{1,200})\u3011"
     r"|\((?P<round>(?:sources?|refs?|references?|citations?|quellen?|fuentes?)\b[^()\n]{1,200})\)"
@@ -56,17 +56,17 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 """Raised digits count behind punctuation only: behind a letter they may be an exponent."""
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
-_FOOTNOTE = re.compile(
+_CODE = pattern(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_FOOTNOTE = pattern(
     r"^[ \t]*\[\^?(?P<number>\d{1,3})\](?P<colon>:?)[ \t]+(?P<words>\S.*)$\n?", re.MULTILINE
 )
-_ADDRESS = re.compile(r"\S+|.*\bhttps?://.*")
-_LIST = re.compile(
+_ADDRESS = pattern(r"\S+|.*\bhttps?://.*")
+_LIST = pattern(
     r"^[^\w\n]*(?:sources?|references?|citations?|quellen?|fuentes?)[^\w\n:]*:[^\w\n\[\u3010(]*"
     r"(\S.*)$\n?",
     re.MULTILINE | re.IGNORECASE,
 )
-_BRACKETS = re.compile(r"[\[\]\u3010\u3011()*]")
+_BRACKETS = pattern(r"[\[\]\u3010\u3011()*]")
 _PLAIN_DIGITS = str.maketrans(
     "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079", "0123456789"
 )
@@ -193,7 +193,7 @@ def _kind_of(words: str, before: str, behind: str, *, leads: bool) -> Kind:
     """
     before = _NEIGHBOURS.sub("", before[-_LOOKED_AT:])
     is_number = _NUMBERS.fullmatch(words) is not None
-    if re.search(r"\w\Z", before) and not _UNSPACED.match(before[-1]):
+    if re.search(r"\w\Z", before) and not has_unspaced(before[-1]):
         return _glued(before, behind, is_number=is_number, leads=leads, is_zero=words == "0")
     if not is_number:
         return "citation"

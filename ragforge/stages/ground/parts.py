@@ -4,37 +4,37 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ragforge.corpus.quote_locations import FoldedText, Location
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.stages.quotes import find_proof
 from ragforge.stages.words import content_stems, sentences
 
-_LINK = re.compile(r"(!?\[)[^\[\]\n]+(\]\([^()\s]*(?:\s+\"[^\"\n]*\")?\))")
-_SIGNS = re.compile(
+_LINK = pattern(r"(!?\[)[^\[\]\n]+(\]\([^()\s]*(?:\s+\"[^\"\n]*\")?\))")
+_SIGNS = pattern(
     r"(?<=[^\s\d*])\*+|(?<=\d)\*++(?!\d)|(?<!\S)\*++(?=\S)"
     r"|(?<!\w)_++(?=\S)|(?<=[^\s_])_++(?!\w)"
     r"|`+|~~|\\(?=[*_`$~#\[\]()])"
 )
 """Asterisks between blanks or digits stay, for they multiply; so do underscores within words."""
-_TARGET = re.compile(r"(?<=\])\([^()\s]*\)")
+_TARGET = pattern(r"(?<=\])\([^()\s]*\)")
 
-_ENUMERATOR = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z])[.)]")
-_SHORTENED = re.compile(
+_ENUMERATOR = pattern(r"\(?(?:\d{1,3}|[a-zA-Z])[.)]")
+_SHORTENED = pattern(
     r"(?:^|[\s(])(?:(?:[A-Za-z]\.)+|(?:Dr|Mrs?|Ms|Prof|St|No|Nr|Fig|Sec|Vol|vs|etc|approx|ca|cf|"
     r"al|Inc|Ltd|Co|Corp|Jr|Sr|bzw|usw|ggf|Std|Mio|Mrd)\.)$"
 )
 """A full stop that ends a word and not the sentence; joining two sentences does less harm."""
 _CLOSING = "*_\"')\\]\u201d\u2019\u00bb\u300d\u300f\uff09\u3011"
-_INNER_END = re.compile(
+_INNER_END = pattern(
     rf"[\u3002\uff01\uff1f\uff61\u0964\u061f\u06d4][{_CLOSING}]*"
     rf"|(?<=\w)[.!?]+(?:[{_CLOSING}]+\s+|[{_CLOSING}]*)(?=[*_\"'(\u201c\u2018\u00ab]*[^\W\d_])"
 )
 """Where a sentence may end without a blank right behind its stop."""
-_NAME_FROM = re.compile(
+_NAME_FROM = pattern(
     r"[^\W_]+[(_/@\\]|[^\W_]+\.[^\WA-Z]|[^\W\d_]*[^\W\d_A-Z][A-Z]|[A-Z]{2}|[B-HJ-Z]\b"
 )
 """What stands behind the stop within the name of a file, a class or a site."""
-_NAME_UPTO = re.compile(r"[/@\\_]|\bwww\.|[^\W\d_]\.\w")
-_SECTION = re.compile(r"\d+\.[A-Z](?![^\W_])")
+_NAME_UPTO = pattern(r"[/@\\_]|\bwww\.|[^\W\d_]\.\w")
+_SECTION = pattern(r"\d+\.[A-Z](?![^\W_])")
 _QUOTED_ON = "\u3068\u3001\uff0c\u7684\u306a\u306e\u8bf4\u9053\u8aaa"
 """What goes on behind a quoted sentence, such as "he said" in Japanese."""
 _OPENING = "*_\"'(\u201c\u2018\u00ab"

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import CallError
 from ragforge.records import Difficulty, Provenance, QueryType
 from ragforge.records.model import ConfigDict, Model
@@ -61,7 +61,7 @@ _BY_POINTS: tuple[Difficulty, ...] = ("easy", "medium", "hard")
 LEAST_READINGS = 2
 """Of an ambiguous question."""
 _TOKENS_EACH = 220
-_QUOTES = re.compile(r"\b(?:quotes?|quotations?|evidence)\b", re.IGNORECASE)
+_QUOTES = pattern(r"\b(?:quotes?|quotations?|evidence)\b", re.IGNORECASE)
 
 
 class QuestionVerdict(Model):

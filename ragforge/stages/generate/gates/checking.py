@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ragforge.corpus.quote_locations import Location
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.records import Chunk, Evidence
+from ragforge.scripts import count_syllabic, without_syllabic
 from ragforge.stages.answer.refusals import abstains, speaks_of_absence
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Quoted, Rejection
 from ragforge.stages.generate.gates.languages import wrong_language
@@ -32,14 +33,11 @@ _FEWEST_WORDS: Final = 3
 _FEWEST_CHARS: Final = 12
 """Two words are enough from this length on."""
 _FEWEST_UNSPACED: Final = 4
-_UNSPACED: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
-)
-_ENDS_OF_CELL: Final = re.compile(r"[\n\r\t\x0b\x0c\u2028\u2029|]|</?\w[^>]{0,80}>")
-_HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s|\s{0,3}<h[1-6]\b", re.IGNORECASE)
-_UNDERLINED: Final = re.compile(r"\s*\r?\n[ \t]{0,3}(?:={3,}|-{3,}|~{3,}|\^{3,})[ \t]*(?:\r?\n|\Z)")
+_ENDS_OF_CELL: Final = pattern(r"[\n\r\t\x0b\x0c\u2028\u2029|]|</?\w[^>]{0,80}>")
+_HEADING: Final = pattern(r"\s{0,3}#{1,6}\s|\s{0,3}<h[1-6]\b", re.IGNORECASE)
+_UNDERLINED: Final = pattern(r"\s*\r?\n[ \t]{0,3}(?:={3,}|-{3,}|~{3,}|\^{3,})[ \t]*(?:\r?\n|\Z)")
 
-_SENTENCE_END: Final = re.compile(r"[.!:;,]\s*$")
+_SENTENCE_END: Final = pattern(r"[.!:;,]\s*$")
 """A rule below a sentence does not make it a heading."""
 
 _LONGEST: Final = 1_200
@@ -174,9 +172,9 @@ def _too_little(place: Location, chunk: Chunk, candidate: Candidate) -> str:
 
 
 def _says_enough(quote: str) -> bool:
-    dense = len(_UNSPACED.findall(quote))
+    dense = count_syllabic(quote)
     if dense:
-        return dense >= _FEWEST_UNSPACED or len(words(_UNSPACED.sub(" ", quote))) + dense > 2
+        return dense >= _FEWEST_UNSPACED or len(words(without_syllabic(quote))) + dense > 2
     many = len(words(quote))
     return many >= _FEWEST_WORDS or (many > 1 and len(quote.strip()) >= _FEWEST_CHARS)
 

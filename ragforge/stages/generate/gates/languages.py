@@ -10,6 +10,7 @@ from collections import Counter
 from functools import cache
 from typing import Final
 
+from ragforge.deferred import pattern
 from ragforge.stages.words import entries, function_words, languages_by_word
 
 _SCRIPTS: Final = {
@@ -70,17 +71,17 @@ _SCRIPT: Final = {
     for language in codes.split()
 } | {"ja": frozenset({"Han", "kana"})}
 _LATIN: Final = frozenset({"Latin"})
-_LETTERS: Final = {name: re.compile(f"[{ranges}]") for name, ranges in _SCRIPTS.items()}
+_LETTERS: Final = {name: pattern(f"[{ranges}]") for name, ranges in _SCRIPTS.items()}
 
-_MENTIONED: Final = re.compile(
+_MENTIONED: Final = pattern(
     r"`[^`]{0,300}`|\"[^\"]{0,300}\"|\u201c[^\u201d]{0,300}\u201d|\u201e[^\u201c]{0,300}\u201c|"
     r"\u00ab[^\u00bb]{0,300}\u00bb|\u300c[^\u300d]{0,300}\u300d|\u300e[^\u300f]{0,300}\u300f|"
     r"(?<!\w)'[^']{0,300}'(?!\w)|https?://\S+"
 )
 """What is quoted or code: words that are spoken of, in whatever language."""
-_CODE: Final = re.compile(r"[\d_/\\=(){}<>@#]|[a-z][A-Z]|\w\.\w|--")
-_WORD: Final = re.compile(r"[^\W\d_]{2,}")
-_ASKS: Final = re.compile(r"[?\uff1f\u061f]\s*$")
+_CODE: Final = pattern(r"[\d_/\\=(){}<>@#]|[a-z][A-Z]|\w\.\w|--")
+_WORD: Final = pattern(r"[^\W\d_]{2,}")
+_ASKS: Final = pattern(r"[?\uff1f\u061f]\s*$")
 _CERTAIN_KANA: Final = 3
 _LEAST_HAN: Final = 6
 

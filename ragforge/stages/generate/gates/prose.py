@@ -6,6 +6,7 @@ Chunks of documents hold little of it; ready-made chunks may hold all of it.
 import re
 from typing import Final
 
+from ragforge.deferred import pattern
 from ragforge.stages.words import words
 
 _KINDS: Final = {
@@ -50,7 +51,7 @@ _KINDS: Final = {
         r"%%[^%]{1,1000}%%|<!--.{0,5000}-->|\{/\*.{0,5000}\*/\}|//\s?tag::.{0,300}"
     ),
 }
-_POINTER: Final = re.compile(
+_POINTER: Final = pattern(
     r"(?:for\s(?:(?:more|further|full|other|additional|all)\s)?(?:details?|info(?:rmation)?|examples?"
     r"|options|help|instructions)\b[^.!?;:]{0,80}?,\s)?(?:please\s)?(?:also\s)?"
     r"(?:see|refer\sto|(?:read|learn)\smore|siehe|voir|v[ée]ase|vedi|zie)\b"
@@ -61,7 +62,7 @@ _POINTER_WORDS: Final = 14
 """A sentence of more may say something beside where to read on."""
 _FIELD_WORDS: Final = 4
 """Words behind a field of a directive from which on it may be text."""
-_QUOTATION: Final = re.compile(r"\A(?:>[ \t]?)+")
+_QUOTATION: Final = pattern(r"\A(?:>[ \t]?)+")
 
 
 def no_prose(quote: str) -> str:
@@ -78,8 +79,8 @@ def no_prose(quote: str) -> str:
 
 def _kind(line: str) -> str:
     bare = _QUOTATION.sub("", line.strip(), count=1).strip()
-    for kind, pattern in _KINDS.items():
-        if pattern.fullmatch(bare):
+    for kind, each in _KINDS.items():
+        if each.fullmatch(bare):
             is_text = kind == "a directive" and len(words(bare)) > _FIELD_WORDS
             return "" if is_text else kind
     return ""

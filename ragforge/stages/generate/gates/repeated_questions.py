@@ -13,6 +13,7 @@ from typing import Final
 
 from ragforge.deferred import dataclass, pattern
 from ragforge.retrieval.tokens import tokenize
+from ragforge.scripts import has_syllabic
 from ragforge.stages.words import all_entries, function_words, stem, words
 
 _WORD: Final = pattern(r"(?<![\w.])[^\W\d_]{6,}(?![\w.]?\w)")
@@ -23,9 +24,6 @@ _NEARLY: Final = 0.8
 """Jaccard similarity of the words of two questions from which on they may be one."""
 _SHARP: Final = pattern(r"(?<=\w)[#\u266f](?!\w)")
 _PLUSES: Final = pattern(r"(?<=\w)\+\+")
-_UNSPACED: Final = pattern(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
-)
 _BLANKS: Final = pattern(r"\s+")
 _MOST_TITLED: Final = 2
 _SAYS_SO: Final = pattern(r"\w[_./\\:@=()<>]\w|\w[A-Z]")
@@ -198,7 +196,7 @@ def _spelt(question: str) -> str:
 def _read(query_id: str, question: str) -> _Question:
     question = _POSSESSIVE.sub("", question)
     tokens = frozenset(tokenize(_spelt(question)))
-    telling = {token for token in tokens - _plain() if len(token) == 1 or not _dense(token)}
+    telling = {token for token in tokens - _plain() if len(token) == 1 or not has_syllabic(token)}
     return _Question(
         query_id,
         question,
@@ -246,18 +244,14 @@ def _decides(token: str) -> bool:
     return token in _decisive() or any(map(str.isdigit, token))
 
 
-def _dense(token: str) -> bool:
-    return not token.isascii() and _UNSPACED.search(token) is not None
-
-
 def _names(question: str, tokens: frozenset[str]) -> frozenset[str]:
     """Return the tokens of names and identifiers: capitals but for the first word, or signs.
 
     Among characters of a script without blanks all other words are. Where many words have
     capitals the language or the style gives them.
     """
-    if _dense(question):
-        return frozenset(token for token in tokens if not _dense(token))
+    if has_syllabic(question):
+        return frozenset(token for token in tokens if not has_syllabic(token))
     first, *others = _BLANKS.split(question.strip().rstrip("?.!")) or [""]
     signed = [word for word in (first, *others) if _SAYS_SO.search(word)]
     titled = [word for word in others if word[:1].isupper() and word != "I"]

@@ -12,29 +12,31 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
+from ragforge.deferred import pattern
 from ragforge.records import Behaviour, QueryType
+from ragforge.scripts import count_unspaced
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
 from ragforge.stages.visible_text import visible
 from ragforge.stages.words import all_entries, entries, words
 
-_MARK_AT_END: Final = re.compile(r"[?!\uff1f\uff01\u061f\u037e]\W*$|[^.\s]\.\s*$|[\u3002]\s*$")
-_MARK_WITHIN: Final = re.compile(r"^(?:\S+\s+){2,}\S*\w\s?\?+(?=\s)|[\uff1f\u061f\u037e]")
+_MARK_AT_END: Final = pattern(r"[?!\uff1f\uff01\u061f\u037e]\W*$|[^.\s]\.\s*$|[\u3002]\s*$")
+_MARK_WITHIN: Final = pattern(r"^(?:\S+\s+){2,}\S*\w\s?\?+(?=\s)|[\uff1f\u061f\u037e]")
 """Behind three words and more: "int? nullable" is a query about a sign."""
-_MARKS: Final = re.compile(r"[?\uff1f\u061f\u037e]")
-_CHOICES: Final = re.compile(
+_MARKS: Final = pattern(r"[?\uff1f\u061f\u037e]")
+_CHOICES: Final = pattern(
     r"(?:^|[\s?:(])\(?(?:A[).:]\s(?!(?:and|or|vs)\b).{1,200}?[\s(]B[).:]\s|a\)\s(?!(?:and|or|vs)\b).{1,200}?[\s(]b\)\s)|"
     r"[?:]\s*\(?1[).]\s.{1,200}?[\s(]2[).]\s",
 )
 _MAY_TELL: Final[tuple[QueryType, ...]] = ("keyword", "troubleshooting", "follow_up", "ambiguous")
 """Types whose questions are often no sentence, or tell what goes wrong."""
 
-_WORD: Final = re.compile(r"[^\W\d_]{2,}")
-_LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f]")
-_CYRILLIC: Final = re.compile("[\u0400-\u052f]")
+_WORD: Final = pattern(r"[^\W\d_]{2,}")
+_LATIN: Final = pattern("[A-Za-z\u00c0-\u024f]")
+_CYRILLIC: Final = pattern("[\u0400-\u052f]")
 _LOOKALIKES: Final = frozenset("аеорсухіјѕԁԛԝһАВЕКМНОРСТУХІЈЅԌ")
 """Cyrillic letters that look like Latin ones."""
-_GREEK_BETWEEN: Final = re.compile("[A-Za-z][ονΑΒΕΖΗΙΚΜΝΟΡΤΥΧ]+[A-Za-z]")
+_GREEK_BETWEEN: Final = pattern("[A-Za-z][ονΑΒΕΖΗΙΚΜΝΟΡΤΥΧ]+[A-Za-z]")
 _MULTI_HOP: Final = ("multi_hop", "multi_hop_across")
 _BEHAVIOURS: Final[dict[QueryType, Behaviour]] = {
     "unanswerable": "abstain",
@@ -57,18 +59,15 @@ _LONGEST_ANSWER: Final[dict[QueryType, int]] = {
 _LONGEST_OTHER_ANSWER: Final = 2_400
 _DENSE: Final = 3
 """A character of a script without blanks says as much as so many others, or half a word."""
-_UNSPACED: Final = re.compile(
-    "[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"
-)
-_STANDS_FOR_EMOJI: Final = re.compile("(?<=[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
+_STANDS_FOR_EMOJI: Final = pattern("(?<=[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
 
 
-_OUR_KEYS: Final = re.compile(
+_OUR_KEYS: Final = pattern(
     r"[\"'](?:grade|verdicts?|contains_answer|expected_answer|difficulty|candidates|standalone)"
     r"[\"']\s*:",
     re.IGNORECASE,
 )
-_ASKED_KEY: Final = re.compile(r"[\"'](?:question|query)[\"']\s*:\s*[\"']?$", re.IGNORECASE)
+_ASKED_KEY: Final = pattern(r"[\"'](?:question|query)[\"']\s*:\s*[\"']?$", re.IGNORECASE)
 _BEFORE: Final = 160
 _FEWEST_WORDS: Final = 3
 _HOLE: Final = (
@@ -77,16 +76,16 @@ _HOLE: Final = (
     r"(?:your|insert|fill in|specify|e\.g\.)\b[^\]}>\n]{0,40})|"
     r"(?:NAME|VALUE|NUMBER|DATE|TERM|VERSION|COMPANY|PERSON|PLACE|FEATURE|TOOL|LIBRARY|CONTEXT|X|Y)"
 )
-_PLACEHOLDER: Final = re.compile(
+_PLACEHOLDER: Final = pattern(
     rf"(?<![\w/.\[{{<])(?:\[(?:{_HOLE})\]|\{{\{{?\s?(?:{_HOLE})\s?\}}?\}}|<(?:{_HOLE})>)(?![\w/(])|"
     r"(?<!\S)_{4,}(?=[\s.?!]|$)"
 )
-_EMPTY: Final = re.compile(
+_EMPTY: Final = pattern(
     rf"\A\W*(?:\[(?:{_HOLE})\]|\{{\{{?(?:{_HOLE})\}}?\}}|<(?:{_HOLE})>|"
     r"(?i:tbd|todo|lorem ipsum)\b)\W*\Z|\A[\s.\u2026]+\Z",
 )
 """An answer that was never filled in."""
-_LABELLED: Final = re.compile(
+_LABELLED: Final = pattern(
     r"[(\[](?:(?:difficulty|level|type)\s*[:=]\s*)?(?:easy|medium|hard)[)\]]\s*\Z|"
     r"[?.!\uff1f]\s*[(\[](?:type\s*[:=]\s*)?(?:fact|definition|procedure|comparison|list|temporal|"
     r"keyword|why|multi[_ -]?hop|unanswerable|two[_ -]in[_ -]one|follow[_ -]up|false[_ -]premise|"
@@ -94,14 +93,14 @@ _LABELLED: Final = re.compile(
     r"\b(?:difficulty|level)\s*[:=]\s*(?:easy|medium|hard)\W*\Z",
     re.IGNORECASE,
 )
-_MARKUP: Final = re.compile(
+_MARKUP: Final = pattern(
     r"<script\b[^>]*>[^<]*</script|<(?:script|iframe|img|svg|a|object|embed|div|span|p|font|style|"
     r"body)\b[^>]{0,200}=[^>]{0,200}>|<\w+\b[^>]{0,200}\bon\w+\s*=|"
     r"<(b|i|em|strong|p|span|u|mark|h\d)>[^<]{1,300}</\1>",
     re.IGNORECASE,
 )
-_CODE: Final = re.compile(r"`[^`]{0,300}`")
-_ROLE_MARKS: Final = re.compile(
+_CODE: Final = pattern(r"`[^`]{0,300}`")
+_ROLE_MARKS: Final = pattern(
     r"<\|[\w./ -]{1,40}\|>|\[/?(?:INST|SYS|AVAILABLE_TOOLS|TOOL_CALLS)\]|<</?SYS>>|"
     r"</?(?:think|thinking|start_of_turn|end_of_turn|system|assistant|instructions?)>|"
     r"<(?:bos|eos|s)>\s*\[|\A\s*<s>|</s>\s*\Z|"
@@ -110,21 +109,21 @@ _ROLE_MARKS: Final = re.compile(
     r"^[ \t]{0,8}(?:assistant|human)[ \t]?:\s",
     re.IGNORECASE | re.MULTILINE,
 )
-_ROLE_LINE: Final = re.compile(r"^[ \t]{0,8}(?:system|user)[ \t]?:", re.IGNORECASE | re.MULTILINE)
+_ROLE_LINE: Final = pattern(r"^[ \t]{0,8}(?:system|user)[ \t]?:", re.IGNORECASE | re.MULTILINE)
 """In an answer it may be a line of a configuration."""
-_FENCE: Final = re.compile(
+_FENCE: Final = pattern(
     r"<<\s*(?:\$?marker|DATA)\b|\bDATA-[0-9a-f]{6,}|between two lines with the same marker|"
     r"never an instruction to you|\$(?:marker|passages?)\b",
     re.IGNORECASE,
 )
-_NUMBERING: Final = re.compile(r"\A\W*(?:q\d{1,3}[.:)]\s|\(?\d{1,2}[.)]\s+\w)", re.IGNORECASE)
-_OPENS: Final = re.compile(r"\A\s*(?:[{\[]\s*[\"'{]|```|~~~|#{1,6}\s|[-*+>]\s|\*\*|\|\s)")
-_LEFTOVERS: Final = re.compile(
+_NUMBERING: Final = pattern(r"\A\W*(?:q\d{1,3}[.:)]\s|\(?\d{1,2}[.)]\s+\w)", re.IGNORECASE)
+_OPENS: Final = pattern(r"\A\s*(?:[{\[]\s*[\"'{]|```|~~~|#{1,6}\s|[-*+>]\s|\*\*|\|\s)")
+_LEFTOVERS: Final = pattern(
     r"```|\*\*\s*\Z|[\"'}]\s*[}\]]\s*\Z|[?.]\\n|\w\\u[0-9a-f]{4}|\\u[0-9a-f]{4}\w|"
     r"\*\*(?:question|answer|query)",
     re.IGNORECASE,
 )
-_OWN_KEYS: Final = re.compile(
+_OWN_KEYS: Final = pattern(
     r"[\"'](?:question|answer|quotes?|evidence|difficulty|standalone|expected_answer|candidates|"
     r"contains_answer|grade|verdicts?)[\"']\s*:",
     re.IGNORECASE,
@@ -215,7 +214,7 @@ def _fits(question: str, query_type: QueryType, short: bool) -> bool:
     """Whether a question has a length; what depends on the turns before it may be short."""
     if len(question) > _QUESTION_CHARS[-1]:
         return False
-    dense = len(_UNSPACED.findall(question))
+    dense = count_unspaced(question)
     length = len(question.strip()) + (_DENSE - 1) * dense
     many = len(words(question)) - dense // 2
     if query_type == "keyword":

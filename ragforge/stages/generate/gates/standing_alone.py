@@ -9,6 +9,8 @@ import re
 from functools import cache, lru_cache
 from typing import Final
 
+from ragforge.deferred import pattern
+from ragforge.scripts import has_unspaced
 from ragforge.stages.generate.candidates import Brief, Candidate, Rejection
 from ragforge.stages.generate.gates.languages import spoken_of
 from ragforge.stages.words import (
@@ -21,19 +23,16 @@ from ragforge.stages.words import (
     words,
 )
 
-_ARABIC_MARKS: Final = re.compile("[\u064b-\u0652\u0640]")
+_ARABIC_MARKS: Final = pattern("[\u064b-\u0652\u0640]")
 
 _LONGEST_RUN: Final = 9.0
 _LONGEST_SHARE: Final = 0.6
 _LEAST_RUN: Final = 6.0
 """Shorter runs are names and terms, whatever their share of a short question."""
 _CONTENT_WORDS: Final = 3
-_UNSPACED: Final = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
-)
 _IDEOGRAPH_WEIGHT: Final = 0.5
 """Words that a character of a script without blanks stands for; for an alphabet half of it."""
-_IDENTIFIER: Final = re.compile(
+_IDENTIFIER: Final = pattern(
     r"(?<![\w.-])--?[A-Za-z][\w-]+|[A-Za-z]\w{0,60}(?:[_\\@]\w+)+|(?<!_)_+[A-Za-z]\w*|"
     r"(?:[A-Za-z_]\w{0,60}\.)+[A-Za-z_]\w*|\b[A-Za-z]*[a-z][A-Z]\w*"
 )
@@ -62,7 +61,7 @@ def given_away(candidate: Candidate, language: str) -> Rejection | None:
         return None
     said = " ".join(words(candidate.answer))
     asked = candidate.asked
-    if _UNSPACED.search(said):
+    if has_unspaced(said):
         bare = said.replace(" ", "")
         given = len(bare) > 1 and bare in "".join(words(asked))
         share = len(bare) / max(1, len("".join(words(asked))))
@@ -106,8 +105,8 @@ def _pointer(text: str, language: str, *, alone: bool) -> str | None:
     prose = spoken_of(text.replace("\u2019", "'"))
     prose = " ".join(_ARABIC_MARKS.sub("", prose).split())
     patterns = _patterns(re.split(r"[-_]", language.lower())[0])
-    for pattern in (*patterns, *(_backward() if alone else ())):
-        match = pattern.search(prose)
+    for each in (*patterns, *(_backward() if alone else ())):
+        match = each.search(prose)
         if match is not None:
             return match.group().strip()[:60]
     return None
@@ -146,7 +145,7 @@ def _content(text: str, language: str) -> set[str]:
 
 
 def _weight(word: str) -> float:
-    if not _UNSPACED.search(word):
+    if not has_unspaced(word):
         return 1.0
     return _IDEOGRAPH_WEIGHT * (1.0 if word >= "\u3040" else len(word) / 2)
 
@@ -173,7 +172,7 @@ def _spaced_words(text: str) -> str:
 
 def _is_name(run: list[str], question: str) -> bool:
     """Whether a run is a title, or has too few words that carry content to be a copy."""
-    if any(_UNSPACED.search(word) for word in run):
+    if any(map(has_unspaced, run)):
         return False
     content = {word for word in run if content_stems(word)}
     written = re.findall(r"\w+", question)

@@ -1,0 +1,35 @@
+import pytest
+
+from ragforge.scripts import (
+    count_syllabic,
+    count_unspaced,
+    has_syllabic,
+    has_unspaced,
+    without_syllabic,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_unspaced", "n_syllabic"),
+    [
+        ("plain words", 0, 0),
+        ("größer, другой", 0, 0),
+        ("蜜蝋 wax", 2, 2),
+        ("ขี้ผึ้ง", 7, 7),
+        ("ပျား", 4, 4),
+        ("밀랍", 0, 2),
+        ("𠮷野", 2, 2),
+        ("人々", 2, 2),
+    ],
+)
+def test_characters_of_scripts_without_blanks_are_told_apart(text, n_unspaced, n_syllabic):
+    """Korean is written with blanks, but one of its characters says a syllable all the same."""
+    assert count_unspaced(text) == n_unspaced
+    assert has_unspaced(text) == (n_unspaced > 0)
+    assert count_syllabic(text) == n_syllabic
+    assert has_syllabic(text) == (n_syllabic > 0)
+
+
+def test_a_text_without_them_keeps_all_others():
+    assert without_syllabic("밀랍 wax 蜜") == "   wax  "
+    assert without_syllabic("wax") == "wax"
