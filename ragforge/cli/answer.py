@@ -8,9 +8,10 @@ expected answer into facts once, and looks for these in the answers; the facts a
 dataset's queries.jsonl and may be edited there.
 
 Answers that bring grades (isCorrect, isPartiallyCorrect, hasHallucination, score) are not graded
-anew unless --model asks for a judge; both stay, with how far they agree. A score alone is a grade
-where it is 1 (correct), 0.5 (partial) or 0 (incorrect). What a file says is right (groundTruth) is
-the expected answer of queries that have none.
+anew unless --model asks for a judge; both stay, with how far they agree. Scores alone are grades
+where all of the file are 1 (correct), 0.5 (partial) or 0 (incorrect); another one shows another
+scale, and none counts. What a file says is right (groundTruth) is the expected answer of queries
+that have none.
 
 --sample N asks and grades N queries only, the same as `ragforge retrieve` with the same --seed,
 drawn from each stratum in proportion (category, else difficulty, or --by FIELD), --split those of

@@ -239,7 +239,7 @@ def test_scores_alone_are_the_grades(here, capsys):
     assert found["graded_by_file"] == "mine.json"
     assert found["verdicts"] == {"correct": 1, "incorrect": 1}
     assert found["rates"]["score"]["mean"] == 0.5
-    assert "2 answers bring a score alone: 1 is taken as correct, 0.5 as partial" in told
+    assert "2 answers bring scores alone: 1 is taken as correct, 0.5 as partial" in told
 
 
 def test_scores_that_may_be_anything_are_not_used_and_told(here, capsys):
@@ -250,7 +250,23 @@ def test_scores_that_may_be_anything_are_not_used_and_told(here, capsys):
     found, told = graded(capsys, scored(LID, 0.87), scored(INVOICE, 7), totals={})
 
     assert found["graded_by_file"] is None
-    assert "2 answers bring scores alone that are not 0, 0.5 or 1, such as 0.87: no grade" in told
+    assert "2 answers bring scores alone, and 2 are not 0, 0.5 or 1, such as 0.87" in told
+
+
+@pytest.mark.parametrize("other", [4, "80%", 0.87, -1])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_score_of_another_scale_leaves_no_score_of_the_file_a_grade(
+    here, capsys, other, is_first
+):
+    """1 is the worst grade of a scale from 1 to 5, and was taken as correct."""
+    write("set.json", [{**row, "expected_answer": "It is so."} for row in SET])
+    assert main(["import", "set.json", "--chunks", "chunks.json", "--out", "set", "-q"]) == 0
+    rows = [scored(LID, other), scored(INVOICE, 1)]
+
+    found, told = graded(capsys, *(rows if is_first else rows[::-1]), totals={})
+
+    assert found["graded_by_file"] is None
+    assert "1 are not 0, 0.5 or 1" in told
 
 
 def test_an_unknown_verdict_is_not_made_up_from_the_score(here, capsys):

@@ -4,8 +4,8 @@ Answers to the queries of a set name their context by ids or by quotes, and may 
 traffic brings the passages themselves, and no reference answer.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, get_args
 
@@ -70,7 +70,8 @@ _VERDICT_OF_SCORE: Final[Mapping[float | None, Verdict]] = {
     0.5: "partial",
     1.0: "correct",
 }
-"""What a score says that stands alone; between these it may be anything, such as a similarity."""
+"""What scores say that stand alone, where a file has no others: 1 is the worst of a scale from 1 to
+5, and the best similarity."""
 _CONTRADICTED_BY: Final[Mapping[Verdict, float]] = {"correct": 0.0, "incorrect": 1.0}
 _TRAFFIC_SHAPES: Final = (
     'JSON Lines or a JSON list: {"query_id": "q1", "query": "How …?", "answer": "…", '
@@ -119,9 +120,11 @@ class AnswerRow:
     question: str = ""
     """"" where the row has an id."""
     grade: GivenGrade | None = None
-    """None where the row brings none."""
+    """None where the row brings none; a score alone is none yet, see `graded_by_scores`."""
     lone_score: str = field(default="", compare=False)
     """The score of a row that says no verdict, as a message repeats it; "" without."""
+    grade_of_score: GivenGrade | None = field(default=None, compare=False)
+    """What that score says on a scale from 0 to 1; None where it is none of 0, 0.5 and 1."""
     expected_answer: str | None = None
     """What the file says is right; None where it does not say."""
     where: str = field(default="", compare=False)
@@ -138,8 +141,8 @@ def read_answers(path: Path, *, graded_by: str = "") -> Iterator[AnswerRow]:
     """Yield the answers of a file in its order, one at a time but for `.json`.
 
     An answer may be empty; that is what the system said, unless the row has an error. A row that
-    says whether its answer is correct, or its verdict, brings a grade, and so does a score of 0,
-    0.5 or 1 alone; `groundTruth` and the like is the expected answer. Further fields are passed
+    says whether its answer is correct, or its verdict, brings a grade; of scores alone see
+    `graded_by_scores`. `groundTruth` and the like is the expected answer. Further fields are passed
     over.
 
     Args:
@@ -164,6 +167,21 @@ def read_answers(path: Path, *, graded_by: str = "") -> Iterator[AnswerRow]:
         yield answer
     if not number:
         raise none_found(path, "answer")
+
+
+def graded_by_scores(rows: Iterable[AnswerRow]) -> list[AnswerRow]:
+    """Return the rows of a file, those with a score alone graded by it where it is on their scale.
+
+    Scores are of one scale in a file. One that is none of 0, 0.5 and 1, wherever it stands, shows
+    another one, and then no score alone is a grade.
+
+    Args:
+        rows: All of the file.
+    """
+    listed = list(rows)
+    if any(row.lone_score and row.grade_of_score is None for row in listed):
+        return listed
+    return [replace(row, grade=row.grade or row.grade_of_score) for row in listed]
 
 
 def _answer_row(row: Row, source: str) -> AnswerRow:
@@ -197,6 +215,7 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
         question=row.text(QUERY) if by_question else "",
         grade=_grade(row, source),
         lone_score=_lone_score(row),
+        grade_of_score=_grade_of_score(row, source),
         expected_answer=_text(row, GROUND_TRUTH) or None,
         where=row.where,
         asked=_text(row, QUERY) if not by_question else "",
@@ -223,7 +242,7 @@ def _answer_text(row: Row) -> str:
 
 
 def _grade(row: Row, source: str) -> GivenGrade | None:
-    """Return the grade that a row brings; None where neither flags, verdict nor score say it.
+    """Return the grade that a row brings; None where neither flags nor verdict say it.
 
     Raises:
         DataError: Its parts contradict each other, or one has a wrong type.
@@ -234,15 +253,18 @@ def _grade(row: Row, source: str) -> GivenGrade | None:
             return GivenGrade.model_validate(kept)
         except pydantic.ValidationError as error:
             raise DataError(f"{row.where}: given: {explain(error)}") from error
-    said = _verdict(row)
-    if said is not None:
-        score = _score(row, said)
-        verdict = said
-    else:
-        score = parse_number(row.get(ANSWER_SCORE))
-        if not _lone_score(row) or score not in _VERDICT_OF_SCORE:
-            return None
-        verdict = _VERDICT_OF_SCORE[score]
+    verdict = _verdict(row)
+    return None if verdict is None else _given(row, verdict, _score(row, verdict), source)
+
+
+def _grade_of_score(row: Row, source: str) -> GivenGrade | None:
+    """Return what a score alone says on a scale from 0 to 1; None where it says nothing there."""
+    score = parse_number(row.get(ANSWER_SCORE)) if _lone_score(row) else None
+    verdict = _VERDICT_OF_SCORE.get(score)
+    return None if verdict is None else _given(row, verdict, score, source)
+
+
+def _given(row: Row, verdict: Verdict, score: float | None, source: str) -> GivenGrade:
     return GivenGrade(
         verdict=verdict,
         score=score,

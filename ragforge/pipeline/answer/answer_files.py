@@ -11,7 +11,7 @@ from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.answers.records import is_outdated
 from ragforge.evaluating.formatting import plural
-from ragforge.files.formats.answers import AnswerRow, read_answers, read_totals
+from ragforge.files.formats.answers import AnswerRow, graded_by_scores, read_answers, read_totals
 from ragforge.files.set.dataset import Dataset, text_as_chunk
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
@@ -62,7 +62,7 @@ def read_answer_file(
 
     chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks()}
     everything = dataset.require_accepted_queries()
-    given = list(read_answers(path, graded_by=graded_by))
+    given = graded_by_scores(read_answers(path, graded_by=graded_by))
     totals = (f"{told}; the rows count" for told in wrong_totals(given, read_totals(path)))
     for told in (*totals, *lone_scores(given)):
         observer(Event("note", message=f"{path}: {told}"))
@@ -295,19 +295,22 @@ def expected_answers(
 
 
 def lone_scores(rows: Iterable[AnswerRow]) -> Iterator[str]:
-    """Yield notes on rows that have a score and no verdict."""
+    """Yield what is to be told of rows that have a score and no verdict.
+
+    Args:
+        rows: All of a file, as `graded_by_scores` returns them.
+    """
     alone = [row for row in rows if row.lone_score]
-    taken = [row for row in alone if row.grade is not None]
-    left = [row for row in alone if row.grade is None]
-    if taken:
-        n = plural(len(taken), "answer brings", "answers bring")
-        yield f"{n} a score alone: 1 is taken as correct, 0.5 as partial, 0 as incorrect"
-    if left:
-        n = plural(len(left), "answer brings a score", "answers bring scores")
+    others = [row for row in alone if row.grade_of_score is None]
+    n = plural(len(alone), "answer brings a score", "answers bring scores")
+    if others:
         yield (
-            f"{n} alone that are not 0, 0.5 or 1, such as {left[0].lone_score}: no grade, and not "
-            "used; say isCorrect or verdict beside a score"
+            f"{n} alone, and {len(others)} are not 0, 0.5 or 1, such as {others[0].lone_score}: "
+            "another scale, on which 1 need not be correct; none is a grade, and none is used; say "
+            "isCorrect or verdict beside a score"
         )
+    elif alone:
+        yield f"{n} alone: 1 is taken as correct, 0.5 as partial, 0 as incorrect"
 
 
 def wrong_totals(rows: Sequence[AnswerRow], totals: Mapping[str, float]) -> Iterator[str]:
