@@ -325,7 +325,7 @@ def _rankings(
             for item in usable.rankings(name)
             if item.query_id in asked[name]
         }
-        lost = failed.get(name, set()) | set(usable.reworded.get(name, set()))
+        lost = failed.get(name, set()) | set(usable.unasked.get(name, set()))
         without[name] = (lost & asked[name]) - found[name].keys()
     return found, without
 

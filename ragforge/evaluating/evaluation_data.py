@@ -325,7 +325,7 @@ def measure_runs(
         measure_run(
             name,
             () if name in lost - there else task.level.rankings(usable.rankings(name)),
-            failed.get(name, set()) | usable.reworded.get(name, set()),
+            failed.get(name, set()) | usable.unasked.get(name, set()),
             task.of_part(dataset.chosen_of_run(name)).of_cutting(cut.get(name)),
             usable.usd_per_query.get(name),
         )

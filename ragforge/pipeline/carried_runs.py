@@ -8,6 +8,7 @@ can be measured until it is made again.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from math import inf, nextafter
 
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.rereading import reader_of
@@ -341,16 +342,26 @@ def _most_hits(text: RetrievedText) -> int:
 
 
 def _ranking(item: Ranking, now: Mapping[str, str], texts: Mapping[str, RetrievedText]) -> Ranking:
-    """Return a ranking under the ids of now: each hit at its rank, what is one place now once."""
+    """Return a ranking under the ids of now: each hit at its rank, what is one place now once.
+
+    Equal scores are ordered by id, and the ids are others now: of hits that would change places the
+    later one gets the next lower score.
+    """
     hits: dict[str, Hit] = {}
     counts = Counter[str]()
-    for hit in item.ranking:
+    last = (inf, "")
+    for hit in sorted(item.ranking, key=lambda one: (one.score, one.chunk_id), reverse=True):
         chunk_id = now.get(hit.chunk_id, hit.chunk_id)
         counts[chunk_id] += 1
         text = texts.get(chunk_id)
         if text is not None and 1 < counts[chunk_id] <= _most_hits(text):
             chunk_id = text_id(text.text, f"hit {counts[chunk_id]}")
-        hits.setdefault(chunk_id, Hit(chunk_id=chunk_id, score=hit.score))
+        if chunk_id in hits:
+            continue
+        keeps_place = (hit.score, chunk_id) < last
+        score = hit.score if keeps_place else nextafter(last[0], -inf)
+        hits[chunk_id] = Hit(chunk_id=chunk_id, score=score)
+        last = (score, chunk_id)
     return item.model_copy(update={"ranking": tuple(hits.values())})
 
 

@@ -13,7 +13,7 @@ from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.judgments import Settled, failed_by_name
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import DocumentLevel, document_level
-from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs, reworded_queries, usable_runs
+from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs, unasked_queries, usable_runs
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import checked_name
 from ragforge.records import Ranking
@@ -112,6 +112,7 @@ class ListedRun:
         queries: The part of the set's queries that it was made for, in words; "" for all.
         problem: Why it cannot be read; "" where it can.
         n_reworded: Queries whose question is another one now.
+        n_later: Queries that came since.
         is_mapped: Whether a refresh brought it along from other chunks.
         usd_per_query: What a query cost in the mean, in US dollars; None where that is not known.
     """
@@ -127,6 +128,7 @@ class ListedRun:
     queries: str = ""
     problem: str = ""
     n_reworded: int = 0
+    n_later: int = 0
     is_mapped: bool = False
     usd_per_query: float | None = None
 
@@ -134,7 +136,8 @@ class ListedRun:
     def in_words(self) -> str:
         """What it was made on, in a few words."""
         others = f", other questions: {self.n_reworded:,}" if self.n_reworded else ""
-        return f"{self._made_on}{others}"
+        later = f", not asked: {self.n_later:,}" if self.n_later else ""
+        return f"{self._made_on}{others}{later}"
 
     @property
     def _made_on(self) -> str:
@@ -182,7 +185,7 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
     try:
         lengths = [len(item.ranking) for item in dataset.each_ranking(name)]
         [chunks] = chunks_of_runs(dataset, [name]).values()
-        reworded = reworded_queries(dataset, [name]).get(name, set())
+        unasked = unasked_queries(dataset, [name]).get(name)
         selection = dataset.selection_of(f"runs/{name}.jsonl")
     except DataError as error:
         return ListedRun(name, 0, n_failed, 0, "unreadable", problem=str(error))
@@ -196,7 +199,8 @@ def _listed(dataset: Dataset, name: str, n_failed: int) -> ListedRun:
         None if chunks.n_hits is None else chunks.n_missing,
         chunks.retriever,
         queries=selection.in_words if selection else "",
-        n_reworded=len(reworded),
+        n_reworded=len(unasked.reworded) if unasked else 0,
+        n_later=len(unasked.later) if unasked else 0,
         is_mapped=chunks.is_mapped,
         usd_per_query=chunks.usd_per_query,
     )

@@ -9,6 +9,7 @@ from ragforge.config import ChunkSettings, EvaluateSettings, Settings
 from ragforge.evaluating.answers.records import answer_digest, read_systems
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.history.changes import changes
+from ragforge.evaluating.runs import rank_order
 from ragforge.files.record_files import write_records
 from ragforge.files.set.opening import create_dataset
 from ragforge.files.set.stale_runs import usable_runs
@@ -340,6 +341,24 @@ def test_hits_of_one_text_keep_their_ranks(dataset, chunks, expected):
     assert {text.chunk_id for text in dataset.retrieved_texts()} == {
         one for one in expected if is_text_id(one)
     }
+
+
+def renamed():
+    """The same chunks under ids that sort the other way round."""
+    for chunk in whole():
+        yield chunk.model_copy(update={"chunk_id": {"a": "z", "b": "c"}[chunk.chunk_id]})
+
+
+def test_hits_of_equal_scores_keep_their_ranks(dataset):
+    """Ids order them, and a night that renames files gives other ids to the same texts."""
+    hits = tuple(Hit(chunk_id=chunk_id, score=1) for chunk_id in ("a", "b", "no-chunk"))
+    dataset.write_run("mine", [Ranking(query_id="q", ranking=hits)])
+
+    rederive(dataset, renamed())
+
+    [ranking] = dataset.run("mine")
+    assert rank_order(hits) == ("no-chunk", "b", "a")
+    assert rank_order(ranking.ranking) == ("no-chunk", "c", "z")
 
 
 def test_grades_of_answers_go_along_with_their_contexts(dataset):

@@ -53,6 +53,7 @@ from ragforge.files.formats.row_relevance import (
     GradedQuote,
     Relevance,
     SettledRelevance,
+    grade_of_passage,
     joined,
     relevance_of_row,
     settle_relevance,
@@ -275,8 +276,10 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
     seen: dict[str, str] = {}
     repeated: list[str] = []
     not_read: dict[str, None] = {}
+    graded: dict[bool | None, Row] = {}
     for row in _rows(path, columns):
         _refuse_misspelt_quotes(row)
+        graded.setdefault(grade_of_passage(row), row)
         not_read |= dict.fromkeys(columns_not_read(row))
         query_row = _query_row(row, make_id)
         query_id = query_row.imported.query.query_id
@@ -290,6 +293,12 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
         query_rows[query_id] = query_row
     if not query_rows:
         raise none_found(path, "query")
+    if True in graded and False in graded:
+        blank = graded[False]
+        raise DataError(
+            f"{blank.where}: {GRADE.name}: is blank, where {graded[True].where} has one; give the "
+            "passage a grade, or leave the row out while nobody has graded it"
+        )
     return _ReadRows(list(query_rows.values()), repeated, list(not_read))
 
 

@@ -350,6 +350,21 @@ def relevance_of_row(row: Row) -> Relevance:
     return _source_chunks(row) if row.get(SOURCE_CHUNK) else _reference_texts(row)
 
 
+def grade_of_passage(row: Row) -> bool | None:
+    """Return whether a row grades the passage that it names; None where it has no such column.
+
+    None too for a row that names no passage, and for lists and maps, which hold their own grades.
+    """
+    named = [row.get(field) for field in (QUOTE_OF_ROW, CHUNK_OF_ROW, DOCUMENT_OF_ROW)]
+    if row.has(RELEVANT, GRADES) or any(isinstance(value, list) for value in named):
+        return None
+    if all(value in (None, "") for value in named):
+        return None
+    if row.get(GRADE) not in (None, ""):
+        return True
+    return False if row.is_of_table or row.has(GRADE) else None
+
+
 def _reference_texts(row: Row) -> Relevance:
     """Return texts that hold the answer as quotes: all of it where there is one, else parts.
 

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
-from ragforge.files.manifest import RunOrigin, digest_file
+from ragforge.files.manifest import FileEntry, RunOrigin, digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus, level_warnings
 from ragforge.files.set.sorted_records import each_line
@@ -86,6 +86,19 @@ class RunStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Unasked:
+    """Queries of a set that a run was never asked.
+
+    Args:
+        reworded: Their question is another one now.
+        later: They came into the set when the run was made already.
+    """
+
+    reworded: Set[str]
+    later: Set[str]
+
+
+@dataclass(frozen=True, slots=True)
 class UsableRuns:
     """The runs of a dataset that may be measured.
 
@@ -95,8 +108,8 @@ class UsableRuns:
         were_named: Whether somebody named them; else all were meant.
         stale: Those that are left out.
         warnings: What is to be told of both, a line each.
-        reworded: By run, the queries whose question is another one now; their rankings say nothing
-            of it, so that they have no value, as those that failed.
+        unasked: By run, the queries that it was never asked: that came since, or whose question is
+            another one now. They have no value, as those that failed.
         usd_per_query: By run, what a query cost in the mean, in US dollars, where that is known.
     """
 
@@ -105,7 +118,7 @@ class UsableRuns:
     were_named: bool
     stale: tuple[RunStatus, ...]
     warnings: tuple[str, ...]
-    reworded: Mapping[str, Set[str]] = field(default_factory=dict)
+    unasked: Mapping[str, Set[str]] = field(default_factory=dict)
     usd_per_query: Mapping[str, float] = field(default_factory=dict)
 
     def rankings(self, name: str) -> Iterator[Ranking]:
@@ -114,7 +127,7 @@ class UsableRuns:
         Raises:
             DataError: As for `Dataset.each_ranking`.
         """
-        others = self.reworded.get(name, ())
+        others = self.unasked.get(name, ())
         for item in self.dataset.each_ranking(name):
             if item.query_id not in others:
                 yield item
@@ -167,15 +180,16 @@ def usable_runs(dataset: Dataset, names: Sequence[str] = ()) -> UsableRuns:
         raise _stale_error(dataset, stale)
     left_out = {run.run for run in stale}
     usable = tuple(name for name in wanted if name not in left_out)
-    reworded = reworded_queries(dataset, usable)
+    unasked = unasked_queries(dataset, usable)
     warnings = (
         *_warnings(dataset, looked_at.values()),
-        *_reworded_warnings(dataset, looked_at, reworded),
+        *_unasked_warnings(dataset, looked_at, unasked),
         *level_warnings(dataset, usable),
     )
     known = {name: looked_at[name].usd_per_query for name in usable if name in looked_at}
+    every = {name: one.reworded | one.later for name, one in unasked.items()}
     costs = {name: usd for name, usd in known.items() if usd is not None}
-    return UsableRuns(dataset, usable, bool(names), stale, warnings, reworded, costs)
+    return UsableRuns(dataset, usable, bool(names), stale, warnings, every, costs)
 
 
 def run_warnings(dataset: Dataset, names: Iterable[str]) -> tuple[str, ...]:
@@ -183,24 +197,37 @@ def run_warnings(dataset: Dataset, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(_warnings(dataset, chunks_of_runs(dataset, names).values()))
 
 
-def reworded_queries(dataset: Dataset, names: Iterable[str]) -> dict[str, set[str]]:
-    """Return by run the queries of a set whose question is another one than the run was asked.
+def unasked_queries(dataset: Dataset, names: Iterable[str]) -> dict[str, Unasked]:
+    """Return by run the queries of a set that it was never asked.
 
     Runs without such queries are left out, as are those that do not say what they were asked.
     """
     there = set(dataset.run_names())
     listed = [name for name in names if name in there]
-    if not listed:
-        return {}
     asked = {name: dict(_asked(dataset.run_path(name))) for name in listed}
     if not any(asked.values()):
         return {}
     now = {query.query_id: question_digest(query.asked) for query in dataset.accepted_queries()}
-    found = {name: _reworded(of_run, now) for name, of_run in asked.items()}
-    return {name: others for name, others in found.items() if others}
+    found = {
+        name: Unasked(
+            _reworded(of_run, now),
+            _later(of_run, now, dataset.manifest.files.get(f"runs/{name}.jsonl")),
+        )
+        for name, of_run in asked.items()
+    }
+    return {name: one for name, one in found.items() if one.reworded or one.later}
 
 
-def _reworded(asked: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+def _later(asked: Mapping[str, str], now: Iterable[str], entry: FileEntry | None) -> Set[str]:
+    """Return the queries that came after ragforge made a run of all that there were.
+
+    Other tools leave queries out for which they found nothing.
+    """
+    is_of_all = entry and entry.run and entry.run.retriever and entry.selection is None
+    return set(now) - asked.keys() if asked and is_of_all else set()
+
+
+def _reworded(asked: Mapping[str, str], now: Mapping[str, str]) -> Set[str]:
     """Return the queries for which a run was asked other questions, by digests of both."""
     return {query_id for query_id, digest in asked.items() if now.get(query_id, digest) != digest}
 
@@ -213,18 +240,21 @@ def _asked(path: Path) -> Iterator[tuple[str, str]]:
             yield json.loads(begun[1]), asked[1].decode()
 
 
-def _reworded_warnings(
-    dataset: Dataset, runs: Mapping[str, RunStatus], reworded: Mapping[str, Set[str]]
+def _unasked_warnings(
+    dataset: Dataset, runs: Mapping[str, RunStatus], unasked: Mapping[str, Unasked]
 ) -> Iterator[str]:
-    for name, query_ids in reworded.items():
-        n = len(query_ids)
-        examples = _some(query_ids)
-        what = "query asks" if n == 1 else "queries ask"
+    for name, one in unasked.items():
         way_out = f"; `{runs[name].way_out(dataset)}` asks again" if name in runs else ""
-        yield (
-            f"run {name}: {n:,} {what} something else since it was made, and "
-            f"{'counts' if n == 1 else 'count'} as failed: {examples}{way_out}"
-        )
+        for query_ids, became in (
+            (one.reworded, ("query asks something else", "queries ask something else")),
+            (one.later, ("query came", "queries came")),
+        ):
+            if n := len(query_ids):
+                counts = "counts" if n == 1 else "count"
+                yield (
+                    f"run {name}: {n:,} {became[n > 1]} since it was made, and {counts} as failed: "
+                    f"{_some(query_ids)}{way_out}"
+                )
 
 
 def _some(query_ids: Set[str]) -> str:
@@ -263,26 +293,35 @@ def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) ->
 
 
 def refuse_files_of_a_part(qrels_path: Path, run_paths: Iterable[Path]) -> None:
-    """Refuse run files made for a part of the queries, where the judgments are those of a dataset.
+    """Refuse run files that were not asked all queries, where the judgments are those of a dataset.
 
     By all of its judgments, the queries that were never asked would count 0.
 
     Raises:
-        DataError: The manifest has a run of these bytes, made for a part of the queries.
+        DataError: The manifest has a run of these bytes, made for a part of the queries; or one
+            says what it was asked, and queries came since.
     """
-    dataset = Dataset(qrels_path.parent)
+    dataset = Dataset(qrels_path if qrels_path.is_dir() else qrels_path.parent)
     if not (dataset.files / "manifest.json").is_file():
         return
     manifest = dataset.manifest
-    if not any(entry.selection for entry in manifest.files.values()):
-        return
+    there = {query.query_id for query in dataset.accepted_queries()}
     for path in run_paths:
-        selection = manifest.selection_of(digest_file(path)) if path.is_file() else None
+        if not path.is_file():
+            continue
+        digest = digest_file(path)
+        selection = manifest.selection_of(digest)
         if selection is not None:
             raise DataError(
                 f"{path}: was made for {selection.in_words}; measure it with --dataset "
                 f"{dataset.path}, which knows its queries and their weights, or leave the queries "
                 "out that it lacks: --only-retrieved"
+            )
+        entry = next((one for one in manifest.files.values() if one.sha256 == digest), None)
+        if later := _later(dict(_asked(path)), there, entry):
+            raise DataError(
+                f"{path}: was not asked {len(later):,} of the queries that {dataset.path} has: "
+                f"{_some(later)}; retrieve again, or leave them out: --only-retrieved"
             )
 
 

@@ -190,7 +190,7 @@ def _retrieved_by(
         hopeless = name not in there and failed.get(name, set()) & query_ids
         rankings = [] if hopeless else level.rankings(usable.rankings(name))
         ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
-        without = failed.get(name, set()) | usable.reworded.get(name, set())
+        without = failed.get(name, set()) | usable.unasked.get(name, set())
         lost = (without & basis.qrels.keys()) - ranked.keys()
         retrieved.append(_Retrieved(name, ranked, lost))
     return retrieved

@@ -73,7 +73,7 @@ def run_tops(dataset: Dataset, names: Sequence[str], k: int | None, split: str) 
     rankings, failed, warnings = [], [], list(usable.warnings)
     for name in names:
         ranked = {each.query_id: rank_order(each.ranking)[:k] for each in usable.rankings(name)}
-        without = by_name.get(name, set()) | usable.reworded.get(name, set())
+        without = by_name.get(name, set()) | usable.unasked.get(name, set())
         failed.append(frozenset((without & asked.keys()) - ranked.keys()))
         if asked.keys().isdisjoint(ranked):
             raise DataError(f"run {name}: is empty, or has none of the queries")

@@ -273,7 +273,7 @@ def test_rows_of_one_question_belong_together(tmp_path):
     """A table has one line for each passage."""
     text = (
         "question,doc_id,quote,grade\n"
-        "Why?,a.md,so,3\nWhen?,b.md,then,\nWhy?,c.md,thus,2\nWhy?,c.md,thus,2\n"
+        "Why?,a.md,so,3\nWhen?,b.md,then,3\nWhy?,c.md,thus,2\nWhy?,c.md,thus,2\n"
     )
 
     assert [one.graded_quotes for one in read(write(tmp_path / "set.csv", text))] == [
@@ -290,6 +290,45 @@ def test_pairs_of_question_and_document_are_read(tmp_path):
         {"a.md": 3, "b.md": 0},
         {"a.md": 1},
     ]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "question,doc_id,grade\nWhy?,a.md,3\nWhy?,b.md,\n",
+        "question,doc_id,quote,relevance\nWhy?,a.md,so,3\nWhen?,b.md,then,\n",
+        "question,chunk_id,is_relevant\nWhy?,c1,1\nWhy?,c2,\n",
+    ],
+)
+def test_a_blank_grade_beside_others_is_no_grade(rows, tmp_path):
+    """A passage that nobody has graded yet counted as one that people call relevant."""
+    path = write(tmp_path / "set.csv", rows)
+
+    with pytest.raises(DataError, match=r"set\.csv:3: \w+: is blank, where .*set\.csv:2 has one"):
+        read(path)
+
+
+def test_a_null_grade_beside_others_is_no_grade(tmp_path):
+    rows = [
+        {"question": "Why?", "doc_id": "a.md", "grade": 3},
+        {"question": "When?", "doc_id": "b.md", "grade": None},
+    ]
+    path = write(tmp_path / "set.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+
+    with pytest.raises(DataError, match=r"set\.jsonl:2: grade: is blank"):
+        read(path)
+
+
+def test_passages_are_relevant_where_no_row_has_a_grade(tmp_path):
+    """A column that is there and holds nothing says nothing; nor is a question alone ungraded."""
+    text = "question,doc_id,grade\nWhy?,a.md,\nWhen?,b.md,\n"
+    alone = "question,doc_id,grade\nWhy?,a.md,3\nWhen?,,\n"
+
+    assert [one.grades for one in read(write(tmp_path / "set.csv", text))] == [
+        {"a.md": 1},
+        {"b.md": 1},
+    ]
+    assert [one.grades for one in read(write(tmp_path / "one.csv", alone))] == [{"a.md": 3}, {}]
 
 
 def test_a_chunk_is_meant_whatever_document_stands_beside_it(tmp_path):

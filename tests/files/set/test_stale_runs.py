@@ -9,11 +9,13 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.files.set.paths import VERSIONS, version_name
+from ragforge.files.set.query_selection import Wanted, choose
 from ragforge.files.set.stale_runs import (
     RunStatus,
     chunks_of_runs,
+    refuse_files_of_a_part,
     refuse_files_of_other_chunks,
-    reworded_queries,
+    unasked_queries,
     usable_runs,
 )
 from ragforge.files.set.wholeness import accept_changes
@@ -296,11 +298,40 @@ def test_a_ranking_for_another_question_is_no_ranking_of_this_one(dataset):
     )
 
 
+def test_queries_that_came_after_a_run_are_no_zeros_of_it(dataset):
+    """A night that adds queries made the run of after the winner over that of before."""
+    dataset.write_run("mine", [ranking("c00").for_question("?")], origin_of(dataset))
+    asked(dataset, q1="?", q2="new?")
+
+    usable = usable_runs(dataset)
+
+    assert usable.unasked == {"mine": {"q2"}}
+    assert usable.warnings == (
+        "run mine: 1 query came since it was made, and counts as failed: q2; "
+        f"`ragforge retrieve --dataset {dataset.path} --retriever bm25 --name mine` asks again",
+    )
+    with pytest.raises(
+        DataError, match=r"was not asked 1 of the queries that .* has: q2; retrieve"
+    ):
+        refuse_files_of_a_part(dataset.path, [dataset.run_path("mine")])
+
+
+def test_a_run_for_a_part_of_the_queries_lacks_none_of_the_others(dataset):
+    """It was made without them, and is measured on its part."""
+    asked(dataset, q1="?", q2="other?")
+    part = dataset.choosing(choose(dataset.accepted_queries(), Wanted(sample=1)))
+    [query] = part.queries()
+    answer = ranking("c00", query_id=query.query_id).for_question(query.asked)
+    part.write_run("mine", [answer], origin_of(dataset))
+
+    assert unasked_queries(dataset, ["mine"]) == {}
+
+
 def test_the_same_question_again_keeps_its_ranking(dataset):
     """A set that is imported twice must not lose its runs."""
     dataset.write_run("mine", [ranking("c00").for_question("?")], origin_of(dataset))
 
-    assert reworded_queries(dataset, ["mine"]) == {}
+    assert unasked_queries(dataset, ["mine"]) == {}
 
 
 def test_a_run_that_does_not_say_what_it_was_asked_is_measured(dataset):
@@ -308,7 +339,7 @@ def test_a_run_that_does_not_say_what_it_was_asked_is_measured(dataset):
     dataset.write_run("mine", [ranking("c00")], origin_of(dataset))
     asked(dataset, q1="new?")
 
-    assert reworded_queries(dataset, ["mine"]) == {}
+    assert unasked_queries(dataset, ["mine"]) == {}
 
 
 def test_an_id_with_quotes_is_found_again(dataset):
@@ -318,7 +349,7 @@ def test_an_id_with_quotes_is_found_again(dataset):
     dataset.write_run("mine", [answer], origin_of(dataset))
     asked(dataset, **{name: "new?"})
 
-    assert reworded_queries(dataset, ["mine"]) == {"mine": {name}}
+    assert unasked_queries(dataset, ["mine"])["mine"].reworded == {name}
 
 
 def test_a_run_file_for_other_questions_is_refused_beside_a_set(dataset):
