@@ -7,16 +7,13 @@ from typing import Final
 from ragforge.corpus.formats import FORMATS, ExtractedText, Format, suffix_of
 from ragforge.corpus.seen_text import SeenText, composed
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
-from ragforge.deferred import dataclass, pattern
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
-from ragforge.files.text import normalize, read_text
+from ragforge.files.text import normalise, read_text
 
 MARKUP_READ: Final = ", markup read"
 """Ends the description of how documents are cut; sets that lack it hold texts as files have them.
 """
-_LINE_ENDS = pattern("\r\n|[\r\v\f\x85]")
-_INVISIBLE = pattern("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
-_EITHER = pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 _TITLE_WITHIN = 20_000
 """A title is looked for in so many characters at the top; parsing twice would double the cost."""
 _TITLE_OFTEN_WITHIN = 1000
@@ -112,19 +109,6 @@ def read_documents(
         raise DataError(f"none of the {len(all_sources)} files could be read: {reason}")
     if n_unread > 1:
         skipped(f"{n_unread} of {len(all_sources)} files", "could not be read")
-
-
-def normalise(text: str) -> str:
-    """Return the text in the form that offsets and ids refer to; idempotent.
-
-    NFC; every line end (also form feed and vertical tab) is one newline; byte order marks and
-    control characters other than tab and newline are dropped, and of a run of combining marks all
-    but the first hundred. Blanks stay: they carry meaning in
-    code.
-    """
-    if _EITHER.search(text):
-        text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
-    return normalize("NFC", text)
 
 
 def _refuse_named(source: FileSource, reason: str, named_must: bool) -> None:

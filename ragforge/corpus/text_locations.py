@@ -21,6 +21,7 @@ from ragforge.corpus.laid_out import joined
 from ragforge.corpus.letters import GRAM, Letters, Places, as_text, folded_letters, letters_of
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
+from ragforge.files.text import normalize
 from ragforge.records import Chunk, Span
 
 if TYPE_CHECKING:
@@ -565,7 +566,7 @@ def _ranges(first: Places, counts: Places) -> Places:
 
 
 def _spaced(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(normalize("NFC", text).split())
 
 
 def _occurrences(wanted: str, text: str) -> Iterator[int]:

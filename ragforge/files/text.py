@@ -9,11 +9,14 @@ from typing import Final, Literal, TypeAlias
 from ragforge.deferred import pattern
 from ragforge.errors import DataError, UsageError
 
-Form: TypeAlias = Literal["NFC", "NFKC"]
+Form: TypeAlias = Literal["NFC", "NFD", "NFKC"]
 _MOST_MARKS: Final = 100
 """Of one character; no script comes near it."""
 _SIGNS: Final = pattern(r"[^\w\s\x00-\x7f]{101,}")
 """Marks are no parts of words to Python; so many signs in a row may be marks."""
+_LINE_ENDS: Final = pattern("\r\n|[\r\v\f\x85]")
+_INVISIBLE: Final = pattern("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]")
+_EITHER: Final = pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff]")
 
 SHOWN_CHARS = 80
 """How much of a faulty value an error message repeats."""
@@ -30,6 +33,18 @@ def normalize(form: Form, text: str) -> str:
     if text.isascii():
         return text
     return _fewer_marks(unicodedata.normalize(form, _fewer_marks(text)))
+
+
+def normalise(text: str) -> str:
+    """Return the text in the form that offsets and ids refer to; idempotent.
+
+    NFC; every line end (also form feed and vertical tab) is one newline; byte order marks and
+    control characters other than tab and newline are dropped, and of a run of combining marks all
+    but the first hundred. Blanks stay: they carry meaning in code.
+    """
+    if _EITHER.search(text):
+        text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
+    return normalize("NFC", text)
 
 
 def is_normalized(form: Form, text: str) -> bool:

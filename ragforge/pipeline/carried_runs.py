@@ -21,7 +21,7 @@ from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs
 from ragforge.files.set.wholeness import corpus_digest
 from ragforge.records import Answer, AnswerGrade, Chunk, Hit, Ranking, RetrievedText, text_id
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
-from ragforge.retrieval.object_fields import fold_blanks
+from ragforge.retrieval.object_fields import fold_text
 from ragforge.retrieval.retrieved_texts import RetrievedTexts
 
 
@@ -184,7 +184,7 @@ def _gone(cited: Set[str], change: ChunkChange) -> list[Chunk]:
     gone = {chunk.chunk_id: chunk for chunk in change.before() if chunk.chunk_id in cited}
     for chunk in change.added() if gone else ():
         before = gone.get(chunk.chunk_id)
-        if before is not None and fold_blanks(before.text) == fold_blanks(chunk.text):
+        if before is not None and fold_text(before.text) == fold_text(chunk.text):
             del gone[chunk.chunk_id]
     return [gone[chunk_id] for chunk_id in sorted(gone)]
 
@@ -249,7 +249,7 @@ def _chunks_of(
     if here := [chunk for chunk in same if chunk.doc_id in sought.doc_ids]:
         start = sought.start
         return here if start is None else [min(here, key=lambda one: abs(one.start - start))]
-    folded = fold_blanks(sought.text) if same else ""
+    folded = fold_text(sought.text) if same else ""
     if any(folded in documents.folded(one) for one in sought.doc_ids if same and one in documents):
         return []
     return same

@@ -3,6 +3,7 @@
 import base64
 import operator
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Annotated, Final, Literal, Self
 
@@ -137,6 +138,21 @@ class RetrievedText(Record):
     one that stands nowhere."""
     doc_ids: tuple[NonEmpty, ...] = ()
     """Documents of the set that it came with, where nothing of it was found in them."""
+
+
+def distinct_places(places: Iterable[Span]) -> tuple[Span, ...]:
+    """Return the places of one text, sorted, of two that hold each other the shorter one.
+
+    The longer one has the same words, with blanks or marks around them.
+    """
+    kept: list[Span] = []
+    for span in sorted(places, key=lambda span: (span.doc_id, span.end - span.start, span.start)):
+        if not any(
+            span.doc_id == each.doc_id and span.start <= each.start and each.end <= span.end
+            for each in kept
+        ):
+            kept.append(span)
+    return tuple(sorted(kept, key=lambda span: (span.doc_id, span.start, span.end)))
 
 
 class Provenance(Record):

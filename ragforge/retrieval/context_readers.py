@@ -13,7 +13,7 @@ from ragforge.plugins import HandedOver, call, construct, find, method_of, param
 from ragforge.retrieval import ContextPassage, SystemAnswer
 from ragforge.retrieval.answerers import BUILT_IN, GROUP, NO_SERVICES
 from ragforge.retrieval.frameworks import ask_of
-from ragforge.retrieval.object_fields import fold_blanks, refuse_query_of_another
+from ragforge.retrieval.object_fields import fold_text, refuse_query_of_another
 from ragforge.retrieval.rag_systems import deadline, read_answer
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _refuse_own_contexts(answer: SystemAnswer, given: Iterable[str], where: str)
     Raises:
         UsageError: It names a passage that is not among the contexts.
     """
-    texts = [fold_blanks(text) for text in given]
+    texts = [fold_text(text) for text in given]
     for passage in answer.context:
         if not _is_among(passage, texts):
             named = next(iter((*passage.texts, *passage.ids)), "")
@@ -189,4 +189,4 @@ def _refuse_own_contexts(answer: SystemAnswer, given: Iterable[str], where: str)
 def _is_among(passage: ContextPassage, given: Sequence[str]) -> bool:
     # A number is the place of a context.
     named = [name for name in (*passage.texts, *passage.ids) if not name.isdecimal()]
-    return not named or any(fold_blanks(name) in text for name in named for text in given)
+    return not named or any(fold_text(name) in text for name in named for text in given)

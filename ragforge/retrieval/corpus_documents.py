@@ -12,9 +12,10 @@ from typing import Final, Protocol
 
 from ragforge.deferred import dataclass
 from ragforge.files.set.document_level import DocumentNames
+from ragforge.files.text import Form, is_normalized, normalise, normalize
 from ragforge.records import Chunk, Span
 from ragforge.retrieval.markup import marks_of, readings_of, without_markup
-from ragforge.retrieval.object_fields import fold_blanks
+from ragforge.retrieval.object_fields import fold_text
 from ragforge.retrieval.waiting import counted_as_wait
 from ragforge.retrieval.wordings import LEAST_SHARED, ChunkWordings, has_part, rows_of, wording
 
@@ -30,6 +31,7 @@ _ENOUGH_ROWS: Final = 20
 """Rows of three words from which on two texts that share none are not alike."""
 _WORD: Final = re.compile(r"\w+")
 _IT: Final = "it"
+_FORMS: Final[tuple[Form, ...]] = ("NFC", "NFD")
 _MARK_OF_A_CUT: Final = re.compile(r"…|\.{3,}|\[…\]|\[\.{3}\]")
 
 
@@ -152,7 +154,7 @@ class CorpusDocuments:
     def folded(self, doc_id: str) -> str:
         """Return what a reader sees of a document with single blanks."""
         if doc_id not in self._folded:
-            self._folded[doc_id] = fold_blanks(self.seen(doc_id))
+            self._folded[doc_id] = fold_text(self.seen(doc_id))
         return self._folded[doc_id]
 
     def is_text_of(self, text: str, chunk: Chunk) -> bool:
@@ -163,12 +165,12 @@ class CorpusDocuments:
         """
         key = (chunk.chunk_id, text)
         if key not in self._compared:
-            readings = [fold_blanks(reading) for reading in readings_of(text)]
+            readings = [fold_text(reading) for reading in readings_of(text)]
             self._compared[key] = self._is_text_of(readings, chunk)
         return self._compared[key]
 
     def _is_text_of(self, readings: Sequence[str], chunk: Chunk) -> bool:
-        original, words = fold_blanks(chunk.text), wording(chunk.text)
+        original, words = fold_text(chunk.text), wording(chunk.text)
         for reading in readings:
             if _is_within(original, words, reading) or self._is_about(reading, chunk):
                 return True
@@ -181,7 +183,7 @@ class CorpusDocuments:
 
     def _is_about(self, text: str, chunk: Chunk) -> bool:
         """Whether a text is a chunk with words about it, and no longer piece of its document."""
-        original = fold_blanks(chunk.text)
+        original = fold_text(chunk.text)
         is_most = 2 * len(original) >= len(text)
         if not is_most and len(original) < _LEAST_SHARED:
             return False
@@ -191,7 +193,7 @@ class CorpusDocuments:
 
     def _is_another(self, text: str, chunk: Chunk) -> bool:
         """Whether a text that is not within a chunk is another piece of the document, or chunk."""
-        is_within = text in fold_blanks(chunk.text)
+        is_within = text in fold_text(chunk.text)
         if not is_within and text in self.folded(chunk.doc_id):
             return True
         return any(other.text != chunk.text for other in self._wordings.most_of(wording(text)))
@@ -244,7 +246,7 @@ class CorpusDocuments:
         """Whether a text is of a document, likewise."""
         key = (doc_id, text)
         if key not in self._compared:
-            readings = [fold_blanks(reading) for reading in readings_of(text)]
+            readings = [fold_text(reading) for reading in readings_of(text)]
             self._compared[key] = self._is_of_document(readings, doc_id)
         return self._compared[key]
 
@@ -288,7 +290,7 @@ class CorpusDocuments:
         """
         if found := self._chunks_but_for_markup(text):
             return found
-        as_is = fold_blanks(text)
+        as_is = fold_text(text)
         for reading in readings_of(text):
             found = self._wordings.most_of(wording(reading), _NEARLY_ALL)
             if found := [one for one in found if as_is not in self.folded(one.doc_id)]:
@@ -307,7 +309,7 @@ class CorpusDocuments:
         """
         if not marks_of(text):
             return []
-        as_is, bare = fold_blanks(text), without_markup(text)
+        as_is, bare = fold_text(text), without_markup(text)
         return [
             chunk
             for chunk in self._without_markup.get(hash(bare), ())
@@ -324,9 +326,11 @@ class CorpusDocuments:
     def reading(self, text: str, origin: Origin) -> str:
         """Return a text as it stands in the documents: as it is, else without markup of a service.
 
-        Of several readings the one counts that has most of its letters there, then the one with
-        fewest tags and entities that do not stand there. A text that stands nowhere is as it was.
+        It has their normal form: files of PDF and of macOS give letters in parts. Of several
+        readings the one counts that has most of its letters there, then the one with fewest tags
+        and entities that do not stand there. The markup of a text that stands nowhere stays.
         """
+        text = self._in_form(text, origin)
         if not marks_of(text):
             return text
         best, best_fit = text, (0.0, 0)
@@ -342,6 +346,24 @@ class CorpusDocuments:
             if best_fit == (1.0, 0):
                 break
         return best
+
+    def _in_form(self, text: str, origin: Origin) -> str:
+        """Return a text in the normal form of the documents; chunk files may have another one."""
+        if text.isascii() or self._are_normalised:
+            plain = normalise(text)
+            return plain if plain.strip() else text
+        found = self.locator.locate(text, doc_ids=origin.doc_ids, near=origin.near)
+        spans = found.spans if found else ()
+        there = [self.texts[span.doc_id][span.start : span.end] for span in spans]
+        for form in _FORMS:
+            if all(is_normalized(form, each) for each in there):
+                return normalize(form, text)
+        return text
+
+    @cached_property
+    def _are_normalised(self) -> bool:
+        with counted_as_wait():
+            return all(normalise(chunk.text) == chunk.text for chunk in self._chunks)
 
     def _is_like(self, text: str, original: str) -> bool:
         """Whether most of a text, or of its pieces, is in another one, or the other way round."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ragforge.deferred import html, pattern
+from ragforge.files.text import normalise
 
 _INLINE: Final = frozenset("a b code em font hi highlight hl i mark s small span strong u".split())
 """Tags within a line; all others part words."""
@@ -30,8 +31,8 @@ def marks_of(text: str) -> list[str]:
 
 
 def without_markup(text: str) -> str:
-    """Return a text by which those are equal that differ in markup and blanks alone."""
-    read = text
+    """Return a text by which those are equal that differ in markup, blanks and form alone."""
+    read = normalise(text)
     for _ in range(2):  # What is about entities is escaped once more.
         read = _ENTITY.sub(_as_read, read)
     return "".join(_TAG.sub(" ", read).split())

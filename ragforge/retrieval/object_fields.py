@@ -7,6 +7,7 @@ from typing import Final
 
 from ragforge.deferred import pattern
 from ragforge.errors import CallError
+from ragforge.files.text import normalise
 
 Note = Callable[[str], None]
 """Takes a sentence for the user; called in the event loop's thread."""
@@ -89,7 +90,7 @@ def _is_fault(status: object) -> bool:
 
 def is_same_query(one: str, other: str) -> bool:
     """Whether a query is repeated, be it with other blanks or letters of another case."""
-    return fold_blanks(one).casefold() == fold_blanks(other).casefold()
+    return fold_text(one).casefold() == fold_text(other).casefold()
 
 
 def other_query_error(where: str, told: str, query: str, let: str, raw: str = "") -> CallError:
@@ -207,9 +208,12 @@ def whole_number(value: object) -> int | None:
     return int(value) if abs(int(value)) < _MOST else None
 
 
-def fold_blanks(text: str) -> str:
-    """Return the text with single blanks: frameworks strip and rewrap what they load."""
-    return " ".join(text.split())
+def fold_text(text: str) -> str:
+    """Return the text as `normalise` does, with single blanks.
+
+    Frameworks strip and rewrap what they load, and files of PDF and of macOS give letters in parts.
+    """
+    return " ".join(normalise(text).split())
 
 
 def type_name(value: object) -> str:

@@ -16,7 +16,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import dataclass
-from ragforge.records import Chunk, Ranking, RetrievedText, Span, text_id
+from ragforge.records import Chunk, Ranking, RetrievedText, Span, distinct_places, text_id
 from ragforge.retrieval.waiting import counted_as_wait
 
 if TYPE_CHECKING:
@@ -156,10 +156,16 @@ class RetrievedTexts:
         return again
 
     def add_slice(self, span: Span) -> str:
-        """Take a stretch of a document that is not blank, and return the id of its text."""
+        """Take a stretch of a document that is not blank, and return the id of its text.
+
+        Its place is that of its words: as a text it has no other one.
+        """
         text = self.documents.seen(span.doc_id, span.start, span.end)
-        chunk_id = text_id(text, repr(span))
-        self._take(chunk_id, _Text(text, spans={(span.doc_id, span.start, span.end)}))
+        whole = self.documents.texts[span.doc_id][span.start : span.end]
+        start = span.start + len(whole) - len(whole.lstrip())
+        place = span.doc_id, start, start + len(whole.strip())
+        chunk_id = text_id(text, repr(place))
+        self._take(chunk_id, _Text(text, spans={place}))
         return chunk_id
 
     def _take(self, chunk_id: str, text: _Text) -> None:
@@ -241,9 +247,8 @@ class RetrievedTexts:
             yield RetrievedText(
                 chunk_id=chunk_id,
                 text=held.text,
-                places=tuple(
-                    Span(doc_id=doc_id, start=start, end=end)
-                    for doc_id, start, end in sorted(spans)
+                places=distinct_places(
+                    Span(doc_id=doc_id, start=start, end=end) for doc_id, start, end in spans
                 ),
                 likeness=likeness,
                 doc_ids=() if spans else tuple(sorted(doc_ids)),

@@ -22,7 +22,7 @@ from ragforge.retrieval.object_fields import (
     Note,
     document_names_of,
     empty_result_error,
-    fold_blanks,
+    fold_text,
     ids_of,
     ignore_note,
     nested_mappings,
@@ -105,7 +105,7 @@ class ResultReader:
         self._chunks: dict[str, Chunk] = {}
         for chunk in chunks:
             self._chunks[chunk.chunk_id] = chunk
-            self._by_text.setdefault(fold_blanks(chunk.text), []).append(chunk)
+            self._by_text.setdefault(fold_text(chunk.text), []).append(chunk)
         self._known = self._chunks.keys() | (texts.documents.retrievable if texts else ())
 
     def read(self, result: object, query: str, k: int) -> list[Hit]:
@@ -243,7 +243,7 @@ class ResultReader:
         chunk = self._chunks.get(chunk_id)
         if chunk is not None and text == chunk.text:
             return True
-        if chunk is not None and (same := self._by_text.get(fold_blanks(text))):
+        if chunk is not None and (same := self._by_text.get(fold_text(text))):
             return any(each.chunk_id == chunk_id for each in same)
         if self._texts is None:
             return True
@@ -257,7 +257,7 @@ class ResultReader:
 
         Several where they read the same and nothing tells which it is.
         """
-        folded = fold_blanks(text)
+        folded = fold_text(text)
         same: Sequence[Chunk] = self._by_text.get(folded, ())
         if not same and self._texts is not None:
             same = self._texts.documents.chunks_in_other_writing(text)
@@ -290,9 +290,7 @@ class ResultReader:
             return ""
         first, last = _given(item, STARTS), _given(item, ENDS)
         span = _span(doc_ids, first, last, taken.documents)
-        sliced = (
-            fold_blanks(taken.documents.seen(span.doc_id, span.start, span.end)) if span else ""
-        )
+        sliced = fold_text(taken.documents.seen(span.doc_id, span.start, span.end)) if span else ""
         if span is None or not sliced:
             return self._unusable(item, first, last)
         return self._id_of_stretch(span, sliced, taken)

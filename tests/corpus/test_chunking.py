@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragforge.corpus.chunking import chunk_document, chunk_id
-from ragforge.corpus.documents import Document, normalise
+from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import Lines
 from ragforge.corpus.markdown import scanned_blocks
 from ragforge.errors import UsageError
+from ragforge.files.text import normalise
 
 PARAGRAPH = "This sentence has some words. " * 12
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragforge.corpus.documents import Document, normalise, read_documents
+from ragforge.corpus.documents import Document, read_documents
 from ragforge.errors import DataError
+from ragforge.files.text import normalise
 
 
 @pytest.fixture

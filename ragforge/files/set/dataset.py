@@ -55,6 +55,7 @@ from ragforge.records import (
     Slot,
     SourceDocument,
     Stage,
+    distinct_places,
 )
 from ragforge.records.model import Model
 from ragforge.records.queries import Selection
@@ -603,12 +604,12 @@ def _run_file(name: str) -> str:
 
 def _joined(old: RetrievedText, new: RetrievedText) -> RetrievedText:
     """Return a text with the places of both."""
-    spans = {(span.doc_id, span.start, span.end): span for span in (*old.places, *new.places)}
-    doc_ids = () if spans else tuple(sorted({*old.doc_ids, *new.doc_ids}))
+    places = distinct_places((*old.places, *new.places))
+    doc_ids = () if places else tuple(sorted({*old.doc_ids, *new.doc_ids}))
     return new.model_copy(
         update={
             "text": min(old.text, new.text),
-            "places": tuple(span for _, span in sorted(spans.items())),
+            "places": places,
             "likeness": new.likeness if new.places else old.likeness,
             "doc_ids": doc_ids,
         }
@@ -617,7 +618,11 @@ def _joined(old: RetrievedText, new: RetrievedText) -> RetrievedText:
 
 def _each_text(path: Path) -> Iterator[RetrievedText]:
     if path.exists():
-        yield from read_records(path, RetrievedText, key=lambda text: text.chunk_id)
+        for text in read_records(path, RetrievedText, key=lambda text: text.chunk_id):
+            # Older versions wrote one for each way in which runs gave a place.
+            places = distinct_places(text.places)
+            is_same = len(places) == len(text.places)
+            yield text if is_same else text.model_copy(update={"places": places})
 
 
 def _answers_file(name: str) -> str:

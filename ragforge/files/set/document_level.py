@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.judgment_table import JudgmentTable
+from ragforge.files.text import normalize
 from ragforge.records import Chunk, Hit, Judgment, Level, Ranking
 from ragforge.records.judgments import Grading
 
@@ -184,8 +185,8 @@ def _stem(path: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a path with slashes, without a beginning that says where it stands."""
-    return name.replace("\\", "/").removeprefix("./")
+    """Return a path in NFC, with slashes, without a beginning that says where it stands."""
+    return normalize("NFC", name).replace("\\", "/").removeprefix("./")
 
 
 def document_level(dataset: Dataset, judgments: JudgmentTable) -> DocumentLevel:

@@ -26,7 +26,7 @@ from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, Retrie
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
-from ragforge.retrieval.object_fields import fold_blanks, texts_beside
+from ragforge.retrieval.object_fields import fold_text, texts_beside
 from ragforge.retrieval.retrieved_texts import RetrievedTexts, StandingOf, nothing_graded
 from ragforge.stages.runner import Workers
 
@@ -97,7 +97,7 @@ class PassageFinder:
     def _by_text(self) -> dict[str, list[Chunk]]:
         found: dict[str, list[Chunk]] = {}
         for chunk in self._chunks:
-            found.setdefault(fold_blanks(chunk.text), []).append(chunk)
+            found.setdefault(fold_text(chunk.text), []).append(chunk)
         return found
 
     @cached_property
@@ -185,7 +185,7 @@ class PassageFinder:
         return None
 
     def _is_of(self, text: str, chunk: Chunk) -> bool:
-        same = self._by_text.get(fold_blanks(text))
+        same = self._by_text.get(fold_text(text))
         return chunk in same if same else self._texts.documents.is_text_of(text, chunk)
 
     def _of_text(self, texts: Sequence[str], doc_ids: tuple[str, ...], question: str) -> str:
@@ -195,12 +195,12 @@ class PassageFinder:
         found = next((chunk for chunk in held if chunk is not None), None)
         if found is None:
             return self._texts.add(texts[0], origin)
-        same = [found] if found.doc_id in doc_ids else self._by_text[fold_blanks(found.text)]
+        same = [found] if found.doc_id in doc_ids else self._by_text[fold_text(found.text)]
         return self._texts.best_graded_first(same, question)[0].chunk_id
 
     def _same(self, text: str, doc_ids: Sequence[str], question: str) -> str | None:
         """Return the chunk that a text is, of the documents named first, then the graded one."""
-        same = self._by_text.get(fold_blanks(text), [])
+        same = self._by_text.get(fold_text(text), [])
         same = same or self._texts.documents.chunks_in_other_writing(text)
         here = [chunk for chunk in same if chunk.doc_id in doc_ids] or same
         return self._texts.best_graded_first(here, question)[0].chunk_id if here else None

@@ -13,7 +13,7 @@ from ragforge.retrieval import Embedder
 from ragforge.retrieval.object_fields import (
     Note,
     document_names_of,
-    fold_blanks,
+    fold_text,
     ids_of,
     ignore_note,
     is_same_query,
@@ -86,7 +86,7 @@ def _at(value: object, keys: Sequence[str]) -> str | None:
 
 def _has_query(text: str, query: str) -> bool:
     """Whether a text repeats a query, perhaps among other words."""
-    return fold_blanks(query).casefold() in fold_blanks(text).casefold()
+    return fold_text(query).casefold() in fold_text(text).casefold()
 
 
 def pass_over(_: Exchange) -> None:

@@ -51,6 +51,24 @@ def test_what_no_run_holds_any_more_is_dropped(dataset):
     assert held(dataset) == {"b": [7]}
 
 
+def test_a_place_that_two_runs_give_with_and_without_blanks_is_one(dataset):
+    """As two places the text was no passage of its own any more, and P@5 of a run doubled."""
+    whole = text("a", 4)
+    places = (Span(doc_id="d", start=3, end=6),)
+    add(dataset, "one", whole)
+    add(dataset, "two", whole.model_copy(update={"places": places}))
+
+    assert [item.places for item in dataset.retrieved_texts()] == [whole.places]
+
+
+def test_such_places_of_an_older_version_are_read_as_one(dataset):
+    """Runs that were made before are measured right as well."""
+    places = tuple(Span(doc_id=doc, start=at, end=6) for doc, at in (("d", 3), ("d", 4), ("e", 3)))
+    dataset.write_retrieved_texts([text("a").model_copy(update={"places": places})])
+
+    assert [item.places for item in dataset.retrieved_texts()] == [places[1:]]
+
+
 def test_removing_the_last_run_removes_the_file(dataset):
     """The set is again what it was."""
     add(dataset, "one", text("a", 1))
@@ -98,13 +116,14 @@ def test_texts_are_read_where_chunks_are(dataset):
         ("setup", ()),
         ("nothing", ()),
         ("https://docs.example/", ()),
+        ("/srv/me/docs/cafe\N{COMBINING ACUTE ACCENT}.md", ("café.md",)),
         ("", ()),
     ],
 )
 def test_frameworks_name_documents_by_paths_and_addresses(name, expected):
     """Their loaders know nothing of the ids of the set."""
     names = DocumentNames(
-        ["help/store.md", "a b.md", "guide/index.md", "one/setup.md", "two/setup.md"]
+        ["help/store.md", "a b.md", "guide/index.md", "one/setup.md", "two/setup.md", "café.md"]
     )
 
     assert names.resolve(name) == expected

@@ -1,6 +1,7 @@
 """Tests of hits that are texts of another splitter, or offsets, and no chunks of the set."""
 
 import math
+import unicodedata
 from types import SimpleNamespace
 
 import numpy as np
@@ -283,6 +284,100 @@ def test_blanks_make_no_other_text(reader):
     assert ids(reader, [{"text": "picked  by\nhand in autumn"}]) == [
         text_id("picked by hand in autumn")
     ]
+
+
+LAW = "허가증 수수료는 창구에서 내며, 서류는 반드시 우편으로 보낸다. Café français où l'on paie."
+RULE = "신청은 매월 첫째 주에 받고, 결과는 다음 달에 알린다. Réponse après un mois."
+FORMS = ["NFC", "NFD"]
+
+
+def in_form(form, *texts):
+    """Return a reader of the hits of a set with one document in a normal form, and its texts."""
+    return of_chunks([unicodedata.normalize(form, text) for text in texts])
+
+
+def of_chunks(texts):
+    chunks, start = [], 0
+    for number, text in enumerate(texts):
+        place = {"start": start, "end": start + len(text)}
+        chunks.append(Chunk(chunk_id=f"c{number}", doc_id="법.md", text=text, **place))
+        start += len(text) + 1
+    taken = RetrievedTexts(CorpusDocuments(chunks, documents_of, FileTextLocator))
+    return ResultReader("it", chunks, texts=taken), taken
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("of_set", FORMS)
+def test_a_text_is_the_same_in_any_normal_form(of_set, form):
+    """Files of PDF and of macOS have NFD: such a run had TokenP 0.21 where the same had 0.39."""
+    reader, taken = in_form(of_set, LAW, RULE)
+    hit = {"text": unicodedata.normalize(form, LAW[4:-6]), "source": "법.md"}
+
+    assert settled(reader, taken, [hit]) == [text_id(unicodedata.normalize(of_set, LAW[4:-6]))]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("of_set", FORMS)
+def test_a_chunk_is_the_same_in_any_normal_form(of_set, form):
+    """By its text alone, with marks of a service, and where its document has another name."""
+    reader, _ = in_form(of_set, LAW, RULE)
+    told = unicodedata.normalize(form, RULE)
+    marked = told.replace("매월", "<em>매월</em>").replace(
+        unicodedata.normalize("NFD", "매월"), "<em>매월</em>"
+    )
+
+    assert [ids(reader, [text]) for text in (told, marked)] == [["c1"], ["c1"]]
+
+
+def test_a_text_has_the_form_of_its_place_where_a_set_has_several():
+    """A chunk file may be made of PDF and of pages."""
+    reader, taken = of_chunks([LAW, unicodedata.normalize("NFD", RULE)])
+    texts = (LAW[4:-6], unicodedata.normalize("NFD", RULE[3:-6]))
+    hits = [unicodedata.normalize(form, text) for text in texts for form in FORMS]
+
+    assert settled(reader, taken, hits) == [*map(text_id, texts)]
+
+
+def test_line_ends_and_control_characters_make_no_other_text(reader, taken):
+    """Documents are read without them, so that no text of theirs has any."""
+    hit = "\ufeffpicked by hand\r\nin autumn.\x0c Pears\x00 ripen off the tree"
+    [chunk_id] = settled(reader, taken, [hit])
+
+    assert chunk_id == text_id("picked by hand in autumn. Pears ripen off the tree")
+    assert len(taken.text(chunk_id)) == len(hit) - 3
+
+
+def test_a_text_of_control_characters_alone_is_as_it_was(reader, taken):
+    """It is no empty text, which no file may hold."""
+    [chunk_id] = settled(reader, taken, ["\x00\ufeff \x00"])
+
+    assert taken.text(chunk_id) == "\x00\ufeff \x00"
+
+
+@pytest.mark.parametrize("end", [32, 33])
+@pytest.mark.parametrize("start", [11, 12])
+def test_a_stretch_has_the_place_of_its_words(reader, taken, start, end):
+    """Given as a text it has no other; of two places each run would be measured otherwise."""
+    hits = [{"doc_id": "fruit/b.md", "start": start, "end": end}, {"text": QUINCES[start:end]}]
+    together = [
+        Ranking(query_id=f"q{at}", ranking=reader.read([hit], "q", 10))
+        for at, hit in enumerate(hits)
+    ]
+    taken.settle(together)
+
+    assert located(taken) == [("fruit/b.md", 12, 32)]
+
+
+def test_a_stretch_and_a_text_at_one_place_of_several_are_one():
+    """A blank before it would make a place, and an id, of its own."""
+    line = "Press the button and wait for the light."
+    chunks = [Chunk(chunk_id="c", doc_id="d", text=f"{line} {line}", start=0, end=81)]
+    taken = RetrievedTexts(CorpusDocuments(chunks, documents_of, FileTextLocator))
+    reader = ResultReader("it", chunks, texts=taken)
+    stretch = {"doc_id": "d", "start": 40, "end": 81}
+    text = {"text": f" {line}", "metadata": {"source": "d", "start_index": 40}}
+
+    assert len(settled(reader, taken, [stretch, text])) == 1
 
 
 def test_offsets_are_that_stretch_of_the_document(reader, taken):
