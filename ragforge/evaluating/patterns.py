@@ -46,8 +46,11 @@ def patterns(scores: Scores) -> list[str]:
             "alone (--only-retrieved)."
         ]
     rescored = scores.rescore(_NEEDED, rel_threshold=scores.rel_threshold)
+    # A query with evidence and no grade has a value of evidence alone.
     telling = {
-        query_id: values for query_id, values in rescored.per_query.items() if values[_N_RELEVANT]
+        query_id: values
+        for query_id, values in rescored.per_query.items()
+        if values.get(_N_RELEVANT)
     }
     if len(telling) < _FEWEST_QUERIES:
         return []

@@ -2,6 +2,7 @@ import pytest
 
 from ragforge.evaluating.patterns import patterns
 from ragforge.measures import evaluate
+from ragforge.measures.evidence_coverage import Quote, RetrievedText, RunEvidence, Stretch
 from ragforge.measures.strata import Design
 
 
@@ -54,6 +55,18 @@ def test_queries_of_which_nothing_relevant_is_known_say_nothing():
     qrels = {f"q{number}": {"a": 1 if number < 5 else 0} for number in range(12)}
 
     assert patterns(evaluate(qrels, {query_id: ["a"] for query_id in qrels}, ["RR"])) == []
+
+
+def test_a_query_with_evidence_and_no_grade_says_nothing():
+    """`evaluate -m EvidenceR@10` ended as a bug where a night dropped the only grade of a query."""
+    quote = Quote((Stretch("d", 0, 10),))
+    evidence = RunEvidence({"lone": [quote]}, {"lone": [RetrievedText(10, 2, quote.places)]})
+    qrels = {**{f"q{number}": {"a": 1} for number in range(6)}, "lone": {}}
+    graded = evaluate(qrels, {query_id: FILLER for query_id in qrels}, ["RR"])
+
+    told = patterns(graded.with_evidence(evidence, ["EvidenceR@10"]))
+
+    assert told[0].startswith("Fewer than half of the queries find anything relevant")
 
 
 def test_means_over_fewer_queries_than_those_of_the_table_say_so():
