@@ -83,7 +83,8 @@ async def retrieve(
             `bm25+minilm`, an address that takes {"query", "k"}, a service of the settings, or
             `package.module:attribute`.
         rerank: A local model that ranks the top of the retriever anew: `minilm` or `static`.
-        name: Of the run; that of the retriever where None. An earlier run of it is replaced.
+        name: Of the run; that of the retriever where None. An earlier run of it is replaced, unless
+            it has more of the queries, as more fail now than may.
         max_failures: Share of the queries that may fail, 0.01 or `1%`.
         settings: k, concurrency, timeout_s and others; see `ragforge.api.keywords`.
 
@@ -553,7 +554,7 @@ async def _retrieved(
     with begin(RETRIEVE, settings, handle.keywords) as call:
         dataset = part_of(handle)
         specs = specs or named_specs(usual_retrievers(dataset, call.job))
-        made = await make_runs(dataset, specs, call.job)
+        made = await make_runs(dataset, specs, call.job, max_failures=allowed)
         for run in made:
             require_working([run])
             if run.failures:

@@ -20,7 +20,8 @@ is what it would be, had all failures come out worst, and best. It is no interva
 (p50, p95, p99) are those of a system under this load; --concurrency 1 asks one query at a time,
 one retriever after the other, for the latency of each alone. A retriever is asked once a query and
 given up after --timeout-s. Where one works on no query, the exit code is 4 behind the table of the
-others; an earlier run of its name stays as it is and is not measured.
+others; an earlier run of its name stays as it is and is not measured. So it is where one fails on
+more than 5 % and an earlier run has more of the queries.
 
 Examples:
   ragforge evaluate --qrels qrels.trec --run bm25.trec --run dense.trec -m nDCG@10 -m RR

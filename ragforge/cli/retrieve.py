@@ -17,7 +17,7 @@ holds other queries is not replaced by it: give it a --name.
 
 A query on which it fails has no value; where more fail than --max-failures, the exit code is 4
 after all else was written. An earlier run of that name is replaced, but not by one without
-rankings, nor by one that was interrupted and has fewer queries.
+rankings, nor by one that has fewer queries as it was interrupted or more failed than may.
 
 Without --retriever there are two runs, bm25 and minilm, where minilm is installed, else bm25.
 
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     specs = _specs(arguments, dataset, job)
     # What the user's retriever prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
-        made = run_async(make_runs(dataset, specs, job))
+        made = run_async(make_runs(dataset, specs, job, max_failures=max_failures))
     for each in made:
         require_working([each])
     runs = [retrieved(each, dataset) for each in made]

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 1000
 """Characters of what a retriever says of its failure."""
+MOST_FAILURES: Final = 0.05
+"""Share of the queries that may fail where nobody says another."""
 _PLACES_IN_WORDS: Final = ("nowhere", "placed", "ambiguous")
 _EXAMPLES: Final = 2
 _SHOWN: Final = 60
@@ -184,9 +186,11 @@ class RunResult:
             return ""
         if self.stopped_by is not None:
             return one_line(str(self.stopped_by), _LONGEST)
+        n_failed = len(self.failures)
+        of = f"{n_failed} of {n_failed + len(self.rankings)}" if self.rankings else f"all {n_failed}"
         return (
-            f"retriever {shown_spec(self.spec)!r} failed on all {len(self.failures)} queries; "
-            f"the first: {one_line(self.failures[0].message, _LONGEST)}"
+            f"retriever {shown_spec(self.spec)!r} failed on {of} queries; the first: "
+            f"{one_line(self.failures[0].message, _LONGEST)}"
         )
 
 
@@ -218,22 +222,25 @@ def usual_retrievers(dataset: Dataset, job: Job) -> list[str]:
     return taken
 
 
-async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> list[RunResult]:
+async def make_runs(
+    dataset: Dataset, specs: Mapping[str, str], job: Job, *, max_failures: float = MOST_FAILURES
+) -> list[RunResult]:
     """Retrieve with several retrievers for every query of a dataset and write the runs.
 
     They work at the same time, each with `model.concurrency` queries; one after the other where
     that is 1, so that each is measured alone. One that fails does not stop the others: its queries
     become failures, which have no value and are no 0.
 
-    An earlier run is replaced, but not by one without rankings, nor by one that was interrupted or
-    stopped and has fewer of the queries: then neither run nor failures of the set are touched. One
-    that was made on other chunks has no queries in this sense.
+    An earlier run is replaced, but not by one without rankings, nor by one that has fewer of the
+    queries as it was interrupted or stopped, or failed on more than it may: then neither run nor
+    failures of the set are touched. One that was made on other chunks has no queries in this sense.
 
     Args:
         dataset: Has chunks and queries; the chunks are read once. Where a part of the queries is
             chosen, only those are asked, and the runs carry it.
         specs: By name of the run what to retrieve with, see `make_retriever`.
         job: k, concurrency, and the endpoint for embeddings. Its observer is told of one stage.
+        max_failures: Share of the queries on which a retriever may fail.
 
     Returns:
         One result a spec, in their order; see `require_working` for one that must not fail.
@@ -261,6 +268,8 @@ async def make_runs(dataset: Dataset, specs: Mapping[str, str], job: Job) -> lis
             await _at_once(started, queries, job)
         finally:
             if any(each.is_built for each in started):
+                for each in started:
+                    each.has_failed = len(each.collected.failures) > max_failures * len(queries)
                 with dataset.alone():
                     _write(dataset, started, queries, chunks_sha256, _note_to(job.observer))
         spent = embedder.spent() if embedder else None
@@ -373,6 +382,8 @@ class _RetrieverAtWork:
     """Whether queries could be put to it."""
     is_whole: bool = False
     """Whether all queries were."""
+    has_failed: bool = False
+    """Whether it failed on more of them than it may."""
     stopped_by: RagforgeError | None = None
     n_earlier: int = 0
     hits: RetrievedCounts | None = None
@@ -556,13 +567,15 @@ def _write(
             continue
         each.collected.results = each.texts.settle(each.collected.results)
         n_ranked = len(each.collected.results)
-        is_replaced = n_ranked and (each.is_whole or _is_stale(dataset, each.name))
+        is_good = each.is_whole and not each.has_failed
+        is_replaced = n_ranked and (is_good or _is_stale(dataset, each.name))
         earlier = 0 if is_replaced else _n_earlier_queries(dataset, each.name, asked.keys())
         if earlier > n_ranked:
             each.n_earlier = earlier
             note(
                 f"run {each.name}: the run of before stands, as it has {earlier} of {len(asked)} "
                 f"queries, and the new one {n_ranked}"
+                + ("; --max-failures of `ragforge retrieve` lets more fail" if each.is_whole else "")
             )
             continue
         origin = RunOrigin(

@@ -154,6 +154,22 @@ def test_where_only_runs_of_before_are_left_nothing_is_measured(evaluated, datas
     assert (dataset / "runs" / "mine.jsonl").read_bytes() == before
 
 
+@pytest.mark.parametrize("command", ["retrieve", "evaluate"])
+def test_a_fuller_run_of_before_is_not_replaced_by_one_of_a_failed_retriever(
+    evaluated, dataset, theirs, command, capsys
+):
+    """26 rankings of 40 stood where 40 had been, by `evaluate` with exit code 0."""
+    evaluated("--retriever", "bm25", "--name", "mine")
+    before = (dataset / "runs" / "mine.jsonl").read_bytes()
+
+    words = ["--dataset", str(dataset), "--retriever", f"{theirs}:half", "--name", "mine"]
+    code = main([command, *words])
+
+    assert code == 4
+    assert "failed on 2 of 3 queries" in capsys.readouterr().err
+    assert (dataset / "runs" / "mine.jsonl").read_bytes() == before
+
+
 def test_latencies_say_of_how_many_queries_they_are(evaluated, theirs):
     """Those that timed out were the slowest, and are not among them."""
     words = ["--retriever", f"{theirs}:half", "--name", "half"]

@@ -101,9 +101,10 @@ def theirs(tmp_path, monkeypatch):
 def make(dataset):
     """Make runs of the dataset."""
 
-    def go(specs, observer=silent, **model):
+    def go(specs, observer=silent, max_failures=0.05, **model):
         settings = Settings.model_validate({"model": model})
-        return asyncio.run(make_runs(dataset, specs, Job(settings, observer)))
+        job = Job(settings, observer)
+        return asyncio.run(make_runs(dataset, specs, job, max_failures=max_failures))
 
     return go
 
@@ -319,14 +320,32 @@ def test_a_run_that_was_cut_short_replaces_one_with_no_more_queries(make, datase
     assert (dear.n_earlier, dear.explanation) == (0, "")
 
 
-def test_a_whole_run_with_failures_replaces_one_without(make, dataset, theirs):
+def test_a_whole_run_with_as_many_failures_as_may_be_replaces_one_without(make, dataset, theirs):
     """It tells the truth about the retriever as it is now."""
     make({"half": "bm25"})
 
-    [half] = make({"half": f"{theirs}:half"})
+    [half] = make({"half": f"{theirs}:half"}, max_failures=0.5)
 
     assert list(rankings(dataset, "half")) == ["qtwo"]
     assert half.n_earlier == 0
+
+
+def test_a_whole_run_with_more_failures_than_may_be_leaves_a_fuller_one(make, dataset, theirs):
+    """A backend that was down for a third of the queries must not cost the run of yesterday."""
+    make({"half": "bm25"})
+    before = rankings(dataset, "half")
+    told = Recorder()
+
+    [half] = make({"half": f"{theirs}:half"}, told)
+
+    assert rankings(dataset, "half") == before
+    assert dataset.failures() == []
+    assert half.n_earlier == 2
+    assert "failed on 1 of 2 queries; the first: " in half.explanation
+    assert told.named("note")[-1].message == (
+        "run half: the run of before stands, as it has 2 of 2 queries, and the new one 1; "
+        "--max-failures of `ragforge retrieve` lets more fail"
+    )
 
 
 def test_a_run_that_cannot_be_read_is_replaced_by_whatever_comes(make, dataset, theirs):
