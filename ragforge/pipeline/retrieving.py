@@ -186,10 +186,10 @@ class RunResult:
             return ""
         if self.stopped_by is not None:
             return one_line(str(self.stopped_by), _LONGEST)
-        n_failed = len(self.failures)
-        of = f"{n_failed} of {n_failed + len(self.rankings)}" if self.rankings else f"all {n_failed}"
+        n_failed, n_ranked = len(self.failures), len(self.rankings)
+        failed = f"{n_failed} of {n_failed + n_ranked}" if n_ranked else f"all {n_failed}"
         return (
-            f"retriever {shown_spec(self.spec)!r} failed on {of} queries; the first: "
+            f"retriever {shown_spec(self.spec)!r} failed on {failed} queries; the first: "
             f"{one_line(self.failures[0].message, _LONGEST)}"
         )
 
@@ -572,10 +572,10 @@ def _write(
         earlier = 0 if is_replaced else _n_earlier_queries(dataset, each.name, asked.keys())
         if earlier > n_ranked:
             each.n_earlier = earlier
+            remedy = "; --max-failures of `ragforge retrieve` lets more fail"
             note(
                 f"run {each.name}: the run of before stands, as it has {earlier} of {len(asked)} "
-                f"queries, and the new one {n_ranked}"
-                + ("; --max-failures of `ragforge retrieve` lets more fail" if each.is_whole else "")
+                f"queries, and the new one {n_ranked}{remedy if each.is_whole else ''}"
             )
             continue
         origin = RunOrigin(
