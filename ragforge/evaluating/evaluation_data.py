@@ -195,21 +195,22 @@ def reading_words(
 def missing_relevant(dataset: Dataset, judgments: JudgmentTable) -> int:
     """Return how much of what people call relevant a dataset does not have, each once a query.
 
-    No run can find it: chunks, and documents where labels name them. Only sets of people have such;
-    the chunks of others are not looked at.
+    No run can find it: chunks, and documents where labels name them; texts of other cuts are
+    neither. Only sets of people have such; the chunks of others are not looked at.
     """
 
     def is_wanted(grading: Grading) -> bool:
         return grading.source == "human" and bool(grading.grade or grading.relevant)
 
     path = dataset.chunks_path
-    wanted = judgments.chunk_ids(is_wanted)
+    wanted = {name for name in judgments.chunk_ids(is_wanted) if not is_text_id(name)}
     if not wanted or not path.exists() or not path.stat().st_size:
         return 0
     there = set[str]()
     for chunk in dataset.chunks():
         there |= {chunk.chunk_id, chunk.doc_id} & wanted
-    return sum(pair.chunk_id not in there for pair in judgments.pairs(is_wanted))
+    lacking = wanted - there
+    return sum(pair.chunk_id in lacking for pair in judgments.pairs(is_wanted))
 
 
 def task_of(

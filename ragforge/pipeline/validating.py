@@ -421,12 +421,13 @@ def _ungraded(checks: list[Judgment], judgments: JudgmentTable) -> list[str]:
 def _unfindable(judgments: JudgmentTable, known: Container[str]) -> list[str]:
     """Return a line about chunks, and one about documents, that the corpus does not have.
 
-    That is such as people call relevant.
+    That is such as people call relevant. Texts of other cuts are no chunks: their grades wait.
     """
     warnings = []
     for level in ("chunk", "document"):
         of_level = judgments.chunk_ids(partial(_is_relevant_by_people, level))
-        gone = sorted(name for name in of_level if name not in known)
+        of_corpus = (name for name in of_level if not is_text_id(name))
+        gone = sorted(name for name in of_corpus if name not in known)
         if gone:
             shown = ", ".join(gone[:_EXAMPLES])
             warnings.append(

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from ragforge.cli import main
+from ragforge.files.set.opening import open_dataset
+from ragforge.records import Judgment, text_id
 
 CHUNKS = [{"id": f"c{n}", "document": f"d{n}.md", "text": f"Fact {n} is here."} for n in range(9)]
 GOLDEN = [{"query": f"Where is fact {n}?", "relevant": [f"c{n}"]} for n in range(5)]
@@ -112,6 +114,24 @@ def test_gate_and_report_tell_relevant_chunks_that_the_corpus_lacks(golden, caps
     told = "1 relevant chunk is not in the corpus: no run can find them"
     assert told in said.out
     assert told in (golden / "report.html").read_text()
+
+
+def test_grades_of_texts_of_another_cut_are_no_chunks_that_the_corpus_lacks(golden, capsys):
+    """They wait for a run that has these texts again; the other runs are not measured by them."""
+    waiting = [
+        Judgment(query_id=one.query_id, chunk_id=text_id(one.query_id), grade=3, source="human")
+        for one in open_dataset(golden / "set").judgments()
+    ]
+    open_dataset(golden / "set").add_judgments(iter(waiting))
+
+    _, gate = run(capsys, "gate", "--min", "R@3=0.4", "--min-queries", "5", "--point")
+    _, found = run(capsys, "validate")
+    assert main(["report", "--dataset", "set", "--out", "report.md", "-q"]) == 0
+
+    told = "not in the corpus"
+    report = (golden / "report.md").read_text()
+    assert [told in text for text in (gate.out, found.out, found.err, report)] == [False] * 4
+    assert "1.0000" in gate.out
 
 
 def test_a_pool_that_was_judged_already_is_told_as_such(golden, capsys):
