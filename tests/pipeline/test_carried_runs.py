@@ -10,12 +10,14 @@ from ragforge.evaluating.answers.records import answer_digest, read_systems
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.runs import rank_order
+from ragforge.files.manifest import RunOrigin
 from ragforge.files.record_files import write_records
 from ragforge.files.set.opening import create_dataset
 from ragforge.files.set.stale_runs import usable_runs
-from ragforge.files.set.wholeness import corpus_digest
+from ragforge.files.set.wholeness import chunks_digest, corpus_digest
 from ragforge.observe import silent
 from ragforge.pipeline.carried_runs import carry_runs
+from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
 from ragforge.pipeline.history import keep_evaluations
@@ -359,6 +361,39 @@ def test_hits_of_equal_scores_keep_their_ranks(dataset):
     [ranking] = dataset.run("mine")
     assert rank_order(hits) == ("no-chunk", "b", "a")
     assert rank_order(ranking.ranking) == ("no-chunk", "c", "z")
+
+
+def origin_now(dataset):
+    return RunOrigin(chunks_sha256=chunks_digest(dataset), retriever="bm25")
+
+
+def changed_a():
+    """One document says something else, the other is as it was."""
+    for chunk in whole():
+        text = chunk.text.replace("at the harbour", "at the old harbour")
+        yield chunk.model_copy(update={"text": text, "end": len(text)})
+
+
+def test_beside_a_run_of_now_changed_texts_have_no_value(dataset):
+    """A retriever that found all before a night lost to one that finds a third of it since."""
+    [query] = dataset.queries()
+    other = query.model_copy(update={"query_id": "r", "evidence": ()})
+    dataset.write_queries([query, other])
+    rankings = [
+        Ranking(query_id=one.query_id, ranking=(Hit(chunk_id=chunk_id, score=1),)).for_question(
+            one.asked
+        )
+        for one, chunk_id in ((query, "a"), (other, "b"))
+    ]
+    dataset.write_run("before", rankings, origin_now(dataset))
+    rederive(dataset, changed_a())
+    dataset.write_run("now", rankings, origin_now(dataset))
+    asyncio.run(judge_dataset(dataset, (), Job(Settings(), silent)))
+
+    found = compare_runs(dataset, ["before", "now"], EvaluateSettings(measures=("RR",)))
+
+    assert "before: in 1 query it found texts that stand otherwise" in " ".join(found.warnings)
+    assert found.n_values == {"RR": {"before": 1, "now": 2}}
 
 
 def test_grades_of_answers_go_along_with_their_contexts(dataset):

@@ -53,6 +53,7 @@ from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.files.set.stale_runs import (
     UsableRuns,
+    chunks_of_runs,
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
     usable_runs,
@@ -164,6 +165,7 @@ def compare_runs(
     retrieved = _retrieved_by(wanted, usable, level, queries.keys(), basis)
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
+    basis, retrieved = _without_gone_texts(basis, dataset, retrieved)
     basis = _with_texts(basis, cuttings(dataset), replace(task, level=level), wanted)
     basis = _with_evidence(basis, dataset, queries.values(), retrieved)
     settled_here = of_queries(settled, basis.qrels)
@@ -196,6 +198,50 @@ def _retrieved_by(
     return retrieved
 
 
+def _without_gone_texts(
+    basis: ComparisonBasis, dataset: Dataset, retrieved: list[_Retrieved]
+) -> tuple[ComparisonBasis, list[_Retrieved]]:
+    """Return runs without rankings that hold texts which the documents changed, and tell it.
+
+    A run that was brought along from an earlier version found them when they were there; a run of
+    now cannot. Beside such a run these queries count as failed.
+
+    Raises:
+        DataError: Of a run that was named no ranking is left.
+    """
+    mapped = {
+        run.name
+        for run in retrieved
+        if (entry := dataset.manifest.files.get(f"runs/{run.name}.jsonl"))
+        and entry.run
+        and entry.run.mapped_from
+    }
+    if not mapped or len(mapped) == len(retrieved):
+        return basis, retrieved
+    texts = dataset.retrieved_texts()
+    gone = {text.chunk_id for text in texts if not text.places or text.likeness < 1}
+    warnings, kept = [], []
+    for run in retrieved:
+        found = run.ranked.items() if run.name in mapped else ()
+        lost = {query_id for query_id, ranked in found if not gone.isdisjoint(ranked)}
+        if lost:
+            n = plural(len(lost), "query", "queries")
+            warnings.append(
+                f"{run.name}: in {n} it found texts that stand otherwise in the documents of now, "
+                "as it was made on an earlier version; beside runs of now they count as failed"
+            )
+        ranked = {query_id: of for query_id, of in run.ranked.items() if query_id not in lost}
+        if lost and not ranked and basis.is_named:
+            [status] = chunks_of_runs(dataset, [run.name]).values()
+            raise DataError(
+                f"{dataset.path}: run {run.name!r} was made on an earlier version, and where it "
+                "found something the documents changed, in every query; make it again with "
+                f"`{status.way_out(dataset)}`"
+            )
+        kept.append(_Retrieved(run.name, ranked, run.failed | (lost & basis.qrels.keys())))
+    return replace(basis, warnings=[*basis.warnings, *warnings]), kept
+
+
 def compare_gathered(
     dataset: Dataset,
     found: EvaluationData,
@@ -220,6 +266,7 @@ def compare_gathered(
         for run in found.runs
         if run.name in wanted
     ]
+    basis, retrieved = _without_gone_texts(basis, dataset, retrieved)
     basis = _with_evidence(basis, dataset, found.task.queries, retrieved)
     basis = basis.on_one_judge(pair_judges(answerable), [run.ranked for run in retrieved])
     runs = _measured_all(_filled(retrieved, options, basis), basis)
