@@ -53,6 +53,15 @@ GRADE_OF_TEXTS = Field(
     "grade", tuple(name for name in GRADE.accepted if name not in ("score", "value"))
 )
 """Of texts that a tool keeps beside a question: its score may be of anything, as of an answer."""
+GRADE_OF_LIST = Field(
+    "grade",
+    tuple(
+        name
+        for name in GRADE.accepted
+        if name not in ("label", "human_label", "rating", "score", "value")
+    ),
+)
+"""Of all that a row lists as relevant: a label or a rating beside it may be of anything."""
 EVIDENCE = Field("evidence", ("evidence",))
 REASONING = Field("reasoning", ("reasoning",))
 CONTAINS_ANSWER = Field("contains_answer", ("contains_answer",))

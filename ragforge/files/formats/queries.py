@@ -19,6 +19,7 @@ from ragforge.files.field_names import (
     EXPECTED_ANSWER,
     EXPECTED_BEHAVIOUR,
     GRADE,
+    GRADE_OF_LIST,
     GRADE_OF_TEXTS,
     GRADES,
     GROUND_TRUTH,
@@ -452,6 +453,12 @@ def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[st
         reasons.append(
             "a score beside texts that hold the answer may be of anything; --map grade=… says that "
             "it is their grade"
+        )
+    is_beside_list = row.has(RELEVANT, GRADES) and bool(relevance.listed)
+    if is_beside_list and row.get(GRADE) not in (None, "") and not row.has(GRADE_OF_LIST):
+        reasons.append(
+            "a score, rating or label beside relevant ids may be of anything; --map grade=… says "
+            "that it is their grade"
         )
     if has_other_assertions(row):
         reasons.append("'__expected' asserts something else than the answer, as `contains:` does")

@@ -14,6 +14,7 @@ from ragforge.files.field_names import (
     EVIDENCE,
     GRADE,
     GRADE_OF_ITEM,
+    GRADE_OF_LIST,
     GRADE_OF_TEXTS,
     GRADES,
     ITEM_ID,
@@ -101,10 +102,11 @@ def read_relevance(row: Row) -> Relevance:
     """Read the lists and maps of relevant passages of a row.
 
     An id that is both listed and graded has the grade it was given, even 0; see
-    `settle_relevance` for what the list says then.
+    `settle_relevance` for what the list says then. A grade of the row is that of all it lists.
 
     Raises:
-        DataError: A list, an id or a grade is of a wrong type, or an id comes twice.
+        DataError: A list, an id or a grade is of a wrong type, an id comes twice, or what the row
+            lists has other grades than the row.
     """
     _refuse_degrees(row)
     row.refuse_two(RELEVANT)
@@ -114,7 +116,24 @@ def read_relevance(row: Row) -> Relevance:
     for chunk_id, grade in _grades(row).items():
         if grades.setdefault(chunk_id, grade) != grade:
             raise row.wrong(GRADES, f"grade {grades[chunk_id]} as in {RELEVANT.name}", grade)
-    return named
+    return _graded_by_row(row, named)
+
+
+def _graded_by_row(row: Row, named: Relevance) -> Relevance:
+    """Return what a row lists with the grade of the row, where it has one.
+
+    Raises:
+        DataError: Some of it has another grade of its own, or the grade is none.
+    """
+    value = row.get(GRADE_OF_LIST)
+    if value in (None, "") or not (named.listed or named.grades):
+        return named
+    grade = row.as_grade(value, GRADE_OF_LIST)
+    for name, own in named.grades.items():
+        if own not in (None, grade):
+            raise row.wrong(GRADE_OF_LIST, f"grade {own}, which {shown(name)} has", value)
+    grades = {**dict.fromkeys(named.listed, grade), **named.grades}
+    return replace(named, grades=grades, listed=(), is_list=False)
 
 
 def _refuse_degrees(row: Row) -> None:
@@ -212,13 +231,13 @@ def _grade_of_listed(grades: Iterable[int | None]) -> int:
     return 2 if any(grade is not None and grade > 1 for grade in grades) else 1
 
 
-def _grade_of_quote(row: Row, field: Field = GRADE) -> int:
+def _grade_of_quote(row: Row) -> int:
     """Return the grade that goes with a quote, the highest where the row gives none.
 
     Raises:
         DataError: It is no grade.
     """
-    grade = _given_grade(row, field)
+    grade = _given_grade(row, GRADE)
     return HIGHEST_GRADE if grade is None else grade
 
 
@@ -247,7 +266,7 @@ def _relevant(row: Row) -> Relevance:
             continue
         inner = make_row(f"{row.where}: {RELEVANT.name}", item)
         if inner.has(QUOTE):
-            graded_quotes.append(_graded_quote(inner))
+            graded_quotes.append(_graded_quote(inner, row))
         elif inner.has(GRADE_OF_ITEM):
             _put(row, RELEVANT, grades, inner.identifier(ITEM_ID), _grade(inner))
         else:
@@ -286,10 +305,19 @@ def _grade(inner: Row) -> int | None:
     return None if value is None else inner.as_grade(value, GRADE_OF_ITEM)
 
 
-def _graded_quote(inner: Row) -> GradedQuote:
+def _graded_quote(inner: Row, row: Row) -> GradedQuote:
+    """Return a quote in a list with its grade, else that of the row, else the highest.
+
+    Raises:
+        DataError: Both have one, and they differ.
+    """
     named = inner.get(DOC_ID) not in (None, "")
-    doc_id = inner.identifier(DOC_ID) if named else ""
-    return GradedQuote(doc_id, inner.text(QUOTE), _grade_of_quote(inner, GRADE_OF_ITEM))
+    doc_id, quote = inner.identifier(DOC_ID) if named else "", inner.text(QUOTE)
+    own, of_row = _given_grade(inner, GRADE_OF_ITEM), _given_grade(row, GRADE_OF_LIST)
+    if None not in (own, of_row) and own != of_row:
+        raise row.wrong(GRADE_OF_LIST, f"grade {own}, which {shown(quote)} has", of_row)
+    grades = (grade for grade in (own, of_row, HIGHEST_GRADE) if grade is not None)
+    return GradedQuote(doc_id, quote, next(grades))
 
 
 def _items(row: Row, field: Field, value: object) -> list[object]:
@@ -439,7 +467,7 @@ def _evidence(row: Row) -> list[GradedQuote]:
         for item in items
         if isinstance(item, Mapping)
     ]
-    return [_graded_quote(one) for one in inner if one.has(QUOTE)]
+    return [_graded_quote(one, row) for one in inner if one.has(QUOTE)]
 
 
 def _quotes(row: Row, field: Field) -> list[str]:
@@ -457,7 +485,7 @@ def _source_chunks(row: Row) -> Relevance:
     texts = [item for item in items if isinstance(item, str) and len(item.split()) > 1]
     ids = [row.as_id(item, SOURCE_CHUNK) for item in items if item not in texts]
     graded_quotes = tuple(GradedQuote("", text, _grade_of_quote(row)) for text in texts)
-    return Relevance({}, tuple(dict.fromkeys(ids)), graded_quotes)
+    return _graded_by_row(row, Relevance({}, tuple(dict.fromkeys(ids)), graded_quotes))
 
 
 def _named(row: Row, field: Field) -> Relevance:

@@ -122,6 +122,13 @@ def test_grade_of_a_listed_id_wins_over_the_list(tmp_path):
     assert read_qrels(write(tmp_path / "set.json", text)) == {"q": {"a": 0}}
 
 
+def test_a_grade_of_a_row_is_that_of_all_it_lists(tmp_path):
+    """It was dropped, and what nobody finds relevant counted as relevant."""
+    text = "query_id,relevant_doc_ids,grade\nq1,a;b,3\nq2,c,0\n"
+
+    assert read_qrels(write(tmp_path / "set.csv", text)) == {"q1": {"a": 3, "b": 3}, "q2": {"c": 0}}
+
+
 def test_pairs_without_a_column_of_grades_are_relevant(tmp_path):
     """Such tables list what is relevant."""
     file = write(tmp_path / "qrels.csv", "query_id,chunk_id\nq1,a\nq1,b\n")

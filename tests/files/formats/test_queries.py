@@ -6,6 +6,7 @@ import pytest
 
 from ragforge.errors import DataError
 from ragforge.files.formats.queries import ImportedQuery, read_queries
+from ragforge.files.formats.row_columns import parse_columns
 from ragforge.files.formats.row_relevance import GradedQuote
 from ragforge.files.shipped_folders import shipped
 from ragforge.records import Query
@@ -329,6 +330,75 @@ def test_passages_are_relevant_where_no_row_has_a_grade(tmp_path):
         {"b.md": 1},
     ]
     assert [one.grades for one in read(write(tmp_path / "one.csv", alone))] == [{"a.md": 3}, {}]
+
+
+@pytest.mark.parametrize(
+    ("ids", "grade"),
+    [
+        ("relevant_doc_ids", "grade"),
+        ("relevant_docs", "relevance"),
+        ("relevant", "grade"),
+        ("gold_chunk_ids", "is_relevant"),
+        ("source_chunk_id", "grade"),
+    ],
+)
+def test_the_grade_of_a_row_is_that_of_all_it_lists(ids, grade, tmp_path):
+    """It was dropped: what a person graded 0 counted as relevant."""
+    text = f"question,{ids},{grade}\nWhy?,a.md,3\nWhy?,b.md,0\nWhy?,c.md,1\n"
+    [query] = read(write(tmp_path / "set.csv", text))
+
+    assert (query.grades, query.marks) == ({"a.md": 3, "b.md": 0, "c.md": 1}, {})
+
+
+def test_a_mapped_grade_is_that_of_mapped_ids(tmp_path):
+    text = "frage,dok,note\nWhy?,a.md,0\nWhen?,b.md;c.md,3\n"
+    path = write(tmp_path / "set.csv", text)
+    columns = parse_columns(["question=frage,relevant_doc_ids=dok,grade=note"])
+
+    assert [one.grades for one in read_queries(path, id_of, columns).queries] == [
+        {"a.md": 0},
+        {"b.md": 3, "c.md": 3},
+    ]
+
+
+def test_listed_quotes_have_the_grade_of_their_row(tmp_path):
+    passages = [{"doc_id": "a.md", "quote": "so"}, {"doc_id": "b.md", "quote": "then"}]
+    rows = [
+        {"question": "Why?", "relevant": passages, "grade": 1},
+        {"question": "When?", "evidence": passages[:1], "grade": 0},
+    ]
+    found = read(write(tmp_path / "set.json", json.dumps(rows)))
+
+    assert [[quote.grade for quote in one.graded_quotes] for one in found] == [[1, 1], [0]]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"relevant": [{"id": "a", "grade": 3}], "grade": 0}, "grade 3, which 'a' has, got 0"),
+        ({"graded_relevance": {"a": 3}, "relevance": 1}, "grade 3, which 'a' has, got 1"),
+        ({"relevant": [{"quote": "so", "grade": 3}], "grade": 0}, "grade 3, which 'so' has, got 0"),
+        ({"relevant_ids": ["a", "b"], "grade": "3;1"}, "a whole number, got '3;1'"),
+    ],
+)
+def test_a_row_that_grades_its_list_otherwise_is_refused(row, told, tmp_path):
+    """One of the two would be passed over."""
+    path = write(tmp_path / "set.jsonl", json.dumps({"question": "Why?"} | row))
+
+    with pytest.raises(DataError, match=rf"set\.jsonl:1: \w+: expected {told}"):
+        read(path)
+
+
+def test_a_score_beside_relevant_ids_is_told_and_not_read(tmp_path):
+    """It may be that of an answer."""
+    row = {"question": "Why?", "relevant_doc_ids": ["a"], "score": 0.5, "label": "billing"}
+    found = read_queries(write(tmp_path / "set.jsonl", json.dumps(row)), id_of)
+
+    assert found.queries[0].grades == {"a": 1}
+    assert found.left_out == (
+        f"{tmp_path / 'set.jsonl'}: not read in 1 query: a score, rating or label beside relevant "
+        "ids may be of anything; --map grade=… says that it is their grade",
+    )
 
 
 def test_a_chunk_is_meant_whatever_document_stands_beside_it(tmp_path):

@@ -31,6 +31,7 @@ def log(tmp_path):
         ({"chunk_id": "a", "label": "not relevant"}, Relevance({"a": 0})),
         ({"chunk_id": "a", "label": True}, Relevance({}, ("a",))),
         ({"relevant_ids": ["a", "b"]}, Relevance({}, ("a", "b"), is_list=True)),
+        ({"relevant_ids": ["a", "b"], "grade": 0}, Relevance({"a": 0, "b": 0})),
         ({"labels": {"a": 3, "b": 0}}, Relevance({"a": 3, "b": 0})),
         ({"labels": [{"chunk_id": "a", "grade": 1}]}, Relevance({"a": 1})),
         ({"relevant_ids": ["a"], "labels": {"b": 0}}, Relevance({"b": 0}, ("a",), is_list=True)),
