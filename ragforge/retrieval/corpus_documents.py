@@ -14,15 +14,16 @@ from ragforge.deferred import dataclass
 from ragforge.files.set.document_level import DocumentNames
 from ragforge.files.text import Form, is_normalized, normalise, normalize
 from ragforge.records import Chunk, Span
+from ragforge.retrieval.excerpts import holds, is_excerpt, is_within, pieces_of, wordings_of
 from ragforge.retrieval.markup import marks_of, readings_of, without_markup
 from ragforge.retrieval.object_fields import fold_text
 from ragforge.retrieval.waiting import counted_as_wait
-from ragforge.retrieval.wordings import LEAST_SHARED, ChunkWordings, has_part, rows_of, wording
+from ragforge.retrieval.wordings import ChunkWordings, has_part, rows_of, wording
 
 _LONGEST_NAME: Final = 1000
 """Characters; what is longer is a text."""
 _LEAST_LIKENESS: Final = 0.5
-"""Share of letters from which a text is that of the chunk that its id names."""
+"""Share of letters from which a text is that of the document that its id names."""
 _LEAST_SHARED: Final = 40
 """Characters of a chunk that a longer text is known by; a short sentence may stand in many."""
 _NEARLY_ALL: Final = 0.9
@@ -32,7 +33,6 @@ _ENOUGH_ROWS: Final = 20
 _WORD: Final = re.compile(r"\w+")
 _IT: Final = "it"
 _FORMS: Final[tuple[Form, ...]] = ("NFC", "NFD")
-_MARK_OF_A_CUT: Final = re.compile(r"…|\.{3,}|\[…\]|\[\.{3}\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ class CorpusDocuments:
     def is_text_of(self, text: str, chunk: Chunk) -> bool:
         """Whether a text is that of a chunk as a reader sees it, by its letters.
 
-        It may be cut short, have a heading or other words about it, or be written in another way.
-        What is another piece of the documents, or likelier another chunk, is not.
+        It may be cut short, have a heading or other words about it, or be marked up. What has other
+        words within, is another piece of the documents, or is likelier another chunk, is not.
         """
         key = (chunk.chunk_id, text)
         if key not in self._compared:
@@ -172,12 +172,14 @@ class CorpusDocuments:
     def _is_text_of(self, readings: Sequence[str], chunk: Chunk) -> bool:
         original, words = fold_text(chunk.text), wording(chunk.text)
         for reading in readings:
-            if _is_within(original, words, reading) or self._is_about(reading, chunk):
+            if is_within(original, words, reading) or self._is_about(reading, chunk):
                 return True
         if any(self._is_another(reading, chunk) for reading in readings):
             return False
+        wordings = wordings_of(chunk.text)
         return any(
-            self._is_like(reading, original) and not self._is_likelier_another(reading, chunk)
+            any(is_excerpt(reading, each) for each in wordings)
+            and not self._is_likelier_another(reading, chunk)
             for reading in readings
         )
 
@@ -187,7 +189,7 @@ class CorpusDocuments:
         is_most = 2 * len(original) >= len(text)
         if not is_most and len(original) < _LEAST_SHARED:
             return False
-        if not _holds(text, original) and not has_part(wording(text), wording(original)):
+        if not holds(text, original) and not has_part(wording(text), wording(original)):
             return False
         return is_most or text not in self.folded(chunk.doc_id)
 
@@ -259,7 +261,7 @@ class CorpusDocuments:
         original, words = self.folded(doc_id), self._wording(doc_id)
         for reading in readings:
             of_reading = wording(reading)
-            if _holds(original, reading) or _holds(reading, original):
+            if holds(original, reading) or holds(reading, original):
                 return True
             if has_part(words, of_reading) or has_part(of_reading, words):
                 return True
@@ -375,7 +377,7 @@ class CorpusDocuments:
         if not n_shared and min(len(rows), len(of_original)) >= _ENOUGH_ROWS:
             return False
         within = self._locator_of({_IT: original})
-        shares = [(len(each), within.locate(each, doc_ids=(_IT,))) for each in _pieces(text)]
+        shares = [(len(each), within.locate(each, doc_ids=(_IT,))) for each in pieces_of(text)]
         shared = sum(size * place.likeness for size, place in shares if place is not None)
         if shared >= _LEAST_LIKENESS * sum(size for size, _ in shares) > 0:
             return True
@@ -407,26 +409,7 @@ class CorpusDocuments:
         return ()
 
 
-def _pieces(text: str) -> list[str]:
-    """Return what stands between the marks of a text that something was cut out of."""
-    return [piece.strip() for piece in _MARK_OF_A_CUT.split(text) if piece.strip()]
-
-
-def _is_within(original: str, words: str, text: str) -> bool:
-    """Whether all pieces of a text stand in another one, of that wording."""
-    pieces = _pieces(text)
-    worded = [wording(piece) for piece in pieces]
-    if max(map(len, worded), default=0) >= LEAST_SHARED and all(each in words for each in worded):
-        return True
-    return all(_holds(original, piece) for piece in pieces)
-
-
 def _rows_of_words(text: str) -> set[tuple[str, str, str]]:
     """Return each three words of a text that follow each other."""
     words = _WORD.findall(text.casefold())
     return {*zip(words, words[1:], words[2:], strict=False)}
-
-
-def _holds(text: str, part: str) -> bool:
-    """Whether a text holds another one as whole words, or begins with it; both of single blanks."""
-    return bool(part) and (text.startswith(part) or f" {part} " in f" {text} ")

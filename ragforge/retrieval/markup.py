@@ -24,6 +24,10 @@ _TAG: Final = pattern(
 )
 _ENTITY: Final = pattern(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
+_CLOSING: Final = pattern(r"[<{\[]{1,2}/([\w-]{1,32})[>}\]]{1,2}")
+_DOUBLED: Final = pattern(r"(?:@@|%%|\$\$|\{\{|<<)/?[\w-]{1,32}(?:@@|%%|\$\$|\}\}|>>)")
+_TARGET: Final = pattern(r"(?<=\])\([^()\s]*(?:\s+\"[^\"]*\")?\)")
+
 
 def marks_of(text: str) -> list[str]:
     """Return the tags and entities of a text, as they stand in it."""
@@ -36,6 +40,20 @@ def without_markup(text: str) -> str:
     for _ in range(2):  # What is about entities is escaped once more.
         read = _ENTITY.sub(_as_read, read)
     return "".join(_TAG.sub(" ", read).split())
+
+
+def without_foreign_marks(text: str) -> str:
+    """Return a text without marks of names that are closed, and without the targets of links.
+
+    Services choose their own, such as {{hl}}word{{/hl}}, <hit>word</hit> or @@word@@.
+    """
+    if not any(mark in text for mark in ("</", "{/", "[/", "](", "@@", "%%", "$$", "{{", "<<")):
+        return text
+    bare = _TARGET.sub("", _DOUBLED.sub("", text))
+    names = {found[1] for found in _CLOSING.finditer(bare)}
+    for name in sorted(names):
+        bare = re.sub(rf"[<{{\[]{{1,2}}/?{re.escape(name)}(?:\s[^<>]*)?[>}}\]]{{1,2}}", "", bare)
+    return bare
 
 
 def readings_of(text: str) -> Iterator[str]:

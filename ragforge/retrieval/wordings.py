@@ -34,13 +34,14 @@ def has_part(words: str, part: str) -> bool:
     """Whether a wording has another one as a part of it, of which no number is cut."""
     at = words.find(part) if len(part) >= LEAST_SHARED else -1
     while at >= 0:
-        if _is_apart(words, at) and _is_apart(words, at + len(part)):
+        if is_apart(words, at) and is_apart(words, at + len(part)):
             return True
         at = words.find(part, at + 1)
     return False
 
 
-def _is_apart(words: str, at: int) -> bool:
+def is_apart(words: str, at: int) -> bool:
+    """Whether no number of a wording is cut at a place."""
     return not words[max(0, at - 1) : at + 1].isdigit() or not 0 < at < len(words)
 
 
