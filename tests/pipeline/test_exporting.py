@@ -241,6 +241,23 @@ def test_the_grades_of_a_baseline_do_not_come_back_as_peoples(tmp_path, lenient,
     assert again.manifest.labels == "pooled"
 
 
+def test_quotes_that_people_picked_are_told_as_nobody_elses(tmp_path, dataset, capsys):
+    """Of their own grades people were told that they are "not graded by people: human 6"."""
+    dataset.write_judgments(
+        one.model_copy(
+            update={"source": "evidence", "provenance": Provenance(kind="human", model="Ann")}
+        )
+        for one in dataset.judgments()
+    )
+    export(dataset, "json", tmp_path / "set.json")
+    capsys.readouterr()
+
+    arguments = ["--chunks", str(dataset.chunks_path), "--out", str(tmp_path / "again")]
+    assert main(["import", str(tmp_path / "set.json"), *arguments]) == 0
+
+    assert "graded by people" not in capsys.readouterr().err
+
+
 def test_a_reformatted_file_does_not_lose_who_graded(tmp_path, lenient):
     """Editors sort keys and break lines."""
     given_by("baseline", lenient, "q1", "c3", 2)

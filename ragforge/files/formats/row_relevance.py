@@ -38,6 +38,8 @@ _BY_LISTS: Final = (
 )
 """How both are read then."""
 
+_HOP: Final = pattern(r"\s*<\d{1,3}-hop>\s*")
+"""Before each text of a question of ragas about several."""
 _SURELY_QUOTE: Final = Field("quote", ("quote", "evidence_quote", "supporting_quote"))
 
 
@@ -381,8 +383,12 @@ def relevance_of_row(row: Row) -> Relevance:
 def grade_of_passage(row: Row) -> bool | None:
     """Return whether a row grades the passage that it names; None where it has no such column.
 
-    None too for a row that names no passage, and for lists and maps, which hold their own grades.
+    None too for a row that names no passage, and for lists and maps that hold their own grades.
     """
+    if row.has(RELEVANT) and row.has(GRADE_OF_LIST) and not row.has(GRADES):
+        relevance = read_relevance(row)
+        is_listed = bool(relevance.listed or relevance.grades)
+        return row.get(GRADE_OF_LIST) not in (None, "") if is_listed else None
     named = [row.get(field) for field in (QUOTE_OF_ROW, CHUNK_OF_ROW, DOCUMENT_OF_ROW)]
     if row.has(RELEVANT, GRADES) or any(isinstance(value, list) for value in named):
         return None
@@ -402,12 +408,18 @@ def _reference_texts(row: Row) -> Relevance:
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _listed_texts(value)
     items = value if isinstance(value, list) else [value]
-    texts = [item for item in items if isinstance(item, str) and item.strip()]
+    given = (_without_hop(item) for item in items if isinstance(item, str))
+    texts = [text for text in given if text.strip()]
     grade = _given_grade(row, GRADE_OF_TEXTS) if texts else None
     if grade is None:
         grade = HIGHEST_GRADE if len(texts) == 1 else HIGHEST_GRADE - 1
     quotes = (GradedQuote("", text, grade, must_stand=False) for text in texts)
     return Relevance({}, graded_quotes=tuple(quotes))
+
+
+def _without_hop(text: str) -> str:
+    mark = _HOP.match(text)
+    return text[mark.end() :] if mark else text
 
 
 def _of_document(row: Row, texts: Iterable[GradedQuote]) -> Relevance:

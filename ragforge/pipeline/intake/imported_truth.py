@@ -204,7 +204,10 @@ class ImportedTruth:
             )
         if self._n_unplaced:
             n = plural(self._n_unplaced, "quote")
-            yield f"{n} not looked up, as the set has no documents; --documents brings some"
+            yield (
+                f"{n} not looked up, as the set has no documents; import the file into a new set "
+                "with --documents DIR --out NEW"
+            )
         if self._passed_over:
             n = plural(len(self._passed_over), "reference text")
             yield f"{n} in no document as they are, passed over: {self._passed_over[0]}"

@@ -173,8 +173,9 @@ def _keep_labels(note: LabelsNote | None, dataset: Dataset) -> Iterator[str]:
         yield LABELS_IN_WORDS[note.labels]
     counts = Counter[str]()
     for of in note.graded_by:
-        if of.source != "human":
-            by = of.provenance
+        by = of.provenance
+        is_quote_of_people = of.source == "evidence" and by is not None and by.kind == "human"
+        if of.source != "human" and not is_quote_of_people:
             who = " ".join(filter(None, (by.kind, by.model))) if by else "who is not named"
             counts[who] += sum(map(len, of.pairs.values()))
     if counts:

@@ -299,6 +299,7 @@ def test_pairs_of_question_and_document_are_read(tmp_path):
         "question,doc_id,grade\nWhy?,a.md,3\nWhy?,b.md,\n",
         "question,doc_id,quote,relevance\nWhy?,a.md,so,3\nWhen?,b.md,then,\n",
         "question,chunk_id,is_relevant\nWhy?,c1,1\nWhy?,c2,\n",
+        "question,relevant_doc_ids,grade\nWhy?,a.md,3\nWhy?,b.md,\n",
     ],
 )
 def test_a_blank_grade_beside_others_is_no_grade(rows, tmp_path):

@@ -388,6 +388,20 @@ def test_quote_of_no_document_or_of_several_is_lost(dataset, bring, quote, reaso
     assert reason in told[0].message
 
 
+def test_texts_of_a_question_of_ragas_about_several_are_found(dataset, bring):
+    """ragas writes "<1-hop>" before each, and no evidence was found."""
+    texts = ["<1-hop>\n\nThe fee is ten percent.", "<2-hop>\n\nBeeswax is for oak."]
+    told = []
+
+    bring({"user_input": "Q?", "reference_contexts": texts}, observer=told.append)
+
+    assert [item.quote for item in one(dataset).evidence] == [
+        "The fee is ten percent.",
+        "Beeswax is for oak.",
+    ]
+    assert told == []
+
+
 def test_queries_of_an_older_set_keep_all_that_is_known_of_them(dataset, bring):
     """Moving a set to another chunk size is no reason to review it again."""
     older = Query(

@@ -329,7 +329,10 @@ def test_questions_alone_make_a_set(tmp_path, told, notes):
         "It is one.",
         [],
     )
-    assert any("1 quote not looked up" in note for note in notes)
+    assert (
+        "1 quote not looked up, as the set has no documents; import the file into a new set with "
+        "--documents DIR --out NEW"
+    ) in notes
 
 
 def test_a_set_with_chunks_is_added_to_by_its_name(tmp_path):
