@@ -29,6 +29,7 @@ from ragforge.files.row import (
     latency_of,
     make_row,
     pair_twice,
+    parse_number,
     query_name,
     query_of_pair,
 )
@@ -45,6 +46,7 @@ SHAPES: Final = (
 )
 _FEWEST_COLUMNS: Final = 5
 _PAIR: Final = 2
+_RANK_BY_NAME: Final = Field("rank", ("rank",))
 
 Ranked = Mapping[str, float] | Sequence[str]
 """Scores by chunk id, or chunk ids, best first."""
@@ -90,7 +92,8 @@ def read_run(path: Path) -> Run:
     Raises:
         DataError: The file cannot be read, has none of the shapes, holds a score that is no
             number, lists a chunk twice for a query, or gives a list whose scores rise, so that
-            its order and its scores disagree; the message names file, line and field.
+            its order, or the ranks in it, and its scores disagree; the message names file, line and
+            field.
     """
     source = open_source(path)
     if source.kind == "columns" and not has_header(source):
@@ -241,9 +244,37 @@ def _ranking(row: Row) -> Ranked:
     _refuse_twice(row, chunk_ids)
     scores = [hit.as_number(hit.get(SCORE), SCORE) for hit in hits if hit.get(SCORE) is not None]
     scores = scores or _aligned_scores(row)
+    places = _places(hits, chunk_ids, is_scored=bool(scores))
     if not scores:
-        return chunk_ids
-    return dict(zip(chunk_ids, _checked(row, scores, len(chunk_ids)), strict=True))
+        return (
+            sorted(chunk_ids, key=lambda chunk_id: places[chunk_id].rank) if places else chunk_ids
+        )
+    checked = _checked(row, scores, len(chunk_ids), is_sorted=len(places) < len(chunk_ids))
+    ranking = dict(zip(chunk_ids, checked, strict=True))
+    _refuse_other_order(query_name(row), ranking, places)
+    return ranking
+
+
+def _places(hits: Sequence[Row], chunk_ids: Sequence[str], *, is_scored: bool) -> dict[str, _Place]:
+    """Return the ranks of the hits of a list, by chunk; {} where they tell none.
+
+    Positions but 1, 2, 3 … or 0, 1, 2 … are those of chunks in their documents.
+
+    Raises:
+        DataError: A rank is no number, or some hits without scores have one and others not.
+    """
+    hit_of = dict(zip(chunk_ids, hits, strict=True))
+    told = {chunk_id: hit for chunk_id, hit in hit_of.items() if hit.get(RANK) not in (None, "")}
+    if not any(hit.has(_RANK_BY_NAME) for hit in told.values()):
+        numbers = sorted(parse_number(hit.get(RANK)) or 0 for hit in told.values())
+        if numbers not in (list(range(len(hits))), list(range(1, len(hits) + 1))):
+            return {}
+    elif not is_scored:
+        told = hit_of
+    return {
+        chunk_id: _Place(hit.where, hit.as_number(hit.get(RANK), RANK))
+        for chunk_id, hit in told.items()
+    }
 
 
 def _refuse_twice(row: Row, chunk_ids: list[str]) -> None:
@@ -276,10 +307,10 @@ def _hit_row(row: Row, item: object) -> Row:
     return make_row(where, {"id": item})
 
 
-def _checked(row: Row, scores: list[float], n_chunks: int) -> list[float]:
+def _checked(row: Row, scores: list[float], n_chunks: int, *, is_sorted: bool) -> list[float]:
     if len(scores) != n_chunks:
         raise row.wrong(RANKING, f"{n_chunks} scores or none", len(scores))
-    for better, worse in pairwise(scores):
+    for better, worse in pairwise(scores if is_sorted else ()):
         if worse > better:
             raise DataError(
                 f"{row.where}: {RANKING.name}: expected scores that fall along the list, got "

@@ -79,6 +79,19 @@ def test_scores_are_read_from_the_shapes_of_the_field(tmp_path, name, text):
         ),
         ("r.csv", "id,retrieved_docs\nq1,d7;d2\nq2,d1\n"),
         ("r.csv", "query_id,doc_id,rank\nq1,d2,10\nq1,d7,2\nq2,d1,1\n"),
+        (
+            "r.jsonl",
+            '{"query_id": "q1", "ranking": [{"id": "d2", "rank": 10}, {"id": "d7", "rank": "2"}]}\n'
+            '{"query_id": "q2", "ranking": [{"id": "d1", "rank": null}]}\n',
+        ),
+        (
+            "r.json",
+            '{"q1": [{"id": "d2", "position": 1}, {"id": "d7", "position": 0}], "q2": ["d1"]}',
+        ),
+        (
+            "r.json",
+            '{"q1": [{"id": "d7", "position": 90}, {"id": "d2", "position": 7}], "q2": ["d1"]}',
+        ),
     ],
 )
 def test_lists_without_scores_keep_their_order(tmp_path, name, text):
@@ -296,6 +309,21 @@ def test_ranks_that_contradict_scores_are_refused(tmp_path):
 
     alike = "query_id,doc_id,score,rank\nq1,a,0.5,2\nq1,b,0.5,1\nq1,c,0.4,3\nq1,d,0.3,\n"
     assert list(read_run(write(tmp_path / "r.csv", alike)).rankings["q1"]) == ["a", "b", "c", "d"]
+
+
+def test_ranks_in_a_list_are_read_as_in_a_table(tmp_path):
+    """Hits of a database come in any order, and their ranks were passed over."""
+    hits = '{"id": "b", "score": 0.4, "rank": 2}, {"id": "a", "score": 0.5, "rank": 1}'
+    file = write(tmp_path / "r.json", f'{{"q1": [{hits}]}}')
+    assert read_run(file).rankings["q1"] == {"a": 0.5, "b": 0.4}
+
+    distances = write(tmp_path / "d.json", f'{{"q1": [{hits.replace("0.4", "0.9")}]}}')
+    with pytest.raises(DataError, match=r"rank 2 has a higher score than rank 1, 0\.9 after 0\.5"):
+        read_run(distances)
+
+    missing = write(tmp_path / "m.json", '{"q1": [{"id": "a", "rank": 1}, {"id": "b"}]}')
+    with pytest.raises(DataError, match="ranking: rank: expected a number, got None"):
+        list(each_ranking(missing))
 
 
 @pytest.mark.parametrize("n_queries", [3, 400])
