@@ -155,7 +155,7 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
         for text in source.retrieved_texts()
         if text.chunk_id in cited
     }
-    placed = _placed(sought, change)
+    placed = _placed(sought, change, names_documents=source.manifest.level is not None)
     texts = {text.chunk_id: text for text in placed.texts}
     texts |= {text.chunk_id: text for text in _again(source, names, placed)}
     known = _known(change, {placed.now.get(one, one) for one in cited})
@@ -206,14 +206,18 @@ class _Placed:
     texts: Sequence[RetrievedText]
 
 
-def _placed(sought: Mapping[str, _Sought], change: ChunkChange) -> _Placed:
+def _placed(
+    sought: Mapping[str, _Sought], change: ChunkChange, *, names_documents: bool
+) -> _Placed:
     """Return under which ids texts go now: of chunks where they are such, else their own."""
     from ragforge.corpus.file_text_locator import FileTextLocator
 
     if not sought:
         return _Placed({}, ())
     same = _chunks_by_text({text_id(each.text) for each in sought.values()}, change)
-    documents = CorpusDocuments(list(change.now()), file_texts, FileTextLocator)
+    documents = CorpusDocuments(
+        list(change.now()), file_texts, FileTextLocator, names_documents=names_documents
+    )
     taken = RetrievedTexts(documents)
     now: dict[str, str] = {}
     open_: list[Ranking] = []

@@ -95,6 +95,7 @@ class CorpusDocuments:
         self._folded: dict[str, str] = {}
         self._worded: dict[str, str] = {}
         self._compared: dict[tuple[str, str], bool] = {}
+        self.names_documents = names_documents
         self.retrievable: Set[str] = self._doc_ids if names_documents else frozenset()
         """Ids of documents that a hit may be."""
 

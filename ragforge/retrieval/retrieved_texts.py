@@ -60,14 +60,14 @@ class _Settled:
     """What a text is, now that the documents are there.
 
     Args:
-        chunk_id: The id that it keeps.
+        place: What its id tells of where it is from, beside its text; "" for nothing.
         n_hits: How many hits of a ranking it may be, each at a place of its own; `inf` where that
             is not known.
         named: Documents that it is said to be from, where it stands nowhere; it is so many hits of
             each.
     """
 
-    chunk_id: str
+    place: str
     n_hits: float
     named: tuple[str, ...] = ()
 
@@ -209,27 +209,29 @@ class RetrievedTexts:
 
     def _settled(self, held: _Text) -> _Settled:
         locate = self.documents.locator.locate
-        own = text_id(held.text)
         [origin] = held.origins or [None]
         if origin is None:
             [(doc_id, start, _)] = held.spans
         else:
             told = locate(held.text, doc_ids=origin.doc_ids, near=origin.near)
+            is_of_one = self.documents.names_documents and origin.doc_ids
+            # Where labels name documents, words that many pages have are a hit of the one named.
+            place = repr(origin.doc_ids) if is_of_one else ""
             if told is None:
-                return _Settled(own, 1 - held.n_chunks, origin.doc_ids)
+                return _Settled(place, 1 - held.n_chunks, origin.doc_ids)
             n_places = len(told.spans)
             if n_places != 1:
                 n_hits = n_places if n_places < _MOST_PLACES else inf
-                return _Settled(own, n_hits - held.n_chunks)
+                return _Settled(place, n_hits - held.n_chunks)
             doc_id, start = told.spans[0].doc_id, told.spans[0].start
         n_hits = 1 - held.n_chunks
         anywhere = locate(held.text)
         if anywhere and [span.doc_id for span in anywhere.spans] == [doc_id]:
-            return _Settled(own, n_hits)
+            return _Settled("", n_hits)
         there = locate(held.text, doc_ids=(doc_id,))
         is_repeated = there is not None and len(there.spans) > 1
         place = f"{doc_id}\n{start}" if is_repeated else doc_id
-        return _Settled(text_id(held.text, place), n_hits)
+        return _Settled(place, n_hits)
 
     def located(self, wanted: Set[str]) -> Iterator[RetrievedText]:
         """Yield the texts with their places, those of some ids alone, sorted by id."""
@@ -263,15 +265,16 @@ def _ids_of_hits(
     numbers, counts = Counter[str](), Counter[tuple[str, tuple[str, ...]]]()
     for hit in ranking.ranking:
         item = settled.get(hit.chunk_id)
-        if item is None or counts[item.chunk_id, item.named] >= item.n_hits:
+        if item is None:
             continue
-        counts[item.chunk_id, item.named] += 1
-        numbers[item.chunk_id] += 1
-        number = numbers[item.chunk_id]
-        again = f"hit {number}"
-        now[hit.chunk_id] = (
-            item.chunk_id if number == 1 else text_id(texts[hit.chunk_id].text, again)
-        )
+        text = texts[hit.chunk_id].text
+        own = text_id(text, item.place)
+        if counts[own, item.named] >= item.n_hits:
+            continue
+        counts[own, item.named] += 1
+        numbers[own] += 1
+        again = f"{item.place} hit {numbers[own]}".strip()
+        now[hit.chunk_id] = own if numbers[own] == 1 else text_id(text, again)
     return now
 
 

@@ -706,6 +706,31 @@ def test_a_text_that_stands_nowhere_counts_once(reader, taken, text):
     assert settled(reader, taken, [named, named | {"id": "copy"}, "c1"]) == [text_id(text), "c1"]
 
 
+@pytest.mark.parametrize("text", ["No preview available.", "in autumn."])
+def test_where_labels_name_documents_a_text_is_of_the_one_named_in_every_ranking(text):
+    """Placeholders took each other's documents, and no hit was of any."""
+    twice = "Picked in autumn. Sold in autumn. "
+    chunks = [Chunk(chunk_id=f"c{n}", doc_id=f"{n}.md", text=f"{twice}{n}.") for n in range(3)]
+    documents = CorpusDocuments(chunks, documents_of, FileTextLocator, names_documents=True)
+    taken = RetrievedTexts(documents)
+    reader = ResultReader("it", chunks, texts=taken)
+    hits = [{"text": text, "source": f"{n}.md"} for n in range(3)]
+    first, second = taken.settle(
+        [
+            Ranking(query_id="p", ranking=reader.read(hits, "p", 10)),
+            Ranking(query_id="q", ranking=reader.read(hits[::-1], "q", 10)),
+        ]
+    )
+    ids = [hit.chunk_id for hit in first.ranking]
+    of_text = {
+        each.chunk_id: {*each.doc_ids, *(place.doc_id for place in each.places)}
+        for each in taken.located({*ids})
+    }
+
+    assert [of_text[chunk_id] for chunk_id in ids] == [{f"{n}.md"} for n in range(3)]
+    assert [hit.chunk_id for hit in second.ranking] == ids[::-1]
+
+
 @pytest.mark.parametrize("hit", ["fruit/a.md", "a.md", ("fruit/a.md", 0.5), {"id": "fruit/a.md"}])
 def test_the_id_of_a_document_is_its_whole_text(reader, taken, notes, hit):
     """A retriever of documents is measured by what it puts into a prompt."""
