@@ -12,6 +12,10 @@ part, do not enter the mean that is taken for it. So a wrong judge costs width a
 Queries differ: what the labels of a query lie above or below mu is added for its other pairs,
 shrunk as far as so few labels say little, and fitted in the same parts.
 
+Labels that show few errors of a judge, or none, may have missed some. So the variance holds two
+errors more than were seen, as the interval of Agresti and Coull for a share: without them that of a
+judge who errs in one pair of a hundred had no width, beside the truth.
+
 Two things can be asked: what people would find on *these queries*, and on *queries like these*.
 
 Source: Cassel, Särndal and Wretman 1976, Biometrika 63(3), for the estimator (a generalised
@@ -19,7 +23,7 @@ difference); Chernozhukov et al. 2018, The Econometrics Journal 21(1), for fitti
 Battese, Harter and Fuller 1988, Journal of the American Statistical Association 83(401), for
 shrunken means of queries; Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, for PPI++;
 Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 4.3, for clusters of
-pairs by query.
+pairs by query; Agresti and Coull 1998, The American Statistician 52(2), for errors not seen.
 """
 
 from __future__ import annotations
@@ -50,6 +54,8 @@ LEAST_OTHERS: Final = 5
 of the pairs that nobody labelled, and an interval of no width would be certainty from luck."""
 MOST_DRAWN: Final = 0.9
 """Share of the pairs above which the few others decide the interval: it is too short then."""
+UNSEEN_ERRORS: Final = 2.0
+"""Labels that would have differed from what is expected, beside those that do."""
 _PRIOR_LABELS: Final = 4.0
 _N_FITTED: Final = 4
 """Degrees of freedom that the fitted means take."""
@@ -297,11 +303,19 @@ def _estimate(
     # What was fitted lies nearer to these labels than to others; of all pairs it does not matter.
     fitted = (n - 1) / degrees if n < len(drawn) else 1.0
     variance = fitted * _variance(around, strata[drawn], sizes, counts) / m**2
+    unseen = _unseen_variance(pairs, drawn, strata) / m**2
     by_query: Floats = np.bincount(pairs.queries, weights=known, minlength=m).astype(np.float64)
     by_query += np.bincount(pairs.queries[drawn], weights=weighted, minlength=m)
     wide = fitted * float(np.var(by_query, ddof=1)) / m if m > 1 else float("inf")
     return CorrectedMean(
-        method, value, sqrt(variance), degrees, sqrt(wide), float(max(m - 1, 1)), by_query, tuning
+        method,
+        value,
+        sqrt(variance + unseen),
+        degrees,
+        sqrt(wide + unseen),
+        float(max(m - 1, 1)),
+        by_query,
+        tuning,
     )
 
 
@@ -316,6 +330,26 @@ def _variance(missed: Floats, strata: Integers, sizes: Integers, counts: Integer
     overall /= max(len(missed) - n_strata, 1)
     spread = (squares + overall) / counts
     return float((sizes**2 * (1 - counts / sizes) * spread / counts).sum())
+
+
+def _unseen_variance(pairs: LabelledPairs, drawn: NDArray[np.bool_], strata: Integers) -> float:
+    """Return what errors that no label shows add to the variance of the weighted sum.
+
+    They are `UNSEEN_ERRORS` more, spread over all labels, each by as much as two labels that differ
+    do; 0 where every pair has a label.
+    """
+    sizes, counts = np.bincount(strata), np.bincount(strata[drawn], minlength=strata.max() + 1)
+    weights = np.bincount(strata[drawn], weights=pairs.weights[drawn] ** 2) / counts
+    extra = UNSEEN_ERRORS / len(pairs.values[drawn]) * _squared_error(pairs.values[drawn]) * weights
+    return float((sizes**2 * (1 - counts / sizes) * extra / counts).sum())
+
+
+def _squared_error(values: Floats) -> float:
+    """Return the mean square by which two labels differ that do; 0 where all are alike."""
+    _, counts = np.unique(values, return_counts=True)
+    n = len(values)
+    unlike = n * n - float((counts.astype(np.float64) ** 2).sum())
+    return 2 * float(np.var(values)) * n * n / unlike if unlike else 0.0
 
 
 def merged(strata: Integers, drawn: NDArray[np.bool_], least: int = 2) -> Integers:

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from labelled_sets import drawn, graded_set, label_all
+from labelled_sets import drawn, graded_set, label_all, truth
 
 import ragforge as rf
 from ragforge.calibration.population import Question
@@ -107,6 +107,20 @@ def test_a_gate_decides_on_the_corrected_mean(made, capsys, threshold, code):
 
     assert found == code
     assert "corrected by 150 labels of people" in output.out.partition("\n")[0]
+
+
+def test_a_gate_takes_no_failed_judgment_for_a_failed_query(capsys, tmp_path):
+    """The sample has the pair, and labels stand for its grade: it was counted as 0 beside them."""
+    set_ = graded_set(tmp_path / "set", judge=lambda q, c: None if c == 3 else truth(q, c))
+    drawn(set_, 150)
+    label_all(set_)
+
+    words = ("--dataset", set_.path, "--run", "a", "--min", "P@10=0.3", "--calibrated", "--json")
+    code, output = said(capsys, "gate", *words)
+
+    [check] = json.loads(output.out)["checks"]
+    assert (code, check["n_failed"]) == (0, 0)
+    assert check["decided"] == check["low"] > 0.3
 
 
 def test_a_gate_refuses_a_measure_that_was_not_drawn_for(made, capsys):

@@ -90,6 +90,24 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert 0.92 <= share <= 0.98
 
 
+@pytest.mark.parametrize("share_wrong", [0.0, 0.01, 0.03])
+@pytest.mark.parametrize("n", [60, 120])
+def test_intervals_allow_for_errors_of_a_judge_that_no_label_shows(share_wrong, n):
+    """Of a judge who errs in one pair of a hundred they had no width, beside the truth."""
+    pairs, generator = population(), np.random.default_rng(4)
+    wrong = generator.random(len(pairs.values)) < share_wrong
+    good = np.where(pairs.values > 0, 2, 0)
+    judged = np.where(wrong, 2 - good, good).astype(np.intp)
+    of_judge = replace(pairs, judged=judged, priors=np.array([0.0, 0.0, 1.0, 1.0, 0.5]))
+
+    found = [corrected_mean(drawn(of_judge, n, generator)) for _ in range(200)]
+
+    intervals = [one.interval() for one in found]
+    assert np.mean([low <= truth_of(pairs) <= high for low, high in intervals]) >= 0.94
+    assert min(one.error for one in found) > 0
+    assert min(one.wide_error for one in found) > 0
+
+
 def test_a_good_judge_makes_the_interval_shorter():
     """That is what the judge is paid for."""
     pairs, generator = population(), np.random.default_rng(5)

@@ -512,7 +512,10 @@ def _corrected_checks(
             yield check
             continue
         by = figure.corrected
-        n, n_failed = figure.n_queries or found.n_queries, check.n_failed
+        n = figure.n_queries or found.n_queries
+        # Where only judgments failed, the sample has the query, and labels stand for its grades.
+        lost = subject.run.measured.summary.attention.failed if subject.run else ()
+        n_failed = min(check.n_failed, len(lost))
         # What failed counts 0.
         counted = n / (n + n_failed) if n_failed else 1.0
         ends = (by.value, by.value) if rules.by_point else (by.wide_low, by.wide_high)
@@ -538,6 +541,7 @@ def _corrected_checks(
             decided_on=decided_on("min", decision),
             decided=decided,
             n=n,
+            n_failed=n_failed,
             outcome=outcome,
             text=bound_sentence("min", decision, threshold, outcome),
             power=None,
