@@ -1,5 +1,6 @@
 """Loading a dataset for evaluation: its records, read once, and its runs, measured once."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -65,7 +66,13 @@ class EvaluationData:
     def measured_judges(self) -> tuple[Judge, ...]:
         """Return the same with what measures go by: of chunks what is of answerable queries."""
         answerable = {key for key, query in self.queries.items() if query.answerable}
-        return judges(self.judgments.of_queries(answerable), self._answer_grades())
+        measured = measured_gradings(self.judgments.of_queries(answerable), self.tasks)
+        return judges(measured, self._answer_grades())
+
+    @property
+    def tasks(self) -> list[Task]:
+        """What each run is measured on."""
+        return [run.task or self.task for run in self.runs]
 
     def _answer_grades(self) -> dict[str, Iterable[AnswerGrade]]:
         return {item.system: item.grades.values() for item in self.systems}
@@ -123,6 +130,22 @@ def load_evaluation_data(
             *_part_warnings(runs),
         ),
     )
+
+
+def measured_gradings(
+    judgments: JudgmentTable, tasks: Sequence[Task]
+) -> JudgmentTable | Counter[Grading]:
+    """Return the gradings that runs are measured on: of texts, those of runs that have them alone.
+
+    Grades of texts of another cut wait; where there are no runs, all count.
+
+    Args:
+        judgments: Of the queries that are measured.
+        tasks: What each run is measured on.
+    """
+    if not tasks or not judgments.has_texts:
+        return judgments
+    return judgments.counts_of(lambda *pair: any(task.goes_by(*pair) for task in tasks))
 
 
 def settle_judgments(

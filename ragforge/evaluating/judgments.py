@@ -273,9 +273,11 @@ def _regraded(item: G, grade: int) -> G:
 
 
 def with_counts(judgments: Iterable[JudgmentOrGrading]) -> Iterable[tuple[JudgmentOrGrading, int]]:
-    """Return judgments, or the gradings of a table, with how often each was given."""
+    """Return judgments, or the gradings of a table or counts, with how often each was given."""
     if isinstance(judgments, JudgmentTable):
         return judgments.counts().items()
+    if isinstance(judgments, Counter):
+        return judgments.items()
     return zip(judgments, repeat(1))
 
 

@@ -250,6 +250,12 @@ class Task:
     cutting: Cutting | None = None
     """The texts that a run is measured with which has such; None for one of the set's chunks."""
 
+    def goes_by(self, query_id: str, chunk_id: str) -> bool:
+        """Whether a run is measured on the grades that a chunk or text has for a query."""
+        if query_id in self.level.query_ids:
+            return chunk_id in self.level.documents or not is_text_id(chunk_id)
+        return not is_text_id(chunk_id) if self.cutting is None else chunk_id in self.cutting
+
     def noun(self, query_id: str) -> str:
         """Return what is retrieved and labelled for a query: chunk or document."""
         return "document" if query_id in self.level.query_ids else "chunk"

@@ -278,7 +278,7 @@ class Summary:
 
     @property
     def baseline_judges(self) -> tuple[Judge, ...]:
-        """The judges that are mere rules: what they say shows that things run, and no more.
+        """The judges of numbers that are mere rules: they show that things run, and no more.
 
         Where quotes stand is counted, and where all measures are of evidence nobody has to judge
         chunks.
@@ -286,7 +286,7 @@ class Summary:
         is_judged = bool(by_judgments(self.measures))
         return tuple(
             judge
-            for judge in self.judges
+            for judge in self.measured_judges
             if judge.is_baseline
             and judge.count > judge.n_evidence
             and (is_judged or judge.task != "relevance")

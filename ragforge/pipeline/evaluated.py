@@ -21,6 +21,7 @@ from ragforge.evaluating.evaluation_data import (
     beside_evidence,
     is_complete,
     measure_runs,
+    measured_gradings,
     settle_judgments,
     task_of,
 )
@@ -39,6 +40,7 @@ from ragforge.files.git import commit_and_branch
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level, ids_of_corpus
 from ragforge.files.set.history import content_id
+from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.query_selection import Chosen
 from ragforge.files.set.stale_runs import UsableRuns, made_on, usable_runs
 from ragforge.files.set.wholeness import corpus_digest
@@ -119,6 +121,8 @@ class EvaluatedRun:
     """The record of it."""
     item_values: "_ItemsOfRun"
     """The values of its items by query, made when they are asked for."""
+    task: Task
+    """What it was measured on."""
     qrels: Qrels
     """The grades that it was measured on, by query and chunk."""
     pair_judges: PairJudges = field(default_factory=PairJudges)
@@ -185,7 +189,6 @@ def evaluate_usable(
     judgments = dataset.judgment_table().of_queries(answerable)
     level = document_level(dataset, judgments)
     settled = settle_judgments(dataset, level, judgments, settings.rel_threshold)
-    judged_by = judges(judgments, {})
     threshold = dataset.rel_threshold(settings.rel_threshold)
     by_lists = settings.rel_threshold == "auto"
     task = task_of(queries, settled, settings.measures, threshold, by_lists=by_lists)
@@ -197,7 +200,7 @@ def evaluate_usable(
     measured = measure_runs(dataset, dataset.failures(), task, usable, cut)
     if not measured:
         raise DataError(f"{dataset.path}: has no runs; make one with `ragforge retrieve`")
-    found = _recorded(dataset, measured, _Labels(queries, task, settled, judged_by))
+    found = _recorded(dataset, measured, _Labels(queries, task, settled, judgments))
     if not found:
         raise DataError(f"{dataset.path}: nothing to measure: no answerable query is judged")
     return found
@@ -211,9 +214,9 @@ def evaluate_data(dataset: Dataset, data: EvaluationData) -> list[EvaluatedRun]:
         data: What was read and measured.
     """
     answerable = data.task.qrels.keys()
-    judged_by = judges(data.judgments.of_queries(answerable), {})
+    judgments = data.judgments.of_queries(answerable)
     settled = of_queries(data.settled, answerable)
-    labels = _Labels([*data.queries.values()], data.task, settled, judged_by)
+    labels = _Labels([*data.queries.values()], data.task, settled, judgments)
     return _recorded(dataset, data.runs, labels)
 
 
@@ -235,7 +238,8 @@ class _Labels:
     task: Task
     settled: Settled
     """Of answerable queries."""
-    judges: tuple[Judge, ...]
+    judgments: JudgmentTable
+    """Of these, as they were given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +250,7 @@ class _EvaluationBasis:
     task: Task
     items: Mapping[str, str]
     """Digests of the queries by id."""
+    judges: tuple[Judge, ...]
     graders: tuple[Grader, ...]
     digests: Mapping[str, str]
     git: Mapping[str, str]
@@ -258,7 +263,8 @@ def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _
     settled = _settled_of(task, labels.settled)
     chosen = task.chosen
     asked_of = [q for q in labels.queries if chosen is None or q.query_id in chosen.query_ids]
-    graders = tuple(map(grader_of, labels.judges))
+    made = judges(measured_gradings(labels.judgments, [task]), {})
+    graders = tuple(map(grader_of, made))
     asked = (
         (q.query_id, q.asked, q.expected_answer, sorted(item.quote for item in q.evidence))
         for q in task.queries
@@ -267,6 +273,7 @@ def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _
         dataset=dataset,
         task=task,
         items=item_digests(task.queries),
+        judges=made,
         graders=graders,
         digests={
             "corpus": corpus_digest(dataset),
@@ -327,10 +334,11 @@ def _recorded(
                 scores=run.scores,
                 evaluation=_evaluation(run, run.scores, basis),
                 item_values=_ItemsOfRun(run, run.scores, basis),
+                task=basis.task,
                 qrels=basis.task.qrels,
                 relevant=basis.task.relevant,
                 pair_judges=basis.pair_judges,
-                judges=labels.judges,
+                judges=basis.judges,
                 n_unanswerable=basis.n_unanswerable,
                 is_complete=basis.task.is_complete,
                 n_by_document=len(basis.task.level.query_ids & basis.task.qrels.keys()),

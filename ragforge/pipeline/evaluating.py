@@ -16,7 +16,13 @@ from ragforge.evaluating.graded_by import (
     judge_name,
     mark_drift,
 )
-from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
+from ragforge.evaluating.judgments import (
+    Judge,
+    LabelReading,
+    judges,
+    judges_differ,
+    relevance_words,
+)
 from ragforge.evaluating.runs import Latency, MeasuredRun, latency_of
 from ragforge.files.set.document_level import chunks_for_documents
 from ragforge.files.set.stale_runs import (
@@ -114,6 +120,7 @@ def evaluate_dataset(
     usable = usable_runs(dataset, run_names)
     evaluated = evaluate_usable(usable, settings, only_retrieved=only_retrieved)
     latencies = {run.measured.name: run.measured.summary.latency for run in evaluated}
+    judged_by = _judges(dataset, evaluated)
     of_several = several_judges_text(
         evaluated[0].qrels,
         evaluated[0].pair_judges,
@@ -125,7 +132,7 @@ def evaluate_dataset(
         scores={run.measured.name: run.scores for run in evaluated},
         latencies={name: latency for name, latency in latencies.items() if latency is not None},
         rel_threshold=evaluated[0].scores.rel_threshold,
-        judged_by=tuple(judge_name(judge) for judge in evaluated[0].judges),
+        judged_by=tuple(map(judge_name, judged_by)),
         measures=tuple(evaluated[0].measured.summary.estimates),
         n_unanswerable=evaluated[0].n_unanswerable,
         records=tuple(evaluated),
@@ -135,11 +142,22 @@ def evaluate_dataset(
             *(f"{name}: the run is empty; nothing of it was measured" for name in empty),
             *_of_texts(run.measured for run in evaluated),
         ),
-        graded_by=mark_drift(grades_of(evaluated[0].judges), read_canaries(dataset)),
+        graded_by=mark_drift(grades_of(judged_by), read_canaries(dataset)),
         labels=reading_in_force(dataset, dataset.judgment_table()),
         n_by_document=evaluated[0].n_by_document,
         reading=_reading(dataset, evaluated[0], settings),
     )
+
+
+def _judges(dataset: Dataset, evaluated: Sequence[EvaluatedRun]) -> tuple[Judge, ...]:
+    """Return who made the judgments that any of some runs rests on."""
+    first = evaluated[0]
+    if len({run.task.cutting for run in evaluated}) == 1:
+        return first.judges
+    from ragforge.evaluating.evaluation_data import measured_gradings
+
+    judgments = dataset.judgment_table().of_queries(first.qrels)
+    return judges(measured_gradings(judgments, [run.task for run in evaluated]), {})
 
 
 def evaluate_files(

@@ -16,7 +16,12 @@ from ragforge.evaluating.causes.bad_queries import (
 )
 from ragforge.evaluating.causes.catalogue import CauseCode, Causes
 from ragforge.evaluating.causes.finder import CauseFinder
-from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_data, reading_words
+from ragforge.evaluating.evaluation_data import (
+    EvaluationData,
+    load_evaluation_data,
+    measured_gradings,
+    reading_words,
+)
 from ragforge.evaluating.graded_by import grades_of, mark_drift
 from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.query_details import ChunkStart, ChunkStarts
@@ -77,7 +82,7 @@ def find_worst(
         return find_bad_queries(of_run, causes[run.name], worst, _mean(run, str(measure)))
 
     findings = tuple(map(findings_of, data.runs))
-    measured_on = data.judgments.of_queries(data.task.qrels)
+    measured_on = measured_gradings(data.judgments.of_queries(data.task.qrels), data.tasks)
     quotes = _quotes([bad for run in findings for bad in run.worst])
     return WorstReport(
         dataset=dataset.manifest.name,

@@ -68,7 +68,7 @@ def notices(summary: Summary) -> list[Notice]:
     listed = []
     if summary.baseline_judges:
         listed.append(_baseline(summary))
-    if mocked := {judge.task for judge in summary.judges if judge.is_mock}:
+    if mocked := {judge.task for judge in summary.measured_judges if judge.is_mock}:
         told = _MADE_UP if "relevance" in mocked else _MADE_UP_OF_ANSWERS
         listed.append(Notice(_MOCK_TITLE, told, is_loud=True))
     listed.extend(_beside_people(summary))
@@ -150,10 +150,10 @@ def threshold_note(
 def _baseline(summary: Summary) -> Notice:
     """Tell how much of the judging a rule did: all of it, or a part beside a model."""
     rules = summary.baseline_judges
-    asked = {judge.task for judge in summary.judges if judge.kind == "llm"}
+    asked = {judge.task for judge in summary.measured_judges if judge.kind == "llm"}
     tasks = " and ".join(sorted({judge.task.split()[0] for judge in rules}, reverse=True))
     judged = {judge.task for judge in rules}
-    is_mocked = any(judge.is_mock and judge.task in judged for judge in summary.judges)
+    is_mocked = any(judge.is_mock and judge.task in judged for judge in summary.measured_judges)
     cosines = {(judge.model or "").startswith(LOCAL_MODEL_JUDGE) for judge in rules}
     kinds = ["the cosine of a local model"] if True in cosines else []
     kinds += ["a lexical rule"] if False in cosines else []

@@ -11,12 +11,22 @@ from ragforge.evaluating.cuttings import (
     why_not_alike,
 )
 from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.evaluating.summary import summarise
 from ragforge.files.set.opening import create_dataset
 from ragforge.measures import DEFAULT_MEASURES
 from ragforge.measures.intervals import Ends
 from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluating import evaluate_dataset
-from ragforge.records import Chunk, Evidence, Judgment, Query, RetrievedText, Span, text_id
+from ragforge.records import (
+    Chunk,
+    Evidence,
+    Judgment,
+    Provenance,
+    Query,
+    RetrievedText,
+    Span,
+    text_id,
+)
 
 
 def piece(start, end):
@@ -82,6 +92,60 @@ def test_runs_that_name_the_places_of_repeated_texts_or_not_are_cut_alike(datase
     dataset.write_run("told", [ranking("q", *(text.chunk_id for text in told))])
 
     assert cuttings(dataset)["told"].runs == ("small", "small-2", "told")
+
+
+def by(kind, *chunk_ids):
+    maker = Provenance(kind=kind, model=kind)
+    return [
+        Judgment(query_id="q", chunk_id=name, grade=1, source="judge", provenance=maker)
+        for name in chunk_ids
+    ]
+
+
+@pytest.fixture
+def by_several(dataset):
+    """The chunks graded by a model, pieces by the offline baseline, others by it that wait."""
+    pieces = [piece(*span) for span in SMALL[:3]]
+    waiting = [text_id(f"gone {n}") for n in range(4)]
+    dataset.write_judgments(by("llm", "c0", "c200") + by("baseline", *pieces, *waiting))
+    return dataset
+
+
+@pytest.mark.parametrize(
+    ("names", "counts"),
+    [
+        (["own"], {"llm": 2}),
+        (["small"], {"baseline": 3}),
+        (["own", "small"], {"llm": 2, "baseline": 3}),
+    ],
+)
+def test_a_run_is_graded_by_those_who_graded_what_it_is_measured_on(by_several, names, counts):
+    """A gate refused a run as graded in part by shared words, by texts that were of no run."""
+    found = evaluate_dataset(by_several, names, EvaluateSettings())
+
+    assert {of.origin.kind: of.n for of in found.graded_by} == counts
+    last = found.records[-1]
+    assert {of.model: of.count for of in last.judges} == {
+        kind: n for kind, n in counts.items() if (kind == "llm") == (names[-1] == "own")
+    }
+    assert {of.model for of in last.evaluation.graders} == {of.model for of in last.judges}
+
+
+def test_runs_are_compared_by_those_who_graded_what_they_are_measured_on(by_several):
+    """As `evaluate` says of them."""
+    by_several.write_run("own-2", [ranking("q", "c200", "c0")])
+    found = compare_runs(by_several, ["own", "own-2"], EvaluateSettings())
+
+    assert {of.origin.kind: of.n for of in found.graded_by} == {"llm": 2}
+
+
+@pytest.mark.parametrize(("run", "kinds"), [("own", ["llm"]), ("small", ["baseline"])])
+def test_a_report_tells_of_rules_behind_its_numbers_alone(by_several, run, kinds):
+    """It asked to judge texts by a model that no run has any more."""
+    found = summarise(by_several, run_names=[run])
+
+    assert [judge.kind for judge in found.measured_judges] == kinds
+    assert [judge.kind for judge in found.baseline_judges] == [one for one in kinds if one != "llm"]
 
 
 def test_windows_that_slide_by_half_are_cut_alike(dataset):

@@ -97,6 +97,20 @@ class JudgmentTable:
             counts.update(self._columns.given[rows])
         return Counter({self.gradings[number]: n for number, n in counts.items()})
 
+    def counts_of(self, counted: Callable[[str, str], bool]) -> Counter[Grading]:
+        """Return how often each grading was given to some of the pairs.
+
+        Args:
+            counted: Whether the pair of a query and a chunk is one of them, by their ids.
+        """
+        columns, counts = self._columns, Counter[int]()
+        for query_id in self._at:
+            rows = self._rows(query_id)
+            of_ids = (columns.chunk_ids[chunk] for chunk in columns.chunks[rows])
+            is_counted = (counted(query_id, chunk_id) for chunk_id in of_ids)
+            counts.update(compress(columns.given[rows], is_counted))
+        return Counter({self.gradings[number]: n for number, n in counts.items()})
+
     @property
     def has_texts(self) -> bool:
         """Whether texts are judged that are no chunks of the set, be it for other queries."""

@@ -17,6 +17,7 @@ from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, Cutting, cuttings
 from ragforge.evaluating.evaluation_data import (
     EvaluationData,
     is_complete,
+    measured_gradings,
     reading_words,
     settle_judgments,
     task_of,
@@ -49,7 +50,6 @@ from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import sample_note
 from ragforge.files.set.document_level import DocumentLevel, document_level
-from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.files.set.stale_runs import (
     UsableRuns,
@@ -85,7 +85,7 @@ from ragforge.pipeline.comparing.undecided import Origins, undecided
 from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Query
-from ragforge.records.judgments import origin_of
+from ragforge.records.judgments import JudgmentOrGrading, origin_of
 
 if TYPE_CHECKING:
     from ragforge.files.formats.runs import Ranked
@@ -166,14 +166,17 @@ def compare_runs(
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
     basis, retrieved = _without_gone_texts(basis, dataset, retrieved)
-    basis = _with_texts(basis, cuttings(dataset), replace(task, level=level), wanted)
+    task, cut = replace(task, level=level), cuttings(dataset)
+    basis = _with_texts(basis, cut, task, wanted)
     basis = _with_evidence(basis, dataset, queries.values(), retrieved)
     settled_here = of_queries(settled, basis.qrels)
     basis = basis.on_one_judge(pair_judges(settled_here), [run.ranked for run in retrieved])
     runs = _measured_all(retrieved if names else _filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in queries.items()}
     basis = _with_unknown(basis, dataset, runs)
-    return _decided(basis, runs, options, texts, _of_judgments(dataset, judgments, settled))
+    tasks = [replace(task, cutting=cut.get(name)) for name in wanted]
+    graded = _of_judgments(dataset, measured_gradings(judgments, tasks), settled)
+    return _decided(basis, runs, options, texts, graded)
 
 
 def _retrieved_by(
@@ -272,7 +275,8 @@ def compare_gathered(
     runs = _measured_all(_filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in found.queries.items()}
     basis = _with_unknown(basis, dataset, runs)
-    measured_on = found.judgments.of_queries(found.task.qrels)
+    tasks = [replace(found.task, cutting=cut.get(name)) for name in wanted]
+    measured_on = measured_gradings(found.judgments.of_queries(found.task.qrels), tasks)
     return _decided(basis, runs, options, texts, _of_judgments(dataset, measured_on, found.settled))
 
 
@@ -408,7 +412,9 @@ def _of_one_part(
     return kept
 
 
-def _of_judgments(dataset: Dataset, judgments: JudgmentTable, settled: Settled) -> _Graded:
+def _of_judgments(
+    dataset: Dataset, judgments: Iterable[JudgmentOrGrading], settled: Settled
+) -> _Graded:
     made = judges(judgments, {})
     graded_by = mark_drift(grades_of(made), read_canaries(dataset))
     names = dict.fromkeys(judge_name(judge) for judge in made)
