@@ -19,6 +19,11 @@ UNSPACED: Final = (
 )
 _UNSPACED: Final = pattern(f"[{UNSPACED}]")
 _SYLLABIC: Final = pattern(f"[{UNSPACED}{HANGUL}]")
+_MARK_OF_A_NAME: Final = pattern(r"[#/\\_|=@]|\.[A-Za-z]")
+_FEWEST: Final = 8
+"""Characters of these scripts that read as words; a title of a document may have as many."""
+_ENOUGH: Final = 20
+"""So many do, whatever else is in the text."""
 
 
 def has_unspaced(text: str) -> bool:
@@ -29,6 +34,15 @@ def has_unspaced(text: str) -> bool:
 def count_unspaced(text: str) -> int:
     """Return how many characters are of a script without blanks between words."""
     return 0 if text.isascii() else len(_UNSPACED.findall(text))
+
+
+def reads_as_words(text: str) -> bool:
+    """Whether a string is several words, and no id or path, in whatever script."""
+    if len(text.split()) > 1:
+        return True
+    n_unspaced = count_unspaced(text)
+    is_name = n_unspaced < _ENOUGH and _MARK_OF_A_NAME.search(text) is not None
+    return n_unspaced >= _FEWEST and not is_name
 
 
 def has_syllabic(text: str) -> bool:

@@ -36,6 +36,7 @@ from ragforge.retrieval.object_fields import (
     values_of,
     whole_number,
 )
+from ragforge.scripts import reads_as_words
 
 if TYPE_CHECKING:
     from ragforge.retrieval.corpus_documents import CorpusDocuments
@@ -58,7 +59,7 @@ _ACCEPTED = (
     "Document, or a LlamaIndex NodeWithScore"
 )
 _LENGTH_OF_TEXT = 100
-"""Characters from which a bare string that is no id is a text, without any blank in it."""
+"""Characters from which a bare string that is no id is a text, though it reads as one word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,7 +447,7 @@ def _brief(value: object) -> str:
 
 def _is_wordy(text: str) -> bool:
     """Whether a bare string reads as a text and not as an id."""
-    return len(text) >= _LENGTH_OF_TEXT or len(text.split()) > 1
+    return len(text) >= _LENGTH_OF_TEXT or reads_as_words(text)
 
 
 def _nearest(chunks: Sequence[Chunk], near: int | None) -> Sequence[Chunk]:

@@ -29,6 +29,7 @@ from ragforge.files.field_names import (
 from ragforge.files.row import Row, cell_items, load_json, make_row
 from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import LabelledQuery, explaining_threshold, labels_of
+from ragforge.scripts import reads_as_words
 
 HIGHEST_GRADE = 3
 _DEGREE: Final = pattern(r"(partial|part|somewhat|marginal|weak|high|very|full|perfect)(ly)?rele")
@@ -491,10 +492,10 @@ def _quotes(row: Row, field: Field) -> list[str]:
 
 
 def _source_chunks(row: Row) -> Relevance:
-    """Return the chunks that a query was written from: ids without blanks, else their words."""
+    """Return the chunks that a query was written from: ids of one word, else what they say."""
     value = row.get(SOURCE_CHUNK)
     items = value if isinstance(value, list) else [value]
-    texts = [item for item in items if isinstance(item, str) and len(item.split()) > 1]
+    texts = [item for item in items if isinstance(item, str) and reads_as_words(item)]
     ids = [row.as_id(item, SOURCE_CHUNK) for item in items if item not in texts]
     graded_quotes = tuple(GradedQuote("", text, _grade_of_quote(row)) for text in texts)
     return _graded_by_row(row, Relevance({}, tuple(dict.fromkeys(ids)), graded_quotes))

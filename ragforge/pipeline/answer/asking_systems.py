@@ -28,6 +28,7 @@ from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_text, texts_beside
 from ragforge.retrieval.retrieved_texts import RetrievedTexts, StandingOf, nothing_graded
+from ragforge.scripts import reads_as_words
 from ragforge.stages.runner import Workers
 
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ def _is_passage(text: str, passage: ContextPassage) -> bool:
 
 
 def _is_text(name: str) -> bool:
-    return len(name) > _LONGEST_ID or len(name.split()) > 1
+    return len(name) > _LONGEST_ID or reads_as_words(name)
 
 
 @dataclass(frozen=True, slots=True)

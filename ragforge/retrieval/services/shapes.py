@@ -7,6 +7,7 @@ from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.retrieval.services.paths import describe
+from ragforge.scripts import reads_as_words
 
 _DEPTH: Final = 7
 _MOST_NODES: Final = 20_000
@@ -204,7 +205,7 @@ def _is_text(leaf: _Leaf) -> bool:
 
 def _is_prose(leaf: _Leaf) -> bool:
     """Whether a field that often names a document holds what stands in it."""
-    return leaf.name == "document" and all(" " in str(value) for value in leaf.values)
+    return leaf.name == "document" and all(reads_as_words(str(value)) for value in leaf.values)
 
 
 def _is_document(leaf: _Leaf) -> bool:

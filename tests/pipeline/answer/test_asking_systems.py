@@ -514,6 +514,17 @@ def test_passages_are_found_or_counted(passages, found):
     assert PassageFinder(CHUNKS).find(passages) == found
 
 
+def test_a_bare_passage_without_blanks_is_a_text():
+    """Chinese has none between words; as an id nothing would be known of it."""
+    passage = "号许可证的费用为121元整"
+    finder = PassageFinder(
+        [Chunk(chunk_id="c", doc_id="d", text=f"第3{passage}。" + "孩子免费。" * 40)]
+    )
+    found = finder.find([ContextPassage(ids=(passage,), texts=(passage,))])
+
+    assert found == FoundChunks(("c",), 0)
+
+
 @pytest.mark.parametrize(("doc_id", "chunk_id"), [("b", "b#1"), ("c", None)])
 def test_a_quote_is_looked_for_in_its_document(doc_id, chunk_id):
     """The same words in another document are another passage."""

@@ -83,6 +83,18 @@ def test_a_text_that_is_no_chunk_is_that_text(reader, taken, hit):
     assert located(taken) == [("fruit/a.md", 38, 88)]
 
 
+@pytest.mark.parametrize("text", ["号许可证的费用为121元整", "渔船可以停泊在港口两小时不收费"])
+def test_a_bare_text_without_blanks_is_a_text(text):
+    """Chinese, Japanese and Thai put none between words."""
+    whole = f"第3{text}。孩子钓鱼不用许可证。"
+    chunks = [Chunk(chunk_id="第3号", doc_id="费用.md", text=whole, start=0, end=len(whole))]
+    taken = RetrievedTexts(CorpusDocuments(chunks, documents_of, FileTextLocator))
+    reader = ResultReader("it", chunks, texts=taken)
+
+    assert settled(reader, taken, ["第3号", text, "第4号"]) == ["第3号", text_id(text), "第4号"]
+    assert located(taken) == [("费用.md", 2, 2 + len(text))]
+
+
 MARKUP = "Write <b>big</b> words as &lt;b&gt; &amp; close them; <i>small</i> ones need none."
 PLAIN = "Plain words stand alone & need no tag, as 1 < 2 and 3 > 2 do in sums."
 
