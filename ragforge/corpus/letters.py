@@ -6,7 +6,6 @@ They are folded to lower case and to NFKD, without accents, blanks, punctuation 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -22,39 +21,6 @@ _CODEPOINTS: Final = 0x110000
 
 Places: TypeAlias = "npt.NDArray[np.int64]"
 Letters: TypeAlias = "npt.NDArray[np.uint32]"
-
-
-class TextByLetters:
-    """A text by its letters and digits, in which other texts are looked for.
-
-    Args:
-        text: Such as a document.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.letters = as_text(letters_of(text)[0])
-        self._text = text
-
-    def places(self, letters: str) -> Iterator[tuple[int, int]]:
-        """Yield the offsets [start, end) at which some letters stand, from the first to the last.
-
-        Fewer than `GRAM` letters count as whole words alone: 80 does not stand in 1980.
-
-        Args:
-            letters: Of another text, one or more.
-        """
-        at = self.letters.find(letters)
-        # Not kept: it takes eight times as much as the letters, and few texts hold any.
-        offsets = letters_of(self._text)[1] if at >= 0 else ()
-        while at >= 0:
-            start, end = int(offsets[at]), int(offsets[at + len(letters) - 1]) + 1
-            if len(letters) >= GRAM or self._is_bounded(start, end):
-                yield start, end
-            at = self.letters.find(letters, at + 1)
-
-    def _is_bounded(self, start: int, end: int) -> bool:
-        before, behind = self._text[max(0, start - 1) : start], self._text[end : end + 1]
-        return not (before.isalnum() or behind.isalnum())
 
 
 def folded_letters(char: str) -> str:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ragforge.corpus.file_texts import file_texts
-from ragforge.corpus.letters import GRAM, TextByLetters
+from ragforge.corpus.letters import GRAM
+from ragforge.corpus.wordings import Wording
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
@@ -26,10 +27,10 @@ _UNKNOWN: Final = RetrievedText(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class PlacedQuote:
-    """A quote with the letters by which it is found elsewhere."""
+    """A quote with the wording by which it is found elsewhere."""
 
     quote: Quote
-    letters: str
+    wording: Wording
 
 
 class ReturnedText(NamedTuple):
@@ -46,13 +47,13 @@ class EvidenceBasis:
     Args:
         quotes: By query, of those whose evidence has places.
         texts: What was retrieved, by id.
-        wordings: Letters of the texts that have no place or are only like it, by id.
+        wordings: The texts that have no place or are only like it, by id.
         unplaced: Queries with evidence of which some has no place.
     """
 
     quotes: Mapping[str, tuple[PlacedQuote, ...]]
     texts: Mapping[str, RetrievedText]
-    wordings: Mapping[str, TextByLetters]
+    wordings: Mapping[str, Wording]
     unplaced: frozenset[str]
 
     def of_run(
@@ -127,7 +128,7 @@ class EvidenceBasis:
             text = self.texts.get(item, _UNKNOWN)
             if item in self.wordings:
                 wording = self.wordings[item]
-                held = (at for at, one in enumerate(quotes) if any(wording.places(one.letters)))
+                held = (at for at, one in enumerate(quotes) if any(wording.places(one.wording)))
                 text = replace(text, held=frozenset(held))
             yield text
 
@@ -180,7 +181,7 @@ def evidence_basis(
     return EvidenceBasis(
         quotes,
         {key: _retrieved_text(item, texts) for key, item in placed.items()},
-        {key: TextByLetters(item.text) for key, item in placed.items() if item.text},
+        {key: Wording(item.text) for key, item in placed.items() if item.text},
         unplaced,
     )
 
@@ -247,37 +248,47 @@ class _Documents:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
-        self._folded: dict[str, TextByLetters] = {}
+        self._wordings: dict[str, Wording] = {}
 
-    def places(self, letters: str, doc_id: str) -> Iterator[Stretch]:
-        """Yield the places at which letters stand in a document."""
+    def places(self, wording: Wording, doc_id: str) -> Iterator[Stretch]:
+        """Yield the places at which a document says something."""
         if doc_id not in self.texts:
             return
-        if doc_id not in self._folded:
-            self._folded[doc_id] = TextByLetters(self.texts[doc_id])
-        for start, end in self._folded[doc_id].places(letters):
+        if doc_id not in self._wordings:
+            self._wordings[doc_id] = Wording(self.texts[doc_id])
+        for start, end in self._wordings[doc_id].places(wording):
             yield Stretch(doc_id, start, end)
 
 
 def _quotes(evidence: Sequence[Evidence], documents: _Documents) -> list[PlacedQuote]:
     """Return the quotes of a query with their own places; none where one of them has none."""
     own: list[Stretch] = []
-    looked_for: dict[str, PlacedQuote] = {}
+    looked_for: list[PlacedQuote] = []
     for item in evidence:
         place = _own_place(item)
         if place is not None:
             own.append(place)
             continue
-        letters = TextByLetters(item.quote).letters
-        places = tuple(documents.places(letters, item.doc_id)) if letters else ()
-        if not places:
+        found = _looked_for(item, documents)
+        if found is None:
             return []
-        looked_for[letters] = PlacedQuote(Quote(places), letters)
+        if not any(found.wording.says_the_same(other.wording) for other in looked_for):
+            looked_for.append(found)
     quotes = [
-        PlacedQuote(Quote((place,)), _letters_at(place, evidence, documents))
+        PlacedQuote(Quote((place,)), _wording_at(place, evidence, documents))
         for place in _merged(own)
     ]
-    return [*quotes, *looked_for.values()]
+    return [*quotes, *looked_for]
+
+
+def _looked_for(item: Evidence, documents: _Documents) -> PlacedQuote | None:
+    """Return a quote without offsets where its document has it, if need be within words."""
+    for ends in ((True, True), (False, False)):
+        wording = Wording(item.quote, ends)
+        places = tuple(documents.places(wording, item.doc_id)) if wording.letters else ()
+        if places:
+            return PlacedQuote(Quote(places), wording)
+    return None
 
 
 def _own_place(item: Evidence) -> Stretch | None:
@@ -305,21 +316,29 @@ def _merged(places: Iterable[Stretch]) -> list[Stretch]:
     return merged
 
 
-def _letters_at(place: Stretch, evidence: Iterable[Evidence], documents: _Documents) -> str:
-    text = documents.texts.get(place.document, "")[place.start : place.end]
-    if len(text) == place.end - place.start:
-        return TextByLetters(text).letters
-    of_it = (item.quote for item in evidence if item.doc_id == place.document)
-    return TextByLetters(next(of_it)).letters
+def _wording_at(place: Stretch, evidence: Iterable[Evidence], documents: _Documents) -> Wording:
+    """Return what quotes say at their place, with the signs before and behind it."""
+    document = documents.texts.get(place.document, "")
+    of_it = [item for item in evidence if item.doc_id == place.document]
+    if len(document) < place.end:
+        return Wording(of_it[0].quote)
+    start, end = place.start, place.end
+    for item in of_it:
+        if item.start is not None and item.end is not None:
+            if item.start <= place.start < item.end:
+                start = min(start, item.start)
+            if item.start < place.end <= item.end:
+                end = max(end, item.end)
+    return Wording.within(document, start, min(end, len(document)))
 
 
 def _repeated(quote: PlacedQuote, documents: _Documents, doc_ids: Iterable[str]) -> PlacedQuote:
     """Return a quote with the other places that it has in some documents."""
-    if len(quote.letters) < GRAM:
+    if len(quote.wording.letters) < GRAM:
         return quote
     places = dict.fromkeys(quote.quote.places)
     for doc_id in doc_ids:
-        for place in documents.places(quote.letters, doc_id):
+        for place in documents.places(quote.wording, doc_id):
             places.setdefault(place)
     return replace(quote, quote=Quote(tuple(places)))
 

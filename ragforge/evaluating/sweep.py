@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from typing import Final
 
 from ragforge.corpus.documents import Document
-from ragforge.corpus.letters import TextByLetters
+from ragforge.corpus.wordings import Wording
 from ragforge.deferred import dataclass
 from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.evaluating.evidence import PlacedQuote, placed_quotes, reaching
@@ -261,9 +261,7 @@ def trusted_evidence(queries: Iterable[Query], texts: Mapping[str, str]) -> list
 
 
 def _says(found: str, quote: str) -> bool:
-    return bool(found) and (
-        found == quote or TextByLetters(found).letters == TextByLetters(quote).letters
-    )
+    return bool(found) and (found == quote or Wording(found).says_the_same(Wording(quote)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
+from ragforge.corpus.word_ends import APOSTROPHES, JOINERS, binds, joins
 from ragforge.deferred import pattern
 from ragforge.files.text import normalize
 from ragforge.scripts import count_syllabic, has_syllabic
@@ -22,12 +23,7 @@ from ragforge.stages.words import (
     words,
 )
 
-_APOSTROPHES: Final = "'\u2019"
-_HYPHENS: Final = "-\u2010\u2011"
-_JOINERS: Final = frozenset(f"{_APOSTROPHES}{_HYPHENS}.&+#@/")
-_ENDINGS: Final = frozenset("s t d m ll re ve".split())
-"""What follows the apostrophe of "it's"; in "l'eau" a word of its own does."""
-_TOKEN: Final = pattern(rf"[^\W_]+(?:[_{re.escape(''.join(sorted(_JOINERS)))}][^\W_]+)*[+#]*")
+_TOKEN: Final = pattern(rf"[^\W_]+(?:[_{re.escape(''.join(sorted(JOINERS)))}][^\W_]+)*[+#]*")
 _PART: Final = pattern(r"[^\W_]+")
 _TELLING_NUMBER: Final = pattern(r"\d+(?:[.,:/]\d+)*")
 _MEASURED: Final = pattern(r"\d[ \u00a0\u202f]?([^\W\d_]+|[%\u00b0][^\W\d_]*|[$\u20ac\u00a3])")
@@ -41,7 +37,6 @@ _LEAST_SYLLABIC: Final = 2
 """Any two characters of such scripts may be parted, and one says too little."""
 _NUMBER: Final = pattern(r"[+-]?\d+(?:[.,:/]\d+)*")
 _NEXT_WORD: Final = pattern(r"[ \u00a0\u202f]?([^\W\d_]+|[%°][^\W\d_]*|[$€£])")
-_IN_NUMBERS: Final = ".,:/"
 _OPENS: Final = " \t\"'*_(\u201c\u2018\u00ab"
 _CLOSES: Final = " \t\"'*_)\u201d\u2019\u00bb"
 _SENTENCE_ENDS: Final = frozenset(".!?;:\n\u3002\uff01\uff1f\uff1b")
@@ -54,7 +49,7 @@ def _cuts_token(place: Location, text: str) -> bool:
     "C" of "C++". Between numbers a hyphen parts ("30-40"), before a word so does an apostrophe
     ("l'eau"), and a full stop does that lacks its blank ("by default.The next").
     """
-    return _joins(text, place.start, opens=True) or _joins(text, place.end, opens=False)
+    return joins(text, place.start, opens=True) or joins(text, place.end, opens=False)
 
 
 def _has_substance(quote: str, text: str) -> bool:
@@ -97,7 +92,7 @@ def _is_telling_token(token: str, text: str) -> bool:
     if token[-1] in "+#":
         return letters[-1].isalpha()
     spelled = len(parts) > 1 and letters.isalpha() and letters.isupper()
-    return spelled and not any(sign in token for sign in _APOSTROPHES)
+    return spelled and not any(sign in token for sign in APOSTROPHES)
 
 
 def _is_telling_word(word: str, text: str) -> bool:
@@ -125,42 +120,6 @@ def _languages(text: str) -> frozenset[str]:
     if most < _LEAST_LISTED:
         return frozenset()
     return frozenset(code for code, count in counts.items() if count == most)
-
-
-def _joins(text: str, at: int, *, opens: bool) -> bool:
-    before, behind = text[max(0, at - 3) : at], text[at : at + 2]
-    if not before or not behind:
-        return False
-    if behind[0] in "+#" and _is_signed(before, behind[0]):
-        return True
-    if behind[0] in _JOINERS:
-        return _is_joined(before, behind[0], behind[1:])
-    if before[-1] not in _JOINERS or not _is_joined(before[:-1], before[-1], behind[:1]):
-        return False
-    if before[-1] not in _APOSTROPHES or not opens:
-        return True
-    word = _PART.match(text, at)
-    return word is not None and word[0].casefold() in _ENDINGS
-
-
-def _is_joined(left: str, joiner: str, right: str) -> bool:
-    if not (left[-1:].isalnum() and right.isalnum()):
-        return False
-    if left[-1].isdigit() and right.isdigit():
-        return joiner not in _HYPHENS
-    return joiner != "." or not _ends_sentence(left, right)
-
-
-def _is_signed(before: str, sign: str) -> bool:
-    """Whether a sign belongs to the letter before it, as in C++ and C#."""
-    return before.rstrip(sign)[-1:].isalpha()
-
-
-def _ends_sentence(left: str, right: str) -> bool:
-    """Whether a full stop without a blank parts sentences, or a word and its footnote."""
-    if right.isdigit():
-        return left[-1].isalpha()
-    return right.isupper() and left[-1].islower() and left[-2:-1].isalpha()
 
 
 def _is_proof(quote: str, place: Location, text: str) -> bool:
@@ -239,29 +198,7 @@ def _is_syllabic(text: str) -> bool:
 
 
 def _is_whole(place: Location, text: str) -> bool:
-    return not (_binds(text, place.start) or _binds(text, place.end))
-
-
-def _binds(text: str, at: int) -> bool:
-    """Whether the characters before and behind a place belong to one word or number."""
-    before, behind = text[max(0, at - 2) : at], text[at : at + 2]
-    if not before or not behind:
-        return False
-    inner, outer = before[-1], behind[0]
-    if has_syllabic(normalize("NFKC", inner)[:1]):
-        return False
-    if has_syllabic(normalize("NFKC", outer)[:1]):
-        return False
-    if _in_word(inner) and _in_word(outer):
-        return True
-    if outer.isdigit():
-        signed = inner in "-\u2212" and not _in_word(before[:-1])
-        return signed or (inner in _IN_NUMBERS and before[:-1].isdigit())
-    return inner.isdigit() and outer in _IN_NUMBERS and behind[1:].isdigit()
-
-
-def _in_word(character: str) -> bool:
-    return character == "_" or unicodedata.category(character or " ")[0] in "LNM"
+    return not (binds(text, place.start) or binds(text, place.end))
 
 
 def _is_telling(quote: str, place: Location, text: str) -> bool:

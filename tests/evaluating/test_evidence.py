@@ -68,6 +68,31 @@ def test_what_the_documents_repeat_is_found_in_either(dataset):
     assert values(dataset, "repeat", ["EvidenceR@1", "TokenR@1"])["EvidenceR@1"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("quote", "other"),
+    [
+        ("The limit of a part is set to 1.10 GB", "The limit of a part is set to 110 GB"),
+        ("The limit of a part is set to x <= 12", "The limit of a part is set to x >= 12"),
+        ("-11 degrees are the limit of a part", "11 degrees are the limit of a part"),
+        ("The limit of a part is set to 100", "The limit of a part is set to 1005"),
+        ("The limit of a part is 5 in C++", "The limit of a part is 5 in C"),
+    ],
+)
+def test_a_page_that_says_another_number_does_not_repeat_a_quote(tmp_path, quote, other):
+    """Two versions of a page may differ by a sign alone."""
+    documents = {"v1": f"Here: {quote} now.", "v2": f"Here: {other} now.", "v3": f"Now {quote}."}
+    asked = query("q", quoted("v1", documents["v1"], 6, 6 + len(quote)))
+    dataset = dataset_of(tmp_path / "set", documents, 60, [asked])
+    write_run(dataset, "right", q=["v1-0000"])
+    write_run(dataset, "wrong", q=["v2-0000"])
+    write_run(dataset, "repeat", q=["v3-0000"])
+
+    held = {
+        name: values(dataset, name, ["EvidenceR@1"])["EvidenceR@1"] for name in dataset.run_names()
+    }
+    assert held == {"right": 1.0, "wrong": 0.0, "repeat": 1.0}
+
+
 def test_a_text_without_a_place_holds_the_quotes_in_its_wording(dataset):
     """A summary in front of a chunk keeps it from being located."""
     text = f"In short: {QUOTE.upper()}"

@@ -8,8 +8,9 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from ragforge.corpus.letters import GRAM, TextByLetters
+from ragforge.corpus.letters import GRAM
 from ragforge.corpus.quote_locations import fold
+from ragforge.corpus.wordings import Wording
 from ragforge.deferred import dataclass
 from ragforge.records import Chunk, Evidence, Judgment, Query, RetrievedText, Span
 
@@ -33,7 +34,7 @@ class TextsInPlace:
         self._by_document: dict[str, list[_Place]] = {}
         self._texts = {text.chunk_id: text for text in texts}
         self._chunks = {chunk.chunk_id: chunk for chunk in chunks}
-        self._folded: dict[str, TextByLetters] = {}
+        self._wordings: dict[str, Wording] = {}
         for text in self._texts.values():
             for span in text.places:
                 place = _Place(span.start, span.end, text)
@@ -93,26 +94,26 @@ class TextsInPlace:
                 is_whole = place.start <= first and behind <= place.end
                 if is_whole or 2 * shared >= span.end - span.start:
                     yield place.text.chunk_id, is_whole
-        letters = TextByLetters(item.quote).letters
-        for chunk_id in retrieved if letters else ():
-            share = self._share(chunk_id, item, letters)
+        wording = Wording(item.quote)
+        for chunk_id in retrieved if wording.letters else ():
+            share = self._share(chunk_id, item, wording)
             if 2 * share >= 1:
                 yield chunk_id, share >= 1
 
-    def _share(self, chunk_id: str, item: Evidence, letters: str) -> float:
+    def _share(self, chunk_id: str, item: Evidence, quote: Wording) -> float:
         """Return how much of a quote a text or chunk has by its wording."""
         text, chunk = self._texts.get(chunk_id), self._chunks.get(chunk_id)
         if text is not None and (not text.places or text.likeness < 1):
-            return float(any(self._letters(chunk_id, text.text).places(letters)))
+            return float(any(self._wording(chunk_id, text.text).places(quote)))
         copy = text or (chunk if chunk and not _is_at(chunk, item) else None)
-        if copy is None or len(letters) < GRAM:
+        if copy is None or len(quote.letters) < GRAM:
             return 0.0
-        return _shared(letters, self._letters(chunk_id, copy.text).letters) / len(letters)
+        return self._wording(chunk_id, copy.text).n_shared(quote) / len(quote.letters)
 
-    def _letters(self, chunk_id: str, text: str) -> TextByLetters:
-        if chunk_id not in self._folded:
-            self._folded[chunk_id] = TextByLetters(text)
-        return self._folded[chunk_id]
+    def _wording(self, chunk_id: str, text: str) -> Wording:
+        if chunk_id not in self._wordings:
+            self._wordings[chunk_id] = Wording(text)
+        return self._wordings[chunk_id]
 
     def _near(self, span: Span) -> Iterator[_Place]:
         """Yield the places that share something with a stretch of a document."""
@@ -130,22 +131,6 @@ def _is_at(chunk: Chunk, item: Evidence) -> bool:
         return item.chunk_id == chunk.chunk_id
     is_apart = chunk.end <= item.start or item.end <= chunk.start
     return item.doc_id == chunk.doc_id and not is_apart
-
-
-def _shared(quote: str, text: str) -> int:
-    """Return how many letters of a quote a text has that holds it, ends in it, or is in it.
-
-    0 where that is less than half: what two texts begin or end with alike may be chance.
-    """
-    if quote in text:
-        return len(quote)
-    least = max(GRAM, (len(quote) + 1) // 2)
-    if text in quote:
-        return len(text) if len(text) >= least else 0
-    if quote[:least] not in text and quote[-least:] not in text:
-        return 0
-    sizes = range(min(len(quote), len(text)) - 1, least - 1, -1)
-    return next((n for n in sizes if text.endswith(quote[:n]) or text.startswith(quote[-n:])), 0)
 
 
 def _start(place: _Place) -> int:

@@ -65,6 +65,25 @@ def test_a_text_without_a_place_holds_a_quote_by_its_wording():
     assert grades(texts, query(evidence(100))) == {}
 
 
+def test_a_text_with_another_number_or_operator_holds_no_quote():
+    """Its letters are the same."""
+    quote = "The timeout is <= 1.50 seconds, or 100"
+    others = [
+        quote.replace("<=", ">="),
+        quote.replace("1.50", "150"),
+        f"{quote}5",
+        quote.replace("<= ", "<= -"),
+    ]
+    texts = [
+        text("same", wording=f"So: **{quote.upper()}**."),
+        *(text(f"placed {n}", (900, 950), wording=one) for n, one in enumerate(others)),
+        *(text(f"lost {n}", wording=one) for n, one in enumerate(others)),
+    ]
+
+    found = grades(texts, query(evidence(100, quote)), {each.chunk_id for each in texts})
+    assert found == {"same": (3, "evidence")}
+
+
 def test_a_text_that_stands_there_in_part_is_judged_by_its_wording():
     """The words of the quote may be those that were rewritten."""
     asked = query(evidence(100))

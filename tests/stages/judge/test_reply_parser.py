@@ -37,6 +37,7 @@ READING = {
     },
     "stages/judge/votes.py": {"settle", "strict_grade", "_spokesman"},
     "stages/quotes.py": EVERYTHING,
+    "corpus/word_ends.py": EVERYTHING,
     "corpus/quote_locations.py": EVERYTHING,
 }
 """Definitions by module that decide which grade a reply becomes; all of a module where none is
