@@ -24,6 +24,7 @@ _FEWEST_COLUMNS: Final = 4
 _NATIVE: Final = "judgments.jsonl"
 _MANIFEST: Final = "manifest.json"
 _QUERIES: Final = "queries.jsonl"
+_TEXTS: Final = "retrieved.jsonl"
 
 
 def judgments_in(path: Path) -> list[Judgment]:
@@ -147,6 +148,7 @@ def _as_said(judged: JudgedQrels, path: Path) -> JudgedQrels:
 
         manifest = read_object(native.parent / _MANIFEST, Manifest)
         threshold = manifest.rel_threshold or judged.rel_threshold
+        judged = _of_held_texts(judged, native.parent / _TEXTS)
         judged = _gaining_one(judged) if manifest.is_binary else judged
         judged = _of_measured_queries(judged, native.parent / _QUERIES)
         return replace(judged, rel_threshold=threshold, labels=manifest.labels)
@@ -174,6 +176,30 @@ def _of_measured_queries(judged: JudgedQrels, path: Path) -> JudgedQrels:
         relevant={name: listed for name, listed in judged.relevant.items() if name in measured},
         n_unanswerable=sum(not accepted.get(name, True) for name in judged.grades),
     )
+
+
+def _of_held_texts(judged: JudgedQrels, path: Path) -> JudgedQrels:
+    """Return the grades of a dataset without those that wait, with texts that no run of it has."""
+    from ragforge.records import is_text_id
+
+    texts = {name for of in judged.grades.values() for name in of if is_text_id(name)}
+    if texts and path.is_file():
+        from ragforge.files.record_files import read_records
+        from ragforge.records import RetrievedText
+
+        texts -= {text.chunk_id for text in read_records(path, RetrievedText)}
+    if not texts:
+        return judged
+    grades = {
+        query_id: {name: grade for name, grade in of.items() if name not in texts}
+        for query_id, of in judged.grades.items()
+    }
+    relevant = {
+        query_id: [name for name in listed if name not in texts]
+        for query_id, listed in judged.relevant.items()
+    }
+    origins = {pair: origin for pair, origin in judged.origins.items() if pair[1] not in texts}
+    return replace(judged, grades=grades, origins=origins, relevant=relevant)
 
 
 def _gaining_one(judged: JudgedQrels) -> JudgedQrels:

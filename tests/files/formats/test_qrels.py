@@ -11,6 +11,8 @@ from backports import zstd
 
 from ragforge.errors import DataError
 from ragforge.files.formats.qrels import read_judged_qrels, read_qrels
+from ragforge.files.set.opening import create_dataset
+from ragforge.records import Judgment, Query, RetrievedText, text_id
 from ragforge.records.judgments import GradeOrigin
 
 WANTED = {"q1": {"d7": 2, "d8": 0}, "q2": {"d1": 1}}
@@ -622,3 +624,19 @@ def test_grades_beyond_the_scale_are_read_as_they_are_and_told(tmp_path):
 
     assert judged.in_force("auto").reading.startswith("relevant: grade >= 2, and grades reach 10")
     assert judged.in_force(7).reading == ""
+
+
+def test_grades_that_wait_with_texts_of_no_run_are_in_no_measure_of_a_set(tmp_path):
+    """R@10 of a run was 1.0 by the set and 0.5 by its file, after it was cut otherwise."""
+    made = create_dataset(tmp_path / "set", made_from={})
+    made.write_queries([Query(query_id="q", query="What?")])
+    held, gone = text_id("of a run"), text_id("of none")
+    made.write_judgments(
+        Judgment(query_id="q", chunk_id=name, grade=3, source="human")
+        for name in ("c1", gone, held)
+    )
+    path = made.files / "judgments.jsonl"
+    without_texts = read_qrels(path)
+    made.write_retrieved_texts([RetrievedText(chunk_id=held, text="of a run")])
+
+    assert (without_texts, read_qrels(path)) == ({"q": {"c1": 3}}, {"q": {"c1": 3, held: 3}})
