@@ -7,10 +7,11 @@ for each labelled passage: question,doc_id,grade, or chunk_id where it names chu
 quote is looked up in the chunks, so the set outlives a change of the chunk size; one without a
 doc_id must stand in exactly one document. What a file does not say stays as it is in the set, and
 so do grades that people gave in other ways; a label that the file gave before, and does not give
-any more, goes. An id that is of another question in the set is refused. What people approved,
-edited, pinned or rejected in review stays as it is when a file is imported again, with its grades.
-A relevant id that the corpus does not have, or a quote that stands nowhere, is an error: without it
-recall would rise. --allow-missing keeps it, as a relevant chunk that no run can find.
+any more, goes. A question without an id is the one of the set that has its words; an id that is of
+another question in the set is refused. What people approved, edited, pinned or rejected in review
+stays as it is when a file is imported again, with its grades. A relevant id that the corpus does
+not have, or a quote that stands nowhere, is an error: without it recall would rise. --allow-missing
+keeps it, as a relevant chunk that no run can find.
 
 Names of columns that ragas, deepeval, promptfoo, LangSmith and MLflow use are known; --map says
 where the question, the answer and others stand in a file with other names. A table may be .xlsx

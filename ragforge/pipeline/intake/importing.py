@@ -26,6 +26,7 @@ from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
 from ragforge.pipeline.intake.graded_before import GradedBefore, OtherJudges, graded_before
 from ragforge.pipeline.intake.imported_truth import ImportedTruth, file_mark
+from ragforge.pipeline.intake.query_names import QueryNames
 from ragforge.pipeline.intake.reimporting import (
     LabelsBefore,
     Reimported,
@@ -35,7 +36,6 @@ from ragforge.pipeline.intake.reimporting import (
 )
 from ragforge.pipeline.intake.reviewing import review_audit
 from ragforge.records import Judgment, Query
-from ragforge.stages.generate.truth import query_id
 
 USUAL_THRESHOLD: Final = 2
 _SCALES_DIFFER: Final = (
@@ -128,7 +128,8 @@ def import_queries(
         DataError: The file does not hold to its format, none of its relevant passages is in any
             chunk, or relevant ids are missing and not allowed; nothing is written then.
     """
-    read = read_queries(path, make_id=lambda text: query_id(text, "en"), columns=columns)
+    before = {old.query_id: old for old in dataset.all_queries()}
+    read = _read(path, before, columns)
     imported = read.queries
     threshold = _threshold(read, dataset, str(path))
     truth = ImportedTruth(
@@ -141,7 +142,6 @@ def import_queries(
         mark=file_mark(path),
     )
     truth.take_all(imported, str(path), observer)
-    before = {old.query_id: old for old in dataset.all_queries()}
     labelled = _labelled(dataset)
     unsaid = {item.query.query_id: item.unsaid for item in imported}
     taken = reimported(truth.queries, before, unsaid)
@@ -161,6 +161,24 @@ def import_queries(
     for message in (*_keep_labels(read.note, dataset), *read.left_out):
         observer(Event("note", message=message))
     return result
+
+
+def _read(path: Path, there: Mapping[str, Query], columns: Columns) -> ImportedQueries:
+    """Return the queries of a file, those without ids under the ids of queries that ask the same.
+
+    Args:
+        path: The file.
+        there: The queries of the set, by id.
+        columns: As for `import_queries`.
+
+    Raises:
+        DataError: The file cannot be read, or a question is that of several queries.
+    """
+    names = QueryNames(there.values())
+    read = read_queries(path, make_id=names.id_of, columns=columns)
+    names.refuse_several(str(path))
+    items = [replace(item, query=names.as_there(item.query)) for item in read.queries]
+    return replace(read, queries=items)
 
 
 def _keep_labels(note: LabelsNote | None, dataset: Dataset) -> Iterator[str]:

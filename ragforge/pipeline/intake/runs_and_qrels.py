@@ -28,10 +28,10 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.intake.graded_before import OtherJudges
 from ragforge.pipeline.intake.imported_truth import MODEL_MARK
 from ragforge.pipeline.intake.importing import USUAL_THRESHOLD, ImportResult, add_logged
+from ragforge.pipeline.intake.query_names import QueryNames
 from ragforge.records import Failure, Hit, Provenance, Query, Ranking
 from ragforge.records.judgments import GradeOrigin
 from ragforge.records.record import JudgeKind
-from ragforge.stages.generate.gates.repeated_questions import normal_question
 
 _EXAMPLES: Final = 3
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -90,36 +90,6 @@ class QrelsTaken:
     """Grades of 1 in the file, as far as the set has their queries."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Judgments that were not taken in, by the reason in words."""
-
-
-class _QueryNames:
-    """Finds the queries that a file means: by their ids, else by their words.
-
-    Ids are exact, as trec_eval takes them. A query of which no more than its id is known has no
-    words: only its id names it.
-    """
-
-    def __init__(self, queries: Iterable[Query]) -> None:
-        self._by_id: dict[str, Query] = {}
-        self._by_words: dict[str, list[Query]] = {}
-        for query in queries:
-            self._by_id[query.query_id] = query
-            if query.query != query.query_id:
-                self._by_words.setdefault(normal_question(query.query), []).append(query)
-
-    def find(self, names: Iterable[str]) -> dict[str, Query | None]:
-        """Return the query of each name, in their order; None where a name is of none.
-
-        Words name a query only where they are those of one alone, and no name is its id.
-        """
-        found = {name: self._by_id.get(name) for name in names}
-        named = {query.query_id for query in found.values() if query is not None}
-        for name in [name for name, query in found.items() if query is None]:
-            asked = self._by_words.get(normal_question(name), [])
-            if len(asked) == 1 and asked[0].query_id not in named:
-                found[name] = asked[0]
-                named.add(asked[0].query_id)
-        return found
 
 
 def import_run(
@@ -236,7 +206,7 @@ def import_qrels(
     judged = _on_scale_of_set(read_judged_qrels(path), grades)
     scale = _scale_of(judged, path, dataset, is_said=bool(grades))
     there = dataset.all_queries()
-    names = _QueryNames(there or [_called(key) for key in judged.grades])
+    names = QueryNames(there or [_called(key) for key in judged.grades])
     found = names.find(judged.grades)
     unknown = tuple(key for key, query in found.items() if query is None)
     if len(unknown) == len(found):
@@ -440,7 +410,7 @@ def _graded_by(origin: GradeOrigin) -> Graded:
 def _rankings(run: Run, dataset: Dataset, taken: RunTaken) -> list[Ranking]:
     """Return the rankings of the queries that a set has, with its ids."""
     queries = dataset.all_queries()
-    names = _QueryNames(queries)
+    names = QueryNames(queries)
     ids = _HitNames(dataset, taken)
     rankings: dict[str, Ranking] = {}
     unknown = []

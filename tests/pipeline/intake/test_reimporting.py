@@ -4,7 +4,7 @@ import json
 import pytest
 
 from ragforge.api.imported import queries_taken_in
-from ragforge.errors import UsageError
+from ragforge.errors import DataError, UsageError
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.intake.importing import import_queries
@@ -180,6 +180,57 @@ def test_a_table_of_categories_leaves_answers_evidence_and_grades(graded, tmp_pa
     assert query == before.model_copy(update={"category": "prices"})
     assert graded.judgments() == labels
     assert "what the file does not say stays: answers of 1 and evidence of 1" in notes
+
+
+def test_a_question_without_an_id_is_the_one_of_the_set_with_its_words(graded, bring, notes):
+    """Its grades went to a twin, and each question counted twice."""
+    bring(
+        {"question": "what does pump 1 cost", "chunk_id": "c4", "grade": 3, "category": "Price"},
+        {"question": "Which colour has pump 2?", "chunk_id": "c2", "grade": 3},
+        name="more.jsonl",
+    )
+
+    queries = {query.query: query for query in graded.all_queries()}
+    assert queries.keys() == {GOLDEN["query"], OTHER["query"]}
+    assert (queries[GOLDEN["query"]].query_id, queries[GOLDEN["query"]].category) == ("q1", "Price")
+    assert {item.chunk_id: item.grade for item in graded.judgments() if item.query_id == "q1"} == {
+        "c1": 3,
+        "c2": 1,
+        "c3": 2,
+        "c4": 3,
+    }
+    assert not any("otherwise" in note for note in notes)
+
+
+def test_a_question_named_by_its_words_keeps_the_grades_of_a_judge(dataset, bring):
+    """Who spells it in small letters does not ask something else."""
+    bring(GOLDEN)
+    judged(dataset, ("c2", 1))
+
+    bring({"question": "what does pump 1 cost", "category": "Price"}, name="more.jsonl")
+
+    assert grades(dataset)["c2"] == (1, "judge", "gpt")
+
+
+def test_a_query_that_is_called_by_its_words_is_found(dataset, bring, tmp_path):
+    """Qrels without ids name queries so."""
+    path = tmp_path / "qrels.csv"
+    path.write_text("query,chunk_id,grade\nWhat costs 200?,c2,3\n", encoding="utf-8")
+    import_qrels(path, dataset, silent, made_by="Ann")
+
+    bring({"question": "What costs 200?", "category": "Price"})
+
+    assert [(query.query_id, query.category) for query in dataset.all_queries()] == [
+        ("What costs 200?", "Price")
+    ]
+
+
+def test_words_of_two_queries_name_neither(dataset, bring):
+    """A third query would ask the same once more."""
+    bring(GOLDEN, {**GOLDEN, "query_id": "q2"})
+
+    with pytest.raises(DataError, match=r"is asked by several queries of the set: 'q1', 'q2';"):
+        bring({"question": GOLDEN["query"], "chunk_id": "c4", "grade": 3}, name="more.jsonl")
 
 
 def test_an_answer_that_the_file_empties_goes(graded, bring):
