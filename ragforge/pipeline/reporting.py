@@ -11,7 +11,6 @@ from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.query_table import MAX_BYTES
-from ragforge.evaluating.runs import PRIMARY
 from ragforge.evaluating.summary import Summary, summarise
 from ragforge.files.atomic import write_whole
 from ragforge.files.page_files import page_files
@@ -158,7 +157,9 @@ def report_summary(
     now = evaluate_data(dataset, found) if history.evaluations or has_batches else []
     if history.evaluations:
         history = with_now(dataset, history, now)
-    followed = PRIMARY if PRIMARY in summary.measures else summary.measures[0]
+    followed = next(
+        name for name in (summary.primary, *summary.measures) if name in summary.measures
+    )
     summary = replace(
         summary,
         history=history,

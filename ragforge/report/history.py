@@ -41,6 +41,7 @@ from ragforge.evaluating.history.trends import (
     is_same_set,
     queries_needed_by,
 )
+from ragforge.evaluating.runs import PRIMARY
 from ragforge.files.set.history import History
 from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import is_of_evidence
@@ -467,10 +468,10 @@ def changes_table(history: History, runs: Sequence[str]) -> Table:
     return Table("What changed since the last evaluation", ("what", "how", "runs"), rows, note)
 
 
-def trends_table(history: History, runs: Sequence[str]) -> Table:
-    """Return full and bridge score of each run with a trend, as rows of text."""
-    measure = followed_measure(history)
-    rows = tuple(_trend_row(history, trend) for trend in trends(history, runs) if trend.since)
+def trends_table(history: History, runs: Sequence[str], decides: str = PRIMARY) -> Table:
+    """Return full and bridge score of each run with a trend, in the `followed_measure`."""
+    measure, found = followed_measure(history, decides), trends(history, runs, decides)
+    rows = tuple(_trend_row(history, trend) for trend in found if trend.since)
     headers = ("run", "before", "now", "items", "difference", "interval", "trend")
     note = (
         "Before and now are over all items of the set as it was each time. The difference is on "
@@ -479,15 +480,13 @@ def trends_table(history: History, runs: Sequence[str]) -> Table:
         "set changed and no item that is known to be the same can be scored, it is UNKNOWN: easier "
         "queries would pass for a better retriever."
     )
-    note = " ".join(
-        [note, *_mixed_trends(history, runs, measure), *_needed_by_run(trends(history, runs))]
-    )
+    note = " ".join([note, *_mixed_trends(history, found, measure), *_needed_by_run(found)])
     return Table(f"{measure} since the last evaluation", headers, rows, note)
 
 
-def _mixed_trends(history: History, runs: Sequence[str], measure: str) -> Iterator[str]:
+def _mixed_trends(history: History, found: Iterable[Trend], measure: str) -> Iterator[str]:
     """Say of which runs no trend is known, as no one judge graded both rankings."""
-    for movement in trends(history, runs):
+    for movement in found:
         now = history.find(movement.until)
         mixed = now.mixed if now is not None and now.bridge_to == movement.since else None
         if mixed is not None and measure in mixed.measures:

@@ -81,7 +81,7 @@ def _all_tables(summary: Summary) -> list[Table]:
             else []
         ),
         patterns_table(summary),
-        trends_table(summary.history, names),
+        trends_table(summary.history, names, summary.primary),
         *([batches_table(summary.batches)] if summary.batches else []),
         *comparison_tables(summary),
         attention_table(summary),
@@ -134,7 +134,7 @@ def report_json(summary: Summary, out: Path | None) -> dict[str, object]:
             {"what": item.change.what, "text": item.change.text, "runs": list(item.runs) or names}
             for item in changes_since_last(summary.history, names)
         ],
-        "trends": [asdict(trend) for trend in trends(summary.history, names)],
+        "trends": [asdict(trend) for trend in trends(summary.history, names, summary.primary)],
         "batches": None if summary.batches is None else asdict(summary.batches),
         "not_evaluated_yet": [run for run in not_evaluated_yet(summary.history) if run in names],
         "runs": [_run(summary, run) for run in summary.runs],

@@ -12,7 +12,7 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_data
 from ragforge.evaluating.graded_by import graded_line, grades_of, mark_drift
 from ragforge.evaluating.query_table import NO_ANSWER, NO_GRADE, QueryRow, query_rows
-from ragforge.evaluating.runs import PRIMARY, MeasuredRun
+from ragforge.evaluating.runs import MeasuredRun
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 
@@ -133,7 +133,7 @@ class MeasuredSet:
     @property
     def measures(self) -> list[str]:
         """Names of the measures, the primary one first."""
-        return sorted(self.data.task.measures, key=lambda name: name != PRIMARY)
+        return sorted(self.data.task.measures, key=lambda name: name != self.data.task.primary)
 
 
 def measured_set(dataset: Dataset, settings: EvaluateSettings) -> MeasuredSet:

@@ -8,7 +8,7 @@ from ragforge.evaluating.formatting import MISSING, from_to, number, one_line, p
 from ragforge.evaluating.graded_by import silent_of
 from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.history.trends import trend
-from ragforge.evaluating.runs import PRIMARY
+from ragforge.evaluating.runs import primary_of
 from ragforge.files.manifest import Spent
 from ragforge.files.set.answer_labels import answer_calibration_names
 from ragforge.files.set.history import History
@@ -215,9 +215,10 @@ def _when(evaluation: Evaluation) -> str:
 
 
 def _measures(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Return the measures that are shown: the primary one first, then in the order asked for."""
+    """Return the measures that are shown: that of the last evaluation that decides comes first."""
     named = dict.fromkeys(name for item in evaluations for name in item.measures)
-    ordered = sorted(named, key=lambda name: name != PRIMARY)
+    decides = primary_of(list(evaluations[-1].measures)) if evaluations else ""
+    ordered = sorted(named, key=lambda name: name != decides)
     return ordered[:_MEASURES]
 
 

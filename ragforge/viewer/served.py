@@ -18,7 +18,7 @@ from typing import Final, Generic, TypeVar
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, RagforgeError
-from ragforge.evaluating.runs import PRIMARY
+from ragforge.evaluating.runs import primary_of
 from ragforge.files.atomic import OWN_FOLDER
 from ragforge.files.manifest import Manifest, digest_file
 from ragforge.files.set.dataset import Dataset
@@ -219,8 +219,9 @@ def _read(path: Path, name: str, stamps: object) -> ServedDataset:
 
 
 def followed(evaluation: Evaluation) -> str:
-    """Return the measure of an evaluation that is followed: the primary one, else the first."""
-    return PRIMARY if PRIMARY in evaluation.measures else next(iter(evaluation.measures), "")
+    """Return the measure of an evaluation that is followed: that which decides, else the first."""
+    named = list(evaluation.measures)
+    return next((name for name in (primary_of(named), *named) if name in named), "")
 
 
 def _recent(history: History) -> History:

@@ -4,7 +4,7 @@ from versioned_sets import make_set, refreshed
 from ragforge.errors import DataError
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import roll_back
-from ragforge.viewer.served import KeptOfDatasets, ServedDatasets, check_roots
+from ragforge.viewer.served import KeptOfDatasets, ServedDatasets, check_roots, followed
 
 pytestmark = pytest.mark.slow
 
@@ -130,3 +130,21 @@ def test_what_an_evaluation_lacks_is_held_of_the_ones_before(folder, dataset, ad
 
     held = [item.at[:10] for item in shown.recent.of_run("bm25")]
     assert held == ["2026-01-01", "2026-01-02", "2026-01-03"]
+
+
+@pytest.mark.parametrize(
+    ("measures", "expected"),
+    [
+        ("nDCG@10 P@5", "nDCG@10"),
+        ("P@5 nDCG@10", "P@5"),
+        ("Judged@10 RR", "RR"),
+        ("NumRet", "NumRet"),
+    ],
+)
+def test_what_was_named_first_is_followed(measures, expected, make_evaluation):
+    """The pages of a set that is decided by P@5 put nDCG@10 first."""
+    made = make_evaluation()
+    value = next(iter(made.measures.values()))
+    named = made.model_copy(update={"measures": dict.fromkeys(measures.split(), value)})
+
+    assert followed(named) == expected

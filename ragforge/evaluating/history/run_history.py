@@ -347,15 +347,15 @@ def not_evaluated_yet(history: History) -> tuple[str, ...]:
     return tuple(sorted(item.run for item in history.evaluations if not item.at))
 
 
-def followed_measure(history: History) -> str:
-    """Return the measure whose trend is reported; "" where there is none."""
+def followed_measure(history: History, decides: str = PRIMARY) -> str:
+    """Return the measure whose trend is reported: that which decides, where the history has it."""
     named = [name for item in history.evaluations for name in item.measures]
-    return PRIMARY if PRIMARY in named or not named else named[-1]
+    return next((name for name in (decides, PRIMARY, *reversed(named)) if name in named), decides)
 
 
-def trends(history: History, runs: Sequence[str]) -> list[Trend]:
-    """Return each run's trend since its evaluation before."""
-    measure = followed_measure(history)
+def trends(history: History, runs: Sequence[str], decides: str = PRIMARY) -> list[Trend]:
+    """Return each run's trend since its evaluation before, in the `followed_measure`."""
+    measure = followed_measure(history, decides)
     lasting = [history.of_run(run) for run in runs]
     return [
         trend(evaluations, measure)

@@ -58,7 +58,7 @@ def changes_block(summary: Summary) -> Html:
             element("p", when, class_="lede"),
             _list(changes.changed) if changes.changed else element("p", _SAME),
             _newer(summary),
-            table_block(trends_table(history, runs)),
+            table_block(trends_table(history, runs, summary.primary)),
             *notes,
         ]
     )
@@ -67,7 +67,7 @@ def changes_block(summary: Summary) -> Html:
 def trend_chart(summary: Summary) -> Chart | None:
     """Return the means over time; None with fewer than two rounds."""
     rounds = evaluation_rounds(summary.history)
-    measure = followed_measure(summary.history)
+    measure = followed_measure(summary.history, summary.primary)
     lines = list(_lines(summary, rounds, measure))
     if len(rounds) < 2 or not lines:
         return None
@@ -103,7 +103,7 @@ def trend_block(summary: Summary) -> Html | None:
     if chart is None:
         return None
     rounds = evaluation_rounds(summary.history)
-    measure = followed_measure(summary.history)
+    measure = followed_measure(summary.history, summary.primary)
     full = [line for line in chart.lines if not line.is_dotted]
     caption = element("figcaption", f"{measure} over time; numbers on top say what changed")
     figure = element("figure", caption, line_chart(chart), legend(full))

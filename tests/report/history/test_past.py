@@ -94,3 +94,14 @@ def test_another_set_without_common_items_is_no_trend():
     assert trends_table(of(BEFORE, easier), ["bm25"]).rows == (
         ("bm25", "0.600", "0.900", "all", "+0.300", MISSING, "UNKNOWN"),
     )
+
+
+def test_the_trend_is_of_the_measure_that_decides():
+    """A report by P@5 showed over time what moved in nDCG@10."""
+    (rr,) = BEFORE.measures.values()
+    both = {"nDCG@10": rr, "P@5": rr}
+    history = of(*(item.model_copy(update={"measures": both}) for item in (BEFORE, AFTER)))
+
+    assert trends_table(history, ["bm25"]).title == "nDCG@10 since the last evaluation"
+    assert trends_table(history, ["bm25"], "P@5").title == "P@5 since the last evaluation"
+    assert trends_table(history, ["bm25"], "R@10").title == "nDCG@10 since the last evaluation"
