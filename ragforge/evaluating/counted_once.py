@@ -41,14 +41,14 @@ class Passages:
     """How much texts have in common, asked for several runs that are measured on the same.
 
     Args:
-        place_of: Returns the one place of a text or chunk; None where it has none, or several.
+        places_of: Returns the places of a text or chunk; several where nothing tells which it is.
         letters_of: Returns the letters of a text without a place; "" where it has one.
     """
 
     def __init__(
-        self, place_of: Callable[[str], Place | None], letters_of: Callable[[str], str]
+        self, places_of: Callable[[str], Sequence[Place]], letters_of: Callable[[str], str]
     ) -> None:
-        self.place_of = place_of
+        self.places_of = places_of
         self._letters_of = letters_of
         self._known: dict[str, tuple[frozenset[str], Mapping[frozenset[str], Shared]]] = {}
 
@@ -68,15 +68,16 @@ class Passages:
     def _of_places(self, ids: Iterable[str]) -> Iterator[tuple[frozenset[str], Shared]]:
         by_document: dict[str, list[tuple[str, Place]]] = {}
         for chunk_id in ids:
-            if place := self.place_of(chunk_id):
+            for place in self.places_of(chunk_id):
                 by_document.setdefault(place.doc_id, []).append((chunk_id, place))
+        best: dict[frozenset[str], Shared] = {}
         for placed in by_document.values():
             for (one, a), (other, b) in combinations(placed, 2):
-                n_shared = min(a.end, b.end) - max(a.start, b.start)
-                if n_shared > 0 and (is_text_id(one) or is_text_id(other)):
-                    lengths = a.end - a.start, b.end - b.start
-                    shares = n_shared / max(lengths), n_shared / min(lengths)
-                    yield frozenset((one, other)), Shared(*shares)
+                if one != other and (is_text_id(one) or is_text_id(other)):
+                    couple = frozenset((one, other))
+                    if (shared := _shared(a, b)) and shared > best.get(couple, (0.0, 0.0)):
+                        best[couple] = shared
+        yield from best.items()
 
     def _of_letters(self, ids: Iterable[str]) -> Iterator[tuple[frozenset[str], Shared]]:
         read = [(chunk_id, of) for chunk_id in ids if (of := self._letters_of(chunk_id))]
@@ -85,6 +86,61 @@ class Passages:
                 shorter, longer = sorted((len(text), len(more)))
                 is_all = longer - shorter <= _FEW and 2 * shorter > longer
                 yield frozenset((one, other)), Shared(1.0 if is_all else shorter / longer, 1.0)
+
+
+def _shared(a: Place, b: Place) -> Shared | None:
+    """Return how much two places have in common; None for nothing."""
+    n_shared = min(a.end, b.end) - max(a.start, b.start)
+    if a.doc_id != b.doc_id or n_shared <= 0:
+        return None
+    lengths = a.end - a.start, b.end - b.start
+    return Shared(n_shared / max(lengths), n_shared / min(lengths))
+
+
+class _OpenPlaces:
+    """Where texts that may stand in several places still may, as they are taken for others.
+
+    Two hits that read the same and may be in several places are not both at one of them.
+
+    Args:
+        passages: Tells where each may stand.
+    """
+
+    def __init__(self, passages: Passages) -> None:
+        self._passages = passages
+        self._settled: dict[str, Place] = {}
+        self._taken: dict[str, set[Place]] = {}
+
+    def is_open(self, chunk_id: str) -> bool:
+        """Whether nothing tells at which of several places a text stands."""
+        return len(self._passages.places_of(chunk_id)) > 1
+
+    def shared(self, one: str, other: str) -> tuple[Shared, Place, Place] | None:
+        """Return how much two texts may have in common at most, and where; None for nothing."""
+        if self.is_open(one) and self.is_open(other) and without_place(one) == without_place(other):
+            return None
+        found = (
+            (shared, a, b)
+            for a in self._of(one)
+            for b in self._of(other)
+            if (shared := _shared(a, b))
+        )
+        return max(found, default=None)
+
+    def settle(self, chunk_id: str, place: Place) -> None:
+        """Take a text to be at one of its places."""
+        if self.is_open(chunk_id) and chunk_id not in self._settled:
+            self._settled[chunk_id] = place
+            self._taken.setdefault(without_place(chunk_id), set()).add(place)
+
+    def _of(self, chunk_id: str) -> Sequence[Place]:
+        places = self._passages.places_of(chunk_id)
+        if len(places) < 2:
+            return places
+        if settled := self._settled.get(chunk_id):
+            return [settled]
+        taken = self._taken.get(without_place(chunk_id), ())
+        return [place for place in places if place not in taken]
 
 
 class CountedOnce:
@@ -131,12 +187,13 @@ class CountedOnce:
         others = sorted(known.keys() - found, key=lambda chunk_id: (-known[chunk_id], chunk_id))
         counting: list[str] = []
         repeated = set()
+        places = _OpenPlaces(self._passages)
         for chunk_id in (*hits, *others):
             grade = known[chunk_id]
             if any(
                 (couple := frozenset((first, chunk_id))) in shared
                 and (grade <= known[first] or known[first] >= rel_threshold)
-                and self._is_one(first, chunk_id, shared[couple], found)
+                and self._is_one(first, chunk_id, shared[couple], found, places)
                 for first in counting
             ):
                 repeated.add(chunk_id)
@@ -144,17 +201,31 @@ class CountedOnce:
                 counting.append(chunk_id)
         return frozenset(repeated)
 
-    def _is_one(self, first: str, other: str, shared: Shared, found: frozenset[str]) -> bool:
+    def _is_one(
+        self, first: str, other: str, shared: Shared, found: frozenset[str], places: _OpenPlaces
+    ) -> bool:
         """Whether two texts are one passage, the one that counts first.
 
-        Two hits of a ranking that read the same are two where the documents may hold both; and of
-        two that nearly do the longer may say more. What was not found is no other passage than a
-        hit that it is a part of, or that is a part of it: the run could find the one or the other.
+        Two hits of a ranking that may stand in two places are two; and of two that nearly read the
+        same the longer may say more. What was not found is no other passage than a hit that it is a
+        part of, or that is a part of it: the run could find the one or the other. A hit that may
+        stand in several places is so at one of them alone.
         """
-        if other in found:
+        if not (places.is_open(first) or places.is_open(other)):
             is_same = without_place(first) == without_place(other)
-            may_be_two = is_same and not self._passages.place_of(other)
-            return shared.of_longer >= _NEARLY_ALL and not may_be_two
-        if shared.of_longer >= _NEARLY_ALL:
-            return True
-        return first in found and shared.of_shorter >= _WITHIN
+            may_be_two = is_same and not self._passages.places_of(other)
+            return _are_one(shared, first in found, other in found) and not (
+                other in found and may_be_two
+            )
+        there = None if other in found else places.shared(first, other)
+        if there is None or not _are_one(there[0], first in found, is_found=False):
+            return False
+        places.settle(first, there[1])
+        places.settle(other, there[2])
+        return True
+
+
+def _are_one(shared: Shared, is_first_found: bool, is_found: bool) -> bool:
+    if shared.of_longer >= _NEARLY_ALL:
+        return True
+    return is_first_found and not is_found and shared.of_shorter >= _WITHIN

@@ -445,13 +445,12 @@ def _passages(texts: _Texts, chunks: Iterable["ChunkPlace"]) -> Passages:
     """Return how much texts, and some chunks of the set, have in common."""
     known = {each.chunk_id: each for each in chunks}
 
-    def place_of(chunk_id: str) -> Place | None:
+    def places_of(chunk_id: str) -> Sequence[Place]:
         if chunk := known.get(chunk_id):
-            return _place(chunk)
-        places = texts.places_of(chunk_id)
-        return _place(places[0]) if len(places) == 1 else None
+            return [_place(chunk)]
+        return [_place(place) for place in texts.places_of(chunk_id)]
 
-    return Passages(place_of, texts.letters_of)
+    return Passages(places_of, texts.letters_of)
 
 
 def _share_alike(one: _Texts, other: _Texts) -> float | None:

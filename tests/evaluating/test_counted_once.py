@@ -6,6 +6,9 @@ from ragforge.evaluating.counted_once import CountedOnce, Passages, Place
 from ragforge.records import text_id
 
 SENTENCE, OTHER = text_id("sentence"), text_id("other")
+OPEN, OPEN_AGAIN = text_id("section"), text_id("section", "hit 2")
+IN_A, IN_B = text_id("section", "a"), text_id("section", "b")
+MORE = text_id("section, read more")
 WHOLE, LONGER, PART, ELSEWHERE = (text_id(name) for name in ("whole", "longer", "part", "else"))
 PLACES = {
     "c0": Place("d", 0, 100),
@@ -14,12 +17,22 @@ PLACES = {
     LONGER: Place("d", 0, 120),
     PART: Place("d", 10, 40),
     ELSEWHERE: Place("e", 0, 100),
+    IN_A: Place("a", 40, 140),
+    IN_B: Place("b", 70, 170),
+    OPEN: [Place("a", 40, 140), Place("b", 70, 170)],
+    OPEN_AGAIN: [Place("a", 40, 140), Place("b", 70, 170)],
+    MORE: [Place("a", 40, 145), Place("b", 70, 175)],
 }
 LETTERS = {SENTENCE: "parkingcostselevencrowns", OTHER: "parkingcostselevencrownsprint"}
 
 
+def places_of(chunk_id):
+    places = PLACES.get(chunk_id, ())
+    return [places] if isinstance(places, Place) else places
+
+
 def graded(hits, grades, rel_threshold=2):
-    passages = Passages(PLACES.get, lambda chunk_id: LETTERS.get(chunk_id, ""))
+    passages = Passages(places_of, lambda chunk_id: LETTERS.get(chunk_id, ""))
     once = CountedOnce({"q": hits}, passages)
     return once.graded("q", grades, rel_threshold)
 
@@ -75,7 +88,34 @@ def test_failed_and_worthless_copies_stay():
 def test_hits_that_read_the_same_may_stand_in_two_places():
     """Nothing tells which of them is which, so that both count where they were found."""
     one, two = text_id("same"), text_id("same", "hit 2")
-    passages = Passages(lambda _: None, lambda _: "thesametextinseveralplaces")
+    passages = Passages(lambda _: (), lambda _: "thesametextinseveralplaces")
     once = CountedOnce({"q": [one, two]}, passages)
 
     assert once.graded("q", {one: 3, two: 3}, 2) == {one: 3, two: 3}
+
+
+def test_a_text_that_may_be_at_a_place_is_no_other_passage_than_the_one_there():
+    """A run without sources fell by half as soon as another one told where the same texts are."""
+    assert graded([OPEN], {OPEN: 3, IN_A: 3}) == {OPEN: 3}
+    assert graded([IN_A], {OPEN: 3, IN_A: 3}) == {IN_A: 3}
+    assert graded([OPEN], {OPEN: 3, MORE: 3}) == {OPEN: 3}
+    assert graded([], {OPEN: 3, IN_B: 3}) in ({OPEN: 3}, {IN_B: 3})
+
+
+def test_a_text_that_may_be_at_two_places_is_at_one_of_them():
+    """What it is not leaves something to be found."""
+    grades = {OPEN: 3, IN_A: 3, IN_B: 3}
+
+    assert (
+        len(graded([OPEN], grades)) == len(graded([IN_A], grades)) == len(graded([], grades)) == 2
+    )
+    assert graded([IN_A, IN_B], grades) == {IN_A: 3, IN_B: 3}
+    assert len(graded([], grades | {OPEN_AGAIN: 3})) == 2
+
+
+def test_two_hits_that_may_be_at_two_places_are_two():
+    """The documents hold both."""
+    grades = {OPEN: 3, OPEN_AGAIN: 3, IN_A: 3, IN_B: 3}
+
+    assert graded([OPEN, OPEN_AGAIN], grades) == {OPEN: 3, OPEN_AGAIN: 3}
+    assert graded([OPEN, MORE], {OPEN: 3, MORE: 3}) == {OPEN: 3, MORE: 3}
