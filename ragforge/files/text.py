@@ -12,6 +12,7 @@ from ragforge.errors import DataError, UsageError
 Form: TypeAlias = Literal["NFC", "NFD", "NFKC"]
 _MOST_MARKS: Final = 100
 """Of one character; no script comes near it."""
+_SIGN: Final = pattern(r"[^\w\s\x00-\x7f]")
 _SIGNS: Final = pattern(r"[^\w\s\x00-\x7f]{101,}")
 """Marks are no parts of words to Python; so many signs in a row may be marks."""
 _LINE_ENDS: Final = pattern("\r\n|[\r\v\f\x85]")
@@ -32,7 +33,9 @@ def normalize(form: Form, text: str) -> str:
     """
     if text.isascii():
         return text
-    return _fewer_marks(unicodedata.normalize(form, _fewer_marks(text)))
+    fewer = _fewer_marks(text)
+    formed = unicodedata.normalize(form, fewer)
+    return fewer if formed == fewer else _fewer_marks(formed)
 
 
 def normalise(text: str) -> str:
@@ -54,7 +57,10 @@ def is_normalized(form: Form, text: str) -> bool:
 
 def _fewer_marks(text: str) -> str:
     """Return a text in which no character carries more marks than any script puts there."""
-    return text if text.isascii() else _SIGNS.sub(_cut_marks, text)
+    # So many signs in a row have one at each place of a grid that is as wide.
+    if text.isascii() or not _SIGN.search(text[_MOST_MARKS :: _MOST_MARKS + 1]):
+        return text
+    return _SIGNS.sub(_cut_marks, text)
 
 
 def _cut_marks(signs: re.Match[str]) -> str:
