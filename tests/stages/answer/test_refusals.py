@@ -62,7 +62,7 @@ REFUSALS = {
     ),
     "pl": ("Nie wiem.", "Nie mam informacji na ten temat.", "Dokumenty nie zawierają informacji."),
     "sv": ("Jag vet inte.", "Det finns ingen information om detta."),
-    "tr": ("Bilmiyorum.", "Bu konuda bilgi bulunmamaktadır."),
+    "tr": ("Bilmiyorum.", "İlgili bilgi bulunamadı.", "Bu konuda bilgi bulunmamaktadır."),
     "ru": (
         "Я не знаю.",
         "К сожалению, я не могу ответить на этот вопрос.",
