@@ -33,8 +33,7 @@ def abstains(answer: str, query: str = "") -> bool:
         answer: What the system said.
         query: What it was asked; a number that does not come from there is a statement.
     """
-    # A pattern for either case takes the capital i of Turkish for no i.
-    folded = normalize("NFC", answer).replace("\u2019", "'").replace("\u0130", "i")
+    folded = normalize("NFC", answer).replace("\u2019", "'")
     parts = [part.strip(_ENDS) for part in SENTENCE_END.split(folded)]
     sentences = [part for part in parts if part]
     if not sentences:
