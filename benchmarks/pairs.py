@@ -40,8 +40,8 @@ def main() -> None:
                 print(f"| {n:,} | {name} | {cpu_s:.1f} | {peak_mb:,} |", flush=True)
 
 
-def write_pairs(path: Path, n: int) -> None:
-    """Write a file of `n` pairs, the same each time."""
+def write_pairs(path: Path, n: int, n_words: int = WORDS) -> None:
+    """Write a file of `n` pairs with texts of so many words, the same each time."""
     chance = random.Random(SEED)
     words = [f"w{number}" for number in range(2000)]
     with path.open("w", encoding="utf-8") as stream:
@@ -52,7 +52,7 @@ def write_pairs(path: Path, n: int) -> None:
                 "query_id": f"q{number // PER_QUERY}",
                 "query": query,
                 "chunk_id": f"c{number}",
-                "text": " ".join(chance.choices(words, k=WORDS)),
+                "text": " ".join(chance.choices(words, k=n_words)),
             }
             stream.write(f"{json.dumps(row)}\n")
 

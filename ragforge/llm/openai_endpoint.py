@@ -4,8 +4,8 @@ The client's own retries are off: every attempt is counted, limited and paced by
 
 The client must never be what limits a run. Its pool of connections is searched at each request, so
 that a call costs five times as much with 1,024 connections as with 64. With aiohttp installed
-(extra `fast`), its transport is used, which does not do that; without it, calls are spread over
-several clients of 64 connections.
+(extra `fast`), that is used, which does not do so; without it, calls are spread over several
+clients of 64 connections.
 """
 
 import asyncio
@@ -33,6 +33,7 @@ from ragforge.http_service import (
     MAX_VECTORS_BYTES,
     Body,
     BodyError,
+    Reply,
     read_json,
 )
 from ragforge.llm.api_key import Secret
@@ -53,6 +54,8 @@ from ragforge.llm.wire import (
 
 if TYPE_CHECKING:
     from openai.types import Batch as Batch
+
+    from ragforge.llm.aiohttp_client import AiohttpClient
 
 T = TypeVar("T")
 Client: TypeAlias = openai.AsyncOpenAI
@@ -83,13 +86,16 @@ class _Clients:
         shards = 1 if fast else -(-settings.concurrency // _SHARD)
         made = _aiohttp_client if fast else _httpx2_client
         tls = _tls(is_needed=_needs_tls(settings))
-        bound = partial(_bound, room=asyncio.Semaphore(LARGE_AT_ONCE))
+        room = asyncio.Semaphore(LARGE_AT_ONCE)
+        hooks = {"response": [partial(_bound, room=room)]}
+        later = _later(settings, tls, room) if fast and settings.proxy == "none" else None
         self._clients = [
             _client(
                 settings,
                 key,
-                partial(made, verify=tls, event_hooks={"response": [bound]}),
+                partial(made, verify=tls, event_hooks=hooks),
                 -(-settings.concurrency // shards),
+                later,
             )
             for _ in range(shards)
         ]
@@ -107,26 +113,34 @@ class _Clients:
     async def close(self) -> None:
         """Close the connections."""
         for client in self._clients:
-            await client.official.close()
+            await client.close()
 
 
 class _Client:
-    """The official client and the one beneath it.
+    """The official client and the ones beneath it.
 
-    The official one takes more of the processor's time for a request than sending it does. So it
-    makes the first one to each path, and the others are like that one but for what they say.
+    The official one takes more of the processor's time for a request than sending it does, and so
+    does httpx2 beside aiohttp. So it makes the first one to each path, and the others are like that
+    one but for what they say.
 
     Args:
         official: Sends by means of `http`.
         http: Does not follow redirects.
+        later: Sends what is like an earlier request; None where `http` does.
     """
 
-    def __init__(self, official: openai.AsyncOpenAI, http: httpx2.AsyncClient) -> None:
+    def __init__(
+        self,
+        official: openai.AsyncOpenAI,
+        http: httpx2.AsyncClient,
+        later: "AiohttpClient | None",
+    ) -> None:
         self.official = official
         self._http = http
+        self._later = later
         self._taken: dict[str, httpx2.Request] = {}
 
-    async def post(self, path: str, content: bytes) -> httpx2.Response:
+    async def post(self, path: str, content: bytes) -> Reply:
         """Send JSON, and return a reply that says it went well.
 
         Raises:
@@ -140,28 +154,59 @@ class _Client:
             for name in ("Content-Length", "Cookie"):
                 response.request.headers.pop(name, None)
             self._taken[path] = response.request
-            return response
-        request = httpx2.Request(
-            first.method,
-            first.url,
-            headers=first.headers,
-            cookies=self._http.cookies,
-            content=content,
-            extensions=first.extensions,
-        )
+            return _reply(response)
         try:
-            response = await self._http.send(request)
+            reply = await self._send_like(first, content)
         except Exception as error:
-            # That of httpx2 lets through the end of a stream which TLS did not expect.
+            # Both let through the end of a stream which TLS did not expect.
             is_unmapped = type(error).__module__.partition(".")[0] in ("ssl", "anyio")
-            if not isinstance(error, httpx2.RequestError) and not is_unmapped:
+            if not isinstance(error, httpx2.RequestError | ConnectionError) and not is_unmapped:
                 raise
-            raise openai.APIConnectionError(request=request) from error
-        if not response.is_success:
+            raise openai.APIConnectionError(request=first) from error
+        if not 200 <= reply.status < 300:
+            response = _response(reply, first)
             raise openai.APIStatusError(
-                f"HTTP {response.status_code}", response=response, body=_parsed(response)
+                f"HTTP {reply.status}", response=response, body=_parsed(response)
             )
-        return response
+        return reply
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.official.close()
+        if self._later is not None:
+            await self._later.close()
+
+    async def _send_like(self, first: httpx2.Request, content: bytes) -> Reply:
+        cookies = self._http.cookies
+        request = first
+        if cookies or self._later is None:
+            request = httpx2.Request(
+                first.method,
+                first.url,
+                headers=first.headers,
+                cookies=cookies,
+                content=content,
+                extensions=first.extensions,
+            )
+        if self._later is None:
+            return _reply(await self._http.send(request))
+        most = _most_bytes(first.url.path)
+        reply = await self._later.post(str(first.url), request.headers, content, most)
+        if "set-cookie" in reply.headers:
+            cookies.extract_cookies(_response(reply, first))
+        return reply
+
+
+def _reply(response: httpx2.Response) -> Reply:
+    headers = response.headers
+    return Reply(response.status_code, headers.get("location", ""), response.content, headers)
+
+
+def _response(reply: Reply, request: httpx2.Request) -> httpx2.Response:
+    headers = httpx2.Headers(reply.headers)
+    # The body is unpacked.
+    headers.pop("content-encoding", None)
+    return httpx2.Response(reply.status, headers=headers, content=reply.body, request=request)
 
 
 def _parsed(response: httpx2.Response) -> object:
@@ -177,6 +222,7 @@ def _client(
     key: str,
     made: Callable[..., httpx2.AsyncClient],
     connections: int,
+    later: "AiohttpClient | None",
 ) -> _Client:
     limits = httpx2.Limits(
         max_connections=connections + 8,
@@ -198,22 +244,38 @@ def _client(
         timeout=httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S),
         http_client=http,
     )
-    return _Client(official, http)
+    return _Client(official, http, later)
+
+
+def _later(
+    settings: ModelSettings, tls: ssl.SSLContext, room: asyncio.Semaphore
+) -> "AiohttpClient":
+    from ragforge.llm.aiohttp_client import AiohttpClient
+
+    return AiohttpClient(
+        connections=settings.concurrency + 8,
+        connect_s=_CONNECT_TIMEOUT_S,
+        keep_alive_s=_KEEP_ALIVE_S,
+        tls=tls,
+        room=room,
+    )
 
 
 async def _bound(response: httpx2.Response, room: asyncio.Semaphore) -> None:
     """Put a counting stream in place of a reply's; both transports come through here."""
-    path = response.request.url.path
-    most = next((most for end, most in _MOST_BYTES.items() if path.endswith(end)), MAX_REPLY_BYTES)
     body = Body(
         response.headers.get("content-encoding", ""),
         response.headers.get("content-length", ""),
-        most,
+        _most_bytes(response.request.url.path),
     )
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Counted(response.stream, body, room)
     # It comes out of the stream unpacked.
     response.headers.pop("content-encoding", None)
+
+
+def _most_bytes(path: str) -> int:
+    return next((most for end, most in _MOST_BYTES.items() if path.endswith(end)), MAX_REPLY_BYTES)
 
 
 class _Counted(httpx2.AsyncByteStream):
@@ -470,9 +532,9 @@ class OpenAIEndpoint:
 
     async def _send(self, path: str, content: bytes, dialect: Dialect | None) -> str:
         posting = self._clients.next().post(path, content)
-        response = await self._answered(posting, self._settings.timeout_s, dialect)
-        self._report_limits(response)
-        return response.text
+        reply = await self._answered(posting, self._settings.timeout_s, dialect)
+        self._report_limits(reply.headers)
+        return reply.text
 
     async def call(
         self,
@@ -502,7 +564,7 @@ class OpenAIEndpoint:
             message = f"{self.address}: no reply within {timeout_s:g} s"
             raise AttemptError(message, maybe_billed=True) from error
         except openai.APIStatusError as error:
-            self._report_limits(error.response)
+            self._report_limits(error.response.headers)
             raise self._refusal(error, dialect) from error
         except openai.APIConnectionError as error:
             raise self._broken(error) from error
@@ -516,8 +578,8 @@ class OpenAIEndpoint:
                 raise
             raise self._useless(f"{self.address}: {self._secret.line(str(error))}", "") from error
 
-    def _report_limits(self, response: httpx2.Response) -> None:
-        told = read_rate_limits(response.headers) if self._on_limits else None
+    def _report_limits(self, headers: Mapping[str, str]) -> None:
+        told = read_rate_limits(headers) if self._on_limits else None
         if told is not None and self._on_limits is not None:
             self._on_limits(told)
 

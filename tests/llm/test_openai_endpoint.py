@@ -266,6 +266,30 @@ def test_later_requests_are_like_the_first_but_for_what_they_say(serve, transpor
 
 
 @pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_a_cookie_of_a_later_reply_is_sent_back(serve, transport):
+    """Gateways keep a conversation with one server by it, and change it as they like."""
+    set_by = [{}, {"Set-Cookie": "route=a; Path=/"}, {"Set-Cookie": "route=b; Path=/"}, {}]
+    endpoint = serve(lambda *_: Reply(completion("hi"), headers=set_by[len(endpoint.seen) - 1]))
+
+    ask(model(endpoint.url, transport=transport), *map(request, "abcd"))
+
+    sent = [seen.headers.get("cookie") for seen in endpoint.seen]
+    assert sent == [None, None, "route=a", "route=b"]
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_a_later_reply_is_unpacked(serve, transport):
+    """Gateways pack what is long enough, which the first reply may not be."""
+    packed = gzip.compress(json.dumps(completion("hi" * 200_000)).encode())
+    replies = iter([Reply(completion("hi")), Reply(packed, headers={"Content-Encoding": "gzip"})])
+    endpoint = serve(lambda *_: next(replies))
+
+    first, later = ask(model(endpoint.url, transport=transport), request("q"), request("r"))
+
+    assert (first.text, later.text) == ("hi", "hi" * 200_000)
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
 @pytest.mark.parametrize(
     "bad",
     [
@@ -278,8 +302,13 @@ def test_later_requests_are_like_the_first_but_for_what_they_say(serve, transpor
         Reply(reset=True),
         Reply(completion("hi"), cut=5),
         Reply(b"not gzip", headers={"Content-Encoding": "gzip"}),
+        Reply(gzip.compress(b"overloaded"), 503, {"Content-Encoding": "gzip"}),
+        Reply(b"x", headers={"Content-Encoding": "br"}),
+        Reply(b" " * 65536, endless=True),
+        Reply(b" " * 8_000_001),
+        Reply(completion("hi"), headers={f"X-{n}": "x" * 1000 for n in range(2000)}),
     ],
-    ids=["429", "401", "503", "422", "deep", "307", "reset", "cut", "unpacked"],
+    ids="429 401 503 422 deep 307 reset cut unpacked packed br endless announced flood".split(),
 )
 def test_a_later_request_that_fails_is_told_as_a_first_one_is(serve, transport, bad):
     """Whoever reads of it must not care how the request was made."""
