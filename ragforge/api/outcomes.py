@@ -370,6 +370,7 @@ class Reviewed(Result):
             "own_facts": found.own_facts,
             "answered": list(found.answered),
             "refused_still": list(found.refused_still),
+            "without_evidence": list(found.without_evidence),
             "drawn_open": found.drawn_open,
             "audit": found.audit.model_dump() if found.audit else None,
             "dry_run": self.dry_run,
@@ -402,6 +403,12 @@ class Reviewed(Result):
             answers = plural(found.own_facts, "edited answer")
             lines.append(f"{answers} with facts that a person wrote; look at them")
         lines += _of_unanswerable(found)
+        if found.without_evidence:
+            queries = plural(len(found.without_evidence), "query", "queries")
+            lines.append(
+                f"{queries} with a new answer left without the evidence that stands nowhere any "
+                f"more: {_some(found.without_evidence)}; judge to know what is relevant"
+            )
         if found.audit is not None:
             lines.append(found.audit.in_words())
         if found.drawn_open:

@@ -24,7 +24,8 @@ from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.paths import home_of
 from ragforge.pipeline.intake.review_passages import passages
 from ragforge.pipeline.intake.review_sheets import Batch, Order, rows_of, sheet_rows
-from ragforge.pipeline.intake.reviewing import decide, decided, state_of
+from ragforge.pipeline.intake.review_states import state_of
+from ragforge.pipeline.intake.reviewing import decide, decided
 from ragforge.records import Query
 from ragforge.report.page.review import ServedReview, render_review
 from ragforge.viewer.labelling import found_dataset, require_writer, sent_json, writer_of

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from html import unescape
 from http.client import HTTPConnection
 from textwrap import dedent
 
@@ -13,7 +14,7 @@ from versioned_sets import make_set, refreshed
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import create_dataset, open_dataset
-from ragforge.pipeline.intake.reviewing import state_of
+from ragforge.pipeline.intake.review_states import state_of
 from ragforge.records import Chunk, Evidence, Judgment, Query, Review
 from ragforge.viewer.access import Person, SiteAccess
 from ragforge.viewer.server import serving
@@ -184,6 +185,37 @@ def test_a_decision_that_is_sent_again_is_known(access, dataset, decision, more)
     replies = [decide(access, row).status for _ in range(2)]
 
     assert (replies, query_of(dataset).revision) == ([200, 200], 2 if more else 1)
+
+
+def put_out(dataset, **fields):
+    """Change the first query as a refresh does."""
+    queries = open_dataset(dataset.path).all_queries()
+    update = {"status": "quarantined", **fields}
+    dataset.write_queries(q.model_copy(update=update) if q.query_id == "q1" else q for q in queries)
+
+
+def test_an_approval_of_what_a_refresh_put_out_since_is_not_known(access, dataset):
+    """The page would show as kept what counts for nothing."""
+    row = row_of(dataset, "q1", "approve")
+    decide(access, row)
+    put_out(dataset)
+    reply = decide(access, row)
+
+    assert (reply.status, json.loads(reply.text)["changed"]) == (409, True)
+    assert "it is quarantined, revision 1; approved by Ann" in reply.text
+
+
+@pytest.mark.parametrize("decision", ["approve", "pin"])
+def test_a_query_whose_evidence_is_gone_is_not_accepted(access, dataset, decision):
+    """The set would be invalid, and no refresh would look at it again."""
+    gone = Evidence(doc_id="d.md", chunk_id="c9", quote="It was 1.")
+    put_out(dataset, evidence=(gone,))
+    reply = decide(access, row_of(dataset, "q1", decision))
+
+    assert (reply.status, query_of(dataset).status) == (400, "quarantined")
+    assert "stands in 'd.md' no more" in unescape(reply.text)
+    decide(access, row_of(dataset, "q1", "edit", new_answer="One."))
+    assert (query_of(dataset).status, query_of(dataset).evidence) == ("accepted", ())
 
 
 def test_what_others_decided_meanwhile_is_told(access, dataset):

@@ -5,7 +5,8 @@ from devtools import FLAGS, NEEDS_BROWSER, opened, until
 
 from ragforge.files.formats.review_sheet import SheetDecision
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.intake.reviewing import decide, state_of
+from ragforge.pipeline.intake.review_states import state_of
+from ragforge.pipeline.intake.reviewing import decide
 from ragforge.records import Chunk, Query
 from ragforge.viewer.access import Person
 from ragforge.viewer.server import serving

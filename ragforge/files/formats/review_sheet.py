@@ -33,6 +33,9 @@ _QUERY_ID = Field("query_id", ("query_id",))
 _REVISION = Field("revision", ("revision",))
 _QUERY = Field("query", ("query",))
 _EXPECTED_ANSWER = Field("expected_answer", ("expected_answer",))
+_EVIDENCE = Field("evidence", ("evidence",))
+_FLAGS = Field("flags", ("flags",))
+_STATE = Field("state", ("state",))
 _DRAWN = Field("random", ("random",))
 _REVIEWER = Field("reviewer", ("reviewer",))
 _DECISION = Field("decision", ("decision",))
@@ -62,6 +65,8 @@ class SheetRow:
     """Why it is shown."""
     random: str
     """`RANDOM` where it was drawn at random, "" where not."""
+    state: str = ""
+    """What tells whether the query changed since."""
     decision: str = ""
     new_query: str = ""
     new_standalone: str = ""
@@ -87,6 +92,10 @@ class SheetDecision:
     shown_query: str | None
     """What the row says the query is; None where it does not say."""
     shown_answer: str | None
+    shown_evidence: str | None = None
+    shown_flags: str | None = None
+    state: str = ""
+    """Of the query as it was shown; "" in sheets of before there were states."""
 
 
 def write_sheet(path: Path, rows: Iterable[SheetRow]) -> None:
@@ -182,4 +191,7 @@ def decision_of(row: Row, plain: Callable[[str], str] = str) -> SheetDecision:
         note=cell(_NOTE),
         shown_query=cell(_QUERY) if row.has(_QUERY) else None,
         shown_answer=cell(_EXPECTED_ANSWER) if row.has(_EXPECTED_ANSWER) else None,
+        shown_evidence=cell(_EVIDENCE) if row.has(_EVIDENCE) else None,
+        shown_flags=cell(_FLAGS) if row.has(_FLAGS) else None,
+        state=cell(_STATE),
     )

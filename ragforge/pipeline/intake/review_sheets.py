@@ -13,6 +13,7 @@ from ragforge.files.atomic import write_whole
 from ragforge.files.formats.review_sheet import RANDOM, SheetRow, write_sheet
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.text import shown
+from ragforge.pipeline.intake.review_states import QUARANTINED, evidence_text, shown_state
 from ragforge.records import Query
 
 Order = Literal["doubt", "document", "random"]
@@ -174,7 +175,7 @@ def flags(query: Query) -> list[Flag]:
         in_part = measured.agreement == "in part"
         raised.append(Flag(int(in_part), f"an independent answer {_AGREES[in_part]}"))
     if query.status == "quarantined":
-        raised.append(Flag(1, "quarantined"))
+        raised.append(Flag(1, QUARANTINED))
     if measured is not None and measured.closed_book == "solved":
         raised.append(Flag(2, "answered without the text"))
     if not query.answerable:
@@ -243,12 +244,13 @@ def _row(
         history="\n".join(f"{turn.role}: {turn.text}" for turn in query.history),
         standalone=query.standalone,
         expected_answer=query.expected_answer or "",
-        evidence="\n\n".join(item.quote for item in query.evidence),
+        evidence=evidence_text(query),
         difficulty=query.difficulty or "",
         type=query.type or "",
         place="\n".join(dict.fromkeys(at)),
         flags="; ".join(reasons),
         random=RANDOM if drawn else "",
+        state=shown_state(query),
         decision=query.reviewed.decision if query.reviewed is not None else "",
     )
 

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import dataclass
 from ragforge.errors import ChangedMeanwhileError, ContradictedError, DataError, UsageError
 from ragforge.evaluating.formatting import one_line
-from ragforge.files.formats.review_sheet import (
-    SheetDecision,
-    read_sheet,
-    sheet_text,
-)
+from ragforge.files.formats.review_sheet import SheetDecision, read_sheet
 from ragforge.files.manifest import ReviewAudit
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import alone_with
+from ragforge.files.set.sorted_records import key_of
 from ragforge.files.text import shown
 from ragforge.pipeline.intake.brought_answers import answered, is_answered_now, is_refused_still
-from ragforge.records import Judgment, Pin, Query, Review, ReviewEvent
-from ragforge.stages.visible_text import visible
+from ragforge.pipeline.intake.review_rows import (
+    DECISIONS,
+    UNDECIDED,
+    form_fault,
+    has_new_text,
+    is_known,
+    leaves_words,
+    outcome,
+    says_nothing,
+)
+from ragforge.pipeline.intake.review_states import (
+    is_as_decided,
+    is_as_shown,
+    state_of,
+    where_evidence_stands,
+)
+from ragforge.records import Evidence, Judgment, Pin, Query, Review, ReviewEvent
 
 if TYPE_CHECKING:
     from ragforge.pipeline.intake.former_grades import RewordedGrades
+    from ragforge.stages.generate.truth import Rederived
 
-DECISIONS: Final = ("approve", "edit", "reject", "pin")
-UNDECIDED: Final = "undecided"
-"""Takes a decision back: the query is as it was before anybody decided about it."""
-Outcome = Literal["approve", "edit", "reject"]
 _SHOWN: Final = 8
 _DECIDED: Final = {"approve": "approved", "edit": "edited", "reject": "rejected"}
 _OF_WORDING: Final = (
@@ -41,89 +49,6 @@ _OF_WORDING: Final = (
     "answerable", "expected_behaviour", "type",
 )  # fmt: skip
 """What an edit changes, or drops as it was found out about the former wording."""
-
-
-def form_fault(row: SheetDecision, query: Query) -> str:
-    """Return the fault of a row by itself, "" where it has none."""
-    if row.decision not in (*DECISIONS, UNDECIDED):
-        words = ", ".join((*DECISIONS, UNDECIDED))
-        return f"decision: expected one of {words}, got {shown(row.decision)}"
-    hidden = _hidden(row)
-    if hidden:
-        return hidden
-    if _overwritten(row, query):
-        return "the text was changed where it stands; put the new one into new_query or new_answer"
-    if row.decision != "edit":
-        given = has_new_text(row)
-        return f"has a new text, but its decision is {row.decision}; say edit" if given else ""
-    if query.standalone and bool(row.new_query) != bool(row.new_standalone):
-        return "is a follow-up: new_query and new_standalone (what it asks alone) go together"
-    if row.new_standalone and not query.standalone:
-        return "is no follow-up, and needs no new_standalone"
-    return "" if _changes(row, query) else "edit: expected a new text, got none or the same"
-
-
-def is_known(row: SheetDecision, query: Query, reviewer: str) -> bool:
-    """Whether this very decision was taken in before."""
-    past = query.reviewed
-    if row.decision == UNDECIDED:
-        return past is None and query.pinned is None
-    if past is None or row.decision not in DECISIONS or outcome(row.decision) != past.decision:
-        return False
-    if row.decision == "pin" and query.pinned is None:
-        return False
-    if not has_new_text(row):
-        return row.revision == query.revision
-    same = row.decision == "edit" and past.by == reviewer and not _changes(row, query)
-    return same and row.revision == query.revision - 1
-
-
-def _hidden(row: SheetDecision) -> str:
-    """Return which new text holds what nobody sees, "" where none does."""
-    pairs = (
-        ("new_query", row.new_query),
-        ("new_standalone", row.new_standalone),
-        ("new_answer", row.new_answer),
-        ("note", row.note),
-    )
-    for name, text in pairs:
-        plain = text.replace("\r\n", "\n")
-        found = next((sign for sign in plain if visible(sign) != sign), "")
-        if found:
-            code = f"U+{ord(found):04X}"
-            return f"{name}: expected text that can be seen, got the hidden character {code}"
-    return ""
-
-
-def _overwritten(row: SheetDecision, query: Query) -> bool:
-    """Whether a row shows another text than the query's; spreadsheets may change the blanks."""
-    if row.revision != query.revision:
-        return False
-    pairs = ((row.shown_query, query.query), (row.shown_answer, query.expected_answer or ""))
-    return any(
-        told is not None and sheet_text(told).split() != sheet_text(text).split()
-        for told, text in pairs
-    )
-
-
-def _changes(row: SheetDecision, query: Query) -> bool:
-    pairs = (
-        (row.new_query, query.query),
-        (row.new_standalone, query.standalone),
-        (row.new_answer, query.expected_answer),
-    )
-    return any(new and new != old for new, old in pairs)
-
-
-def has_new_text(row: SheetDecision) -> bool:
-    """Whether a row brings a text of its own."""
-    return bool(row.new_query or row.new_standalone or row.new_answer)
-
-
-def outcome(decision: str) -> Outcome:
-    """Return the verdict of a decision on the query as it stands; a pin approves."""
-    outcomes: dict[str, Outcome] = {"edit": "edit", "reject": "reject"}
-    return outcomes.get(decision, "approve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +70,9 @@ class ReviewResult:
     """Ids of queries that were to be refused, and have an answer now: they count as answerable."""
     refused_still: Sequence[str]
     """Ids of such whose new answer says that something is not so, or not told: they stay so."""
+    without_evidence: Sequence[str]
+    """Ids of queries with a new answer whose former evidence stands nowhere any more, and was left
+    out."""
     drawn_open: int
     """Rows drawn at random and undecided: if they were left for being hard, the audit flatters."""
     audit: ReviewAudit | None
@@ -159,6 +87,10 @@ def review_dataset(
     dry_run: bool = False,
 ) -> ReviewResult:
     """Take the decisions of a sheet into a dataset.
+
+    A decision is about the query as the sheet shows it: one whose status, words or evidence changed
+    since is not taken. Nor is a query accepted whose evidence stands nowhere any more, unless it
+    gets a new answer; then that evidence goes.
 
     An edited query keeps its id, which then is no longer the digest of its text, and gets the next
     revision. Its evidence stays; what was found out about the former wording goes: verdicts of
@@ -184,6 +116,7 @@ def review_dataset(
     reviewer = _reviewer_name(rows, reviewer)
     with dataset.alone() if not dry_run else nullcontext():
         sheet = _SheetImport(dataset, reviewer, overrule=overrule)
+        sheet.look_for_evidence(rows)
         for row in rows:
             sheet.take(row)
         sheet.refuse_faults(path)
@@ -203,6 +136,10 @@ def _kept(dataset: Dataset, sheet: _SheetImport, *, dry_run: bool = False) -> Re
             add_reviews(dataset, sheet.events)
         if grades is not None:
             grades.write()
+        if sheet.by_evidence:
+            known = {key_of(item) for item in dataset.each_judgment()}
+            new = (item for item in sheet.by_evidence if key_of(item) not in known)
+            dataset.add_judgments(iter(sorted(new, key=key_of)))
         dataset.write_queries(queries)
         dataset.write_manifest(dataset.manifest.model_copy(update={"audit": audit}))
         from ragforge.pipeline.cards import renew_card
@@ -217,6 +154,7 @@ def _kept(dataset: Dataset, sheet: _SheetImport, *, dry_run: bool = False) -> Re
         sheet.own_facts,
         sheet.answered,
         sheet.refused_still,
+        sheet.without_evidence,
         sheet.drawn_open,
         audit,
     )
@@ -243,11 +181,6 @@ class Decided:
     """All of the set."""
     former_grades: int = 0
     """Grades that people gave for the former wording, and that are set aside."""
-
-
-def state_of(query: Query) -> str:
-    """Return what tells whether a query is as somebody saw it."""
-    return hashlib.sha256(query.model_dump_json().encode()).hexdigest()[:16]
 
 
 def decide(
@@ -279,12 +212,13 @@ def decide(
             return Decided(query, sheet.before)
         if state_of(query) != state:
             mine = query.reviewed is not None and query.reviewed.by == reviewer
-            if mine and is_known(row, query, reviewer):
+            if mine and is_known(row, query, reviewer) and is_as_decided(query):
                 # The reply to the first time got lost.
                 return Decided(query, sheet.before)
             raise ChangedMeanwhileError(_as_it_is(query))
         if others := sheet.differing(row, query):
             raise ContradictedError(others)
+        sheet.look_for_evidence([row])
         fault = form_fault(row, query) or sheet.standing_fault(row, query)
         if fault:
             raise DataError(fault)
@@ -312,16 +246,6 @@ def decided(query: Query) -> str:
 def is_of_former_wording(judgment: Judgment, reworded: set[str]) -> bool:
     """Whether a grade was given by a model, for a question that is worded otherwise now."""
     return judgment.query_id in reworded and judgment.source in ("judge", "carried")
-
-
-def _leaves_words(row: SheetDecision, query: Query) -> bool:
-    """Whether an edit brings the words that are there."""
-    words = (
-        (row.new_query, query.query),
-        (row.new_standalone, query.standalone or ""),
-        (row.new_answer, query.expected_answer or ""),
-    )
-    return all(new in ("", old) for new, old in words)
 
 
 def review_audit(queries: Iterable[Query]) -> ReviewAudit | None:
@@ -360,10 +284,14 @@ class _SheetImport:
     own_facts: int = 0
     answered: list[str] = field(default_factory=list)
     refused_still: list[str] = field(default_factory=list)
+    without_evidence: list[str] = field(default_factory=list)
+    by_evidence: list[Judgment] = field(default_factory=list)
+    """What evidence says of the chunks that it stands in now."""
     drawn_open: int = 0
     _seen: dict[str, str] = field(default_factory=dict)
     _faults: list[str] = field(default_factory=list)
     _texts: dict[str, str] = field(init=False)
+    _standing: dict[str, Rederived] = field(default_factory=dict)
     _states: Mapping[str, Query] | None = None
     _is_blank: bool = True
 
@@ -376,6 +304,13 @@ class _SheetImport:
             if query.status != "retired"
         }
 
+    def look_for_evidence(self, rows: Iterable[SheetDecision]) -> None:
+        """Find where the evidence stands of queries that are decided about, and not accepted."""
+        named = {row.query_id for row in rows if row.decision not in ("", "reject")}
+        put_out = [item for item in self.before if item.status != "accepted"]
+        wanted = [item for item in put_out if item.query_id in named and item.evidence]
+        self._standing = where_evidence_stands(self.dataset, wanted) if wanted else {}
+
     def take(self, row: SheetDecision) -> None:
         """Apply a row, or note why it cannot be."""
         query = self.queries.get(row.query_id)
@@ -385,7 +320,7 @@ class _SheetImport:
             fault = f"comes twice, first in {first}"
         elif query is None:
             fault = "is no query of this dataset"
-        elif _says_nothing(row, query, self.reviewer):
+        elif says_nothing(row, query, self.reviewer):
             self.counts["undecided"] += 1
             self.drawn_open += row.random
             return
@@ -420,6 +355,11 @@ class _SheetImport:
         """Return the objection to a decision in the present state of the query, "" for none."""
         if row.revision != query.revision and not self._takes_back_its_edit(row, query):
             return f"is stale: revision {row.revision}, but now it is {query.revision}; export anew"
+        if row.decision != UNDECIDED and not is_as_shown(row, query):
+            return (
+                "is stale: its status, words or evidence changed since the sheet was written, and "
+                f"now it is {query.status}; export anew"
+            )
         if others := self.differing(row, query):
             return f"{others}; settle it, then import with --overrule"
         if row.decision == UNDECIDED:
@@ -429,7 +369,23 @@ class _SheetImport:
         holder = self._texts.get(_folded(row.new_query), query.query_id)
         if row.new_query and holder != query.query_id:
             return f"new_query is the question of {shown(holder)} already"
-        return ""
+        return self._evidence_fault(row, query)
+
+    def _evidence_fault(self, row: SheetDecision, query: Query) -> str:
+        """Return why a query cannot be accepted as its evidence stands now, "" where it can be."""
+        lost = self._lost(query) if row.decision != "reject" else ()
+        if not lost or (row.new_answer and row.new_answer != query.expected_answer):
+            return ""
+        return (
+            f"cannot be accepted, as its evidence {shown(lost[0].quote)} stands in "
+            f"{shown(lost[0].doc_id)} no more; edit its answer (new_answer), or wait until the "
+            "document has it again"
+        )
+
+    def _lost(self, query: Query) -> Sequence[Evidence]:
+        """Return the evidence of a query that is not accepted, and that stands nowhere."""
+        standing = self._standing.get(query.query_id)
+        return standing.lost if standing is not None else ()
 
     def _takes_back_its_edit(self, row: SheetDecision, query: Query) -> bool:
         """Whether a row of the sheet that edited a query, and nothing since, is undecided again."""
@@ -467,7 +423,7 @@ class _SheetImport:
         others.pop(self.reviewer, None)
         for by, verdict in others.items():
             agrees = row.decision != UNDECIDED and verdict == outcome(row.decision)
-            agrees = agrees and (row.decision != "edit" or _leaves_words(row, query))
+            agrees = agrees and (row.decision != "edit" or leaves_words(row, query))
             if not self.overrule and not agrees:
                 return f"{by} decided {verdict}"
         return ""
@@ -501,6 +457,8 @@ class _SheetImport:
             # What a person had to edit was not right as it was made, whoever approves it then.
             review = past.model_copy(update={"random": review.random})
         update: dict[str, object] = {"reviewed": review, "status": "accepted"}
+        if row.decision != "reject":
+            update |= self._placed(query)
         match row.decision:
             case "pin":
                 update["pinned"] = Pin(by=self.reviewer, note=row.note)
@@ -509,6 +467,20 @@ class _SheetImport:
             case "edit":
                 update |= self._edits(row, query)
         self._put(query.model_copy(update=update))
+
+    def _placed(self, query: Query) -> dict[str, object]:
+        """Return the evidence of a query where it stands now, without what stands nowhere."""
+        standing = self._standing.get(query.query_id)
+        if standing is None or query.status == "accepted":
+            return {}
+        evidence = tuple(one for one in standing.query.evidence if one not in standing.lost)
+        if evidence == query.evidence:
+            return {}
+        if standing.lost:
+            self.without_evidence.append(query.query_id)
+        self.by_evidence += standing.judgments
+        sources = tuple(dict.fromkeys(one.chunk_id for one in evidence))
+        return {"evidence": evidence, "source_chunk_ids": sources}
 
     def _take_back(self, query: Query) -> None:
         """Make a query what it was before anybody decided about it."""
@@ -519,10 +491,17 @@ class _SheetImport:
         rejected = query.reviewed is not None and query.reviewed.decision == "reject"
         if query.status == ("retired" if rejected else "accepted"):
             # Another status is what a refresh found out since.
-            update["status"] = before.status
+            update["status"] = "quarantined" if self._lost(query) else before.status
+            if update["status"] == "accepted":
+                update |= self._placed(query)
         if _wording(query) != _wording(before):
             update |= {name: getattr(before, name) for name in _OF_WORDING}
             update["revision"] = query.revision + 1
+            if _is_part(query.evidence, before.evidence):
+                # What stood nowhere went with the former answer.
+                sources = before.source_chunk_ids
+                update |= {"evidence": before.evidence, "source_chunk_ids": sources}
+                update["status"] = "quarantined"
             if before.asked != query.asked:
                 self.reworded.add(query.query_id)
         self._put(query.model_copy(update=update))
@@ -569,11 +548,9 @@ def _reviewer_name(rows: Sequence[SheetDecision], reviewer: str) -> str:
     return name
 
 
-def _says_nothing(row: SheetDecision, query: Query, reviewer: str) -> bool:
-    """Whether a row leaves open what is open."""
-    if row.decision == UNDECIDED:
-        return is_known(row, query, reviewer)
-    return not row.decision and not has_new_text(row)
+def _is_part(evidence: Sequence[Evidence], whole: Sequence[Evidence]) -> bool:
+    """Whether quotes are some of others, but not all."""
+    return {item.quote for item in evidence} < {item.quote for item in whole}
 
 
 def _wording(query: Query) -> tuple[str, str, str | None]:

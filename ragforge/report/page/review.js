@@ -40,6 +40,7 @@
     const found = {
       query_id: item.dataset.queryId,
       revision: Number(item.dataset.revision),
+      state: item.dataset.state || "",
       reviewer: item.dataset.reviewer,
       random: item.dataset.random,
       decision: chosen(item),
@@ -178,7 +179,7 @@
       const box = field(item, name);
       if (box && box.value !== box.defaultValue) texts[name] = box.value;
     }
-    kept[`q:${item.dataset.queryId}`] = { decision: chosen(item), texts, revision: item.dataset.revision };
+    kept[`q:${item.dataset.queryId}`] = { decision: chosen(item), texts, state: item.dataset.state };
     keep();
     show(item);
     count();
@@ -195,7 +196,7 @@
     }
     item.querySelector("fieldset").hidden = false;
     show(item);
-    if (post && old.revision && old.revision !== item.dataset.revision) {
+    if (post && old.state && old.state !== item.dataset.state) {
       item.querySelector(".fault").textContent = "You typed this before it was changed: look again.";
     }
   }

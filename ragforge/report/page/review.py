@@ -116,10 +116,15 @@ def _known(name: str, rows: Sequence[SheetRow], site: ServedReview | None) -> di
 
     On a site it is what one person types about a dataset, also where a query changed meanwhile.
     """
-    revisions = "\n".join(f"{row.query_id}\t{row.revision}\t{row.reviewer}" for row in rows)
+    revisions = "\n".join("\t".join(_identity(row)) for row in rows)
     if site is not None:
         revisions = f"{site.dataset}\n{name}\n{rows[0].reviewer if rows else ''}"
     return {"data_sheet": f"ragforge-review-{hashlib.sha256(revisions.encode()).hexdigest()[:16]}"}
+
+
+def _identity(row: SheetRow) -> tuple[str, ...]:
+    """Return what tells a query as it is shown from any other."""
+    return row.query_id, row.revision, row.reviewer, row.state
 
 
 def _header(name: str, rows: Sequence[SheetRow], site: ServedReview | None) -> Html:
@@ -182,7 +187,7 @@ def _item(
         data_reviewer=row.reviewer,
         data_random=row.random,
         data_decision=row.decision,
-        data_state=site.states.get(row.query_id) if site else None,
+        data_state=site.states.get(row.query_id) if site else row.state or None,
     )
 
 

@@ -120,12 +120,20 @@ def test_same_rows_give_the_same_page():
 
 def test_another_sheet_is_kept_under_another_name():
     """The browser must not fill one sheet with the decisions of another."""
+    others = {"revision": "2", "reviewer": "Ann", "query_id": "q2", "state": "s_b"}
     pages = [
         HTMLParser(render_review("set", [sheet_row(**fields)])).css_first("main").attributes
-        for fields in ({}, {"revision": "2"}, {"reviewer": "Ann"}, {"query_id": "q2"})
+        for fields in ({}, *({name: value} for name, value in others.items()))
     ]
 
-    assert len({page["data-sheet"] for page in pages}) == 4
+    assert len({page["data-sheet"] for page in pages}) == 5
+
+
+def test_page_brings_the_state_back_that_it_shows():
+    """A query that changed since is not what was decided about."""
+    page = HTMLParser(render_review("set", [sheet_row(state="s_b")]))
+
+    assert page.css_first("article").attributes["data-state"] == "s_b"
 
 
 @pytest.mark.parametrize("script", ["'</script>'", "<!--"])
