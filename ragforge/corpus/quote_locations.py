@@ -135,7 +135,26 @@ class Page:
             around = common_prefix_length(placed.before[::-1], evidence.prefix[::-1])
             return at_home, around + common_prefix_length(placed.after, evidence.suffix)
 
-        return max(self._spots(evidence.quote), key=likeness, default=None)
+        before, after = FoldedText(evidence.prefix).text, FoldedText(evidence.suffix).text
+        spots = self.whole_spots(evidence.quote, before, after)
+        return max(spots, key=likeness, default=None)
+
+    def whole_spots(self, quote: str, before: str, after: str) -> Iterator[Location]:
+        """Yield the places of a quote in the folded text that cut no word or number anew.
+
+        "Set to 100" does not stand in "set to 1005", unless it was cut so before.
+
+        Args:
+            quote: The quote.
+            before: What stood right before it, folded; "" where that is not known.
+            after: Likewise, behind it.
+        """
+        from ragforge.corpus.cut_ends import is_cut_anew
+
+        text = self._folded.text
+        for spot in self._spots(quote):
+            if not is_cut_anew(text, spot.start, spot.end, before, after):
+                yield spot
 
     def _spots(self, quote: str) -> Iterator[Location]:
         """Yield the places of a quote in the folded text; with its markup, or as it is read."""

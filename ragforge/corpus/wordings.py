@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
+from ragforge.corpus.cut_ends import whole_ends
 from ragforge.corpus.letters import GRAM, as_text, letters_of
 from ragforge.corpus.signs import NOTHING, begins_at, ends_at, say_the_same, signs_of
 
@@ -38,13 +39,7 @@ class Wording:
             start: Of the stretch.
             end: Behind it.
         """
-        made = cls(text[start:end])
-        at = letters_of(made.text)[1]
-        if not len(at):
-            return made
-        first, last = start + int(at[0]), start + int(at[-1]) + 1
-        made.ends = begins_at(text, first, made.head), ends_at(text, last, made.tail)
-        return made
+        return cls(text[start:end], whole_ends(text, start, end))
 
     @cached_property
     def signs(self) -> dict[int, frozenset[str]]:

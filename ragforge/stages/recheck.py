@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import Annotated, Final, Literal
 
+from ragforge.corpus.cut_ends import is_cut_anew
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
+from ragforge.corpus.signed_words import signed_words
 from ragforge.deferred import dataclass
 from ragforge.records import Behaviour, Provenance
 from ragforge.records.model import ConfigDict, Model
@@ -269,8 +271,8 @@ def _is_turned(subject: Subject, proof: str) -> bool:
     """Whether a text that has an answer's words may say otherwise than the quotes did.
 
     Of quotes that stand verbatim, words count that came into their sentence or the one before; of
-    others, words that the new text lacks or has in another order, and turning words and numbers by
-    which it differs from the old.
+    others, words that the new text lacks or has in another order, and turning words, numbers and
+    signs by which it differs from the old.
 
     Args:
         subject: With the quotes, what stood around them, and the text as it is now.
@@ -284,6 +286,7 @@ def _is_turned(subject: Subject, proof: str) -> bool:
         for quote, before, after in known
         for text in [passage.text]
         for place in FoldedText(text).locations(quote)
+        if not is_cut_anew(text, place.start, place.end, before, after)
     ]
     if spots:
         return any(_is_turned_at(*spot) for spot in spots)
@@ -311,14 +314,14 @@ def _stood(text: str) -> bool:
 
 
 def _differs(known: Iterable[tuple[str, str, str]], proof: str) -> bool:
-    """Whether a text lacks words of old quotes, or has other turning words or numbers."""
+    """Whether a text lacks words of old quotes, or has other turning words, numbers or signs."""
     parts = list(known)
     if not all(_follow(content_stems(quote), content_stems(proof)) for quote, _, _ in parts):
         return True
     quoted = " ".join(quote for quote, _, _ in parts)
     whole = " ".join(chain.from_iterable((before, quote, after) for quote, before, after in parts))
-    lost = (turns(quoted) - turns(proof)) | (numbers(quoted) - numbers(proof))
-    return bool(lost or (turns(proof) - turns(whole)) or (numbers(proof) - numbers(whole)))
+    readers = (turns, numbers, signed_words)
+    return any(read(quoted) - read(proof) or read(proof) - read(whole) for read in readers)
 
 
 def _follow(wanted: Iterable[str], there: Iterable[str]) -> bool:
@@ -343,7 +346,8 @@ class LexicalRecheck:
     """Finds an expected answer by its words; what is said in other words it does not find.
 
     It never finds another answer, and its "none" is no proof that there is none. Where a word of
-    the quotes went, or words such as "not" or "until" or numbers came, it confirms nothing.
+    the quotes went, words such as "not" or "until" or numbers came, or a sign or operator is
+    another one, it confirms nothing.
     """
 
     @property

@@ -51,3 +51,31 @@ def test_evidence_takes_over_the_document_of_its_place():
     assert evidence_at(item, placed) == Evidence(
         doc_id="d", chunk_id="c0", quote="two", start=4, end=7, prefix="one "
     )
+
+
+@pytest.mark.parametrize(
+    ("quote", "before", "after", "now", "is_there"),
+    [
+        ("set to 103", "is ", " GB", "is set to 1035 GB", False),
+        ("set to 103", "is ", " GB", "is set to 103 GB", True),
+        ("set to 103", "is ", " GB", "is set to 103.", True),
+        ("set to 103", "is ", " GB", "is set to 103.5 GB", False),
+        ("set to 103", "is ", " GB", "is set to 103 % of it", False),
+        ("set to 103", "", "", "is set to 1035 GB", False),
+        ("set to 103", "is ", "5 GB", "is set to 1035 GB", True),
+        ("11 degrees", "is ", " or", "is -11 degrees", False),
+        ("11 degrees", "is -", " or", "is -11 degrees", True),
+        ("-11 degrees", "is ", " or", "is -11 degrees", True),
+        ("written in C", "is ", " now", "is written in C++ now", False),
+        ("the mode is on", "So ", ".", "So the mode is only now", False),
+        ("the mode is on", "", "", "So the mode is only now", True),
+        ("the mode is on", "So ", ".", "So **the mode is on**.", True),
+        ("set to 103", "is ", " GB", "is **set to 103**GB", True),
+        ("set to 103", "is ", " GB", "is 1035, then set to 1035, and set to 103", True),
+    ],
+)
+def test_a_quote_does_not_stand_in_a_longer_number(quote, before, after, now, is_there):
+    """A page that says 1035 now does not say 103, unless the quote was cut so before."""
+    item = Evidence(doc_id="d", chunk_id="x", quote=quote, prefix=before, suffix=after)
+
+    assert (page(now).place(item) is not None) == is_there

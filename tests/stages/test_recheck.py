@@ -330,6 +330,17 @@ def verdict(wait):
         ("Gezahlt wird in 14 Tagen.", "Gezahlt wird nicht in 14 Tagen.", "14 Tagen"),
         ("On paie en 14 jours.", "On ne paie jamais en 14 jours.", "14 jours"),
         ("Se paga en 14 días.", "Nunca se paga en 14 días.", "14 días"),
+        ("It is set to -11 degrees.", "It is set to 11 degrees.", "-11 degrees"),
+        ("It is set to 11 degrees.", "It is set to -11 degrees.", "11 degrees"),
+        ("set to 11 degrees", "It is set to **\u221211** degrees.", "11 degrees"),
+        ("11 degrees at most", "It is -11 degrees at most.", "11 degrees"),
+        ("It holds for x <= 12.", "It holds for x >= 12.", "x <= 12"),
+        ("It holds for p < .13.", "It holds for p > .13.", "p < .13"),
+        ("It holds for p < .13.", "It holds for p < 13.", "p < .13"),
+        ("It costs $5 a day.", "It costs \u20ac5 a day.", "$5"),
+        ("It grows by 5% a day.", "It grows by 5 a day.", "5%"),
+        ("It is written in C++ here.", "It is written in C here.", "C++"),
+        ("It has 10\u00b2 users.", "It has 102 users.", "10\u00b2 users"),
     ],
 )
 def test_other_words_that_turn_the_meaning_prove_nothing(verdict, quote, now, expected):
@@ -361,6 +372,20 @@ def test_words_before_a_quote_may_take_it_back(verdict, now):
 def test_what_says_the_same_is_confirmed(verdict, now, around):
     """A set without a model is to be refreshed too."""
     assert verdict(REFUND, now, "14 days", around) == "same"
+
+
+@pytest.mark.parametrize(
+    ("quote", "now"),
+    [
+        ("- It is set to -11 degrees.", "* It is set to **\u221211** degrees."),
+        ("It holds for x <= 12 and $5.", "By rule, it holds for `x \u2264 12` and $5."),
+        ("| Limit | -11 | 5% |\n|---|---|---|", "| Limit | -11 | 5 % |"),
+        ("It takes 10-20 days in C++.", "It takes 10\u201320 days in C++."),
+    ],
+)
+def test_signs_that_are_written_otherwise_are_confirmed(verdict, quote, now):
+    """Markup and typography change nothing."""
+    assert verdict(quote, now, quote) == "same"
 
 
 TEXT = "  One is here. Two is there!\n\nThree, a line\nfour."

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from ragforge.corpus.cut_ends import cuts_number
 from ragforge.corpus.quote_locations import ChunkIndex, Placement, evidence_at
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
@@ -67,15 +68,16 @@ def find_passage(
         doc_ids = list(meant)
     else:
         holding = index.documents_with(graded_quote.quote)
-        doc_ids = [doc_id for doc_id in holding if not name or doc_id in meant]
+        having = [doc_id for doc_id in holding if not name or doc_id in meant]
+        doc_ids = [doc_id for doc_id in having if _clear_places(graded_quote.quote, index, doc_id)]
+        doc_ids = doc_ids or having
         which = f"may be of {len(meant)} documents" if name else "names no document"
         if len(doc_ids) != 1:
             n = f"{len(doc_ids)} of them" if doc_ids else "none"
             return LostQuote(f"{which}, and is in {n}")
-    places = index.places(graded_quote.quote, doc_ids[0])
-    if not places:
+    if not index.places(graded_quote.quote, doc_ids[0]):
         return LostQuote("is in no chunk of the document")
-    clear = _clear_places(graded_quote.quote, places)
+    clear = _clear_places(graded_quote.quote, index, doc_ids[0])
     if not clear:
         return LostQuote("is part of a word or number, or says nothing; quote more")
     placed = clear[0]
@@ -83,10 +85,18 @@ def find_passage(
     return PlacedQuote(evidence_at(item, placed), grades_at(placed, graded_quote.grade), len(clear))
 
 
-def _clear_places(quote: str, places: Iterable[Placement]) -> list[Placement]:
-    if has_content(quote) and len(words(quote)) >= _CLEAR_WORDS:
-        return list(places)
-    return [placed for placed in places if _is_proof(placed)]
+def _clear_places(quote: str, index: ChunkIndex, doc_id: str) -> list[Placement]:
+    is_clear = has_content(quote) and len(words(quote)) >= _CLEAR_WORDS
+    return [
+        placed
+        for placed in index.places(quote, doc_id)
+        if (not _cuts_number(placed) if is_clear else _is_proof(placed))
+    ]
+
+
+def _cuts_number(placed: Placement) -> bool:
+    at = len(placed.before)
+    return cuts_number(f"{placed.before}{placed.text}{placed.after}", at, at + len(placed.text))
 
 
 def _is_proof(placed: Placement) -> bool:

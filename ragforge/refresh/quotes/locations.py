@@ -323,7 +323,8 @@ def likeliest(quote: str, was: FormerPlace, page: Page, chars: int) -> QuotePlac
     Of equals it is the first. Of a quote that stands there more than 10,000 times, as only one of
     next to nothing does, those are looked at.
     """
-    spots = islice(page.folded_locations(quote), _MOST_SPOTS)
+    found = page.whole_spots(quote, was.around.before, was.around.after)
+    spots = islice(found, _MOST_SPOTS)
     places = (_place(spot, was, page, chars) for spot in spots)
     return max(places, key=lambda place: place.rank, default=None)
 

@@ -309,6 +309,34 @@ def test_long_quote_that_was_cut_within_a_word_is_found(dataset, bring):
     assert bring({**ROW, "quote": "The fee is ten perc"}).n_lost == 0
 
 
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("The limit is set to 100", "The limit is set to 1005 GB."),
+        ("The limit is set to 100", "The limit is set to 100.5 GB."),
+        ("5 degrees are the limit", "There -5 degrees are the limit."),
+        ("The service is written in C", "The service is written in C++."),
+    ],
+)
+def test_long_quote_that_was_cut_within_a_number_is_lost(dataset, bring, quote, text):
+    """It says another number."""
+    dataset.write_chunks([Chunk(chunk_id="c1", doc_id="a.md", text=text, end=len(text))])
+
+    with pytest.raises(DataError, match="is part of a word or number"):
+        bring({**ROW, "quote": quote})
+
+
+def test_of_documents_that_hold_a_quote_the_one_is_meant_that_cuts_no_number(dataset, bring):
+    """The other one says another number."""
+    texts = {"a.md": "The limit is set to 1005 GB.", "b.md": "The limit is set to 100 GB."}
+    dataset.write_chunks(
+        [Chunk(chunk_id=key, doc_id=key, text=text) for key, text in texts.items()]
+    )
+    bring({**ROW, "doc_id": None, "quote": "The limit is set to 100"})
+
+    assert [item.doc_id for item in one(dataset).evidence] == ["b.md"]
+
+
 def test_copies_of_a_relevant_chunk_without_a_label_are_told(dataset, bring):
     """A run that returns the copy loses by the labels, though it returns the same words."""
     texts = {"c0": "The fee is  ten.", "c1": "The fee is ten.", "c2": "Another fee.", "c3": "Due."}
