@@ -35,7 +35,7 @@ class FileTextLocator:
         """
         doc_ids = tuple(doc_ids)
         best = self._locator.locate(text, doc_ids=doc_ids, near=near)
-        for read in self._readings(text):
+        for read in self.readings(text):
             if best is not None and best.likeness == 1:
                 break
             other = self._locator.locate(read, doc_ids=doc_ids, near=near)
@@ -43,7 +43,7 @@ class FileTextLocator:
                 best = other
         return best
 
-    def _readings(self, text: str) -> Iterator[str]:
+    def readings(self, text: str) -> Iterator[str]:
         """Yield what a reader sees of a text in each format, where that is another one."""
         told = {text}
         pieces = [(form, text) for form in self._forms]

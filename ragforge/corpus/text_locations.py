@@ -118,6 +118,10 @@ class TextLocator:
         self._step = _step(int(self._starts[-1]))
         self._index = self._indexed()
 
+    def readings(self, _: str) -> Sequence[str]:
+        """Return nothing: texts are looked for as they are."""
+        return ()
+
     def locate(
         self, text: str, *, doc_ids: Iterable[str] = (), near: int | None = None
     ) -> TextLocation | None:

@@ -14,7 +14,7 @@ from ragforge.deferred import dataclass
 from ragforge.files.set.document_level import DocumentNames
 from ragforge.files.text import Form, is_normalized, normalise, normalize
 from ragforge.records import Chunk, Span
-from ragforge.retrieval.excerpts import holds, is_excerpt, is_within, pieces_of, wordings_of
+from ragforge.retrieval.excerpts import holds, is_excerpt, is_marked_excerpt, is_within, pieces_of
 from ragforge.retrieval.markup import marks_of, readings_of, without_markup
 from ragforge.retrieval.object_fields import fold_text
 from ragforge.retrieval.waiting import counted_as_wait
@@ -67,6 +67,9 @@ class Locator(Protocol):
         self, text: str, *, doc_ids: Iterable[str] = (), near: int | None = None
     ) -> Location | None:
         """Return where a text stands, first in the documents named, near an offset."""
+
+    def readings(self, text: str) -> Iterable[str]:
+        """Return what a reader sees of a text that has the markup of files, if that is another."""
 
 
 class CorpusDocuments:
@@ -166,23 +169,21 @@ class CorpusDocuments:
         """
         key = (chunk.chunk_id, text)
         if key not in self._compared:
-            readings = [fold_text(reading) for reading in readings_of(text)]
-            self._compared[key] = self._is_text_of(readings, chunk)
+            self._compared[key] = self._is_text_of(text, chunk)
         return self._compared[key]
 
-    def _is_text_of(self, readings: Sequence[str], chunk: Chunk) -> bool:
+    def _is_text_of(self, text: str, chunk: Chunk) -> bool:
+        readings = [fold_text(reading) for reading in readings_of(text)]
         original, words = fold_text(chunk.text), wording(chunk.text)
         for reading in readings:
             if is_within(original, words, reading) or self._is_about(reading, chunk):
                 return True
         if any(self._is_another(reading, chunk) for reading in readings):
             return False
-        wordings = wordings_of(chunk.text)
-        return any(
-            any(is_excerpt(reading, each) for each in wordings)
-            and not self._is_likelier_another(reading, chunk)
-            for reading in readings
+        is_one = is_marked_excerpt(text, chunk.text) or any(
+            is_excerpt(reading, words) for reading in self.locator.readings(text)
         )
+        return is_one and not any(self._is_likelier_another(each, chunk) for each in readings)
 
     def _is_about(self, text: str, chunk: Chunk) -> bool:
         """Whether a text is a chunk with words about it, and no longer piece of its document."""

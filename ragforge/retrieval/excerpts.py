@@ -41,15 +41,23 @@ def _in_words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def wordings_of(text: str) -> list[str]:
-    """Return the wordings of a text with its markup and without, each once."""
-    return list(dict.fromkeys(wording(form) for form in _forms(text)))
+def is_marked_excerpt(text: str, original: str) -> bool:
+    """Whether a text is an excerpt of another one, where markup is in one of them alone.
+
+    What both have is compared: a tag may say something in a text about HTML.
+    """
+    words = wording(original)
+    return any(is_excerpt(form, words) for form in _forms(text)) or any(
+        is_excerpt(text, wording(form)) for form in _forms(original) if form != original
+    )
 
 
 def _forms(text: str) -> Iterator[str]:
+    """Yield a text with its markup and without."""
     for reading in readings_of(text):
         yield reading
-        yield without_foreign_marks(reading)
+        if (bare := without_foreign_marks(reading)) != reading:
+            yield bare
 
 
 def is_excerpt(text: str, words: str) -> bool:
@@ -59,10 +67,6 @@ def is_excerpt(text: str, words: str) -> bool:
     with other words. What has other words within, or in the place of some, says something else; so
     does what lacks words within that no mark of a cut stands for.
     """
-    return any(_is_excerpt(form, words) for form in _forms(text))
-
-
-def _is_excerpt(text: str, words: str) -> bool:
     parts = _without_labels([part for piece in pieces_of(text) if (part := wording(piece))], words)
     if max(map(len, parts), default=0) < LEAST_SHARED:
         return False

@@ -97,6 +97,33 @@ def test_a_chunk_with_markup_is_itself_as_it_is_read():
     assert (hit.chunk_id, taken.n_misnamed) == ("fees", 0)
 
 
+@pytest.mark.parametrize("n", [2, 5])
+def test_another_number_in_a_tag_is_another_text(n):
+    """A page about HTML says it."""
+    text = 'A list with <ol start="2"> begins with <b>two</b>, whatever stands before it.'
+    chunks = [Chunk(chunk_id="ol", doc_id="lists.txt", text=text)]
+    taken = RetrievedTexts(CorpusDocuments(chunks, file_texts, FileTextLocator))
+    hit = {"id": "ol", "text": text.replace("2", str(n)).replace("begins", "<em>begins</em>")}
+    ResultReader("it", chunks, texts=taken).read([hit], "q", 1)
+
+    assert taken.n_misnamed == (n != 2)
+
+
+@pytest.mark.parametrize("n", [107, 120])
+def test_the_markup_of_a_file_is_no_other_text(n):
+    """An index may hold chunks as an earlier release cut them, before it read markup."""
+    read = "Fees\n\nA fishing permit costs 107 crowns at the harbour office, see the price list."
+    chunks = [Chunk(chunk_id="fees", doc_id="fees.rst", text=read)]
+    taken = RetrievedTexts(CorpusDocuments(chunks, file_texts, FileTextLocator))
+    text = (
+        f".. note to whom it concerns\n\nA fishing permit costs {n} crowns at the `harbour office\n"
+        "<http://town.example/harbour>`__, see the :ref:`price list <prices-of-all>`."
+    )
+    ResultReader("it", chunks, texts=taken).read([{"id": "fees", "text": text}], "q", 1)
+
+    assert taken.n_misnamed == (n != 107)
+
+
 @pytest.mark.parametrize("text", CHANGES.values(), ids=CHANGES)
 def test_a_passage_that_says_something_else_is_not_the_chunk_of_its_id(chunks, text):
     """An answer was written from what the passage says."""
