@@ -9,7 +9,7 @@ import hashlib
 import json
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -336,22 +336,14 @@ def _grades(
     """Return a judge with its grades by query and chunk; those by evidence are among them."""
     given = [item for item in chain(judgments, dataset.label_checks()) if item.source != "human"]
     by_rule = [item for item in given if item.source == "evidence"]
-    by_others = [
-        (_identity(item.provenance), item)
-        for item in given
-        if item.source != "evidence" and item.provenance is not None
-    ]
+    by_others = list(_by_judges(given))
     judge_of = _judges_of({who for who, _ in by_others})
     by_judge: dict[Provenance, list[Judgment]] = {}
     for who, item in by_others:
         by_judge.setdefault(judge_of[who], []).append(item)
     counts = Counter({who: len(of) for who, of in by_judge.items()})
     # Whoever has label checks alone graded the set before whoever grades it now.
-    now = {
-        judge_of[_identity(item.provenance)]
-        for item in judgments
-        if item.source not in ("human", "evidence") and item.provenance is not None
-    }
+    now = {judge_of[who] for who, _ in _by_judges(judgments)}
     if wanted is None and len(now) == 1:
         counts = Counter({who: counts[who] for who in now})
     judge = _the_judge(dataset, counts, wanted)
@@ -360,6 +352,25 @@ def _grades(
         graded = {name: item.grade for name, item in of_query.items() if item.grade is not None}
         found[query_id] = graded
     return judge, found
+
+
+def counts_no_more(dataset: Dataset, judge: Provenance) -> bool:
+    """Whether other judges alone gave the grades that count; label checks do not.
+
+    Raises:
+        DataError: A file cannot be read.
+    """
+    now = {who for who, _ in _by_judges(dataset.judgments())}
+    checked = {who for who, _ in _by_judges(dataset.label_checks())}
+    judge_of = _judges_of({*now, *checked, judge})
+    return bool(now) and judge_of[judge] not in {judge_of[who] for who in now}
+
+
+def _by_judges(given: Iterable[Judgment]) -> Iterator[tuple[Provenance, Judgment]]:
+    """Yield what judges said, each with who did."""
+    for item in given:
+        if item.source not in ("human", "evidence") and item.provenance is not None:
+            yield _identity(item.provenance), item
 
 
 def _judges_of(named: Collection[Provenance]) -> dict[Provenance, Provenance]:

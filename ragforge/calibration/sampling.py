@@ -23,7 +23,7 @@ from ragforge.llm.structured import PARSER
 from ragforge.measures.agreement import N_GRADES
 from ragforge.measures.corrected import Integers
 from ragforge.measures.label_sampling import label_order, label_sizes, label_strata
-from ragforge.records import Label, LabelSample, LabelStratum, SampledPair
+from ragforge.records import Label, LabelSample, LabelStratum, Provenance, SampledPair
 
 USUAL_LABELS: Final = 200
 USUAL_REPEATS: Final = 0.1
@@ -61,6 +61,8 @@ class DrawnSample:
     n_ungraded: int
     """Pairs that decide and that the judge did not grade."""
     n_vanished: int
+    judge_before: Provenance | None = None
+    """The judge of the sample that it replaces; None where that is the same, or there is none."""
 
 
 def draw_sample(
@@ -109,6 +111,7 @@ def draw_sample(
         len(labels) - kept,
         population.n_ungraded,
         population.n_vanished,
+        judge_before=old.judge if old is not None and old.judge != sample.judge else None,
     )
 
 

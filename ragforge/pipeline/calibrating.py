@@ -9,7 +9,7 @@ from ragforge.calibration.comparing import (
 )
 from ragforge.calibration.correcting import apply_labels
 from ragforge.calibration.planning import LabelPlan, plan_labels
-from ragforge.calibration.population import Question
+from ragforge.calibration.population import Question, counts_no_more
 from ragforge.calibration.sampling import (
     DrawnSample,
     SampleOptions,
@@ -76,6 +76,8 @@ def sample_anew(
 ) -> DrawnSample:
     """Draw again for the question of a sample that is there, with runs and grades as they are now.
 
+    Where another judge graded everything since, it is drawn for that one.
+
     Args:
         dataset: Has the calibration.
         name: Of the calibration; None for the only one.
@@ -94,7 +96,10 @@ def sample_anew(
         old.repeat_share,
         again=True,
     )
-    return draw_sample(dataset, files, sampled_question(old), options)
+    question = sampled_question(old)
+    if counts_no_more(dataset, old.judge):
+        question = replace(question, judge=None)
+    return draw_sample(dataset, files, question, options)
 
 
 def plan_calibration(

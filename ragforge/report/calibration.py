@@ -83,6 +83,11 @@ def sample_text(drawn: DrawnSample, where: str) -> str:
         f"{plural(new, 'pair')} new; {drawn.n_before:,} drawn before, on which "
         f"there are {plural(drawn.n_labels_kept, 'label')}",
     ]
+    if drawn.judge_before is not None:
+        lines.append(
+            f"drawn for {judge_text(sample.judge)}, whose grades count; the sample before was for "
+            f"{judge_text(drawn.judge_before)}"
+        )
     n_from_before = sum(pair.labelled_before for pair in sample.pairs)
     if 0 < n_from_before < len(sample.pairs):
         lines.append(
@@ -117,6 +122,7 @@ def sample_json(drawn: DrawnSample) -> dict[str, object]:
         "n_labels_kept": drawn.n_labels_kept,
         "n_labels_left": drawn.n_labels_left,
         "n_ungraded": drawn.n_ungraded,
+        "judge_before": judge_text(drawn.judge_before) if drawn.judge_before else None,
     }
 
 

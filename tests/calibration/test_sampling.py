@@ -13,8 +13,10 @@ from ragforge.calibration.used_labels import use_labels
 from ragforge.calibration.worded_labels import worded_labels
 from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files
+from ragforge.pipeline.calibrating import sample_anew
 from ragforge.pipeline.labelled_grades import put_into_judgments
 from ragforge.records import Hit, Judgment, Ranking
+from ragforge.report.calibration import sample_text
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +200,58 @@ def test_a_judge_that_did_not_grade_what_people_labelled_is_refused(tmp_path):
     checks = [one.model_copy(update={"provenance": other}) for one in made.label_checks()]
     made.write_label_checks([*made.label_checks(), *checks])
     assert drawn(made, 100, again=True).sample.judge.model == "judge-2"
+
+
+def _regraded(made, who, *, but_first=False):
+    """Let another judge grade everything, what people labelled too, and the first judge nothing."""
+    judgments = made.judgments()
+    first = next(one for one in judgments if one.source != "human")
+    made.write_judgments(
+        one
+        if one.source == "human" or (but_first and one is first)
+        else one.model_copy(update={"provenance": who})
+        for one in judgments
+    )
+    checks = made.label_checks()
+    anew = [one.model_copy(update={"provenance": who}) for one in checks]
+    made.write_label_checks([*checks, *anew])
+
+
+def test_a_sample_is_drawn_again_for_the_judge_whose_grades_count(tmp_path):
+    """It was drawn for the former judge, and all labels fell out of the count."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    put_into_judgments(made, label_all(made), TakenLabels())
+    other = JUDGE.model_copy(update={"model": "judge-2"})
+    _regraded(made, other)
+
+    found = sample_anew(made)
+
+    assert (found.sample.judge.model, found.judge_before.model) == ("judge-2", "judge-1")
+    assert (found.n_labels_kept, found.n_ungraded) == (100, 0)
+    assert "drawn for judge-2 with judge_relevance abababab, whose grades count; the sample" in (
+        sample_text(found, "sample.json")
+    )
+    assert sample_anew(made).judge_before is None
+
+
+def test_a_sample_is_drawn_again_for_its_judge_while_any_of_its_grades_counts(tmp_path):
+    """Beside those of another one they still are what is measured by."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    _regraded(made, JUDGE.model_copy(update={"model": "judge-2"}), but_first=True)
+
+    assert sample_anew(made).sample.judge == JUDGE
+
+
+def test_a_sample_whose_pairs_people_graded_all_keeps_its_judge(tmp_path):
+    """No grade of a judge counts, so that nothing tells of another one."""
+    made = graded_set(tmp_path)
+    drawn(made, 100)
+    put_into_judgments(made, label_all(made), TakenLabels())
+    made.write_judgments(one for one in made.judgments() if one.source == "human")
+
+    assert sample_anew(made).sample.judge == JUDGE
 
 
 def test_some_pairs_are_shown_twice(made):
