@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 _REPORT: Final = """Hold files of judges' grades against one of people's.
 
 Files are TREC qrels, CSV with a header or JSON Lines with query_id, chunk_id and grade. A column
-`labeller` tells several people apart: their middle grade counts, and their own agreement is the
-most that a judge could reach. Grades outside of 0-3 are left out and counted.
+`labeller` tells several people apart: a pair counts in equal parts by each who graded it, and
+their own agreement is the most that a judge could reach. Weights of panels, routing and the order
+of runs go by their middle grade. Grades outside of 0-3 are left out and counted.
 
 kappa is 1 for agreement and 0 for chance; quadratic kappa and alpha forgive near misses. At the
 threshold: sensitivity is the share of relevant pairs that the judge finds, specificity that of the

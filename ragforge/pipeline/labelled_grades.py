@@ -89,13 +89,13 @@ class _Labelled:
         back = self._taken_back() | self._left
         kept: list[Judgment] = []
         moved: list[Judgment] = []
-        before: dict[PairKey, int | None] = {}
+        before: dict[PairKey, Judgment] = {}
         n_back = 0
         for old in self._judgments:
             pair = PairKey(*key_of(old))
             new = given.get(pair)
             if self._is_mine(old) and (new is not None or pair in back):
-                before[pair] = old.grade
+                before[pair] = old
                 n_back += new is None
                 if new is not None:
                     given[pair] = _with_what_followed(old, new)
@@ -107,9 +107,11 @@ class _Labelled:
                 kept.append(old)
             else:
                 moved.append(old)
-        taken.n_judged = sum(before.get(pair) != new.grade for pair, new in given.items())
+        grades = {pair: old.grade for pair, old in before.items()}
+        taken.n_judged = sum(grades.get(pair) != new.grade for pair, new in given.items())
         taken.n_moved = len(moved)
-        if taken.n_judged or n_back:
+        # Who graded counts too, where the grade stays what it was.
+        if n_back or any(before.get(pair) != new for pair, new in given.items()):
             returned = self._exchange_checks(moved, before.keys() - given.keys() - self._left)
             self.dataset.write_judgments([*kept, *given.values(), *returned])
 

@@ -301,8 +301,9 @@ def test_labels_that_name_documents_are_refused_with_the_way_out(tmp_path):
         drawn(made)
 
 
-def test_too_few_labels_for_all_kinds_are_refused(made):
+def test_too_few_labels_for_all_kinds_are_refused(tmp_path):
     """Two of each kind is the least."""
+    made = graded_set(tmp_path)
     with pytest.raises(UsageError, match="expected at least"):
         drawn(made, 5, AS_DRAWN, again=True)
 

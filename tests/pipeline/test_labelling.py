@@ -60,6 +60,26 @@ def test_labels_become_the_grades_of_people_in_the_set(dataset, files, tmp_path)
     assert (by.kind, by.model, by.protocol) == ("human", "Ann", "sample people")
 
 
+def test_a_second_labeller_who_changes_no_grade_is_told_too(dataset, files, tmp_path):
+    """Her labels count as the first one's do."""
+    take_label_file(dataset, files, saved(tmp_path, (0, 2, "Ann"), (1, 0, "Ann")))
+    taken = take_label_file(dataset, files, saved(tmp_path, (0, 3, "Bo"), (1, 0, "Bo")))
+
+    assert (grades(dataset)["q0"], taken.n_judged) == (("human", 2), 0)
+    assert [one.provenance.model for one in dataset.judgments()[:2]] == ["Ann, Bo"] * 2
+
+
+def test_labels_that_say_nothing_new_write_nothing(dataset, files, tmp_path):
+    """The same file may come again."""
+    path = saved(tmp_path, (0, 2, "Ann"))
+    take_label_file(dataset, files, path)
+    before = (dataset.path / "judgments.jsonl").stat().st_mtime_ns
+
+    take_label_file(dataset, files, path)
+
+    assert (dataset.path / "judgments.jsonl").stat().st_mtime_ns == before
+
+
 def test_what_the_judge_said_goes_to_the_label_checks(dataset, files, tmp_path):
     """The correction needs the judge's grade of each labelled pair."""
     take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann")))
