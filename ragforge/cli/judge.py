@@ -45,7 +45,7 @@ from ragforge.cli.flags import (
     settings_of,
 )
 from ragforge.cli.next_step import after_judging
-from ragforge.cli.output import print_result, show
+from ragforge.cli.output import print_result, show, tell_overtaken
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -164,6 +164,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--permutations goes with --batch")
     if arguments.complete:
         return _complete(arguments, open_dataset(arguments.dataset), settings)
+    dataset = None
     if arguments.pairs:
         place = arguments.out
         store = OutputFile.beside(place).store_path
@@ -180,21 +181,29 @@ def run(arguments: argparse.Namespace) -> int:
         job = job_of(arguments, settings, observer)
         result = done(arguments, BatchJob(job, judging_models(settings), store, judge))
     if result is not None:
-        _tell(arguments, result, place)
+        _tell(arguments, result, dataset, place)
     return 0
 
 
-def _tell(arguments: argparse.Namespace, result: "JudgingResult", place: Path) -> None:
+def _tell(
+    arguments: argparse.Namespace, result: "JudgingResult", dataset: "Dataset | None", place: Path
+) -> None:
     from ragforge.api.judged import Judged
-    from ragforge.files.set.opening import open_dataset
 
+    overtaken = None
+    if dataset is not None and result.estimate is None:
+        overtaken = tell_overtaken(dataset, "judgments")
     if arguments.json or result.estimate is not None:
         print_result(Judged(result), as_json=arguments.json)
         return
     is_short = bool(arguments.pairs) and len(result.summaries) <= _FEW_QUERIES
-    _print(result, place, per_query=arguments.per_query or is_short)
-    if arguments.dataset is not None:
-        after_judging(arguments, open_dataset(arguments.dataset))
+    _print(
+        result,
+        overtaken / place.name if overtaken else place,
+        per_query=arguments.per_query or is_short,
+    )
+    if dataset is not None and not overtaken:
+        after_judging(arguments, dataset)
 
 
 def _print(result: "JudgingResult", place: Path, *, per_query: bool) -> None:
@@ -219,6 +228,7 @@ def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Sett
 
     with observed(arguments) as observer:
         done = run_async(complete_whole(dataset, job_of(arguments, settings, observer)))
+    overtaken = tell_overtaken(dataset, "judgments") if done.summary is not None else None
     if arguments.json or done.summary is None:
         print_result(Completed(done), as_json=arguments.json)
         return 0
@@ -227,8 +237,9 @@ def _complete(arguments: argparse.Namespace, dataset: "Dataset", settings: "Sett
         say(line)
     for line in filter(None, (describe_holes(holes, dataset) for holes in holes_of(dataset))):
         say(line)
-    print(dataset.files / "pool.jsonl")
-    after_judging(arguments, dataset)
+    print((overtaken or dataset.files) / "pool.jsonl")
+    if not overtaken:
+        after_judging(arguments, dataset)
     return 0
 
 

@@ -13,6 +13,9 @@ from ragforge.errors import EndpointError
 from ragforge.evaluating.formatting import escaped_json, inert
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ragforge.files.set.dataset import Dataset
     from ragforge.report.page.picture import Picture
 
 _COMMANDS: Final = pattern(r"##(?=\w*\[)")
@@ -68,6 +71,30 @@ def code_of_failures(message: str, n_failed: int, n_queries: int, max_failures: 
         return EndpointError.exit_code
     say(f"warning: {message}; they have no value and widen the bounds")
     return 0
+
+
+def tell_overtaken(dataset: "Dataset", made: str) -> "Path | None":
+    """Tell where another version was published while a command ran.
+
+    Args:
+        dataset: As it was opened at first.
+        made: What the command wrote, in the plural.
+
+    Returns:
+        The folder that it was written into; None where no other version was published.
+    """
+    from ragforge.files.set.paths import VERSIONS, published_since
+
+    number = published_since(dataset.path, dataset.files)
+    if number is None:
+        return None
+    folder = dataset.path / VERSIONS / dataset.files.resolve().name
+    say(
+        f"warning: version {number} of {dataset.path} was published meanwhile, and the {made} are "
+        f"in the one before: {folder}; run it again for version {number}: replies that are kept "
+        "are not bought again"
+    )
+    return folder
 
 
 def dumps(value: object) -> str:

@@ -103,6 +103,20 @@ def is_published(path: Path, files: Path) -> bool:
     return home == path or os.path.realpath(files) == os.path.realpath(files_of(home))
 
 
+def published_since(path: Path, files: Path) -> int | None:
+    """Return the version that was published since the directory of a dataset was opened.
+
+    None where that is the one it was opened as, and of a version that was named.
+
+    Args:
+        path: Its directory, or one of its versions.
+        files: The folder that its files are read from.
+    """
+    is_named = home_of(path) != path
+    is_current = os.path.realpath(files) == os.path.realpath(files_of(path))
+    return None if is_named or is_current else current_version(path)
+
+
 def first_of(path: Path) -> Path:
     """Return the version that a directory's own files became, where that is so; else itself."""
     return path / VERSIONS / FIRST if published(path) else path
