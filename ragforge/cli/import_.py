@@ -11,7 +11,8 @@ any more, goes. A question without an id is the one of the set that has its word
 another question in the set is refused. What people approved, edited, pinned or rejected in review
 stays as it is when a file is imported again, with its grades. A relevant id that the corpus does
 not have, or a quote that stands nowhere, is an error: without it recall would rise. --allow-missing
-keeps it, as a relevant chunk that no run can find.
+keeps it, as a relevant chunk that no run can find. A text or quote beside the id of another passage
+is refused.
 
 Names of columns that ragas, deepeval, promptfoo, LangSmith and MLflow use are known; --map says
 where the question, the answer and others stand in a file with other names. A table may be .xlsx

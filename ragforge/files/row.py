@@ -48,6 +48,10 @@ class Row:
         values = map(self._by_name.get, normal_names(field))
         return next((value for value in values if value is not None), None)
 
+    def named(self, name: str) -> object:
+        """Return the value under one name; None where it is missing or null."""
+        return self._by_name.get(normal_name(name))
+
     def text(self, field: Field) -> str:
         """Return a text that has to be there and to hold more than blanks.
 

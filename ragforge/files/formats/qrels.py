@@ -1,6 +1,6 @@
 """Qrels: which chunk has which grade for which query, from files of many shapes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -16,6 +16,7 @@ from ragforge.measures.scores import SCALE_TOP
 from ragforge.records import Judgment
 
 if TYPE_CHECKING:
+    from ragforge.files.formats.named_texts import NamedText
     from ragforge.records.judgments import GradeOrigin
 
 _SAYS_WHO = '"provenance"'
@@ -59,6 +60,8 @@ class JudgedQrels:
     """What a chunk without a label is, as the author of the labels says; None where nobody does."""
     by_document: Collection[str] = ()
     """Queries whose labels name whole documents, as an export says."""
+    texts: "Mapping[str, Sequence[NamedText]]" = field(default_factory=dict)
+    """What passages read, by query, as far as the file says it."""
     n_unanswerable: int = 0
     """Queries of a dataset that are left out, as no chunk is to answer them."""
 
@@ -132,9 +135,14 @@ def _read(path: Path) -> JudgedQrels:
     # A TREC file is read before all that the other shapes need is imported.
     from ragforge.files.formats.qrels_rows import read_rows_of_qrels
 
-    relevance, origins = read_rows_of_qrels(source)
+    relevance, origins, texts = read_rows_of_qrels(source)
     judged = JudgedQrels(
-        relevance.grades, origins, relevance.rel_threshold, relevance.relevant, relevance.reading
+        relevance.grades,
+        origins,
+        relevance.rel_threshold,
+        relevance.relevant,
+        relevance.reading,
+        texts=texts,
     )
     return _with_note(judged, path) if source.kind == "json" else judged
 

@@ -1,6 +1,6 @@
 """Qrels in rows: about a pair of query and chunk, or about a query."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ from ragforge.files.field_names import (
     Field,
     goes_by,
 )
+from ragforge.files.formats.named_texts import NamedText, text_beside
 from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
 from ragforge.files.formats.row_relevance import (
     HIGHEST_GRADE,
@@ -59,6 +60,7 @@ class RowsOfQrels(NamedTuple):
 
     relevance: SettledRelevance
     origins: Mapping[tuple[str, str], GradeOrigin]
+    texts: Mapping[str, Sequence[NamedText]]
 
 
 def read_rows_of_qrels(source: Source) -> RowsOfQrels:
@@ -67,7 +69,7 @@ def read_rows_of_qrels(source: Source) -> RowsOfQrels:
         raise unknown_shape(source.path, SHAPES)
     rows = read_rows_of(source, SHAPES, by_query="relevant")
     collected = _collected(str(source.path), rows)
-    return RowsOfQrels(collected.settled(), collected.origins)
+    return RowsOfQrels(collected.settled(), collected.origins, collected.texts)
 
 
 def qrels_of_rows(where: str, rows: Iterator[Row]) -> SettledRelevance:
@@ -104,6 +106,10 @@ class _Collected:
     """Of judgments, whether chunks are listed as relevant, where no threshold says so."""
     origins: dict[tuple[str, str], GradeOrigin] = field(default_factory=dict)
     """Of the pairs whose rows say who graded."""
+    texts: dict[str, list[NamedText]] = field(default_factory=dict)
+    """What passages read, by query, as far as rows say it."""
+    has_texts: bool | None = None
+    """Whether the rows of a table have columns of such texts."""
 
     def add_query(self, row: Row) -> None:
         query_id = query_name(row)
@@ -116,6 +122,8 @@ class _Collected:
                 "them first, which the import of a golden set does"
             )
         self.queries[query_id] = relevance
+        if relevance.texts:
+            self.texts[query_id] = list(relevance.texts)
 
     def add_pair(self, row: Row) -> None:
         query_id, chunk_id = query_of_pair(row), row.identifier(CHUNK_ID)
@@ -137,6 +145,10 @@ class _Collected:
             grades[chunk_id] = grade
         if row.given.get("provenance") is not None or row.given.get("source") == "human":
             self.origins[query_id, chunk_id] = _origin(row)
+        if self.has_texts is None or not row.is_of_table:
+            self.has_texts = row.has(TEXT)
+        if self.has_texts and (texts := text_beside(row, chunk_id, row.get(QUERY_OF_PAIR))):
+            self.texts.setdefault(query_id, []).extend(texts)
 
     def _grade(self, row: Row, name: Field) -> int | None:
         if self.graded is None:

@@ -38,6 +38,7 @@ from ragforge.files.field_names import (
     normal_name,
 )
 from ragforge.files.formats.export_note import TREC_QRELS, TREC_QUERIES, LabelsNote, note_of
+from ragforge.files.formats.named_texts import NamedText
 from ragforge.files.formats.query_words import behaviour_of, difficulty_of, type_of
 from ragforge.files.formats.row_columns import (
     NO_COLUMNS,
@@ -110,6 +111,8 @@ class ImportedQuery:
     marks: Mapping[str, bool] = field(default_factory=dict)
     """Whether ids are listed as relevant, where no threshold on the grades of the file says so: of
     all that the query lists or grades; empty for a query without a list."""
+    texts: tuple[NamedText, ...] = ()
+    """What passages that are named by ids read, as far as the file says it."""
     unsaid: frozenset[str] = field(default=frozenset(), compare=False)
     """Fields of the query of which the file says nothing; `evidence` where it does not say what is
     relevant either."""
@@ -325,7 +328,8 @@ def _settled(query_row: _QueryRow, settled: SettledRelevance) -> ImportedQuery:
     query_id = query_row.imported.query.query_id
     # Where lists decide, ids without a grade get none.
     grades = query_row.relevance.grades if settled.relevant else settled.grades[query_id]
-    return replace(query_row.imported, grades=grades, marks=settled.marks(query_id))
+    texts = query_row.relevance.texts
+    return replace(query_row.imported, grades=grades, marks=settled.marks(query_id), texts=texts)
 
 
 def _together(first: _QueryRow, second: _QueryRow, where: str, first_where: str) -> _QueryRow:

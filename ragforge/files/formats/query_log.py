@@ -20,6 +20,7 @@ from ragforge.files.field_names import (
     Field,
     normal_name,
 )
+from ragforge.files.formats.named_texts import text_beside
 from ragforge.files.formats.row_files import (
     none_found,
     read_labelled_rows,
@@ -249,13 +250,14 @@ def _pair(row: Row) -> Relevance:
     if label in (None, "") or row.get(CHUNK_ID) in (None, ""):
         return Relevance({})
     chunk_id = row.identifier(CHUNK_ID)
+    texts = text_beside(row, chunk_id, row.get(_QUERY))
     word = normal_name(str(label))
     if word in _RELEVANT_WORDS:
-        return Relevance({}, (chunk_id,))
+        return Relevance({}, (chunk_id,), texts=texts)
     if word in _OTHER_WORDS:
-        return Relevance({chunk_id: 0})
+        return Relevance({chunk_id: 0}, texts=texts)
     try:
-        return Relevance({chunk_id: row.as_whole(label, _LABEL)})
+        return Relevance({chunk_id: row.as_whole(label, _LABEL)}, texts=texts)
     except DataError:
         raise row.wrong(_LABEL, "0, 1, 2, 3, relevant or irrelevant", label) from None
 

@@ -34,6 +34,7 @@ from ragforge.files.field_names import (
     REFERENCE_TEXTS,
     RELEVANT,
     SOURCE_CHUNK,
+    TEXT,
     TYPE,
     UNANSWERABLE,
     Field,
@@ -162,18 +163,38 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
         for name, value in given.items()
         if name not in taken
         and normal_name(name) not in read
-        and not any(goes_by(name, field) for field in found)
+        and not any(_stands_for(name, field) for field in found)
     }
     rest |= {_written(field): value for field, value in found.items()}
     return make_row(row.where, rest, is_of_table=row.is_of_table)
+
+
+def _stands_for(name: str, field: Field) -> bool:
+    """Whether a field that is found elsewhere is not to be looked for under a name any more.
+
+    Beside another question, a text is that of a passage.
+    """
+    return goes_by(name, field) and not (field is QUERY and goes_by(name, TEXT))
 
 
 def columns_not_read(row: Row) -> list[str]:
     """Return the columns of a table's row that hold something and are known by no name."""
     if not row.is_of_table:
         return []
-    filled = (name for name, value in row.given.items() if value not in (None, ""))
-    return [name for name in filled if not _is_read(name) and not _holds_assertion(name)]
+    names_passages = row.has(CHUNK_OF_ROW, DOCUMENT_OF_ROW, RELEVANT, SOURCE_CHUNK)
+    has_question = row.has(_SURELY_QUESTIONS)
+    return [
+        name
+        for name, value in row.given.items()
+        if value not in (None, "")
+        and not _holds_assertion(name)
+        and not (names_passages if _is_text(name, has_question) else _is_read(name))
+    ]
+
+
+def _is_text(name: str, has_question: bool) -> bool:
+    """Whether a column holds the text of a passage: `text` only beside a question."""
+    return goes_by(name, TEXT) and (has_question or not goes_by(name, QUERY))
 
 
 def has_other_assertions(row: Row) -> bool:

@@ -18,6 +18,7 @@ from ragforge.files.field_names import (
     GRADE_OF_TEXTS,
     GRADES,
     ITEM_ID,
+    QUERY,
     QUOTE,
     QUOTE_OF_ROW,
     REFERENCE_TEXTS,
@@ -26,6 +27,7 @@ from ragforge.files.field_names import (
     Field,
     normal_name,
 )
+from ragforge.files.formats.named_texts import NamedText, text_beside
 from ragforge.files.row import Row, cell_items, load_json, make_row
 from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import LabelledQuery, explaining_threshold, labels_of
@@ -67,6 +69,10 @@ class GradedQuote:
     grade: int
     must_stand: bool = True
     """False where a tool keeps texts that may be put together otherwise than in the documents."""
+    chunk_id: str = ""
+    """Of the chunk in which it is said to stand; "" where the file names none."""
+    where: str = field(default="", compare=False)
+    """Where the row stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,8 @@ class Relevance:
     graded_quotes: tuple[GradedQuote, ...] = ()
     is_list: bool = False
     """Whether the listed ids are all that is relevant, so that none is where there are no ids."""
+    texts: tuple[NamedText, ...] = ()
+    """What passages that are named by ids read, as far as the file says it."""
 
     @property
     def is_empty(self) -> bool:
@@ -119,7 +127,15 @@ def read_relevance(row: Row) -> Relevance:
     for chunk_id, grade in _grades(row).items():
         if grades.setdefault(chunk_id, grade) != grade:
             raise row.wrong(GRADES, f"grade {grades[chunk_id]} as in {RELEVANT.name}", grade)
-    return _graded_by_row(row, named)
+    return _graded_by_row(row, _with_text(row, named))
+
+
+def _with_text(row: Row, named: Relevance) -> Relevance:
+    """Return the one passage that a row names with the text that the row has beside it."""
+    names = {*named.listed, *named.grades}
+    if len(names) != 1 or named.texts:
+        return named
+    return replace(named, texts=text_beside(row, names.pop(), row.get(QUERY)))
 
 
 def _graded_by_row(row: Row, named: Relevance) -> Relevance:
@@ -263,6 +279,7 @@ def _relevant(row: Row) -> Relevance:
     grades = _graded(row, RELEVANT, value) if isinstance(value, Mapping) else {}
     listed: list[str] = []
     graded_quotes: list[GradedQuote] = []
+    texts: list[NamedText] = []
     for item in _items(row, RELEVANT, value):
         if not isinstance(item, Mapping):
             listed.append(row.as_id(item, RELEVANT))
@@ -270,15 +287,19 @@ def _relevant(row: Row) -> Relevance:
         inner = make_row(f"{row.where}: {RELEVANT.name}", item)
         if inner.has(QUOTE):
             graded_quotes.append(_graded_quote(inner, row))
-        elif inner.has(GRADE_OF_ITEM):
-            _put(row, RELEVANT, grades, inner.identifier(ITEM_ID), _grade(inner))
+            continue
+        name = inner.identifier(ITEM_ID)
+        texts += text_beside(inner, name)
+        if inner.has(GRADE_OF_ITEM):
+            _put(row, RELEVANT, grades, name, _grade(inner))
         else:
-            listed.append(inner.identifier(ITEM_ID))
+            listed.append(name)
     _refuse_twice(row, [*listed, *grades])
     if listed:  # What has a grade is in the list as well.
         listed += [chunk_id for chunk_id, grade in grades.items() if grade]
     is_empty = value == [] and given not in (None, "")
-    return Relevance(grades, tuple(listed), tuple(graded_quotes), is_list=bool(listed) or is_empty)
+    is_list = bool(listed) or is_empty
+    return Relevance(grades, tuple(listed), tuple(graded_quotes), is_list, tuple(texts))
 
 
 def _grades(row: Row) -> dict[str, int | None]:
@@ -320,7 +341,16 @@ def _graded_quote(inner: Row, row: Row) -> GradedQuote:
     if None not in (own, of_row) and own != of_row:
         raise row.wrong(GRADE_OF_LIST, f"grade {own}, which {shown(quote)} has", of_row)
     grades = (grade for grade in (own, of_row, HIGHEST_GRADE) if grade is not None)
-    return GradedQuote(doc_id, quote, next(grades))
+    return GradedQuote(doc_id, quote, next(grades), chunk_id=_chunk_id(inner), where=inner.where)
+
+
+def _chunk_id(row: Row) -> str:
+    """Return the id of the one chunk that a row names; "" where it names none, or several."""
+    value = row.get(CHUNK_OF_ROW)
+    items = cell_items(row, CHUNK_OF_ROW) if isinstance(value, str) else [value]
+    if not isinstance(items, list) or len(items) != 1 or items[0] in (None, ""):
+        return ""
+    return row.as_id(items[0], CHUNK_OF_ROW)
 
 
 def _items(row: Row, field: Field, value: object) -> list[object]:
@@ -368,17 +398,32 @@ def relevance_of_row(row: Row) -> Relevance:
     quotes = _quotes(row, QUOTE_OF_ROW if named else _SURELY_QUOTE)
     if quotes:
         doc_id = row.identifier(DOCUMENT_OF_ROW) if named else ""
-        grade = _grade_of_quote(row)
-        graded_quotes = tuple(GradedQuote(doc_id, quote, grade) for quote in quotes)
-        return replace(relevance, graded_quotes=(*relevance.graded_quotes, *graded_quotes))
+        return _with_quotes(row, relevance, doc_id, quotes)
     if has_lists:
         return relevance
     if row.get(CHUNK_OF_ROW) not in (None, ""):
-        return _named(row, CHUNK_OF_ROW)
+        return _of_chunk(row, _named(row, CHUNK_OF_ROW))
     if named:
         texts = _reference_texts(row).graded_quotes
         return _of_document(row, texts) if texts else _named(row, DOCUMENT_OF_ROW)
     return _source_chunks(row) if row.get(SOURCE_CHUNK) else _reference_texts(row)
+
+
+def _with_quotes(row: Row, listed: Relevance, doc_id: str, quotes: Iterable[str]) -> Relevance:
+    """Return what a row lists, and its quotes, which stand in the one chunk that it names."""
+    grade, chunk_id = _grade_of_quote(row), _chunk_id(row)
+    graded_quotes = tuple(
+        GradedQuote(doc_id, quote, grade, chunk_id=chunk_id, where=row.where) for quote in quotes
+    )
+    names = {*listed.listed, *listed.grades}
+    texts = text_beside(row, chunk_id, row.get(QUERY)) if chunk_id and not names else ()
+    if len(names) == 1:
+        texts = tuple(NamedText(name, quote, row.where) for name in names for quote in quotes)
+    return replace(
+        listed,
+        graded_quotes=(*listed.graded_quotes, *graded_quotes),
+        texts=(*listed.texts, *texts),
+    )
 
 
 def grade_of_passage(row: Row) -> bool | None:
@@ -421,6 +466,14 @@ def _reference_texts(row: Row) -> Relevance:
 def _without_hop(text: str) -> str:
     mark = _HOP.match(text)
     return text[mark.end() :] if mark else text
+
+
+def _of_chunk(row: Row, named: Relevance) -> Relevance:
+    """Return the chunk that a row names with the one text beside it, which holds the answer."""
+    quotes = _reference_texts(row).graded_quotes
+    if named.texts or len(quotes) != 1 or not (name := _chunk_id(row)):
+        return named
+    return replace(named, texts=(NamedText(name, quotes[0].quote, row.where),))
 
 
 def _of_document(row: Row, texts: Iterable[GradedQuote]) -> Relevance:
@@ -466,9 +519,9 @@ def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
     listed = dict.fromkeys((*first.listed, *second.listed))
     graded_quotes = dict.fromkeys((*first.graded_quotes, *second.graded_quotes))
     is_list = first.is_list or second.is_list
-    return Relevance(
-        {**first.grades, **second.grades}, tuple(listed), tuple(graded_quotes), is_list
-    )
+    texts = dict.fromkeys((*first.texts, *second.texts))
+    grades = {**first.grades, **second.grades}
+    return Relevance(grades, tuple(listed), tuple(graded_quotes), is_list, tuple(texts))
 
 
 def _evidence(row: Row) -> list[GradedQuote]:
@@ -498,15 +551,16 @@ def _source_chunks(row: Row) -> Relevance:
     texts = [item for item in items if isinstance(item, str) and reads_as_words(item)]
     ids = [row.as_id(item, SOURCE_CHUNK) for item in items if item not in texts]
     graded_quotes = tuple(GradedQuote("", text, _grade_of_quote(row)) for text in texts)
-    return _graded_by_row(row, Relevance({}, tuple(dict.fromkeys(ids)), graded_quotes))
+    named = Relevance({}, tuple(dict.fromkeys(ids)), graded_quotes)
+    return _graded_by_row(row, _with_text(row, named))
 
 
 def _named(row: Row, field: Field) -> Relevance:
-    """Return the chunk or the document that a row names, with its grade."""
+    """Return the chunk or the document that a row names, with its grade and its text."""
     value = row.get(field)
     items = cell_items(row, field) if isinstance(value, str) else [value]
     ids = [row.as_id(item, field) for item in items] if isinstance(items, list) else []
     grade = row.get(GRADE)
     if grade in (None, ""):
-        return Relevance({}, tuple(dict.fromkeys(ids)))
-    return Relevance(dict.fromkeys(ids, row.as_grade(grade, GRADE)))
+        return _with_text(row, Relevance({}, tuple(dict.fromkeys(ids))))
+    return _with_text(row, Relevance(dict.fromkeys(ids, row.as_grade(grade, GRADE))))

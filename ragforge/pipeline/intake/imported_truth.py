@@ -3,108 +3,37 @@
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ragforge.corpus.cut_ends import cuts_number
-from ragforge.corpus.quote_locations import ChunkIndex, Placement, evidence_at
-from ragforge.deferred import dataclass
+from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.formats.export_note import Graded
+from ragforge.files.formats.named_texts import NamedText
 from ragforge.files.formats.queries import ImportedQuery
 from ragforge.files.formats.row_relevance import HIGHEST_GRADE, GradedQuote
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import Label, LabelNames
 from ragforge.files.source_files import plain_name
+from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.graded_quotes import quote_grades, with_quotes
+from ragforge.pipeline.intake.quoted_passages import (
+    LostQuote,
+    MisplacedQuote,
+    PlacedQuote,
+    find_in_chunk,
+    find_passage,
+)
 from ragforge.records import Chunk, Evidence, Judgment, Lineage, Provenance, Query, QuoteGrade
-from ragforge.stages.generate.truth import derive, grades_at
-from ragforge.stages.quotes import find_proof, has_content
-from ragforge.stages.words import words
+from ragforge.stages.generate.gates.repeated_questions import normal_question
+from ragforge.stages.generate.truth import derive
 
-_CLEAR_WORDS: Final = 3
-"""A quote of so many words is not chance, though its ends are cut off within a word."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedQuote:
-    """A quote at its place.
-
-    Args:
-        evidence: The quote as the document has it.
-        grades: Of the chunks that hold it or a part of it, by id.
-        n_places: How often it stands in its document; the first place is taken.
-    """
-
-    evidence: Evidence
-    grades: dict[str, int]
-    n_places: int
-
-
-@dataclass(frozen=True, slots=True)
-class LostQuote:
-    """A quote that tells no passage."""
-
-    reason: str
-
-
-def find_passage(
-    graded_quote: GradedQuote, index: ChunkIndex, names: LabelNames
-) -> PlacedQuote | LostQuote:
-    """Return the place of a quote: one place of one document.
-
-    Its document goes by its id, or the end of its path; of several that may be meant, and without
-    any name of all documents, exactly one may hold it. A short quote has to stand as whole words,
-    for "art" is in every "part", and any quote has to say something.
-    """
-    name = graded_quote.doc_id
-    meant = names.documents(name)
-    if name and not meant:
-        return LostQuote("names a document that is not there")
-    if len(meant) == 1:
-        doc_ids = list(meant)
-    else:
-        holding = index.documents_with(graded_quote.quote)
-        having = [doc_id for doc_id in holding if not name or doc_id in meant]
-        doc_ids = [doc_id for doc_id in having if _clear_places(graded_quote.quote, index, doc_id)]
-        doc_ids = doc_ids or having
-        which = f"may be of {len(meant)} documents" if name else "names no document"
-        if len(doc_ids) != 1:
-            n = f"{len(doc_ids)} of them" if doc_ids else "none"
-            return LostQuote(f"{which}, and is in {n}")
-    if not index.places(graded_quote.quote, doc_ids[0]):
-        return LostQuote("is in no chunk of the document")
-    clear = _clear_places(graded_quote.quote, index, doc_ids[0])
-    if not clear:
-        return LostQuote("is part of a word or number, or says nothing; quote more")
-    placed = clear[0]
-    item = Evidence(doc_id=doc_ids[0], chunk_id=placed.chunks[0].chunk_id, quote=placed.text)
-    return PlacedQuote(evidence_at(item, placed), grades_at(placed, graded_quote.grade), len(clear))
-
-
-def _clear_places(quote: str, index: ChunkIndex, doc_id: str) -> list[Placement]:
-    is_clear = has_content(quote) and len(words(quote)) >= _CLEAR_WORDS
-    return [
-        placed
-        for placed in index.places(quote, doc_id)
-        if (not _cuts_number(placed) if is_clear else _is_proof(placed))
-    ]
-
-
-def _cuts_number(placed: Placement) -> bool:
-    at = len(placed.before)
-    return cuts_number(f"{placed.before}{placed.text}{placed.after}", at, at + len(placed.text))
-
-
-def _is_proof(placed: Placement) -> bool:
-    # Another place right before is looked at by itself.
-    before = placed.before[placed.before.rfind(placed.text) + 1 :]
-    found = find_proof(placed.text, f"{before}{placed.text}{placed.after}")
-    return found is not None and found.start <= len(before) < found.end
-
+if TYPE_CHECKING:
+    from ragforge.pipeline.intake.named_passages import NamedPassages
 
 LEAST_EVIDENCE_GRADE = 2
 MODEL_MARK: Final = "model:"
@@ -146,7 +75,9 @@ class ImportedTruth:
     ) -> None:
         chunks = list(dataset.chunks())
         self._dataset = dataset
+        self._chunks = chunks
         self._has_chunks = bool(chunks)
+        self._has_texts = False
         self._index = ChunkIndex(chunks)
         self._labels = LabelNames(chunks)
         self._copies = _copies(chunks)
@@ -170,6 +101,10 @@ class ImportedTruth:
         """Quotes that nothing is known about, as there are no documents."""
         self._passed_over: list[str] = []
         """Texts of other tools that stand nowhere as they are."""
+        self._misnamed: dict[str, str] = {}
+        """What is wrong with rows that have an id and the words of another passage, by where."""
+        self._n_unknown_chunks = 0
+        """Quotes that were found though the set has no chunk of the id beside them."""
         self._renamed: dict[str, str] = {}
         """Names of documents as the file has them, and the ids that they mean."""
         self.queries: list[Query] = []
@@ -182,14 +117,16 @@ class ImportedTruth:
         """Take queries with their passages, and tell what was lost.
 
         Raises:
-            DataError: All passages are, or the corpus lacks relevant ids or quotes and that is
-                not allowed.
+            DataError: All passages are, the corpus lacks relevant ids or quotes and that is not
+                allowed, or an id stands beside the words of another passage.
         """
         for item in imported:
             try:
                 self._take(item)
             except DataError as error:
                 raise DataError(f"{where}: {error}") from error
+        if self._misnamed:
+            raise DataError(self._describe_misnamed())
         gone = [*self.lost, *(f"{item} is no chunk and no document" for item in self.missing)]
         none_found = bool(gone) and self.judgments.keys() <= self._unfindable
         if none_found and not (self._allow_missing and self._unfindable):
@@ -225,6 +162,15 @@ class ImportedTruth:
             loss = "; ".join(f"{name} is {now}" for name, now in sorted(self._renamed.items())[:3])
             n = plural(len(self._renamed), "document")
             yield f"{n} by the end of the path: {loss}"
+        if self._n_unknown_chunks:
+            n = plural(self._n_unknown_chunks, "quote")
+            yield f"{n} found by the words alone: the set does not have the chunk named beside them"
+        if n_parts := self._passages.n_parts if self._has_texts else 0:
+            n = plural(n_parts, "label is", "labels are")
+            yield (
+                f"{n} of a whole document, beside the text of a part of it; in a column quote that "
+                "text labels the passage"
+            )
         if self._repeated:
             loss = f"{len(self._repeated)} quotes stand several times in their document, the first"
             yield f"{loss} is taken: {'; '.join(self._repeated[:3])}"
@@ -264,6 +210,37 @@ class ImportedTruth:
                     "texts without ids, `ragforge retrieve` now takes the labelled ones"
                 )
 
+    @cached_property
+    def _passages(self) -> "NamedPassages":
+        from ragforge.pipeline.intake.named_passages import NamedPassages
+
+        return NamedPassages(self._chunks, self._index)
+
+    @cached_property
+    def _documents(self) -> Mapping[str, str]:
+        """Documents by chunk."""
+        return {chunk.chunk_id: chunk.doc_id for chunk in self._chunks}
+
+    def _compare(self, query: Query, named: NamedText) -> None:
+        """Note a text that is not of the passage whose id stands beside it."""
+        meant = self._meant(query.query_id, named.name) if self._has_chunks else []
+        if len(meant) != 1 or normal_question(named.text) == normal_question(query.query):
+            return
+        self._has_texts = True
+        there = self._passages.other(named, meant[0])
+        if there is not None:
+            told = _other_words(named.name, named.text, there)
+            self._misnamed.setdefault(named.where, told)
+
+    def _describe_misnamed(self) -> str:
+        first, *others = self._misnamed
+        more = f"; so it is in {_some(others, ', ')}" if others else ""
+        return (
+            f"{first}: {self._misnamed[first]}{more}. Mend the ids or the words, or leave one of "
+            "them out: without an id, a column quote is looked up in the documents; nothing was "
+            "taken in"
+        )
+
     def _report_missing(self, where: str, observer: Observer) -> None:
         """Tell of relevant ids and quotes that the corpus lacks, where they are allowed.
 
@@ -301,6 +278,8 @@ class ImportedTruth:
 
     def _take(self, item: ImportedQuery) -> None:
         query = item.query
+        for named in item.texts:
+            self._compare(query, named)
         for chunk_id in dict.fromkeys((*item.grades, *item.marks)):
             mark = item.marks.get(chunk_id)
             self._grade(query, chunk_id, item.grades.get(chunk_id), mark)
@@ -360,7 +339,12 @@ class ImportedTruth:
             return ()
         for graded_quote in map(self._on_scale, graded_quotes):
             quoted = f"{query_id}: {graded_quote.doc_id}: {graded_quote.quote[:60]!r}"
-            passage = find_passage(graded_quote, self._index, self._labels)
+            passage = self._place(graded_quote)
+            if isinstance(passage, MisplacedQuote):
+                name, there = graded_quote.chunk_id, passage.chunk_id
+                told = _other_words(name, graded_quote.quote, there)
+                self._misnamed.setdefault(graded_quote.where, told)
+                continue
             if isinstance(passage, LostQuote) and not graded_quote.must_stand:
                 self._passed_over.append(f"{quoted} {passage.reason}")
                 continue
@@ -375,6 +359,15 @@ class ImportedTruth:
             if graded_quote.grade >= LEAST_EVIDENCE_GRADE:
                 evidence.append(passage.evidence)
         return tuple(evidence)
+
+    def _place(self, graded_quote: GradedQuote) -> PlacedQuote | LostQuote | MisplacedQuote:
+        """Return where a quote stands: in the chunk that is named for it, if the set has it."""
+        name = graded_quote.chunk_id
+        if name and name in self._documents:
+            return find_in_chunk(graded_quote, self._documents[name], self._index)
+        passage = find_passage(graded_quote, self._index, self._labels)
+        self._n_unknown_chunks += bool(name) and isinstance(passage, PlacedQuote)
+        return passage
 
     def _note_place(self, graded_quote: GradedQuote, passage: PlacedQuote, quoted: str) -> None:
         """Note what is to be told of where a quote was found."""
@@ -438,6 +431,11 @@ class ImportedTruth:
             provenance=by.by,
         )
         self.judgments[asked, label.id] = with_quotes(judgment, quotes)
+
+
+def _other_words(name: str, text: str, there: str) -> str:
+    stands = f"which stands in {shown(there)}" if there else "which does not stand there"
+    return f"{shown(name)} is named beside {shown(text)}, {stands}"
 
 
 def _copies(chunks: Iterable[Chunk]) -> dict[str, tuple[str, ...]]:

@@ -405,7 +405,9 @@ def _labelled(asked: Iterable[LoggedQuestion], there: _SetQueries) -> ImportedQu
             ]
             marks = _median_labels([settled.marks(key) for key in keys])
             one_grade: dict[str, int | None] = {**_median_labels(grades)}
-            items.append(ImportedQuery(query, one_grade, _quotes(question.labels), marks))
+            texts = dict.fromkeys(text for labels in question.labels for text in labels.texts)
+            quotes = _quotes(question.labels)
+            items.append(ImportedQuery(query, one_grade, quotes, marks, tuple(texts)))
     return ImportedQueries(items, settled.rel_threshold, settled.reading)
 
 
@@ -421,11 +423,12 @@ def _median_labels(given: Iterable[Mapping[str, _Label | None]]) -> dict[str, _L
 
 def _quotes(labels: Iterable[Relevance]) -> tuple[GradedQuote, ...]:
     """Return each quote once, with one grade of those that people gave it."""
-    given: dict[tuple[str, str], list[int]] = {}
+    given: dict[GradedQuote, list[int]] = {}
     for relevance in labels:
         for quote in relevance.graded_quotes:
-            given.setdefault((quote.doc_id, quote.quote), []).append(quote.grade)
-    return tuple(GradedQuote(*place, median_low(grades)) for place, grades in sorted(given.items()))
+            given.setdefault(replace(quote, grade=0), []).append(quote.grade)
+    ordered = sorted(given.items(), key=lambda item: (item[0].doc_id, item[0].quote))
+    return tuple(replace(quote, grade=median_low(grades)) for quote, grades in ordered)
 
 
 def _query(question: LoggedQuestion) -> Query:

@@ -383,7 +383,7 @@ def _graded(judged: JudgedQrels, key: str, query: Query) -> ImportedQuery:
         if listed is None
         else {name: name in listed for name in {**grades} | dict.fromkeys(listed)}
     )
-    return ImportedQuery(query, grades, marks=marks)
+    return ImportedQuery(query, grades, marks=marks, texts=tuple(judged.texts.get(key, ())))
 
 
 def _graders(

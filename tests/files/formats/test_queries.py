@@ -390,6 +390,21 @@ def test_a_row_that_grades_its_list_otherwise_is_refused(row, told, tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "not_read"),
+    [
+        ("question,text\nWhy?,so it is\n", True),
+        ("question,chunk_id,text\nWhy?,c1,so it is\n", False),
+        ("text,chunk_id\nWhy?,c1\n", False),
+    ],
+)
+def test_a_text_that_no_id_stands_beside_is_told(text, not_read, tmp_path):
+    """It was taken for read, as the question may be called so."""
+    found = read_queries(write(tmp_path / "set.csv", text), id_of)
+
+    assert any("columns that are not read: 'text'" in note for note in found.left_out) is not_read
+
+
 def test_a_score_beside_relevant_ids_is_told_and_not_read(tmp_path):
     """It may be that of an answer."""
     row = {"question": "Why?", "relevant_doc_ids": ["a"], "score": 0.5, "label": "billing"}

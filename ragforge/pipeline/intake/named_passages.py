@@ -1,0 +1,83 @@
+"""Ids of a hand-made file that name other passages than the words beside them.
+
+People's grades are of what they read. Where ids have shifted since, as by an index that was made
+anew, the grade of an id would go to other words.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+from ragforge.corpus.file_text_locator import FileTextLocator
+from ragforge.corpus.file_texts import file_texts
+from ragforge.corpus.quote_locations import ChunkIndex
+from ragforge.files.formats.named_texts import NamedText
+from ragforge.files.set.document_level import Label
+from ragforge.records import Chunk
+from ragforge.retrieval.corpus_documents import CorpusDocuments
+from ragforge.retrieval.object_fields import fold_text
+
+_NEARLY_ALL: Final = 0.9
+"""Share of the letters of a document from which on a text is all of it."""
+
+
+class NamedPassages:
+    """Holds the words that stand beside ids against what these name.
+
+    As with hits of a service, a text may be cut short, have a heading, or be marked up.
+
+    Args:
+        chunks: Of the set.
+        index: Of these.
+    """
+
+    def __init__(self, chunks: Sequence[Chunk], index: ChunkIndex) -> None:
+        self._chunks, self._index = chunks, index
+        self._documents = CorpusDocuments(chunks, file_texts, FileTextLocator)
+        self.n_parts = 0
+        """Labels of whole documents beside the text of a part of one."""
+
+    def other(self, named: NamedText, label: Label) -> str | None:
+        """Return the chunk that holds a text which is not of what its id names; "" for none.
+
+        None where the text is of it.
+
+        Args:
+            named: The id and the text.
+            label: What the id names.
+        """
+        if label.level == "document":
+            is_of = self._documents.is_of_document(named.text, label.id)
+            self.n_parts += is_of and self._is_part(named.text, label.id)
+        else:
+            is_of = self._is_of_chunk(named.text, self._by_id[label.id])
+        return None if is_of else next(self._holding(named.text), "")
+
+    def _is_of_chunk(self, text: str, chunk: Chunk) -> bool:
+        same = self._by_text.get(fold_text(text))
+        return chunk in same if same else self._documents.is_text_of(text, chunk)
+
+    def _is_part(self, text: str, doc_id: str) -> bool:
+        """Whether a text is clearly less than its document, and that more than one chunk."""
+        is_cut = sum(chunk.doc_id == doc_id for chunk in self._chunks) > 1
+        return is_cut and len(fold_text(text)) < _NEARLY_ALL * len(self._documents.folded(doc_id))
+
+    def _holding(self, text: str) -> Iterator[str]:
+        """Yield the ids of chunks that hold a text."""
+        yield from (chunk.chunk_id for chunk in self._by_text.get(fold_text(text), ()))
+        for chunk in self._documents.chunks_in_other_writing(text):
+            yield chunk.chunk_id
+        for doc_id in self._index.documents_with(text):
+            for chunk in self._index.holding(text, doc_id):
+                yield chunk.chunk_id
+
+    @cached_property
+    def _by_id(self) -> dict[str, Chunk]:
+        return {chunk.chunk_id: chunk for chunk in self._chunks}
+
+    @cached_property
+    def _by_text(self) -> dict[str, list[Chunk]]:
+        found: dict[str, list[Chunk]] = {}
+        for chunk in self._chunks:
+            found.setdefault(fold_text(chunk.text), []).append(chunk)
+        return found
