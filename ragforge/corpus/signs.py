@@ -52,6 +52,8 @@ _GROUPED: Final = pattern(r"(?<!0)0{1,3}(?:[,' _\u2019\u2009\u202f]0{3})+(?!0)")
 """Digits in groups of three; the marks between them may be missing."""
 _MARKUP: Final = (
     (pattern(r"<(?!!--)([a/!?][^<>\n]*)>"), r"\1"),
+    (pattern(r"(?<![^\s(])<([a/][^<>\s]*)\Z"), r"\1"),
+    (pattern(r"\A([^<>\s]+)>"), r"\1"),
     (pattern(r"<!--|-->|~~|(?<=\[)\^|(?<![^\s|])[|:]*-{3,}[|:]*(?![^\s|])"), " "),
     (pattern(r"\$(?!\s)([^$\n]*[^\s$\\])\$(?!0)"), r"\1"),
     (pattern(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE), " "),
@@ -59,8 +61,8 @@ _MARKUP: Final = (
     (pattern(r"[ \t]=+[ \t]*$", re.MULTILINE), " "),
     (pattern(r"[-+=*~^]{3,}"), " "),
 )
-"""Tags and addresses in brackets, comments, formulas in dollars, marks that lines begin with, and
-drawn lines."""
+"""Tags and addresses in brackets, also those that are cut at an end of the text, comments, formulas
+in dollars, marks that lines begin with, and drawn lines."""
 _SIGN: Final = pattern(
     r"[<>!]=+|=+>|=<|=+|<>|<-(?![.0]|$)|-+>|\+/-|\++|&&|(?<=\s)\|\|(?=\s)|\.\.+"
     "|[-\u2010-\u2013\u2212]{2,}|[^\\w\\s]|[\u207a\u207b]"
@@ -78,7 +80,7 @@ _SAME: Final = {
 }
 _DASHES: Final = frozenset("-\u2010\u2011\u2012\u2013\u2212")
 _RAISED_DASHES: Final = {"\u207a": "+", "\u207b": "-"}
-_OPERATORS: Final = tuple("=<>\u2264\u2265\u2260+*/^")
+_OPERATORS: Final = tuple("=<>\u2264\u2265\u2260+^")
 _CHANGES: Final = {_RAISED: "^", _LOWERED: "_"}
 _TWO: Final = 2
 _PER: Final = "%\u2030\u00b0"
@@ -313,10 +315,9 @@ def _power(mark: _Mark) -> str:
 
 
 def _asterisk(mark: _Mark) -> str:
-    """Return the sign of a product with a number; other asterisks are markup."""
-    is_apart = {mark.before, mark.behind} <= {" ", "\t"}
-    is_factor = is_apart and (_is_digit(mark.left) or _is_digit(mark.right))
-    return "*" if is_factor or (mark.is_within and not (mark.before or mark.behind)) else ""
+    """Return the sign of a product of numbers; other asterisks are markup."""
+    is_apart = mark.before.isspace() and mark.behind.isspace()
+    return "*" if mark.is_within and (is_apart or not (mark.before or mark.behind)) else ""
 
 
 def _times(_mark: _Mark) -> str:

@@ -1,8 +1,8 @@
 """Where a retrieved text stands in the documents, whatever cut it, stripped it or wrapped it.
 
-Texts are compared by their letters and digits alone: folded to lower case and to NFKD, without
-accents, blanks, punctuation and marks of markup. A splitter that drops `#`, joins lines, or puts a
-title in front leaves them as they were.
+Texts are compared by their letters and digits: folded to lower case and to NFKD, without accents,
+blanks, punctuation and marks of markup. A splitter that drops `#`, joins lines, or puts a title in
+front leaves them as they were. What has another sign there, as -11 for 11, is only like its place.
 
 A text is looked for in the document that is named, else through an index of short runs of letters
 (k-grams) of all documents. What stands nowhere as a whole is placed by the k-grams that it shares
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.corpus.laid_out import joined
 from ragforge.corpus.letters import GRAM, Letters, Places, as_text, folded_letters, letters_of
+from ragforge.corpus.wordings import has_same_signs
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.files.text import normalize
@@ -80,7 +81,7 @@ class TextLocation:
         spans: Its place; several where the documents hold it in more than one that nothing tells
             apart, `MOST_PLACES` at most, in the order of the documents.
         likeness: Share of the letters of the text, or of its place where that has more, that both
-            have: 1 where they are the same letters, and only there.
+            have: 1 where they are the same letters and signs, and only there.
     """
 
     spans: tuple[Span, ...]
@@ -148,7 +149,10 @@ class TextLocator:
                 seeds = _Seeds(hashes, *self._index.ends(hashes))
                 return self._like(seeds, text, named, near)
         spans = [self._span(doc, at, at + len(wanted), text) for doc, at in found]
-        return TextLocation(self._told_apart(spans, text, near))
+        same = self._saying(spans, text)
+        left = same if same and len(spans) < _LOOKED_AT else spans
+        likeness = 1.0 if same else _LESS_THAN_ALL
+        return TextLocation(tuple(self._told_apart(left, text, near)), likeness)
 
     def _within(self, doc: int, wanted: str, near: int | None) -> list[tuple[int, int]]:
         """Return the places of a text in one document: no part of a word, where it is short."""
@@ -226,7 +230,7 @@ class TextLocator:
         # Of the text and of its place: what was cut out of the middle is missing as well.
         longer = max(seeds.n_letters, best.end - best.start)
         likeness = min(round(best.shared / longer, 4), _LESS_THAN_ALL)
-        return TextLocation(self._told_apart(spans, text, near), likeness)
+        return TextLocation(tuple(self._told_apart(spans, text, near)), likeness)
 
     def _stretches(self, seeds: _Seeds, docs: Sequence[int]) -> Iterator[_Stretch]:
         """Yield the stretches that are dense in a text's k-grams, one a place, largest first."""
@@ -287,10 +291,20 @@ class TextLocator:
                 self._folded.popitem(last=False)
         return self._folded[doc_id]
 
-    def _told_apart(self, spans: Sequence[Span], text: str, near: int | None) -> tuple[Span, ...]:
+    def _saying(self, spans: Sequence[Span], text: str) -> list[Span]:
+        """Return the places of a text's letters that have its signs as well: 11 is not -11."""
+        says = {_spaced(text): True}
+        for span in spans:
+            there = self._texts[span.doc_id][span.start : span.end]
+            if (key := _spaced(there)) not in says:
+                says[key] = has_same_signs(text, there)
+        stretches = ((span, self._texts[span.doc_id][span.start : span.end]) for span in spans)
+        return [span for span, there in stretches if says[_spaced(there)]]
+
+    def _told_apart(self, spans: Sequence[Span], text: str, near: int | None) -> list[Span]:
         """Return the places that a text may be of, by its spelling and where it is said to be."""
         if len(spans) == 1:
-            return tuple(spans)
+            return list(spans)
         wanted = _spaced(text)
         spelled = [
             span
@@ -300,7 +314,7 @@ class TextLocator:
         left = spelled if spelled and len(spans) < _LOOKED_AT else list(spans)
         if near is not None:
             left = _nearest(left, near, _OFF + len(text))
-        return tuple(left[:MOST_PLACES])
+        return left[:MOST_PLACES]
 
 
 class _GramIndex:

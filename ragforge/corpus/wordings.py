@@ -121,5 +121,15 @@ class Wording:
         return say_the_same(_from(self.signs, first), _from(other.signs, first_of_other), n)
 
 
+def has_same_signs(text: str, other: str) -> bool:
+    """Whether two texts with the same letters say the same by their signs.
+
+    Where a text ends within a character of the other one, as in a syllable of Korean, nothing is
+    told apart.
+    """
+    one, two = Wording(text), Wording(other)
+    return one.letters != two.letters or one.says_the_same(two)
+
+
 def _from(signs: dict[int, frozenset[str]], first: int) -> dict[int, frozenset[str]]:
     return {at - first: readings for at, readings in signs.items()}

@@ -159,6 +159,38 @@ def test_spelling_tells_places_of_the_same_letters_apart() -> None:
     assert [span.start for span in location.spans] == [39]
 
 
+@pytest.mark.parametrize(
+    ("there", "text"),
+    [
+        ("is set to -11 degrees", "is set to 11 degrees"),
+        ("is set to 1.10 GB now", "is set to 110 GB now"),
+        ("is set to x <= 12 now", "is set to x >= 12 now"),
+        ("is written in C++ now", "is written in C now"),
+    ],
+)
+def test_a_text_with_another_sign_is_only_like_its_place(there: str, text: str) -> None:
+    """A stale index says otherwise than the documents do."""
+    documents = {"a.md": f"The limit of it {there} for all.", "b.md": f"The limit of it {there}."}
+    locator = TextLocator(documents)
+
+    stale = locator.locate(f"The limit of it {text}", doc_ids=["a.md"])
+    marked = locator.locate(f"*The limit of it* **{there}**", doc_ids=["a.md"])
+    assert stale is not None
+    assert marked is not None
+    assert [span.doc_id for span in stale.spans] == ["a.md"]
+    assert stale.likeness < 1
+    assert (marked.spans, marked.likeness) == (stale.spans, 1)
+
+
+def test_signs_tell_places_of_the_same_letters_apart() -> None:
+    """Two versions of a page may differ in nothing else."""
+    texts = {"v1": "- The limit is x >= 12 now.", "v2": "- The limit is x <= 12 now."}
+    location = TextLocator(texts).locate("* The limit is x \u2264 12 now.")
+
+    assert location is not None
+    assert ([span.doc_id for span in location.spans], location.likeness) == (["v2"], 1)
+
+
 def test_boilerplate_keeps_some_places() -> None:
     """A licence at the end of each of a thousand pages must not fill the memory."""
     licence = "Licensed under the terms that everybody agreed upon in the year of the flood."
