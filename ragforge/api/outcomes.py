@@ -407,7 +407,8 @@ class Reviewed(Result):
             queries = plural(len(found.without_evidence), "query", "queries")
             lines.append(
                 f"{queries} with a new answer left without the evidence that stands nowhere any "
-                f"more: {_some(found.without_evidence)}; judge to know what is relevant"
+                f"more: {_some(found.without_evidence)}; judge to know what is relevant (without "
+                "evidence no refresh looks at the answer)"
             )
         if found.audit is not None:
             lines.append(found.audit.in_words())
