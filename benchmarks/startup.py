@@ -4,9 +4,13 @@ Each command runs on a small set in processes of its own. Its start-up is the CP
 the least of several runs, bytecode kept) above `python -c pass`, less that of its own work: what
 the same command takes in a process that ran it before. `--help` has no work of its own. With
 `--before DIR`, another checkout is measured in turns with this one.
+
+Below the table stand the packages that commands import, asyncio among them, with what these alone
+take: no command that computes with numpy can start in less than numpy does.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -95,6 +99,13 @@ os.chdir(sys.argv[1]); main(words)
 os.chdir(sys.argv[2]); before = time.process_time(); main(words)
 os.write(1, str(time.process_time() - before).encode())
 """
+LOADED = """
+import json, os, sys
+from ragforge.cli import main
+out, sys.stdout = os.dup(1), open(os.devnull, "w")
+main(sys.argv[1:])
+os.write(out, json.dumps(sorted({name.partition(".")[0] for name in sys.modules})).encode())
+"""
 NO_LOCAL_MODEL = {"RAGFORGE_POOL_POOL_MODEL": "none", "RAGFORGE_MODEL_OFFLINE_MODEL": "none"}
 """A model that is installed would be loaded, which is work and no start-up."""
 
@@ -178,6 +189,39 @@ class Workplace:
         return 1000 * float(done.stdout)
 
 
+def packages(place: Workplace, line: str) -> str:
+    """Return the packages that a command imports, asyncio among them, parted by commas."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *line.split()],
+        cwd=place.copy(),
+        env=environment(place.folder / "bytecode"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=True,
+        timeout=LIMIT_S,
+    )
+    own = {*sys.stdlib_module_names, "ragforge", "cython_runtime"} - {"asyncio"}
+    found = (name for name in json.loads(done.stdout) if name not in own)
+    return ", ".join(name for name in found if not name.startswith("_"))
+
+
+def print_packages(place: Workplace, imported: dict[str, str], runs: int) -> None:
+    """Print what the packages of each command take alone."""
+    of_names: dict[str, list[str]] = {}
+    for command, names in imported.items():
+        of_names.setdefault(names, []).append(command)
+    print("\n| packages | ms | commands |", "| --- | ---: | --- |", sep="\n")
+    for names, commands in of_names.items():
+        if names:
+            taken = [
+                cpu_ms(["-c", code], place.original)
+                for _ in range(runs)
+                for code in ("pass", f"import {names}")
+            ]
+            alone = min(taken[1::2]) - min(taken[::2])
+            print(f"| {names} | {alone:.0f} | {', '.join(commands)} |", flush=True)
+
+
 def measured(place: Workplace, line: str, runs: int, before: Path | None) -> list[str]:
     """Return the cells of a command: whole, own work and start-up, and what stood before."""
     nothing, old, cold, warm = [], [], [], []
@@ -212,6 +256,7 @@ def main() -> None:
         heads = ["command", "--help", *then, "whole", "of `pass`", "own work", "start-up"]
         print(f"| {' | '.join(heads)} |", f"| --- |{' ---: |' * (len(heads) - 1)}", sep="\n")
         rows = {**{name: "" for name in ("(none)", *COMMANDS)}, **WORK}
+        imported = {}
         for name, line in rows.items():
             command = name.partition(",")[0]
             if wanted and command not in wanted:
@@ -222,10 +267,12 @@ def main() -> None:
             try:
                 if line:
                     cells = measured(place, line, arguments.runs, arguments.before)
+                    imported[name] = packages(place, line)
             except (FailedError, subprocess.SubprocessError) as error:
                 cells[0] = f"not measured: {error}"
             shown = "" if "," in name else f"{min(helps):.0f}"
             print(f"| {name} | {shown} | {' | '.join(cells)} |", flush=True)
+        print_packages(place, imported, arguments.runs)
 
 
 if __name__ == "__main__":
