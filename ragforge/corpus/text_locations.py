@@ -82,10 +82,12 @@ class TextLocation:
             apart, `MOST_PLACES` at most, in the order of the documents.
         likeness: Share of the letters of the text, or of its place where that has more, that both
             have: 1 where they are the same letters and signs, and only there.
+        has_other_signs: Whether the letters are the same, and a sign is another one.
     """
 
     spans: tuple[Span, ...]
     likeness: float = 1.0
+    has_other_signs: bool = False
 
     @property
     def is_ambiguous(self) -> bool:
@@ -152,7 +154,7 @@ class TextLocator:
         same = self._saying(spans, text)
         left = same if same and len(spans) < _LOOKED_AT else spans
         likeness = 1.0 if same else _LESS_THAN_ALL
-        return TextLocation(tuple(self._told_apart(left, text, near)), likeness)
+        return TextLocation(tuple(self._told_apart(left, text, near)), likeness, not same)
 
     def _within(self, doc: int, wanted: str, near: int | None) -> list[tuple[int, int]]:
         """Return the places of a text in one document: no part of a word, where it is short."""

@@ -59,6 +59,10 @@ class Location(Protocol):
     def likeness(self) -> float:
         """Share of its letters that stand there."""
 
+    @property
+    def has_other_signs(self) -> bool:
+        """Whether its letters stand there with another sign, as 11 for -11."""
+
 
 class Locator(Protocol):
     """Finds texts in documents: `TextLocator` is one."""
@@ -165,11 +169,13 @@ class CorpusDocuments:
         """Whether a text is that of a chunk as a reader sees it, by its letters.
 
         It may be cut short, have a heading or other words about it, or be marked up. What has other
-        words within, is another piece of the documents, or is likelier another chunk, is not.
+        words within, or another sign as 11 for -11, is another piece of the documents, or is
+        likelier another chunk, is not.
         """
         key = (chunk.chunk_id, text)
         if key not in self._compared:
-            self._compared[key] = self._is_text_of(text, chunk)
+            is_one = self._is_text_of(text, chunk)
+            self._compared[key] = is_one and not self._has_other_signs(text, chunk)
         return self._compared[key]
 
     def _is_text_of(self, text: str, chunk: Chunk) -> bool:
@@ -184,6 +190,18 @@ class CorpusDocuments:
             is_excerpt(reading, words) for reading in self.locator.readings(text)
         )
         return is_one and not any(self._is_likelier_another(each, chunk) for each in readings)
+
+    def _has_other_signs(self, text: str, chunk: Chunk) -> bool:
+        """Whether a text has the letters of a chunk, or of a part of it, and another sign."""
+        if fold_text(text) in fold_text(chunk.text):
+            return False
+        found = [
+            place
+            for one, other in ((text, chunk.text), (chunk.text, text))
+            if (place := self._locator_of({_IT: other}).locate(one, doc_ids=(_IT,))) is not None
+        ]
+        is_same = any(place.likeness == 1 for place in found)
+        return not is_same and any(place.has_other_signs for place in found)
 
     def _is_about(self, text: str, chunk: Chunk) -> bool:
         """Whether a text is a chunk with words about it, and no longer piece of its document."""
@@ -297,7 +315,11 @@ class CorpusDocuments:
         as_is = fold_text(text)
         for reading in readings_of(text):
             found = self._wordings.most_of(wording(reading), _NEARLY_ALL)
-            if found := [one for one in found if as_is not in self.folded(one.doc_id)]:
+            if found := [
+                one
+                for one in found
+                if as_is not in self.folded(one.doc_id) and not self._has_other_signs(reading, one)
+            ]:
                 return found
         return []
 

@@ -817,3 +817,30 @@ def test_a_stretch_may_begin_and_end_amid_what_is_hidden(linked, of_linked):
 def test_a_document_is_named_though_its_links_are_not_seen(linked, of_linked):
     """A text of it that spans links is in it, and in no copy elsewhere."""
     assert "Pears of tree 5, picked while hard," in of_linked.documents.folded("fruit/pears.md")
+
+
+@pytest.mark.parametrize(
+    ("there", "text"),
+    [
+        ("set to -11 degrees", "set to 11 degrees"),
+        ("set to x <= 12 now", "set to x >= 12 now"),
+        ("set to $5 a day", "set to \u20ac5 a day"),
+        ("written in C++ today", "written in C today"),
+    ],
+)
+@pytest.mark.parametrize("chunk_id", ["c1", None])
+def test_a_text_with_another_sign_is_not_the_chunk(notes, there, text, chunk_id):
+    """A stale index says otherwise than the documents do."""
+    words = "The limit of this part of the service is {} for all who pay."
+    said = words.format(there)
+    chunk = Chunk(chunk_id="c1", doc_id="a.md", text=said, start=0, end=len(said))
+    taken = RetrievedTexts(CorpusDocuments([chunk], documents_of, FileTextLocator))
+    reader = ResultReader("it", [chunk], notes.append, taken)
+
+    hits = [
+        {"id": chunk_id, "text": each} if chunk_id else each
+        for each in (f"**{said.upper()}**", words.format(text))
+    ]
+    [same, other] = [reader.read([hit], "q", 10)[0].chunk_id for hit in hits]
+    assert same == "c1"
+    assert other != "c1"
