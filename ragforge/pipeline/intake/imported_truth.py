@@ -227,8 +227,8 @@ class ImportedTruth:
         if len(meant) != 1 or normal_question(named.text) == normal_question(query.query):
             return
         self._has_texts = True
-        there = self._passages.other(named, meant[0])
-        if there is not None:
+        if not self._passages.is_of(named, meant[0]):
+            there = "" if self._misnamed else self._passages.holding(named.text)
             told = _other_words(named.name, named.text, there)
             self._misnamed.setdefault(named.where, told)
 

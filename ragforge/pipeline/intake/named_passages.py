@@ -37,21 +37,22 @@ class NamedPassages:
         self.n_parts = 0
         """Labels of whole documents beside the text of a part of one."""
 
-    def other(self, named: NamedText, label: Label) -> str | None:
-        """Return the chunk that holds a text which is not of what its id names; "" for none.
-
-        None where the text is of it.
+    def is_of(self, named: NamedText, label: Label) -> bool:
+        """Whether a text is of what the id beside it names.
 
         Args:
             named: The id and the text.
             label: What the id names.
         """
-        if label.level == "document":
-            is_of = self._documents.is_of_document(named.text, label.id)
-            self.n_parts += is_of and self._is_part(named.text, label.id)
-        else:
-            is_of = self._is_of_chunk(named.text, self._by_id[label.id])
-        return None if is_of else next(self._holding(named.text), "")
+        if label.level == "chunk":
+            return self._is_of_chunk(named.text, self._by_id[label.id])
+        is_of = self._documents.is_of_document(named.text, label.id)
+        self.n_parts += is_of and self._is_part(named.text, label.id)
+        return is_of
+
+    def holding(self, text: str) -> str:
+        """Return the id of a chunk that holds a text; "" for none. It looks through all of them."""
+        return next(self._holding(text), "")
 
     def _is_of_chunk(self, text: str, chunk: Chunk) -> bool:
         same = self._by_text.get(fold_text(text))
