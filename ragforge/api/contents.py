@@ -10,7 +10,14 @@ from ragforge.api.call import CHUNK, Handle, begin, dataset_of, part_of, whole_o
 from ragforge.api.imported import Taken, logs_taken_in, queries_taken_in
 from ragforge.api.keywords import ChunkKeywords, Common
 from ragforge.api.outcomes import Counted, Exported, Rederived, Reviewed, Validated
-from ragforge.api.sources import Documents, Records, as_documents, as_file, as_optional_file
+from ragforge.api.sources import (
+    Documents,
+    Records,
+    as_documents,
+    as_file,
+    as_optional_file,
+    is_path,
+)
 from ragforge.errors import UsageError
 from ragforge.files.formats.row_columns import parse_columns
 from ragforge.files.set.dataset import Dataset
@@ -130,7 +137,7 @@ def add_queries(
     """Add hand-made queries with their relevant passages, or what they say of those there.
 
     What they do not say stays as it is, and so do grades that people gave in other ways, and what
-    people settled in review.
+    people settled in review. A question without an id is the one of the set that has its words.
 
     Args:
         handle: The set.
@@ -158,6 +165,7 @@ def add_queries(
             allow_missing=allow_missing,
             columns=parse_columns(map or {}),
             others=others,
+            is_named=is_path(queries),
         )
         _keep_labels(dataset, labels)
         return queries_taken_in(result, tuple(call.notes))

@@ -139,6 +139,18 @@ def test_queries_are_added_to_a_set(by_hand):
     assert [query.query_id for query in by_hand.queries()] == ["q1", "q2", "q3"]
 
 
+def test_records_are_of_questions_by_their_words_and_leave_other_labels(by_hand):
+    """They made a twin, and records of an id took the labels of records before."""
+    [asked] = [query.query for query in by_hand.queries() if query.query_id == "q1"]
+    before = {one.chunk_id for one in by_hand.judgments() if one.query_id == "q1"}
+
+    by_hand.add_queries([{"question": asked, "relevant_doc_ids": ["d"], "grade": 0}], quiet=True)
+
+    assert [query.query_id for query in by_hand.queries()] == ["q1", "q2"]
+    now = {one.chunk_id: one.grade for one in by_hand.judgments() if one.query_id == "q1"}
+    assert (now.keys(), now["d"]) == (before | {"d"}, 0)
+
+
 def test_another_question_under_an_id_of_a_set_is_refused(by_hand):
     """No row is at fault, and no temporary file is named."""
     rows = [{"query_id": "q1", "query": "Who painted the fence?"}]

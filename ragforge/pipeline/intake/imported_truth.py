@@ -59,6 +59,7 @@ class ImportedTruth:
         by_document: Queries whose labels name documents, where the file says so.
         mark: What the provenance of people's labels, and of queries without one, says of the file
             that brought them, see `file_mark`; "" where nothing.
+        is_named: Whether labels of before with that mark are of the same file.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class ImportedTruth:
         graders: Mapping[tuple[str, str], Graded] = MappingProxyType({}),
         by_document: Collection[str] = (),
         mark: str = "",
+        is_named: bool = True,
     ) -> None:
         chunks = list(dataset.chunks())
         self._dataset = dataset
@@ -83,6 +85,8 @@ class ImportedTruth:
         self._copies = _copies(chunks)
         self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
         self.mark = mark
+        self.mark_before = mark if is_named else ""
+        """Of labels that the file gave before."""
         self._by = _marked(_grader(made_by), mark)
         self._there = there
         self._graders = {pair: _marked(of, mark) for pair, of in graders.items()}

@@ -100,6 +100,7 @@ def import_queries(
     allow_missing: bool = False,
     columns: Columns = NO_COLUMNS,
     others: OtherJudges = "refuse",
+    is_named: bool = True,
 ) -> ImportResult:
     """Add the queries of a file to a dataset, with the grades of their relevant passages.
 
@@ -121,6 +122,8 @@ def import_queries(
         columns: Where fields stand in a file that calls them otherwise.
         others: What becomes of grades that another model gave to the same pairs, and with `replace`
             of other questions under the same ids.
+        is_named: Whether labels go that a file of that name gave before and does not give any more;
+            records have no name that tells them from others.
 
     Raises:
         UsageError: There are such, and nobody said what becomes of them, or an id is of another
@@ -140,6 +143,7 @@ def import_queries(
         graders=read.note.graders() if read.note else {},
         by_document=read.note.by_document if read.note else (),
         mark=file_mark(path),
+        is_named=is_named,
     )
     truth.take_all(imported, str(path), observer)
     labelled = _labelled(dataset)
@@ -334,7 +338,7 @@ def _met(
     Raises:
         UsageError: Another model graded pairs of the file, and nobody said whose grades count.
     """
-    labels = LabelsBefore(imported, truth.graded, truth.judgments, truth.mark)
+    labels = LabelsBefore(imported, truth.graded, truth.judgments, truth.mark_before)
 
     def is_passed_over(old: Judgment) -> bool:
         is_held = old.source != "human" and old.query_id in imported.fixed
@@ -353,7 +357,7 @@ def _write(
 ) -> ImportResult:
     fresh = {query.query_id for query in imported.queries}
     kept_queries = [old for name, old in before.items() if name not in fresh]
-    before_now = LabelsBefore(imported, truth.graded, truth.judgments, truth.mark)
+    before_now = LabelsBefore(imported, truth.graded, truth.judgments, truth.mark_before)
     labels = before_now.sorted_out(dataset.judgments())
     human = {(old.query_id, old.chunk_id) for old in labels.kept if old.source == "human"}
     new = {
