@@ -1,17 +1,24 @@
 """Finding quotes: where evidence stands in a document, and which chunks hold it."""
 
+from __future__ import annotations
+
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from ragforge.deferred import dataclass, pattern
 from ragforge.files.text import is_normalized, normalize
 from ragforge.records import Chunk, Evidence
 
+if TYPE_CHECKING:
+    from ragforge.corpus.wordings import Wording
+
 CONTEXT_CHARS = 32
 """Characters around a quote that tell equal quotes of a document apart."""
 _OTHER_BLANK = pattern(r"[^\S ]")
+_MARKS = pattern(r"[\W_]+")
 _BLANKS = pattern(r"\s{2,}")
 _RUNS = pattern(r"\s{2,}|\S+")
 _HANGUL_MEDIAL_OR_FINAL = range(0x1160, 0x1200)
@@ -84,6 +91,8 @@ class Page:
                 covered, last = chunk.end, number
         self._text = "".join(parts)
         self._folded = FoldedText(self._text)
+        self._wording: Wording | None = None
+        self._bare: str | None = None
         self._starts = [place.start for place in self._places]
         self._longest = max((len(chunk.text) for chunk in chunks), default=0)
 
@@ -120,6 +129,24 @@ class Page:
     def places(self, quote: str) -> list[Placement]:
         """Return all places of a quote, from the beginning on, without overlaps."""
         return [self.placement(spot) for spot in self._spots(quote)]
+
+    def places_of_wording(self, quote: str) -> list[Placement]:
+        """Return where a quote is said, if it is several times; see `ChunkIndex`."""
+        # Most quotes stand once, and to see that takes no numpy.
+        if self._bare is None:
+            self._bare = _bare(self._text)
+        if self._bare.count(_bare(quote)) < 2:
+            return []
+        from ragforge.corpus.letters import GRAM
+        from ragforge.corpus.wordings import Wording
+
+        wanted = Wording(quote)
+        if len(wanted.letters) < GRAM:
+            return []
+        if self._wording is None:
+            self._wording = Wording(self._text)
+        spans = self._wording.places(wanted)
+        return [self.placement_at(Location(start, end)) for start, end in spans]
 
     def place(self, evidence: Evidence) -> Placement | None:
         """Return where a quote stands, as `ChunkIndex.place` does."""
@@ -286,6 +313,14 @@ class ChunkIndex:
         """Return all places of a quote in a document, from its beginning on, without overlaps."""
         return self._page(doc_id).places(quote)
 
+    def places_of_wording(self, quote: str, doc_id: str) -> list[Placement]:
+        """Return all places in a document that say what a quote does; none where it is one place.
+
+        Marks, blanks and case do not count, see `Wording`. A quote of fewer than `GRAM` letters has
+        none: it may stand anywhere by chance.
+        """
+        return self._page(doc_id).places_of_wording(quote)
+
     def documents_with(self, quote: str) -> list[str]:
         """Return the ids of the documents that hold a quote; it looks through all of them."""
         return [doc_id for doc_id in self._chunks if self._page(doc_id).has(quote)]
@@ -307,6 +342,11 @@ def locate(quote: str, document_text: str) -> Location | None:
     if at >= 0:
         return Location(at, at + len(quote))
     return next(FoldedText(document_text).locations(quote), None)
+
+
+def _bare(text: str) -> str:
+    """Return the letters and digits of a text, folded."""
+    return _MARKS.sub("", unicodedata.normalize("NFKD", text).casefold())
 
 
 def fold(text: str) -> str:

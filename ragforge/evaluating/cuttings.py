@@ -19,6 +19,7 @@ from ragforge.evaluating.counted_once import CountedOnce, Grades, Passages, Plac
 from ragforge.evaluating.overlapping_texts import holds, letters_to_compare, overlap
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import AS_IT_IS, DocumentLevel
 from ragforge.records import Hit, Span, is_text_id, without_place
 
 if TYPE_CHECKING:
@@ -144,15 +145,20 @@ def listed_of_cutting(
     return [name for name in (*listed, *relevant) if counts(name)]
 
 
-def cuttings(dataset: Dataset) -> dict[str, Cutting]:
+def cuttings(dataset: Dataset, level: DocumentLevel = AS_IT_IS) -> dict[str, Cutting]:
     """Return what runs are measured on, by name; runs of chunks of the set alone are left out.
+
+    Args:
+        dataset: Has the runs.
+        level: Gives chunks that hold the same quotes one id.
 
     Raises:
         DataError: The chunks or the texts cannot be read.
     """
     if next(dataset.retrieved_texts(), None) is None:
         return {}
-    return _cuttings(dataset, {name: _rankings_of(dataset, name) for name in dataset.run_names()})
+    names = dataset.run_names()
+    return _cuttings(dataset, {name: _rankings_of(dataset, name, level) for name in names})
 
 
 def has_other_chunks(dataset: Dataset, run: str, earlier: Mapping[str, Sequence[str]]) -> bool:
@@ -172,7 +178,7 @@ def has_other_chunks(dataset: Dataset, run: str, earlier: Mapping[str, Sequence[
     known = {item.chunk_id for item in dataset.retrieved_texts()}
     if not ids or not known or (texts and known.isdisjoint(texts)):
         return False
-    held = {run: _rankings_of(dataset, run), _EARLIER: earlier if texts else {}}
+    held = {run: _rankings_of(dataset, run, AS_IT_IS), _EARLIER: earlier if texts else {}}
     return not are_cut_alike(_cuttings(dataset, held), run, _EARLIER)
 
 
@@ -290,10 +296,13 @@ def differ_in_words(measures: Sequence[str]) -> str:
     )
 
 
-def _rankings_of(dataset: Dataset, name: str) -> _Rankings:
+def _rankings_of(dataset: Dataset, name: str, level: DocumentLevel) -> _Rankings:
     """Return what a run retrieved by query; nothing where that is chunks of the set alone."""
     try:
-        found = {item.query_id: _ranked(item.ranking) for item in dataset.each_ranking(name)}
+        found = {
+            item.query_id: _ranked(level.counted_once(item).ranking)
+            for item in dataset.each_ranking(name)
+        }
     except DataError:
         return {}  # Whoever measures it says so.
     return found if any(map(is_text_id, chain.from_iterable(found.values()))) else {}

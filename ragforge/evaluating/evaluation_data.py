@@ -108,7 +108,7 @@ def load_evaluation_data(
     task = task_of(queries.values(), settled, measures, threshold, by_lists=by_lists)
     task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
     usable = usable_runs(dataset, run_names)
-    cut = cuttings(dataset)
+    cut = cuttings(dataset, level)
     if not measures:
         task = beside_evidence(task, cut, usable.names)
     runs = measure_runs(dataset, failures, task, usable, cut)
@@ -355,6 +355,13 @@ def measure_runs(
         )
         for name in wanted
     ]
+    if task.level.repeating:
+        runs = [
+            replace(run, as_retrieved=task.level.as_retrieved(usable.rankings(run.name)))
+            if run.ranked
+            else run
+            for run in runs
+        ]
     if not of_evidence(task.measures):
         return runs
     # It imports numpy.

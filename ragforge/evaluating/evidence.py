@@ -358,7 +358,7 @@ def with_evidence_measures(
     """
     if not of_evidence(task.measures):
         return list(runs)
-    basis = evidence_basis(dataset, task.queries, (run.ranked for run in runs))
+    basis = evidence_basis(dataset, task.queries, (run.retrieved for run in runs))
     return [_with_evidence(run, run.task or task, basis) for run in runs]
 
 
@@ -367,7 +367,7 @@ def _with_evidence(run: MeasuredRun, task: Task, basis: EvidenceBasis) -> Measur
         return run
     evidence = basis.of_run(
         task.qrels.keys(),
-        run.ranked,
+        run.retrieved,
         run.summary.attention.failed,
         task.chosen,
         only_retrieved=task.only_retrieved,

@@ -216,7 +216,7 @@ class SettledTable(ByQuery[Grading]):
 
     def grades(self, query_id: str) -> dict[str, int | None]:
         """Return the grades of a query as `grades_in` does; {} where there are none."""
-        if self._holds_lists or query_id in self._level.query_ids:
+        if self._holds_lists or self._level.changes(query_id):
             return grades_in(self.get(query_id, {}))
         return self._table.of_query(query_id, self._grades)
 
@@ -236,13 +236,17 @@ class SettledTable(ByQuery[Grading]):
         return self._settled(query_id, {item.chunk_id: item for item in found})
 
     def _gradings_of(self, query_id: str) -> dict[str, Grading]:
-        if query_id not in self._level.query_ids:
+        if not self._level.changes(query_id):
             return self._table.of_query(query_id, self._in_place)
         return self._settled(query_id, self._table.of_query(query_id, self._table.gradings))
 
     def _settled(self, query_id: str, judged: dict[str, G]) -> dict[str, G]:
         if query_id not in self._level.query_ids:
-            return {name: self._scaled(item) for name, item in judged.items()}
+            repeating = self._level.repeating.get(query_id, {})
+            return {
+                name: _not_relevant(item) if name in repeating else self._scaled(item)
+                for name, item in judged.items()
+            }
         scaled = {n: on_authors_scale(of, self._authors_threshold) for n, of in judged.items()}
         folded = self._level.folded(scaled)
         return {name: _as_one(of) for name, of in folded.items()} if self._is_of_ones else folded
@@ -264,6 +268,16 @@ def _holds_other_grades(settled: Settled) -> bool:
 def _as_one(item: G) -> G:
     """Return binary labels with 1 for a relevant one, which is at least 2 on judges' scale."""
     return _regraded(item, 1) if item.grade else item
+
+
+def _not_relevant(item: G) -> G:
+    """Return the judgment of a chunk that holds what another one does, which counts."""
+    regraded = _regraded(item, 0)
+    if item.relevant is None:
+        return regraded
+    if isinstance(regraded, Grading):
+        return replace(regraded, relevant=False)
+    return regraded.model_copy(update={"relevant": False})
 
 
 def _regraded(item: G, grade: int) -> G:

@@ -334,6 +334,15 @@ class MeasuredRun:
     task: Task | None = None
     """What it was measured on, where that is a part of the queries, or texts of its own cutting;
     None where it is all queries and the set's chunks."""
+    as_retrieved: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The rankings in which chunks have the ids of others that hold the same quotes, as they came.
+    """
+
+    @property
+    def retrieved(self) -> Mapping[str, Sequence[str]]:
+        """What was retrieved, under its own ids."""
+        came = self.as_retrieved
+        return {key: came.get(key, of) for key, of in self.ranked.items()} if came else self.ranked
 
     def cut_task(self, task: Task) -> Task:
         """Return the task whose grades the run was measured on, its own or that of all runs."""

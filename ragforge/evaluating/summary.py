@@ -50,6 +50,7 @@ from ragforge.files.set.canaries import Canaries
 from ragforge.files.set.dataset import Dataset, text_as_chunk
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.history import History
+from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
@@ -326,7 +327,7 @@ def summarise(
     task, queries = data.task, data.queries
     finder, inspection = CauseFinder(data.runs, task, task.primary), Inspection()
     draft = QueryTableBuilder(data, finder.bad_queries(), max_bytes, has_all=has_all_texts)
-    grades_by_chunk = _grades(data.settled)
+    grades_by_chunk = _grades(dataset, data.judgments, task.level, data.settled, rel_threshold)
     rankings = {run.name: run.ranked for run in data.runs}
     contexts = context_names(data.systems, grades_by_chunk, rankings if task.is_complete else {})
     named = source_chunks(queries.values()) | contexts
@@ -389,7 +390,7 @@ def summarise_system(
             f"there are: {', '.join(names) or 'none'}"
         )
     rankings = {} if records.names_contexts else _rankings(dataset, level, task)
-    grades = _grades(settled)
+    grades = _grades(dataset, judgments, level, settled, rel_threshold)
     contexts = context_names([records], grades, rankings if task.is_complete else {})
     named = source_chunks(queries.values()) | contexts
     chunks = take_census(dataset, {}, named)
@@ -430,7 +431,25 @@ def _highest_grade(task: Task) -> int | None:
     return max((grade for grade in found if grade is not None), default=None)
 
 
-def _grades(settled: SettledTable) -> Qrels:
+def _grades(
+    dataset: Dataset,
+    judgments: JudgmentTable,
+    level: DocumentLevel,
+    settled: SettledTable,
+    rel_threshold: int | Literal["auto"],
+) -> Qrels:
+    """Return the grades of what is in contexts: a chunk that repeats another's quotes has its own.
+
+    Args:
+        dataset: Has the judgments.
+        judgments: All of the queries.
+        level: What these are measured on.
+        settled: The judgments that count, as runs are measured on them.
+        rel_threshold: As for `settle_judgments`.
+    """
+    if level.repeating:
+        own = replace(level, repeating={})
+        settled = settle_judgments(dataset, own, judgments, rel_threshold)
     return ByQuery(settled, settled.grades)
 
 

@@ -194,7 +194,7 @@ def evaluate_usable(
     task = task_of(queries, settled, settings.measures, threshold, by_lists=by_lists)
     complete = is_complete(dataset, judgments)
     task = replace(task, only_retrieved=only_retrieved, is_complete=complete, level=level)
-    cut = cuttings(dataset)
+    cut = cuttings(dataset, level)
     if not settings.measures:
         task = beside_evidence(task, cut, usable.names)
     measured = measure_runs(dataset, dataset.failures(), task, usable, cut)

@@ -122,7 +122,7 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
     note = _note(dataset, judgments, counting, task).model_copy(
         update={"by_document": tuple(sorted(by_document))}
     )
-    cut = cuttings(dataset) if task.text_grades else {}
+    cut = cuttings(dataset, level) if task.text_grades else {}
     contents = _Contents(dataset, queries, grades, task, level, folded, note, n_listed, cut)
     write = {"trec": _write_trec, "beir": _write_beir, "json": _write_json}[form]
     _check_place(out, form)

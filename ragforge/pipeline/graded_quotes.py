@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from ragforge.corpus.quote_locations import CONTEXT_CHARS, ChunkIndex, fold, locate
+from ragforge.corpus.quote_locations import CONTEXT_CHARS, ChunkIndex, Placement, fold, locate
 from ragforge.deferred import dataclass
 from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.sorted_records import Key, key_of
 from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Query, QuoteGrade
-from ragforge.stages.generate.truth import grades_at
+from ragforge.stages.generate.truth import grades_at, repeating_chunks
 
 
 class ChunkMoves(Protocol):
@@ -45,11 +45,13 @@ def in_order(of_texts: Iterable[Judgment], followed: Sequence[Judgment]) -> list
         of_texts: What waited with texts that are chunks again, at these.
         followed: What came with quotes.
     """
-    told_at = {key_of(one): {fold(quote.quote) for quote in quote_grades(one)} for one in followed}
+    told_at = {
+        key_of(one): {fold(quote.quote) for quote in one.given_to_quotes} for one in followed
+    }
     anew: list[Judgment] = []
     others: list[Judgment] = []
     for one in of_texts:
-        quotes = {fold(quote.quote) for quote in quote_grades(one)}
+        quotes = {fold(quote.quote) for quote in one.given_to_quotes}
         is_anew = bool(quotes) and quotes <= told_at.get(key_of(one), set())
         (anew if is_anew else others).append(one)
     return [*anew, *followed, *others]
@@ -94,18 +96,9 @@ class PersonsQuote(NamedTuple):
     item: Evidence
 
 
-def quote_grades(judgment: Judgment) -> tuple[QuoteGrade, ...]:
-    """Return what people gave to the quotes of a chunk, also to those that it holds in part."""
-    if judgment.source != "human" or judgment.grade is None:
-        return ()
-    if judgment.quote_grades or not judgment.evidence:
-        return judgment.quote_grades
-    return (QuoteGrade(quote=judgment.evidence, grade=judgment.grade),)
-
-
 def note_quotes(given: dict[str, dict[str, int]], judgment: Judgment) -> None:
     """Add what a person gave to quotes, by query and folded quote; the highest grade of each."""
-    for one in quote_grades(judgment):
+    for one in judgment.given_to_quotes:
         of_query, quote = given.setdefault(judgment.query_id, {}), fold(one.quote)
         of_query[quote] = max(one.grade, of_query.get(quote, 0))
 
@@ -115,18 +108,20 @@ def with_quotes(judgment: Judgment, given: Iterable[QuoteGrade]) -> Judgment:
 
     Args:
         judgment: With the grade of the chunk.
-        given: To its quotes; of a quote that comes twice the higher grade counts.
+        given: To its quotes; of a quote that comes twice the higher grade counts, and that it does
+            not only stand there again.
     """
     if judgment.source != "human" or judgment.grade is None:
         return judgment
     highest: dict[str, QuoteGrade] = {}
     for one in given:
         old = highest.get(key := fold(one.quote))
-        if old is None or old.grade < one.grade:
+        if old is None or (old.grade, not old.again) < (one.grade, not one.again):
             highest[key] = one
     kept = tuple(sorted(highest.values(), key=lambda one: (-one.grade, one.quote)))
     plain = judgment.model_copy(update={"quote_grades": ()})
-    return plain if quote_grades(plain) == kept else plain.model_copy(update={"quote_grades": kept})
+    is_said = plain.given_to_quotes == kept
+    return plain if is_said else plain.model_copy(update={"quote_grades": kept})
 
 
 def _same_id(doc_id: str) -> str:
@@ -150,7 +145,7 @@ class GradedQuotes:
         queries: Iterable[Query],
         doc_of: Callable[[str], str] = _same_id,
     ) -> None:
-        graded = [judgment for judgment in judgments if quote_grades(judgment)]
+        graded = [judgment for judgment in judgments if judgment.given_to_quotes]
         wanted = {judgment.chunk_id for judgment in graded}
         found = _named(chunks, wanted) if wanted else {}
         known = _known(queries)
@@ -159,9 +154,9 @@ class GradedQuotes:
             chunk = found.get(judgment.chunk_id)
             if chunk is None:
                 continue
-            for given in quote_grades(judgment):
+            for given in judgment.given_to_quotes:
                 key = (judgment.query_id, chunk.doc_id, fold(given.quote))
-                item = known.get(key) or _quote(given.quote, chunk)
+                item = known.get(key) or _quote(given.quote, chunk, is_again=given.again)
                 item = item.model_copy(update={"doc_id": doc_of(item.doc_id)})
                 self._quotes.append(PersonsQuote(judgment, given, item))
 
@@ -189,14 +184,23 @@ def place_grades(quotes: Iterable[PersonsQuote], index: ChunkIndex) -> PlacedGra
         if place is None:
             continue
         placed.setdefault(key_of(quote.judgment), []).append(quote)
-        for chunk_id, grade in grades_at(place, quote.given.grade).items():
+        for chunk_id, grade in _grades(quote, place, index).items():
             here.setdefault((quote.judgment.query_id, chunk_id), []).append((grade, quote))
     judgments = [_highest(chunk_id, held) for (_, chunk_id), held in here.items()]
     return PlacedGrades(judgments, {pair for pair, of in placed.items() if _is_all(of)})
 
 
-def _highest(chunk_id: str, held: Sequence[tuple[int, PersonsQuote]]) -> Judgment:
-    """Return the judgment of a chunk by the quotes that it holds."""
+def _grades(quote: PersonsQuote, place: Placement, index: ChunkIndex) -> dict[str, int]:
+    """Return the grades of the chunks at the place of a quote, or at later ones."""
+    if not quote.given.again:
+        return grades_at(place, quote.given.grade)
+    places = index.places_of_wording(place.text, quote.item.doc_id)
+    return dict.fromkeys(repeating_chunks(place, places), quote.given.grade)
+
+
+def _highest(chunk_id: str, of_chunk: Sequence[tuple[int, PersonsQuote]]) -> Judgment:
+    """Return the judgment of a chunk by the quotes that it holds, by those that are new if any."""
+    held = [one for one in of_chunk if not one[1].given.again] or of_chunk
     grade, (judgment, given, _) = max(held, key=lambda one: one[0])
     update = {
         "chunk_id": chunk_id,
@@ -213,7 +217,7 @@ def _is_all(quotes: Sequence[PersonsQuote]) -> bool:
     """Whether the quotes of a judgment that stand make all of it: each quote, and its grade."""
     judgment = quotes[0].judgment
     stand = {fold(quote.given.quote) for quote in quotes}
-    is_whole = all(fold(one.quote) in stand for one in quote_grades(judgment))
+    is_whole = all(fold(one.quote) in stand for one in judgment.given_to_quotes)
     return is_whole and max(quote.given.grade for quote in quotes) >= (judgment.grade or 0)
 
 
@@ -230,10 +234,10 @@ def _known(queries: Iterable[Query]) -> dict[tuple[str, str, str], Evidence]:
     }
 
 
-def _quote(quote: str, chunk: Chunk) -> Evidence:
-    """Return a quote with what its chunk tells of its place."""
+def _quote(quote: str, chunk: Chunk, *, is_again: bool) -> Evidence:
+    """Return a quote with what its chunk tells of its place; nothing where it stands before."""
     item = Evidence(doc_id=chunk.doc_id, chunk_id=chunk.chunk_id, quote=quote)
-    at = locate(quote, chunk.text)
+    at = None if is_again else locate(quote, chunk.text)
     if at is None:
         return item
     update = {

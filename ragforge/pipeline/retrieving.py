@@ -575,7 +575,7 @@ def _write(
             remedy = "; --max-failures of `ragforge retrieve` lets more fail"
             note(
                 f"run {each.name}: the run of before stands, as it has {earlier} of {len(asked)} "
-                f"queries, and the new one {n_ranked}{remedy if each.is_whole else ''}"
+                f"queries, and the new one {n_ranked}{remedy if n_ranked and each.is_whole else ''}"
             )
             continue
         origin = RunOrigin(

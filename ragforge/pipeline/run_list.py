@@ -12,7 +12,7 @@ from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.judgments import Settled, failed_by_name
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.document_level import DocumentLevel, document_level
+from ragforge.files.set.document_level import document_level
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs, unasked_queries, usable_runs
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import checked_name
@@ -235,9 +235,7 @@ def holes_of(dataset: Dataset, runs: Iterable[str] = ()) -> list[RunHoles]:
 
     accepted = {query.query_id for query in dataset.queries()}
     table = dataset.judgment_table()
-    level = DocumentLevel()
-    if dataset.manifest.level is not None:
-        level = document_level(dataset, table)
+    level = document_level(dataset, table)
     settled = settle_judgments(dataset, level, table.of_queries(accepted))
     is_graded = any(not item.is_failed for of in settled.values() for item in of.values())
     if not is_graded or is_complete(dataset, table):

@@ -101,6 +101,9 @@ class QuoteGrade(Record):
 
     quote: NonEmpty
     grade: Grade
+    again: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """Whether the quote stands at an earlier place of the document too, whose chunks have the
+    grade: they and this one are one thing to find."""
 
 
 class Judgment(Record):
@@ -142,6 +145,22 @@ class Judgment(Record):
     def is_failed(self) -> bool:
         """Whether nothing is known of the pair, though it was judged."""
         return self.grade is None and self.relevant is None
+
+    @property
+    def given_to_quotes(self) -> tuple[QuoteGrade, ...]:
+        """What people gave to the quotes of the chunk, also to those that it holds in part."""
+        if self.source != "human" or self.grade is None:
+            return ()
+        if self.quote_grades or not self.evidence:
+            return self.quote_grades
+        return (QuoteGrade(quote=self.evidence, grade=self.grade),)
+
+    @property
+    def only_repeats(self) -> bool:
+        """Whether its grade is that of quotes which stand at earlier places of the document too."""
+        given = self.quote_grades
+        is_by_them = bool(given) and self.grade == max(one.grade for one in given)
+        return is_by_them and all(one.again for one in given)
 
     @property
     def listed_grade(self) -> Grade | None:

@@ -1,7 +1,9 @@
-"""Labels that name whole documents, and folding grades and rankings to be measured on them.
+"""What grades and rankings are measured on: documents that labels name, and quotes once.
 
 A query with a label of a document is measured on documents: its grades of chunks and its rankings
-are folded to the documents of the chunks. All other queries are measured on chunks.
+are folded to the documents of the chunks. All other queries are measured on chunks. A quote that
+people graded may stand in several chunks of its document: each counts as the first, and there is
+one to find.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -13,7 +15,7 @@ from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.text import normalize
-from ragforge.records import Chunk, Hit, Judgment, Level, Ranking
+from ragforge.records import Chunk, Hit, Judgment, Level, Ranking, is_text_id
 from ragforge.records.judgments import Grading
 
 G = TypeVar("G", Judgment, Grading)
@@ -28,15 +30,22 @@ _SHALLOW: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class DocumentLevel:
-    """Folds chunks to documents for the queries whose labels name documents.
+    """Folds chunks to documents where labels name documents, and counts quotes once.
 
     Args:
-        query_ids: These queries; where there is none, everything stays as it is.
+        query_ids: Queries whose labels do; where there is none, and no quote stands again,
+            everything stays as it is.
         documents: Id of the document by chunk.
+        repeating: By query and chunk that only repeats quotes of others, these others.
     """
 
     query_ids: frozenset[str] = frozenset()
     documents: Mapping[str, str] = field(default_factory=dict)
+    repeating: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+
+    def changes(self, query_id: str) -> bool:
+        """Whether grades and rankings of a query are measured otherwise than they are."""
+        return query_id in self.query_ids or query_id in self.repeating
 
     def folded(self, judged: Mapping[str, G]) -> dict[str, G]:
         """Return the judgments by document that such a query is measured on, sorted.
@@ -54,33 +63,78 @@ class DocumentLevel:
         return {doc_id: _of_document(doc_id, of) for doc_id, of in sorted(by_document.items())}
 
     def rankings(self, rankings: Iterable[Ranking]) -> Iterable[Ranking]:
-        """Return the rankings that are measured: each document at the best rank of its chunks."""
-        return map(self.ranking, rankings) if self.query_ids else rankings
+        """Return the rankings that are measured: each document at the best rank of its chunks.
+
+        Of chunks that hold the same quotes the best one goes by the id of the first.
+        """
+        return map(self.ranking, rankings) if self.query_ids or self.repeating else rankings
 
     def ranking(self, ranking: Ranking) -> Ranking:
-        """Return a ranking of documents where the query is measured on them, else as it is."""
-        if ranking.query_id not in self.query_ids:
-            return ranking
-        return ranking.model_copy(update={"ranking": self._documents_of(ranking.ranking)})
+        """Return a ranking as its query is measured."""
+        if ranking.query_id in self.query_ids:
+            return ranking.model_copy(update={"ranking": self._documents_of(ranking.ranking)})
+        return self.counted_once(ranking)
 
-    def ids(self, query_id: str, chunk_ids: Iterable[str]) -> tuple[str, ...]:
-        """Return ids, best first, as the query is measured on them."""
-        if query_id not in self.query_ids:
-            return tuple(chunk_ids)
-        return tuple(dict.fromkeys(map(self._document, chunk_ids)))
+    def as_retrieved(self, rankings: Iterable[Ranking]) -> dict[str, tuple[str, ...]]:
+        """Return ids by query, best first, where some chunk is measured under the id of another."""
+        return {
+            ranking.query_id: tuple(hit.chunk_id for hit in _by_rank(ranking.ranking))
+            for ranking in (rankings if self.repeating else ())
+            if self.counted_once(ranking) is not ranking
+        }
+
+    def counted_once(self, ranking: Ranking) -> Ranking:
+        """Return a ranking, chunks that hold the same quotes under the id of the first, once."""
+        repeating = self.repeating.get(ranking.query_id, {})
+        if not any(hit.chunk_id in repeating for hit in ranking.ranking):
+            return ranking
+        return ranking.model_copy(update={"ranking": _counted_once(ranking.ranking, repeating)})
 
     def _document(self, chunk_id: str) -> str:
         return self.documents.get(chunk_id, chunk_id)
 
     def _documents_of(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        ordered = sorted(hits, key=lambda hit: (hit.score, hit.chunk_id), reverse=True)
         best: dict[str, float] = {}
-        for hit in ordered:
+        for hit in _by_rank(hits):
             best.setdefault(self._document(hit.chunk_id), hit.score)
-        if len(set(best.values())) < len(best):
-            # Documents of equal scores keep the order of their chunks, whose ids broke the tie.
-            best = {doc_id: 1 / rank for rank, doc_id in enumerate(best, 1)}
-        return tuple(Hit(chunk_id=doc_id, score=score) for doc_id, score in best.items())
+        return _hits(best)
+
+
+def _by_rank(hits: Iterable[Hit]) -> list[Hit]:
+    return sorted(hits, key=lambda hit: (hit.score, hit.chunk_id), reverse=True)
+
+
+def _hits(scores: Mapping[str, float]) -> tuple[Hit, ...]:
+    """Return hits under other ids than they had, in the order given."""
+    if len(set(scores.values())) < len(scores):
+        # Those of equal scores keep their order, in which other ids broke the tie.
+        scores = {name: 1 / rank for rank, name in enumerate(scores, 1)}
+    return tuple(Hit(chunk_id=name, score=score) for name, score in scores.items())
+
+
+def _counted_once(hits: Sequence[Hit], repeating: Mapping[str, tuple[str, ...]]) -> tuple[Hit, ...]:
+    """Return hits, each that repeats quotes under the id of one whose quotes it is the first with.
+
+    What holds the same quotes further down has the id that is free then, of a chunk that repeats.
+    """
+    ordered = _by_rank(hits)
+    named: dict[str, str] = {}
+    taken_by: dict[str, str] = {}
+    for chunk_id in (hit.chunk_id for hit in ordered):
+        firsts = repeating.get(chunk_id, (chunk_id,))
+        first = next((one for one in firsts if one not in taken_by), None)
+        if first is not None:
+            named[chunk_id], taken_by[first] = first, chunk_id
+    ids = (
+        named.get(hit.chunk_id)
+        or (hit.chunk_id if hit.chunk_id in repeating else taken_by[hit.chunk_id])
+        for hit in ordered
+    )
+    return _hits({name: hit.score for name, hit in zip(ids, ordered, strict=True)})
+
+
+AS_IT_IS: Final = DocumentLevel()
+"""Folds nothing."""
 
 
 class DocumentNames:
@@ -203,9 +257,35 @@ def document_level(dataset: Dataset, judgments: JudgmentTable) -> DocumentLevel:
     """
     of_documents = judgments.pairs(lambda grading: grading.level == "document")
     query_ids = frozenset(pair.query_id for pair in of_documents)
-    if not query_ids:
-        return DocumentLevel()
-    return DocumentLevel(query_ids, _documents_of_chunks(dataset))
+    repeating = {
+        query_id: found
+        for query_id in judgments.repeating
+        if query_id not in query_ids and (found := _repeating(judgments.judgments(query_id)))
+    }
+    documents = _documents_of_chunks(dataset) if query_ids else {}
+    return DocumentLevel(query_ids, documents, repeating)
+
+
+def _repeating(judgments: Sequence[Judgment]) -> dict[str, tuple[str, ...]]:
+    """Return the chunks of a query that only repeat quotes of others, with these others.
+
+    Texts that are no chunks of the set are measured by their own grades.
+    """
+    of_set = [one for one in judgments if not is_text_id(one.chunk_id)]
+    holding: dict[str, list[str]] = {}
+    for one in of_set:
+        for given in () if one.only_repeats else one.given_to_quotes:
+            holding.setdefault(given.quote, []).append(one.chunk_id)
+    found = {
+        one.chunk_id: tuple(
+            dict.fromkeys(
+                first for given in one.quote_grades for first in holding.get(given.quote, ())
+            )
+        )
+        for one in of_set
+        if one.only_repeats
+    }
+    return {chunk_id: firsts for chunk_id, firsts in found.items() if firsts}
 
 
 def _documents_of_chunks(dataset: Dataset) -> dict[str, str]:

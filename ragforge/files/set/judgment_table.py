@@ -116,6 +116,11 @@ class JudgmentTable:
         """Whether texts are judged that are no chunks of the set, be it for other queries."""
         return self._columns.has_texts
 
+    @property
+    def repeating(self) -> list[str]:
+        """The queries with quotes that people graded at several places of a document."""
+        return [query_id for query_id in self._at if query_id in self._columns.repeating]
+
     def pairs(self, wanted: Callable[[Grading], bool]) -> Iterator[GradedPair]:
         """Yield the pairs with a grading that is wanted, in the order of the file."""
         columns = self._columns
@@ -240,6 +245,7 @@ class _Columns:
         chunks: For each row the index of its chunk.
         given: For each row the index of its grading, in a byte as long as there are few.
         starts: For each query its first row; one more closes the last.
+        repeating: The queries with quotes that people graded at several places.
     """
 
     def __init__(self, words: _Words | None = None) -> None:
@@ -249,6 +255,7 @@ class _Columns:
         self.chunks = array("I")
         self.given = array("B")
         self.starts = array("Q")
+        self.repeating: set[str] = set()
         self._words = words
         self._begins = array("Q")
         """Where each run of lines of one query begins, in bytes; one more closes the last."""
@@ -328,6 +335,8 @@ class _Columns:
             if text.strip():
                 judgment = Judgment.model_validate_json(text)
                 number = self._number_of(judgment)
+                if any(one.again for one in judgment.quote_grades):
+                    self.repeating.add(judgment.query_id)
                 yield begin, judgment.query_id, judgment.chunk_id, number
 
     @cached_property

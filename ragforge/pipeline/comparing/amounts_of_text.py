@@ -37,7 +37,7 @@ def more_text(
     if basis.evidence is None:
         return {}
     found: dict[Key, MoreText] = {}
-    ranked = {run.name: run.ranked for run in runs}
+    ranked = {run.name: run.retrieved for run in runs}
     for a, b in couples:
         for cutoff, measures in _rising(basis.measures).items():
             sizes = basis.evidence.returned({name: ranked[name] for name in (a, b)}, cutoff)
@@ -73,7 +73,7 @@ def unlike_amounts(
         names = {name for a, b, measure in keys for name in (a, b) if measure in rising}
         if not names:
             continue
-        of_these = {run.name: run.ranked for run in runs if run.name in names}
+        of_these = {run.name: run.retrieved for run in runs if run.name in names}
         sizes = basis.evidence.returned(of_these, cutoff)
         listed = ", ".join(f"{name} {size.n_chars:,.0f}" for name, size in sizes.items())
         budget = _budget(min(size.n_tokens for size in sizes.values()))

@@ -90,6 +90,9 @@ class ComparisonBasis:
     """What runs with texts that are no chunks of the set are measured on; None without such."""
     evidence: "EvidenceBasis | None" = None
     """What measures of evidence are computed from; None where none is compared by."""
+    as_retrieved: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    """By run the rankings in which chunks have the ids of others, as they came; see `MeasuredRun`.
+    """
     unknown: Mapping[str, str] = field(default_factory=dict)
     """Runs of which the set knows no hit, and why that says nothing."""
 
@@ -285,6 +288,8 @@ class RankedRun:
     scores: Scores
     values: Mapping[str, Mapping[str, float]]
     """By measure and query."""
+    retrieved: Mapping[str, Sequence[str]]
+    """The same rankings, each chunk under its own id though it holds the quotes of another."""
 
 
 def measure_run(
@@ -307,6 +312,8 @@ def measure_run(
     _check_judged(name, asked, failed, basis)
     qrels = basis.qrels
     known = {item: ranked[item] for item in ranked if item in qrels}
+    of_run = basis.as_retrieved.get(name, {})
+    retrieved = {item: of_run.get(item, ids) for item, ids in known.items()} if of_run else known
     scores = evaluate(
         qrels,
         known,
@@ -319,11 +326,11 @@ def measure_run(
     if basis.evidence is not None:
         chosen = basis.part.chosen if basis.part else None
         evidence = basis.evidence.of_run(
-            qrels.keys(), known, failed, chosen, only_retrieved=basis.only_retrieved
+            qrels.keys(), retrieved, failed, chosen, only_retrieved=basis.only_retrieved
         )
         scores = scores.with_evidence(evidence, basis.measures)
     values = {measure: scores.by_query(measure) for measure in basis.measures}
-    return RankedRun(name, known, frozenset(failed), scores, values)
+    return RankedRun(name, known, frozenset(failed), scores, values, retrieved)
 
 
 def _check_judged(

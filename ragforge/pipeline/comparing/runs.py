@@ -111,6 +111,14 @@ class _Retrieved:
     ranked: Mapping[str, Sequence[str]]
     failed: set[str]
     """Queries of the judgments whose retrieval failed."""
+    as_retrieved: Mapping[str, Sequence[str]]
+    """See `MeasuredRun`."""
+
+    @property
+    def retrieved(self) -> Mapping[str, Sequence[str]]:
+        """What was retrieved, under its own ids."""
+        came = self.as_retrieved
+        return {key: came.get(key, of) for key, of in self.ranked.items()} if came else self.ranked
 
 
 def compare_runs(
@@ -166,7 +174,7 @@ def compare_runs(
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
     basis, retrieved = _without_gone_texts(basis, dataset, retrieved)
-    task, cut = replace(task, level=level), cuttings(dataset)
+    task, cut = replace(task, level=level), cuttings(dataset, level)
     basis = _with_texts(basis, cut, task, wanted)
     basis = _with_evidence(basis, dataset, queries.values(), retrieved)
     settled_here = of_queries(settled, basis.qrels)
@@ -197,7 +205,8 @@ def _retrieved_by(
         ranked = {item.query_id: rank_order(item.ranking) for item in rankings}
         without = failed.get(name, set()) | usable.unasked.get(name, set())
         lost = (without & basis.qrels.keys()) - ranked.keys()
-        retrieved.append(_Retrieved(name, ranked, lost))
+        as_retrieved = {} if hopeless else level.as_retrieved(usable.rankings(name))
+        retrieved.append(_Retrieved(name, ranked, lost, as_retrieved))
     return retrieved
 
 
@@ -241,7 +250,8 @@ def _without_gone_texts(
                 "found something the documents changed, in every query; make it again with "
                 f"`{status.way_out(dataset)}`"
             )
-        kept.append(_Retrieved(run.name, ranked, run.failed | (lost & basis.qrels.keys())))
+        failed = run.failed | (lost & basis.qrels.keys())
+        kept.append(replace(run, ranked=ranked, failed=failed))
     return replace(basis, warnings=[*basis.warnings, *warnings]), kept
 
 
@@ -265,7 +275,12 @@ def compare_gathered(
     cut = {run.name: run.task.cutting for run in found.runs if run.task and run.task.cutting}
     basis = _with_texts(basis, cut, found.task, wanted)
     retrieved = [
-        _Retrieved(run.name, run.ranked, basis.qrels.keys() & run.summary.attention.failed)
+        _Retrieved(
+            run.name,
+            run.ranked,
+            basis.qrels.keys() & run.summary.attention.failed,
+            run.as_retrieved,
+        )
         for run in found.runs
         if run.name in wanted
     ]
@@ -348,7 +363,9 @@ def _with_evidence(
 
     Where nobody said by what to compare, runs of different chunks are compared by these.
     """
-    by_name = {run.name: run.ranked for run in retrieved}
+    runs = list(retrieved)
+    by_name = {run.name: run.retrieved for run in runs}
+    basis = replace(basis, as_retrieved={run.name: run.as_retrieved for run in runs})
     differ = not all(starmap(basis.are_cut_alike, combinations(by_name, 2)))
     if not differ and not of_evidence(basis.measures):
         return basis.told_of_texts()
@@ -515,7 +532,7 @@ def _alike(
     """Yield the couples that rank alike in all queries compared; what failed has no ranking."""
     by_name = {run.name: run for run in runs}
     for a, b in compared:
-        of_a, of_b = by_name[a].ranked, by_name[b].ranked
+        of_a, of_b = by_name[a].retrieved, by_name[b].retrieved
         if basis.only_retrieved:
             shared = of_a.keys() & of_b.keys()
             of_a, of_b = ({key: of[key] for key in shared} for of in (of_a, of_b))

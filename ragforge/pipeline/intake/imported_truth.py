@@ -20,7 +20,7 @@ from ragforge.files.set.document_level import Label, LabelNames
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.graded_quotes import quote_grades, with_quotes
+from ragforge.pipeline.graded_quotes import with_quotes
 from ragforge.pipeline.intake.quoted_passages import (
     LostQuote,
     MisplacedQuote,
@@ -92,6 +92,7 @@ class ImportedTruth:
         self._graders = {pair: _marked(of, mark) for pair, of in graders.items()}
         self._by_document = frozenset(by_document)
         self._repeated: list[str] = []
+        self._counting_again: list[str] = []
         self._allow_missing = allow_missing
         self.missing: list[str] = []
         """Relevant ids that are of no chunk and no document; they have judgments all the same."""
@@ -175,10 +176,23 @@ class ImportedTruth:
                 f"{n} of a whole document, beside the text of a part of it; in a column quote that "
                 "text labels the passage"
             )
-        if self._repeated:
-            loss = f"{len(self._repeated)} quotes stand several times in their document, the first"
-            yield f"{loss} is taken: {'; '.join(self._repeated[:3])}"
+        yield from self._repeated_quotes()
         yield from self._unlabelled_copies()
+
+    def _repeated_quotes(self) -> Iterator[str]:
+        """Yield which quotes stand several times, and whether one place counts or each."""
+        if self._repeated:
+            quotes = plural(len(self._repeated), "quote stands", "quotes stand")
+            yield (
+                f"{quotes} several times in one document, and the first place alone counts: "
+                f"{'; '.join(self._repeated[:3])}"
+            )
+        if self._counting_again:
+            quotes = plural(len(self._counting_again), "quote stands", "quotes stand")
+            yield (
+                f"{quotes} in several chunks of one document; any of these counts, and one is all "
+                f"there is to find: {'; '.join(self._counting_again[:3])}"
+            )
 
     def _unlabelled_copies(self) -> Iterator[str]:
         """Yield how many relevant chunks read as others do that have no label."""
@@ -338,6 +352,7 @@ class ImportedTruth:
     def _quoted(self, query_id: str, graded_quotes: Iterable[GradedQuote]) -> tuple[Evidence, ...]:
         """Judge the chunks that hold the quotes of a query, and return its evidence."""
         evidence: list[Evidence] = []
+        repeated: list[tuple[str, QuoteGrade]] = []
         if not self._has_chunks:
             self._n_unplaced += sum(1 for _ in graded_quotes)
             return ()
@@ -357,11 +372,14 @@ class ImportedTruth:
                 self._judge_lost(query_id, graded_quote)
                 continue
             self._note_place(graded_quote, passage, quoted)
+            given = QuoteGrade(quote=passage.evidence.quote, grade=graded_quote.grade)
             for chunk_id, grade in passage.grades.items():
-                given = QuoteGrade(quote=passage.evidence.quote, grade=graded_quote.grade)
                 self._judge(query_id, Label(chunk_id, "chunk"), grade, given=given)
+            again = given.model_copy(update={"again": True})
+            repeated += [(chunk_id, again) for chunk_id in passage.repeating]
             if graded_quote.grade >= LEAST_EVIDENCE_GRADE:
                 evidence.append(passage.evidence)
+        self._judge_repeated(query_id, repeated)
         return tuple(evidence)
 
     def _place(self, graded_quote: GradedQuote) -> PlacedQuote | LostQuote | MisplacedQuote:
@@ -373,13 +391,22 @@ class ImportedTruth:
         self._n_unknown_chunks += bool(name) and isinstance(passage, PlacedQuote)
         return passage
 
+    def _judge_repeated(self, query_id: str, repeated: Iterable[tuple[str, QuoteGrade]]) -> None:
+        """Judge chunks that hold quotes of a query again, as far as people gave them no grade."""
+        for chunk_id, given in repeated if self._by.source == "human" else ():
+            there = self.judgments.get((query_id, chunk_id))
+            if there is None or there.only_repeats:
+                self._judge(query_id, Label(chunk_id, "chunk"), given.grade, given=given)
+
     def _note_place(self, graded_quote: GradedQuote, passage: PlacedQuote, quoted: str) -> None:
         """Note what is to be told of where a quote was found."""
         doc_id = passage.evidence.doc_id
         if graded_quote.doc_id and graded_quote.doc_id != doc_id:
             self._renamed[graded_quote.doc_id] = doc_id
         if passage.n_places > 1:
-            self._repeated.append(f"{quoted} {passage.n_places} times")
+            counts_again = passage.repeating and self._by.source == "human"
+            told = self._counting_again if counts_again else self._repeated
+            told.append(f"{quoted} {passage.n_places} times")
 
     def _judge_lost(self, query_id: str, graded_quote: GradedQuote) -> None:
         """Keep a relevant passage that stands nowhere, under an id that no chunk has."""
@@ -416,7 +443,7 @@ class ImportedTruth:
         """
         by = by or self._by
         old = self.judgments.get((asked, label.id))
-        quotes = (*(quote_grades(old) if old else ()), *((given,) if given else ()))
+        quotes = (*(old.given_to_quotes if old else ()), *((given,) if given else ()))
         if old is not None:
             mark = old.relevant if mark is None else mark or old.relevant
             if (old.grade or 0) >= (grade or 0):

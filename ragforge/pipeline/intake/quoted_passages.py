@@ -9,7 +9,7 @@ from ragforge.deferred import dataclass
 from ragforge.files.formats.row_relevance import GradedQuote
 from ragforge.files.set.document_level import LabelNames
 from ragforge.records import Evidence
-from ragforge.stages.generate.truth import grades_at
+from ragforge.stages.generate.truth import grades_at, repeating_chunks
 from ragforge.stages.quotes import find_proof, has_content
 from ragforge.stages.words import words
 
@@ -24,11 +24,13 @@ class PlacedQuote:
     Args:
         evidence: The quote as the document has it.
         grades: Of the chunks that hold it or a part of it, by id.
-        n_places: How often it stands in its document; the first place is taken.
+        repeating: Other chunks of the document that hold all of it at other places.
+        n_places: How often it stands in its document; the first place is taken for the evidence.
     """
 
     evidence: Evidence
     grades: dict[str, int]
+    repeating: tuple[str, ...]
     n_places: int
 
 
@@ -58,7 +60,7 @@ def find_in_chunk(
     places = [placed for placed in index.places(quote, doc_id) if _is_in(placed, chunk_id)]
     if places:
         clear = [placed for placed in places if _is_clear(quote, placed)]
-        return _placed(graded_quote, doc_id, clear)
+        return _placed(graded_quote, doc_id, clear, index)
     for holding in index.documents_with(quote):
         for placed in _clear_places(quote, index, holding):
             return MisplacedQuote(placed.chunks[0].chunk_id)
@@ -96,17 +98,23 @@ def find_passage(
     if not index.places(graded_quote.quote, doc_ids[0]):
         return LostQuote("is in no chunk of the document")
     clear = _clear_places(graded_quote.quote, index, doc_ids[0])
-    return _placed(graded_quote, doc_ids[0], clear)
+    return _placed(graded_quote, doc_ids[0], clear, index)
 
 
 def _placed(
-    graded_quote: GradedQuote, doc_id: str, clear: Sequence[Placement]
+    graded_quote: GradedQuote, doc_id: str, clear: Sequence[Placement], index: ChunkIndex
 ) -> PlacedQuote | LostQuote:
     if not clear:
         return LostQuote("is part of a word or number, or says nothing; quote more")
     placed = clear[0]
     item = Evidence(doc_id=doc_id, chunk_id=placed.chunks[0].chunk_id, quote=placed.text)
-    return PlacedQuote(evidence_at(item, placed), grades_at(placed, graded_quote.grade), len(clear))
+    same_words = index.places_of_wording(placed.text, doc_id)
+    return PlacedQuote(
+        evidence_at(item, placed),
+        grades_at(placed, graded_quote.grade),
+        repeating_chunks(placed, same_words),
+        max(len(clear), len(same_words)),
+    )
 
 
 def _clear_places(quote: str, index: ChunkIndex, doc_id: str) -> list[Placement]:

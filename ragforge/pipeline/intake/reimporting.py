@@ -17,7 +17,7 @@ from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.sorted_records import Key, key_of
 from ragforge.files.text import shown
-from ragforge.pipeline.graded_quotes import note_quotes, quote_grades
+from ragforge.pipeline.graded_quotes import note_quotes
 from ragforge.pipeline.intake.brought_answers import answered, is_answered_now, is_refused_still
 from ragforge.pipeline.intake.imported_truth import FILE_MARK
 from ragforge.pipeline.intake.reviewing import is_of_former_wording
@@ -308,14 +308,14 @@ class LabelsBefore:
         if not self._quotes:
             for judgment in self.new.values():
                 note_quotes(self._quotes, judgment)
-        of_query, given = self._quotes.get(old.query_id, {}), quote_grades(old)
+        of_query, given = self._quotes.get(old.query_id, {}), old.given_to_quotes
         return bool(given) and all(fold(one.quote) in of_query for one in given)
 
     def _is_told_again(self, old: Judgment, now: Judgment) -> bool:
         """Whether a person gave the same label in another way: it keeps its quotes and its name."""
-        quotes = quote_grades(now)
+        quotes = now.given_to_quotes
         is_same = (old.grade, old.relevant) == (now.grade, now.relevant)
-        if not is_same or (quotes and quotes != quote_grades(old)):
+        if not is_same or (quotes and quotes != old.given_to_quotes):
             return False
         return _protocol(old) not in ("", self.mark) or _person(old) != _person(now)
 

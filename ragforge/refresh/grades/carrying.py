@@ -26,7 +26,6 @@ from ragforge.pipeline.graded_quotes import (
     in_order,
     moved_pool,
     place_grades,
-    quote_grades,
     with_quotes,
 )
 from ragforge.pipeline.judge.pooling import KeptGrades
@@ -346,7 +345,7 @@ class PeoplesGrades:
             if _text_of(one) in self.back or one.doc_id not in self.changed:
                 continue
             chunk_id = one.judgment.chunk_id
-            for given in quote_grades(one.judgment):
+            for given in one.judgment.given_to_quotes:
                 item = Evidence(doc_id=one.doc_id, chunk_id=chunk_id, quote=given.quote)
                 yield PersonsQuote(one.judgment, given, item)
 
@@ -463,7 +462,7 @@ def _same_words(item: UpdatedQuery, judgment: Judgment) -> Iterator[tuple[QuoteG
     before = item.before
     if before is None or not _has_same_answer(item):
         return
-    given = {fold(one.quote): one.grade for one in quote_grades(judgment)}
+    given = {fold(one.quote): one.grade for one in judgment.given_to_quotes}
     if not judgment.evidence and not _is_refuted(judgment):
         held = (old.quote for old in before.evidence if old.chunk_id == judgment.chunk_id)
         given = {**dict.fromkeys(map(fold, held), judgment.grade or 0), **given}
@@ -479,9 +478,9 @@ def _joined(places: Iterable[PlacedGrades]) -> list[Judgment]:
     for judgment in (one for placed in places for one in placed.judgments):
         before = joined.get(key_of(judgment))
         if before is not None and judgment.grade is not None:
-            own = quote_grades(judgment)
+            own = judgment.given_to_quotes
             said = {fold(one.quote) for one in own}
-            others = (one for one in quote_grades(before) if fold(one.quote) not in said)
+            others = (one for one in before.given_to_quotes if fold(one.quote) not in said)
             judgment = with_quotes(judgment, (*own, *others))
         joined[key_of(judgment)] = judgment
     return [*joined.values()]

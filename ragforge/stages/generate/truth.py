@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ragforge.corpus.quote_locations import ChunkIndex, Placement, evidence_at, fold
 from ragforge.deferred import dataclass
@@ -75,6 +75,18 @@ def grades_at(placed: Placement, grade: int) -> dict[str, int]:
         chunk.chunk_id: grade if _is_whole(placed, chunk) else min(grade, _PART)
         for chunk in placed.chunks
     }
+
+
+def repeating_chunks(placed: Placement, places: Iterable[Placement]) -> tuple[str, ...]:
+    """Return the chunks that hold all of a quote at other places than one, and nothing of that.
+
+    Args:
+        placed: That one.
+        places: All places of the quote in the document.
+    """
+    first = {chunk.chunk_id for chunk in placed.chunks}
+    held = (chunk.chunk_id for place in places for chunk in place.chunks if _is_whole(place, chunk))
+    return tuple(chunk_id for chunk_id in dict.fromkeys(held) if chunk_id not in first)
 
 
 def _is_whole(placed: Placement, chunk: Chunk) -> bool:

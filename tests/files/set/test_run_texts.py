@@ -8,7 +8,7 @@ from measured_set import ranking
 from ragforge.files.set.document_level import DocumentNames, document_level
 from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.files.set.stale_runs import usable_runs
-from ragforge.records import Chunk, Judgment, RetrievedText, Span, text_id
+from ragforge.records import Chunk, Hit, Judgment, Ranking, RetrievedText, Span, text_id
 
 A, B, C = map(text_id, "abc")
 
@@ -185,4 +185,7 @@ def test_a_text_that_may_be_of_several_documents_is_folded_to_none(dataset):
 
     dataset.write_judgments([named])
 
-    assert document_level(dataset, dataset.judgment_table()).ids("q", [A, B, C]) == (A, "d")
+    hits = tuple(Hit(chunk_id=name, score=score) for name, score in ((A, 3), (B, 2), (C, 1)))
+    level = document_level(dataset, dataset.judgment_table())
+    folded = level.ranking(Ranking(query_id="q", ranking=hits))
+    assert [hit.chunk_id for hit in folded.ranking] == [A, "d"]

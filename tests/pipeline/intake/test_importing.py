@@ -385,7 +385,9 @@ def test_of_a_quote_that_stands_twice_the_first_place_is_taken(dataset, bring):
     bring({**ROW, "quote": "fee"}, observer=told.append)
 
     assert [item.chunk_id for item in dataset.judgments()] == ["c0"]
-    assert "1 quotes stand several times in their document, the first is taken" in told[0].message
+    assert "1 quote stands several times in one document, and the first place alone" in (
+        told[0].message
+    )
     assert "'fee' 3 times" in told[0].message
 
 
