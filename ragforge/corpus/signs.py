@@ -341,7 +341,9 @@ def _exclamation(mark: _Mark) -> str:
 
 
 def _hash(mark: _Mark) -> str:
-    return "#" if mark.left == _LETTER and not mark.before else ""
+    """Return the sign of a name such as C#; that of an address joins two words."""
+    is_last = not mark.before and (mark.behind or not mark.right)
+    return "#" if mark.left == _LETTER and is_last else ""
 
 
 def _dots(mark: _Mark) -> str:

@@ -11,9 +11,12 @@ from typing import Final
 from ragforge.corpus.cut_ends import whole_ends
 from ragforge.corpus.letters import GRAM, as_text, letters_of
 from ragforge.corpus.signs import NOTHING, begins_at, ends_at, say_the_same, signs_of
+from ragforge.deferred import pattern
 
 _WHOLE: Final = (True, True)
 _CUT: Final = (False, False)
+_MARKS: Final = pattern(r"[^\w\s]")
+_PUNCTUATION: Final = pattern(r"[.,;:!?\"'()](?!\w)")
 
 
 class Wording:
@@ -124,9 +127,11 @@ class Wording:
 def has_same_signs(text: str, other: str) -> bool:
     """Whether two texts with the same letters say the same by their signs.
 
-    Where a text ends within a character of the other one, as in a syllable of Korean, nothing is
-    told apart.
+    Where a text ends within a character of the other one, as in a syllable of Korean, or an index
+    took out all punctuation, nothing is told apart.
     """
+    if not _MARKS.search(text) and _PUNCTUATION.search(other):
+        return True
     one, two = Wording(text), Wording(other)
     return one.letters != two.letters or one.says_the_same(two)
 

@@ -182,6 +182,16 @@ def test_a_text_with_another_sign_is_only_like_its_place(there: str, text: str) 
     assert (marked.spans, marked.likeness) == (stale.spans, 1)
 
 
+def test_a_text_without_any_punctuation_stands_where_its_letters_do() -> None:
+    """Some indexes take out all of it."""
+    document = "By day, it is -11 degrees at most (or 1.5 less), if x <= 12."
+    cleaned = "By day it is 11 degrees at most or 15 less if x 12"
+    location = TextLocator({"a.md": document}).locate(cleaned)
+
+    assert location is not None
+    assert location.likeness == 1
+
+
 def test_signs_tell_places_of_the_same_letters_apart() -> None:
     """Two versions of a page may differ in nothing else."""
     texts = {"v1": "- The limit is x >= 12 now.", "v2": "- The limit is x <= 12 now."}

@@ -81,6 +81,7 @@ SAME = [
     ("written in C++", "written in C++."),
     ("in C#, by", "in **C#** by"),
     ("by 5 %", "by 5%"),
+    ("see a.md#timeouts now", "see a.md timeouts now"),
     ("by 5%", "by 5\u00a0%,"),
     ("a && b", "a  &&\nb"),
     ("if !ready then", "if (!ready) then"),
