@@ -19,6 +19,7 @@ from re import (
 from re import _constants as sre  # type: ignore[attr-defined]  # the only tree of a pattern
 
 import ragforge
+from ragforge.deferred import DeferredPattern
 
 CALLS = frozenset(
     {"compile", "sub", "subn", "search", "match", "fullmatch", "split", "findall", "finditer"}
@@ -102,6 +103,8 @@ def _collect(
     if id(value) in seen or isinstance(value, types.ModuleType | str | int | float | bytes):
         return
     seen[id(value)] = value
+    if isinstance(value, DeferredPattern):
+        value = re.compile(value._text, value._flags)
     if isinstance(value, re.Pattern):
         collected.setdefault((value.pattern, value.flags), Found(value, where))
     for each in _held(value):

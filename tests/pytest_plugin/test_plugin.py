@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import bm25s
+import pydantic
 import pytest
 from evidence_sets import dataset_of, query, random_set, write_run
 from measured_set import make_measured_set
@@ -21,8 +22,9 @@ from ragforge.records import Chunk
 pytestmark = pytest.mark.slow
 
 
-# What an inner suite imports first is forgotten after it, and numpy cannot be imported twice.
-PRELOADED = (asserting, retrieved, bm25s)
+# What an inner suite imports first is forgotten after it; numpy cannot be imported twice, and a
+# record that one pydantic completed fits no other.
+PRELOADED = (asserting, retrieved, bm25s, pydantic)
 
 # Inner suites must not take over what is set for this one.
 INNER = ("-p", "no:cacheprovider", "--strict-markers", "-W", "error")
