@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
-from ragforge.files.manifest import FileEntry, RunOrigin, digest_file
+from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus, level_warnings
 from ragforge.files.set.sorted_records import each_line
@@ -209,22 +209,23 @@ def unasked_queries(dataset: Dataset, names: Iterable[str]) -> dict[str, Unasked
         return {}
     now = {query.query_id: question_digest(query.asked) for query in dataset.accepted_queries()}
     found = {
-        name: Unasked(
-            _reworded(of_run, now),
-            _later(of_run, now, dataset.manifest.files.get(f"runs/{name}.jsonl")),
-        )
+        name: Unasked(_reworded(of_run, now), _later(dataset, name, of_run, now))
         for name, of_run in asked.items()
     }
     return {name: one for name, one in found.items() if one.reworded or one.later}
 
 
-def _later(asked: Mapping[str, str], now: Iterable[str], entry: FileEntry | None) -> Set[str]:
+def _later(dataset: Dataset, name: str, asked: Mapping[str, str], now: Iterable[str]) -> Set[str]:
     """Return the queries that came after ragforge made a run of all that there were.
 
     Other tools leave queries out for which they found nothing.
     """
-    is_of_all = entry and entry.run and entry.run.retriever and entry.selection is None
-    return set(now) - asked.keys() if asked and is_of_all else set()
+    entry = dataset.manifest.files.get(f"runs/{name}.jsonl")
+    if not asked or not (entry and entry.run and entry.run.retriever and entry.selection is None):
+        return set()
+    keys = (item.key for item in dataset.failures() if item.what == "retrieve")
+    failed = {key.removeprefix(f"{name}/") for key in keys if key.startswith(f"{name}/")}
+    return set(now) - asked.keys() - failed
 
 
 def _reworded(asked: Mapping[str, str], now: Mapping[str, str]) -> Set[str]:
@@ -317,8 +318,9 @@ def refuse_files_of_a_part(qrels_path: Path, run_paths: Iterable[Path]) -> None:
                 f"{dataset.path}, which knows its queries and their weights, or leave the queries "
                 "out that it lacks: --only-retrieved"
             )
-        entry = next((one for one in manifest.files.values() if one.sha256 == digest), None)
-        if later := _later(dict(_asked(path)), there, entry):
+        runs = (file for file, one in manifest.files.items() if one.sha256 == digest)
+        name = next(runs, "").removeprefix("runs/").removesuffix(".jsonl")
+        if later := _later(dataset, name, dict(_asked(path)), there):
             raise DataError(
                 f"{path}: was not asked {len(later):,} of the queries that {dataset.path} has: "
                 f"{_some(later)}; retrieve again, or leave them out: --only-retrieved"

@@ -316,6 +316,17 @@ def test_queries_that_came_after_a_run_are_no_zeros_of_it(dataset):
         refuse_files_of_a_part(dataset.path, [dataset.run_path("mine")])
 
 
+def test_a_query_on_which_the_retriever_failed_was_asked(dataset):
+    """A broken backend was told as a set that grew."""
+    dataset.write_run("mine", [ranking("c00").for_question("?")], origin_of(dataset))
+    asked(dataset, q1="?", q2="other?")
+    failure = Failure(what="retrieve", key="mine/q2", kind="error", message="down")
+    dataset.replace_failures("retrieve", [failure], lambda key: True)
+
+    assert unasked_queries(dataset, ["mine"]) == {}
+    refuse_files_of_a_part(dataset.path, [dataset.run_path("mine")])
+
+
 def test_a_run_for_a_part_of_the_queries_lacks_none_of_the_others(dataset):
     """It was made without them, and is measured on its part."""
     asked(dataset, q1="?", q2="other?")
