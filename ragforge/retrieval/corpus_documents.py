@@ -168,14 +168,14 @@ class CorpusDocuments:
     def is_text_of(self, text: str, chunk: Chunk) -> bool:
         """Whether a text is that of a chunk as a reader sees it, by its letters.
 
-        It may be cut short, have a heading or other words about it, or be marked up. What has other
-        words within, or another sign as 11 for -11, is another piece of the documents, or is
-        likelier another chunk, is not.
+        It may be cut short, have a heading or other words about it, be marked up, or be shown
+        otherwise, as without list numbers. What has other words within, or another sign as 11 for
+        -11, is another piece of the documents, or is likelier another chunk, is not.
         """
         key = (chunk.chunk_id, text)
         if key not in self._compared:
-            is_one = self._is_text_of(text, chunk)
-            self._compared[key] = is_one and not self._has_other_signs(text, chunk)
+            is_one = self._is_text_of(text, chunk) and not self._has_other_signs(text, chunk.text)
+            self._compared[key] = is_one or self._is_shown_otherwise(text, chunk)
         return self._compared[key]
 
     def _is_text_of(self, text: str, chunk: Chunk) -> bool:
@@ -191,13 +191,26 @@ class CorpusDocuments:
         )
         return is_one and not any(self._is_likelier_another(each, chunk) for each in readings)
 
-    def _has_other_signs(self, text: str, chunk: Chunk) -> bool:
-        """Whether a text has the letters of a chunk, or of a part of it, and another sign."""
-        if fold_text(text) in fold_text(chunk.text):
+    def _is_shown_otherwise(self, text: str, chunk: Chunk) -> bool:
+        """Whether a text is an excerpt of a chunk but for list numbers, accents and the like."""
+        from ragforge.retrieval.renderings import alike  # Few texts are neither it nor another.
+
+        readings = [fold_text(reading) for reading in readings_of(text)]
+        if any(self._is_another(reading, chunk) for reading in readings):
+            return False
+        is_one = any(
+            is_marked_excerpt(one, original) and not self._has_other_signs(one, original)
+            for one, original in alike(text, chunk.text)
+        )
+        return is_one and not any(self._is_likelier_another(each, chunk) for each in readings)
+
+    def _has_other_signs(self, text: str, original: str) -> bool:
+        """Whether a text has the letters of another one, or of a part, and another sign."""
+        if fold_text(text) in fold_text(original):
             return False
         found = [
             place
-            for one, other in ((text, chunk.text), (chunk.text, text))
+            for one, other in ((text, original), (original, text))
             if (place := self._locator_of({_IT: other}).locate(one, doc_ids=(_IT,))) is not None
         ]
         is_same = any(place.likeness == 1 for place in found)
@@ -318,7 +331,8 @@ class CorpusDocuments:
             if found := [
                 one
                 for one in found
-                if as_is not in self.folded(one.doc_id) and not self._has_other_signs(reading, one)
+                if as_is not in self.folded(one.doc_id)
+                and not self._has_other_signs(reading, one.text)
             ]:
                 return found
         return []

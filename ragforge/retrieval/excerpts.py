@@ -8,7 +8,9 @@ from ragforge.deferred import pattern
 from ragforge.retrieval.markup import readings_of, without_foreign_marks
 from ragforge.retrieval.wordings import LEAST_SHARED, is_apart, wording
 
-_MARK_OF_A_CUT: Final = pattern(r"…|\.{3,}|\[…\]|\[\.{3}\]")
+_MARK_OF_A_CUT: Final = pattern(
+    r"…|\.{3,}|\.(?:\s\.){2,}|\[…\]|\[\.{3}\]|[\[(<](?:\w+ )?truncated[\])>]", re.IGNORECASE
+)
 _LONGEST_LABEL: Final = 20
 """Letters of what stands beside a mark of a cut and is no part of a text, such as "Read more"."""
 _DIGIT: Final = re.compile(r"\d")
