@@ -7,7 +7,7 @@ from ragforge.corpus.signs import signs_of
 from ragforge.deferred import pattern
 
 _WORD: Final = pattern(r"[^\W_]+(?:[.,:][0-9]+)*")
-_WORD_BEFORE: Final = pattern(r"[^\W_]+(?:[.,:][0-9]+)*\Z")
+_WORD_BACKWARDS: Final = pattern(r"(?:[0-9]+[.,:])*[^\W_]+")
 _BEHIND: Final = ("%", "\u2030", "\u00b0", "++", "#")
 _MONEY: Final = ("$", "\u20ac", "\u00a3", "\u00a5")
 _LONGEST: Final = 40
@@ -31,8 +31,8 @@ def signed_words(text: str) -> set[str]:
             continue
         is_behind = sign.startswith(_BEHIND) or (is_number and sign.startswith(_MONEY))
         if is_behind or at == len(places):
-            word = _WORD_BEFORE.search(before)
-            found.add(f"{word[0] if word else ''}{sign}".casefold())
+            word = _WORD_BACKWARDS.match(before[::-1])
+            found.add(f"{word[0][::-1] if word else ''}{sign}".casefold())
         else:
             word = _WORD.match(text, int(places[at]))
             found.add(f"{sign}{word[0] if word else ''}".casefold())
