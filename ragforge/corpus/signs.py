@@ -48,8 +48,14 @@ _GAP: Final = pattern(
     f"|(?<={_RAISED})(?=[{_DIGIT}{_LOWERED}])|(?<={_LOWERED})(?=[{_DIGIT}{_RAISED}])"
 )
 """Between two letters: what may say something; no blanks and punctuation between two words."""
-_GROUPED: Final = pattern(r"(?<!0)0{1,3}(?:[,' _\u2019\u2009\u202f]0{3})+(?!0)")
-"""Digits in groups of three; the marks between them may be missing."""
+_GROUPED: Final = pattern(
+    r"(?<![.0])0{1,3}(?:[,' _\u2019\u2009\u202f]0{3})+(?!0)"
+    r"|(?<![.,0])0{1,3}(?:\.0{3}){2,}(?!\.?0)|(?<![.,0])0{1,2}(?:,0{2})+,0{3}(?!,?0)"
+)
+"""Digits in groups, the marks between which may be missing: of three, or as in 1,00,000.
+
+One dot may be that of a decimal: 1.234.567 is a number in groups, 1.234 may be none.
+"""
 _MARKUP: Final = (
     (pattern(r"<(?!!--)([a/!?][^<>\n]*)>"), r"\1"),
     (pattern(r"(?<![^\s(])<([a/][^<>\s]*)\Z"), r"\1"),
@@ -63,6 +69,12 @@ _MARKUP: Final = (
 )
 """Tags and addresses in brackets, also those that are cut at an end of the text, comments, formulas
 in dollars, marks that lines begin with, and drawn lines."""
+_WRITTEN: Final = (
+    (pattern("(?<=a)[ \t\u00a0]+[>\u00bb\u203a][ \t\u00a0]+(?=a)"), " \u2192 "),
+    (pattern("(?<=0)[ \u00a0]?\u2014[ \u00a0]?(?=0)"), "-"),
+    (pattern("(?<=[\\s(])\u2212[ \u00a0\u2009\u202f](?=[0.])"), "-"),
+)
+"""What is written in several ways: the steps of Menu > Settings, a range, and a minus."""
 _SIGN: Final = pattern(
     r"[<>!]=+|=+>|=<|=+|<>|<-(?![.0]|$)|-+>|\+/-|\++|&&|(?<=\s)\|\|(?=\s)|\.\.+"
     "|[-\u2010-\u2013\u2212]{2,}|[^\\w\\s]|[\u207a\u207b]"
@@ -83,8 +95,11 @@ _RAISED_DASHES: Final = {"\u207a": "+", "\u207b": "-"}
 _OPERATORS: Final = tuple("=<>\u2264\u2265\u2260+^")
 _CHANGES: Final = {_RAISED: "^", _LOWERED: "_"}
 _TWO: Final = 2
+_STOPS: Final = tuple(".,:;")
+"""Behind them a raised number is a footnote, and no power."""
 _PER: Final = "%\u2030\u00b0"
-_FORMAT: Final = pattern(r"[*`~\\\u00ad\u200b\u2060]+|_+")
+_UNSEEN: Final = pattern("[\u00ad\u2060]+")
+_FORMAT: Final = pattern(r"[*`~\\\u200b]+|_+")
 
 
 def signs_of(text: str) -> dict[int, Readings]:
@@ -97,13 +112,16 @@ def signs_of(text: str) -> dict[int, Readings]:
     plain = shape
     for marks, left in _MARKUP:
         plain = marks.sub(left, plain)
-    other = _read(plain) if plain != shape else read
-    signs = {at: frozenset((read.get(at, ""), other.get(at, ""))) for at in read.keys() | other}
+    written = plain
+    for marks, sign in _WRITTEN:
+        written = marks.sub(sign, written)
+    ways = [read, *(_read(each) for each in dict.fromkeys((plain, written)) if each != shape)]
+    signs = {at: frozenset(way.get(at, "") for way in ways) for at in frozenset().union(*ways)}
     for group in _GROUPED.finditer(shape):
         begun = _n_letters(shape[: group.start()])
         for gap in _GAP.finditer(group[0]):
             at = begun + _n_letters(group[0][: gap.start()])
-            signs[at] = signs.get(at, NOTHING) | NOTHING
+            signs[at] = NOTHING if gap[0] == "." else signs.get(at, NOTHING) | NOTHING
     return {at: readings for at, readings in signs.items() if readings != NOTHING}
 
 
@@ -151,7 +169,7 @@ def ends_at(text: str, at: int, tail: Readings, *, may_cut: bool = False) -> boo
     before, behind = _context(text, at, opens=False)
     if _is_digit(left) and (_is_per(behind) or _is_price(behind[:1])):
         return False
-    if right == _RAISED and _is_footnoted(before):
+    if right == _RAISED and (_is_footnoted(before) or behind[:1] in _STOPS):
         return True
     return not _is_within_word(before, behind, opens=False)
 
@@ -202,6 +220,7 @@ def _unformatted(text: str) -> str:
         before, behind = text[: marks.start()][-1:], text[marks.end() :][:1]
         return marks[0] if before.isalnum() and behind.isalnum() else ""
 
+    text = _UNSEEN.sub("", text)
     return _FORMAT.sub(left, text)
 
 
@@ -260,7 +279,7 @@ def _said(gap: str, left: str, right: str) -> str:
     plain = gap.replace("\\", "")
     within = _is_digit(left) and _is_digit(right)
     if within and plain in (".", ",", ":"):
-        return plain
+        return plain if right != _RAISED else " "
     signs = "".join(
         _sign(_Mark(each[0], plain[: each.start()], plain[each.end() :], left, right))
         for each in _SIGN.finditer(plain)
@@ -294,12 +313,13 @@ def _dash(mark: _Mark) -> str:
     is_one = len(mark.sign) == 1
     if mark.is_within:
         return "-" if is_one or not (mark.before or mark.behind) else ""
-    if not is_one or (mark.left and not mark.before):
+    before, behind = _FORMAT.sub("", mark.before), _FORMAT.sub("", mark.behind)
+    if not is_one or (mark.left and not before):
         return ""
     if _is_digit(mark.right):
-        return "-" if mark.behind in ("", ".") or _is_price(mark.behind.removesuffix(".")) else ""
-    is_behind_operator = mark.before.rstrip()[-1:] in _OPERATORS and not mark.behind
-    return "-" if mark.right and mark.before.strip() and is_behind_operator else ""
+        return "-" if behind in ("", ".") or _is_price(behind.removesuffix(".")) else ""
+    is_behind_operator = before.rstrip().endswith(_OPERATORS) and not before.endswith("++")
+    return "-" if mark.right and is_behind_operator and not behind else ""
 
 
 def _raised(mark: _Mark) -> str:
@@ -362,7 +382,7 @@ _READING: Final[dict[str, Callable[[_Mark], str]]] = {
     **dict.fromkeys("\u00b7\u22c5", _point),
     "\u00d7": _times,
     "^": _power,
-    "~": _tilde,
+    **dict.fromkeys("~\u223c", _tilde),
     "!": _exclamation,
     "#": _hash,
     ".": _dots,

@@ -272,7 +272,7 @@ class SweptQueries:
         queries: All that could be drawn, with evidence that is trusted.
         measured: Ids of those that are measured.
         chosen: The part that these are; None for all.
-        texts: Documents by id, as long as their files; what a reader does not see is blank.
+        texts: Documents by id, as long as their files; see `laid_out_text`.
         documents: The same, as they are read.
     """
 

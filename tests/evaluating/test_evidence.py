@@ -3,6 +3,8 @@
 import pytest
 
 from ragforge.config import EvaluateSettings
+from ragforge.corpus.chunking import chunk_document
+from ragforge.corpus.documents import read_documents
 from ragforge.evaluating.evidence import evidence_basis
 from ragforge.measures.intervals import Ends
 from ragforge.pipeline.comparing.basis import COMPARED_MEASURES
@@ -91,6 +93,44 @@ def test_a_page_that_says_another_number_does_not_repeat_a_quote(tmp_path, quote
         name: values(dataset, name, ["EvidenceR@1"])["EvidenceR@1"] for name in dataset.run_names()
     }
     assert held == {"right": 1.0, "wrong": 0.0, "repeat": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("quote", "others", "unlike"),
+    [
+        (
+            "The store is at \u221220 \u00b0C",
+            ["\u2212**20**", "-<b>20</b>", "&minus;20"],
+            ["<b>20</b>"],
+        ),
+        ("The store is at x >= 12", ["x &gt;= 12", "x \\>= 12", "x &ge; 12"], ["x &lt;= 12"]),
+        ("The store is at 1.10 GB", ["1\\.10 GB", "1.**10** GB"], ["110 GB", "1**10** GB"]),
+        ("The store is at 1.234.567", ["1,234,567", "1 234 567", "1234567"], ["1.234,567"]),
+        ("The store is at 100", ["100.\u2075 It", "100.[^5] It"], ["100.5 It", "100**5**"]),
+    ],
+)
+def test_another_copy_of_a_page_repeats_a_quote_whatever_its_markup(
+    tmp_path, quote, others, unlike
+):
+    """What a reader does not see of a file is no blank between a sign and its number."""
+    begin, unit = "The store is at", " \u00b0C" if "\u00b0" in quote else ""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "own.md").write_text(quote)
+    for number, other in enumerate([*others, *unlike]):
+        (folder / f"{number}.md").write_text(f"Page {number}.\n\n{begin} {other}{unit}\n")
+    chunks = [chunk for page in read_documents([folder]) for chunk in chunk_document(page)]
+    asked = query("q", quoted("own.md", quote, 0, len(quote)))
+    dataset = dataset_of(tmp_path / "set", {"own.md": quote}, 60, [asked])
+    dataset.write_chunks(chunks)
+    for chunk in chunks:
+        write_run(dataset, chunk.doc_id.removesuffix(".md"), q=[chunk.chunk_id])
+
+    held = [
+        values(dataset, str(number), ["EvidenceR@1"])["EvidenceR@1"]
+        for number in range(len(others) + len(unlike))
+    ]
+    assert held == [1.0] * len(others) + [0.0] * len(unlike)
 
 
 def test_a_text_without_a_place_holds_the_quotes_in_its_wording(dataset):
