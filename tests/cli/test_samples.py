@@ -262,8 +262,11 @@ def test_a_drawn_query_that_the_run_lacks_is_not_left_out(home, capsys, command)
     for name in ("a", "b"):
         retrieve(name)
         path = home / "set" / "runs" / f"{name}.jsonl"
-        lines = path.read_text().splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if not is_refund(json.loads(line))))
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        kept = [row for row in rows if not is_refund(row)]
+        for row in kept:  # As another tool writes it, which does not say what it was asked.
+            del row["query_sha256"]
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in kept))
 
     code, _, err = run(capsys, command, *SAMPLE, "--only-retrieved")
 
