@@ -15,11 +15,12 @@ _SUP: Final = pattern(r"<sup\b[^<>]*>(?:<a\b[^<>]*>)?\[?(\d{1,3})\]?(?:</a>)?</s
 _SUB: Final = pattern(r"<sub\b[^<>]*>(\d{1,3})</sub>", IGNORECASE)
 _RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LOWERED: Final = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_TICKS: Final = str.maketrans({"☐": "[ ]", "☑": "[x]"})
 _RIGHTS: Final = pattern(r"[®™©]|\((?:R|TM|C)\)", IGNORECASE)
 _BEHIND_A_WORD: Final = r"(?:(?<=[.,;:!?)\"'”\u2019»])|(?<=[^\W\d_]{4}))"
 _MARKS: Final = (
     (pattern(r"\\r\\n|\\[nrt]"), "\n"),
-    (pattern(r"^([ \t>]*[-+*•][ \t]+)(?:\[[ xX]\]|[☐☑☒✓✔✅])(?=\s)", MULTILINE), r"\1"),
+    (pattern(r"^([ \t>]*(?:[-+*•][ \t]+)?)(?:\[[ xX]\]|[☒✓✔✅])(?=\s)", MULTILINE), r"\1"),
     (pattern(r"^([ \t>]*)\d{1,3}[.)](?=[ \t])", MULTILINE), r"\1"),
     (pattern(r"^([ \t>]*(?:`{3,}|~{3,}))[ \t]*[^\s`~][^\n`]*$", MULTILINE), r"\1"),
     (pattern(r"\[\^\d{1,3}\]:?"), ""),
@@ -36,7 +37,7 @@ _MARKS: Final = (
 """What is shown otherwise or not at all, with what it is compared by where one text alone has it:
 line ends, tick boxes, list numbers, languages of code, footnote marks, addresses, and symbols."""
 _GROUPED: Final = pattern(
-    r"(?<![\d.,])[1-9]\d{0,2}(?:([.,' \u2019\u00a0\u2009\u202f])\d{3})(?:\1\d{3})*(?!\d)"
+    r"(?<![\d.,])[1-9]\d{0,2}(?:([.,' \u2019\u00a0\u2009\u202f])\d{3})(?:\1\d{3})*(?!\1?\d)"
 )
 _NUMBER: Final = pattern(r"(?<![\d.,])\d{4,}")
 _ACCENT: Final = pattern("[\u0300-\u036f\u0640]")
@@ -69,7 +70,7 @@ def _shows(text: str, mark: Pattern[str], other: str) -> bool:
 
 def _plain(text: str) -> str:
     """Return a text with raised digits and those of other scripts as characters, without rights."""
-    text = unicodedata.normalize("NFC", text)
+    text = unicodedata.normalize("NFC", text).translate(_TICKS)
     text = _SUP.sub(lambda found: found[1].translate(_RAISED), text)
     text = _SUB.sub(lambda found: found[1].translate(_LOWERED), text)
     return "".join(

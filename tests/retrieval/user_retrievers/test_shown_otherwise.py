@@ -55,6 +55,8 @@ KEPT = {
     "code without its language": TEXT.replace("```sh", "```"),
     "code as text": without_fences(TEXT),
     "no tick boxes": re.sub(r"^- \[[ x]\] ", "- ", TEXT, flags=re.MULTILINE),
+    "tick boxes as signs": TEXT.replace("[x]", "☑").replace("[ ]", "☐"),
+    "tick boxes as signs, without bullets": TEXT.replace("- [x]", "☑").replace("- [ ]", "☐"),
     "an umlaut in two letters": TEXT.replace("ü", "ue"),
     "no accents": TEXT.replace("ü", "u"),
     "cut, as told in brackets": f"{TEXT[:200]} [truncated]",
@@ -81,6 +83,7 @@ CHANGES = {
     "another currency": TEXT.replace("40 €", "$40"),
     "another currency by its code": TEXT.replace("€", "USD"),
     "another tick": TEXT.replace("[ ]", "[x]"),
+    "another tick as a sign": TEXT.replace("[x]", "☑").replace("[ ]", "☑"),
     "another address": TEXT.replace("unit.example/water", "unit.example/oil"),
     "another language of code": TEXT.replace("```sh", "```bash"),
     "another name": TEXT.replace("Müller", "Möller"),
@@ -104,6 +107,13 @@ OTHER_LANGUAGES = {
     "Arabic digits": (ARABIC, ARABIC.replace("6", "٦")),
     "longer Arabic letters": (ARABIC, ARABIC.replace("تب", "تـب")),
 }
+
+
+def test_the_points_of_a_version_are_no_groups():
+    """Version 1.250.3 is not 1250.3."""
+    original = "The pump runs with version 1.250.3 of its software, and with no other."
+
+    assert n_misnamed(original, original.replace("1.250.3", "1250.3")) == 1
 
 
 def test_pictures_may_be_left_out_but_not_be_others():
