@@ -9,28 +9,21 @@ from typing import Final, NamedTuple
 
 from ragforge.corpus.documents import Document
 from ragforge.corpus.formats import FORMATS, suffix_of
-from ragforge.corpus.laid_out import beyond, with_beyond
+from ragforge.corpus.laid_out import BLANK, beyond, with_beyond
 from ragforge.corpus.seen_text import Edit, seen_text
 from ragforge.deferred import pattern
 from ragforge.records import Chunk
 
-JOINER: Final = "\u2060"
-"""Stands for what is not seen where signs count: -**5** is -5, with no blank within."""
 _UNSEEN: Final = "\0"
 """Normalised texts have none."""
 _UNSEEN_RUN: Final = pattern(f"{_UNSEEN}+")
 
 
-def file_texts(chunks: Iterable[Chunk], blank: str = " ") -> dict[str, str]:
-    """Return the text of each document by id; offsets of chunks and evidence lead into it.
-
-    Args:
-        chunks: Of all documents.
-        blank: Stands for each character that a reader does not see.
-    """
+def file_texts(chunks: Iterable[Chunk]) -> dict[str, str]:
+    """Return the text of each document by id; offsets of chunks and evidence lead into it."""
     from ragforge.corpus.text_locations import documents_of  # Its numpy is for long work.
 
-    return documents_of(laid_out(chunk, blank) for chunk in chunks)
+    return documents_of(laid_out(chunk, BLANK) for chunk in chunks)
 
 
 class ChunkPlace(NamedTuple):
@@ -88,18 +81,13 @@ def rebuilt_documents(chunks: Iterable[Chunk]) -> Iterator[Document]:
             yield Document(doc_id, titles[doc_id], text, form)
 
 
-def laid_out_text(document: Document, blank: str = " ") -> str:
-    """Return what a reader sees of a document, each character at its offset in the file.
-
-    Args:
-        document: As it was read.
-        blank: See `file_texts`.
-    """
+def laid_out_text(document: Document) -> str:
+    """Return what a reader sees of a document, each character at its offset in the file."""
     if document.source is None:
         return document.text
     totals = document.source.left_out
     lengths = (now - before for before, now in zip((0, *totals), totals, strict=False))
-    return _laid_out(document.text, zip(document.source.places, lengths, strict=True), blank)
+    return _laid_out(document.text, zip(document.source.places, lengths, strict=True), BLANK)
 
 
 def seen_between(document: Document, start: int, end: int) -> str:

@@ -1,7 +1,13 @@
 """A text as long as its place in a file, though a reader sees more there than fits."""
 
 from collections.abc import Iterable, Sequence
-from typing import SupportsIndex
+from typing import Final, SupportsIndex
+
+BLANK: Final = "\x1c"
+"""Stands for each character that a reader does not see, and is white space for Python.
+
+Signs on both sides of it stand together, unlike those around a blank: -**5** is -5.
+"""
 
 
 class LaidOut(str):

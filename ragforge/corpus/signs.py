@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from ragforge.corpus.laid_out import beyond
+from ragforge.corpus.laid_out import BLANK, beyond
 from ragforge.corpus.letters import folded_letters
 from ragforge.corpus.word_ends import binds, joins
 from ragforge.deferred import dataclass, pattern
@@ -40,7 +40,7 @@ _ACCENT: Final = pattern(
 """Accents and points, which are often left out; vowels of Indic and Thai words are none."""
 _ASCII: Final = {
     code: _DIGIT if chr(code).isdigit() else _LETTER for code in range(128) if chr(code).isalnum()
-}
+} | {ord(BLANK): ""}
 _GAP: Final = pattern(
     f"[^{_LETTER}{_DIGITS}]*?[^{_LETTER}{_DIGITS}\\s.,;:?'\"()\\[\\]{{}}_\\\\][^{_LETTER}{_DIGITS}]*"
     f"|(?<=[{_DIGITS}])[^{_LETTER}{_DIGITS}]+|[^{_LETTER}{_DIGITS}]+(?=[{_DIGITS}])"
@@ -98,7 +98,7 @@ _TWO: Final = 2
 _STOPS: Final = tuple(".,:;")
 """Behind them a raised number is a footnote, and no power."""
 _PER: Final = "%\u2030\u00b0"
-_UNSEEN: Final = pattern("[\u00ad\u2060]+")
+_UNSEEN: Final = pattern(f"[\u00ad\u2060{BLANK}]+")
 _FORMAT: Final = pattern(r"[*`~\\\u200b]+|_+")
 
 
@@ -415,6 +415,6 @@ def _shape_of(char: str) -> str:
 
 
 def _unlettered(char: str) -> str:
-    if unicodedata.category(char) == "Cf" or _ACCENT.fullmatch(char):
+    if char == BLANK or unicodedata.category(char) == "Cf" or _ACCENT.fullmatch(char):
         return ""
     return char if char in _RAISED_DASHES else unicodedata.normalize("NFKC", char)

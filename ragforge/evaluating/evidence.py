@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from ragforge.corpus.file_texts import JOINER, file_texts
+from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.letters import GRAM
 from ragforge.corpus.wordings import Wording
 from ragforge.deferred import dataclass
@@ -172,7 +172,7 @@ def evidence_basis(
     doc_ids = {item.doc_id for query in answerable for item in query.evidence}
     doc_ids |= {place.doc_id for text in placed.values() for place in text.places}
     chunks = dataset.chunks() if dataset.chunks_path.exists() else ()
-    texts = file_texts((chunk for chunk in chunks if chunk.doc_id in doc_ids), JOINER)
+    texts = file_texts(chunk for chunk in chunks if chunk.doc_id in doc_ids)
     near = {
         query_id: {place.doc_id for item in ids if item in placed for place in placed[item].places}
         for query_id, ids in retrieved.items()

@@ -8,7 +8,7 @@ from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import read_documents
 from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import chunk_places, file_texts, laid_out_text, rebuilt_documents
-from ragforge.corpus.laid_out import LaidOut, beyond, joined
+from ragforge.corpus.laid_out import BLANK, LaidOut, beyond, joined
 from ragforge.records import Chunk
 
 FEES = "## Fees { #fees }\n\nSee the [price list](https://x.org/a_b): the fee is **ten** percent."
@@ -27,7 +27,7 @@ def test_each_character_stands_at_its_place_in_the_file(chunks):
     """Offsets of evidence and of retrieved texts lead into one text."""
     text = file_texts(chunks)["a.md"]
 
-    assert all(char in (TEXT[at], " ", "\n") for at, char in enumerate(text))
+    assert all(char in (TEXT[at], BLANK, "\n") for at, char in enumerate(text))
     assert "".join(text.split()) == "".join("".join(chunk.text for chunk in chunks).split())
 
 
@@ -152,3 +152,23 @@ def test_chunks_stand_where_their_text_is(offsets):
     assert {
         each.chunk_id: found[each.doc_id][each.start : each.end] for each in chunk_places(chunks)
     } == {"one": "one", "three": "three"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "seen"),
+    [
+        ("store it at \u2212**20** degrees or below", "store it at \u221220 degrees or below"),
+        ("store it if x &gt;= 12 holds for all", "store it if x >= 12 holds for all"),
+        ("store it in 1\\.10 GB of space or more", "store it in 1.10 GB of space or more"),
+    ],
+)
+def test_a_sign_before_markup_is_that_of_its_number(tmp_path, raw, seen):
+    """Else each text with it was only like its place."""
+    (tmp_path / "a.md").write_text(f"A page.\n\nPlease {raw}. There is more.\n")
+    [document] = read_documents([tmp_path])
+    locator = FileTextLocator(file_texts(chunk_document(document, min_chars=0)))
+
+    for text in (seen, raw):
+        found = locator.locate(text, doc_ids=["a.md"])
+        assert found is not None
+        assert found.likeness == 1

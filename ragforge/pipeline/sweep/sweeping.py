@@ -18,7 +18,7 @@ from ragforge.config import Settings
 from ragforge.config.services import asked_over_http
 from ragforge.corpus.chunk_files import corpus_documents
 from ragforge.corpus.documents import Document
-from ragforge.corpus.file_texts import JOINER, laid_out_text, rebuilt_documents
+from ragforge.corpus.file_texts import laid_out_text, rebuilt_documents
 from ragforge.corpus.origins.fetching import fetch_documents
 from ragforge.corpus.quality import token_count
 from ragforge.corpus.sized_chunkers import SPLITTERS, splitter_version
@@ -280,7 +280,7 @@ def _folder(dataset: Dataset) -> Path:
 def _sources(dataset: Dataset, documents: Sequence[str | Path], job: Job) -> Sources:
     part = {query.query_id: query.asked for query in dataset.require_queries()}
     read = _read(dataset, documents, job) if documents else _rebuilt(dataset)
-    texts = {document.doc_id: laid_out_text(document, JOINER) for document in read}
+    texts = {document.doc_id: laid_out_text(document) for document in read}
     queries = trusted_evidence(dataset.require_accepted_queries(), texts)
     placed, unplaced = placed_quotes(queries, texts, {})
     asked = {query_id: text for query_id, text in part.items() if query_id in placed}
