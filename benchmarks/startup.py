@@ -108,6 +108,8 @@ os.write(out, json.dumps(sorted({name.partition(".")[0] for name in sys.modules}
 """
 NO_LOCAL_MODEL = {"RAGFORGE_POOL_POOL_MODEL": "none", "RAGFORGE_MODEL_OFFLINE_MODEL": "none"}
 """A model that is installed would be loaded, which is work and no start-up."""
+NO_IDLE_THREADS = {"OPENBLAS_THREAD_TIMEOUT": "4"}
+"""As commands have it: threads of numpy that wait for work take as long again."""
 
 
 HERE = Path(__file__).parents[1]
@@ -124,7 +126,7 @@ def environment(bytecode: Path, checkout: Path = HERE) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     kept.setdefault("OPENAI_API_KEY", "none")
     places = {"PYTHONPYCACHEPREFIX": str(bytecode), "PYTHONPATH": str(checkout)}
-    return {**kept, **places, **NO_LOCAL_MODEL}
+    return {**kept, **places, **NO_LOCAL_MODEL, **NO_IDLE_THREADS}
 
 
 def cpu_ms(arguments: list[str], cwd: Path, checkout: Path = HERE) -> float:
