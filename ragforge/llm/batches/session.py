@@ -460,9 +460,9 @@ class BatchSession:
         return Provider(self._endpoint(EndpointModel(record.endpoint, record.model)))
 
     def _endpoint(self, who: EndpointModel) -> "OpenAIEndpoint":
+        """Return the client of a model, as far as it is known how it wants to be asked."""
         from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
-        """Return the client of a model, as far as it is known how it wants to be asked."""
         dialect = self.store.dialect(who.known_as)
         if (who, dialect) not in self._endpoints:
             self._endpoints[who, dialect] = OpenAIEndpoint(self.models[who], dialect=dialect)

@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
@@ -32,6 +34,9 @@ from ragforge.llm.store.sqlite_file import (
 )
 from ragforge.llm.wire import Dialect
 from ragforge.records.model import pydantic
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _RECENT = 200
 """Replies of a model that tell what its next ones will be like."""
@@ -192,7 +197,7 @@ class CallStore:
                 "SELECT dialect FROM dialects WHERE endpoint = ?", (endpoint,)
             ).fetchone()
         try:
-            return None if row is None else pydantic.TypeAdapter(Dialect).validate_json(row[0])
+            return None if row is None else _dialects().validate_json(row[0])
         except (pydantic.ValidationError, TypeError):
             return None  # It is learnt anew.
 
@@ -285,3 +290,9 @@ class CallStore:
             there = False
         if not there:
             raise DataError(f"{self.path}: the call store was removed or replaced during the run")
+
+
+@cache
+def _dialects() -> "TypeAdapter[Dialect]":
+    """Return what checks dialects; to make it takes 200 times as long as to use it."""
+    return pydantic.TypeAdapter(Dialect)
