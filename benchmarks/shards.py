@@ -2,6 +2,7 @@
 
     python benchmarks/shards.py                    # 20,000 pairs, 16 shards, 2 workers, 4 kills
     python benchmarks/shards.py --queries 10 --chunks 20 --shards 4 --kills 1     # does it run?
+    python benchmarks/shards.py --batch-api --kills 0     # through the batch API, too
     python benchmarks/shards.py --merge 1000000    # time and memory of merging so many judgments
 
 The endpoint is `ragforge mock`; its own ledger counts calls and those that were billed twice. CPU
@@ -55,6 +56,10 @@ class Usage:
         assert self.wait(begin(*words)) == 0
 
 
+Row = tuple[str, dict[str, int], Usage, float, str]
+"""A title, what was billed, what it took, seconds, and the digest of the file."""
+
+
 def begin(*words: object) -> subprocess.Popen[bytes]:
     """Start a command."""
     command = [sys.executable, "-m", "ragforge", *map(str, words)]
@@ -71,6 +76,7 @@ def main() -> None:
     parser.add_argument("--latency", default="fixed:20")
     parser.add_argument("--max-calls", type=int, help="of all workers: the run ends there")
     parser.add_argument("--batch", type=int, default=1, help="pairs a call")
+    parser.add_argument("--batch-api", action="store_true", help="in one process through it, too")
     parser.add_argument("--merge", type=int, metavar="N", help="merge so many judgments instead")
     options = parser.parse_args()
     with TemporaryDirectory() as name:
@@ -107,11 +113,10 @@ def measure_judging(folder: Path, options: argparse.Namespace) -> None:
     with mock(options.latency) as url:
         batch = ("--batch", str(options.batch)) if options.batch > 1 else ()
         how = ("--model", "mock", "--base-url", url, "--endpoint-id", "bench", "-q", *batch)
-        alone, out = Usage(), folder / "alone" / "judged.jsonl"
-        began_s = time.perf_counter()
-        alone.run("judge", "--pairs", pairs, "--out", out, "--concurrency", IN_FLIGHT, *how)
-        rows = [("one process", ledger(url), alone, time.perf_counter() - began_s, digest(out))]
-        urlopen(Request(f"{url}/__reset", method="POST")).close()
+        rows = [in_one("one process", folder / "alone", pairs, url, how)]
+        if options.batch_api:
+            through = ("--batch-api", "--wait", "--poll-every", "0.1")
+            rows.append(in_one("batch API", folder / "batches", pairs, url, (*how, *through)))
         rows.append(in_shards(folder, pairs, n_pairs, url, how, options))
     print(f"{n_pairs:,} pairs, {options.batch} a call, {options.shards} shards, ", end="")
     print(f"{WORKERS} workers, {options.kills} kills\n")
@@ -122,7 +127,17 @@ def measure_judging(folder: Path, options: argparse.Namespace) -> None:
             f"| {title} | {counts['billed']:,} | {counts['dup']:,} | {usage.cpu_s:.1f} "
             f"| {1000 * usage.cpu_s / n_pairs:.2f} | {wall_s:.1f} | {usage.mb:.0f} | {sha256} |"
         )
-    print(f"\nCPU of shards to one process: {rows[1][2].cpu_s / alone.cpu_s:.2f}")
+    print(f"\nCPU of shards to one process: {rows[-1][2].cpu_s / rows[0][2].cpu_s:.2f}")
+
+
+def in_one(title: str, folder: Path, pairs: Path, url: str, how: Sequence[object]) -> Row:
+    """Judge in one process; return a row of the table, and let the endpoint forget the calls."""
+    usage, out = Usage(), folder / "judged.jsonl"
+    began_s = time.perf_counter()
+    usage.run("judge", "--pairs", pairs, "--out", out, "--concurrency", IN_FLIGHT, *how)
+    row = title, ledger(url), usage, time.perf_counter() - began_s, digest(out)
+    urlopen(Request(f"{url}/__reset", method="POST")).close()
+    return row
 
 
 def in_shards(
@@ -132,7 +147,7 @@ def in_shards(
     url: str,
     how: Sequence[object],
     options: argparse.Namespace,
-) -> tuple[str, dict[str, int], Usage, float, str]:
+) -> Row:
     """Plan, work off with kills, and merge; return a row of the table."""
     usage, work, out = Usage(), folder / "work", folder / "merged" / "judged.jsonl"
     size = -(-n_pairs // options.shards)
