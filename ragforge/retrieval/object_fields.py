@@ -8,6 +8,7 @@ from typing import Final
 from ragforge.deferred import pattern
 from ragforge.errors import CallError
 from ragforge.files.text import normalise
+from ragforge.records import Chunk
 
 Note = Callable[[str], None]
 """Takes a sentence for the user; called in the event loop's thread."""
@@ -214,6 +215,14 @@ def fold_text(text: str) -> str:
     Frameworks strip and rewrap what they load, and files of PDF and of macOS give letters in parts.
     """
     return " ".join(normalise(text).split())
+
+
+def chunks_by_text(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
+    """Return chunks by what `fold_text` makes of their texts: several where these read the same."""
+    found: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        found.setdefault(fold_text(chunk.text), []).append(chunk)
+    return found
 
 
 def type_name(value: object) -> str:

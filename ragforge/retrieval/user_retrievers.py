@@ -20,6 +20,7 @@ from ragforge.retrieval.object_fields import (
     ENDS,
     STARTS,
     Note,
+    chunks_by_text,
     document_names_of,
     empty_result_error,
     fold_text,
@@ -102,11 +103,8 @@ class ResultReader:
         self._note = note
         self._texts = texts
         self._noted: set[str] = set()
-        self._by_text: dict[str, list[Chunk]] = {}
-        self._chunks: dict[str, Chunk] = {}
-        for chunk in chunks:
-            self._chunks[chunk.chunk_id] = chunk
-            self._by_text.setdefault(fold_text(chunk.text), []).append(chunk)
+        self._chunks = {chunk.chunk_id: chunk for chunk in chunks}
+        self._by_text = chunks_by_text(self._chunks.values())
         self._known = self._chunks.keys() | (texts.documents.retrievable if texts else ())
 
     def read(self, result: object, query: str, k: int) -> list[Hit]:

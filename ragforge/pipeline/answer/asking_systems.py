@@ -26,7 +26,7 @@ from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, Retrie
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
-from ragforge.retrieval.object_fields import fold_text, texts_beside
+from ragforge.retrieval.object_fields import chunks_by_text, fold_text, texts_beside
 from ragforge.retrieval.retrieved_texts import RetrievedTexts, StandingOf, nothing_graded
 from ragforge.scripts import reads_as_words
 from ragforge.stages.runner import Workers
@@ -96,10 +96,7 @@ class PassageFinder:
 
     @cached_property
     def _by_text(self) -> dict[str, list[Chunk]]:
-        found: dict[str, list[Chunk]] = {}
-        for chunk in self._chunks:
-            found.setdefault(fold_text(chunk.text), []).append(chunk)
-        return found
+        return chunks_by_text(self._chunks)
 
     @cached_property
     def _documents(self) -> DocumentNames:

@@ -15,7 +15,7 @@ from ragforge.files.formats.named_texts import NamedText
 from ragforge.files.set.document_level import Label
 from ragforge.records import Chunk
 from ragforge.retrieval.corpus_documents import CorpusDocuments
-from ragforge.retrieval.object_fields import fold_text
+from ragforge.retrieval.object_fields import chunks_by_text, fold_text
 
 _NEARLY_ALL: Final = 0.9
 """Share of the letters of a document from which on a text is all of it."""
@@ -78,7 +78,4 @@ class NamedPassages:
 
     @cached_property
     def _by_text(self) -> dict[str, list[Chunk]]:
-        found: dict[str, list[Chunk]] = {}
-        for chunk in self._chunks:
-            found.setdefault(fold_text(chunk.text), []).append(chunk)
-        return found
+        return chunks_by_text(self._chunks)
