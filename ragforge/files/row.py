@@ -41,12 +41,19 @@ class Row:
 
     def has(self, *fields: Field) -> bool:
         """Whether the row has one of the fields, whatever its value."""
-        return any(not self._by_name.keys().isdisjoint(normal_names(field)) for field in fields)
+        given = self._by_name.keys()
+        for field in fields:  # noqa: SIM110  # twice as fast, and asked several times of each row
+            if not given.isdisjoint(normal_names(field)):
+                return True
+        return False
 
     def get(self, field: Field) -> object:
         """Return the value of a field; None where it is missing or null."""
-        values = map(self._by_name.get, normal_names(field))
-        return next((value for value in values if value is not None), None)
+        for name in normal_names(field):
+            value = self._by_name.get(name)
+            if value is not None:
+                return value
+        return None
 
     def named(self, name: str) -> object:
         """Return the value under one name; None where it is missing or null."""

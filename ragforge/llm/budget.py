@@ -1,9 +1,12 @@
 """Budgets and prices: what may be spent is reserved before a call and settled after it."""
 
+import ipaddress
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 from ragforge.config import BudgetSettings
 from ragforge.deferred import dataclass
@@ -49,7 +52,7 @@ def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | N
     """Return the user's price, else the price table's; None where nobody knows: never 0."""
     if settings.input_usd_per_mtok is not None and settings.output_usd_per_mtok is not None:
         return Price(settings.input_usd_per_mtok, settings.output_usd_per_mtok)
-    if model.startswith("local:"):
+    if model.startswith("local:") or _is_of_no_provider(base_url):
         return None
     from genai_prices import Usage as PricedUsage  # costs half a second
     from genai_prices import calc_price
@@ -60,6 +63,17 @@ def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | N
     except LookupError:
         return _EMBEDDING.get(model) if base_url.rstrip("/") in _OPENAI else None
     return Price(float(found.input_price), float(found.output_price))
+
+
+def _is_of_no_provider(base_url: str) -> bool:
+    """Whether an address has no domain: those of providers, whose prices are known, have one."""
+    host = urlsplit(base_url).hostname
+    if host is None or "." not in host:
+        return host is not None
+    with suppress(ValueError):
+        ipaddress.ip_address(host)
+        return True
+    return False
 
 
 def require_price(price: Price | None, settings: BudgetSettings) -> None:

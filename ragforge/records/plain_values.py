@@ -101,9 +101,11 @@ def marked(inner: Check, marks: tuple[object, ...]) -> Check:
 
     def check(value: Any, is_json: bool) -> Any:  # noqa: ANN401  # whatever a field has
         try:
+            given = value
             for function in before:
                 value = function(value)
-            value = inner(value, is_json)
+            # What such a function made is no longer what JSON had.
+            value = inner(value, is_json and value is given)
             for function in after:
                 value = function(value)
         except (ValueError, AssertionError, TypeError):

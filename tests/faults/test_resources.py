@@ -228,7 +228,8 @@ def test_the_key_is_not_in_the_clients_own_debug_log(start, product):
     """Row 42: the log that people turn on when something fails."""
     run = product(start(p500=0.3), 6)
 
-    ended = run.run(environment={"OPENAI_LOG": "debug", "PYTHONASYNCIODEBUG": "1"})
+    debug = {"OPENAI_LOG": "debug", "PYTHONASYNCIODEBUG": "1"}
+    ended = run.run("--transport", "httpx2", environment=debug)
 
     assert len(ended.err) > 1000
     assert KEY not in ended.out + ended.err

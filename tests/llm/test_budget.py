@@ -176,6 +176,19 @@ def test_an_unknown_price_is_none_and_never_zero(model, settings):
     assert find_price(model, "http://127.0.0.1:1/v1", settings) is None
 
 
+@pytest.mark.parametrize("host", ["localhost:8000", "vllm", "10.0.0.7:8000", "[::1]:8000"])
+def test_a_server_without_a_domain_asks_no_known_price(host):
+    """The name of a model is another's on a machine of one's own."""
+    assert find_price("gpt-4o-mini", f"http://{host}/v1", BudgetSettings()) is None
+
+
+def test_a_providers_address_has_its_price():
+    """Naming the address that is asked anyway changes no sum."""
+    named = find_price("gpt-4o-mini", "https://api.openai.com/v1", BudgetSettings())
+
+    assert named == find_price("gpt-4o-mini", "", BudgetSettings())
+
+
 def test_a_free_model_costs_nothing():
     """0 is a price a user may state."""
     free = find_price("mine", "", BudgetSettings(input_usd_per_mtok=0, output_usd_per_mtok=0))

@@ -252,7 +252,7 @@ def test_the_request_carries_all_its_fields(mocked):
 
 @pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
 def test_later_requests_are_like_the_first_but_for_what_they_say(serve, transport):
-    """Only the first one is made by the official client, which takes longer than sending it."""
+    """Of the official client's, only the first is whole: they take longer than sending does."""
     cookie = {"Set-Cookie": "route=a; Path=/"}
     endpoint = serve(lambda *_: Reply(completion("hi"), headers=cookie))
 
@@ -263,6 +263,52 @@ def test_later_requests_are_like_the_first_but_for_what_they_say(serve, transpor
     length = str(len(json.dumps(later.body, ensure_ascii=False, separators=(",", ":"))))
     expected = {**first.headers, "content-length": length, "cookie": "route=a"}
     assert (later.path, later.headers) == (first.path, expected)
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_variables_of_the_official_client_hold_whatever_sends(serve, monkeypatch, transport):
+    """Accounts are billed by them, and gateways let through whom they name."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: search \nno header\nauthorization: Key k")
+    endpoint = serve()
+
+    ask(model(endpoint.url, transport=transport), relevance(), relevance("Why?"))
+
+    names = ("openai-organization", "openai-project", "x-team", "authorization", "content-type")
+    sent = [[seen.headers[name] for name in names] for seen in endpoint.seen]
+    assert sent == [["org-1", "proj-1", "search", "Key k", "application/json"]] * 2
+
+
+def test_the_official_client_is_not_loaded_where_another_sends(serve):
+    """It takes longer to load than all else that a command needs before its first request."""
+    endpoint = serve(lambda *_: Reply(completion("hi")))
+    settings = {"base_url": endpoint.url, "transport": "aiohttp", "name": "m"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, json.dumps(settings)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert (len(endpoint.seen), done.stdout.strip()) == (1, "[]")
+
+
+LOADED = """
+import asyncio, json, sys
+from ragforge.config import ModelSettings
+from ragforge.llm.chat import ChatRequest, Message
+from ragforge.llm.openai_endpoint import OpenAIEndpoint
+
+async def ask():
+    endpoint = OpenAIEndpoint(ModelSettings(**json.loads(sys.argv[1])))
+    await endpoint.ask(ChatRequest((Message("user", "hi"),), "", {}))
+    await endpoint.close()
+
+asyncio.run(ask())
+print([name for name in ("openai", "httpx2") if name in sys.modules])
+"""
 
 
 @pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])

@@ -15,7 +15,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from ragforge.config import EvaluateSettings, ModelSettings, PoolSettings, RetrieverService
+from ragforge.config import (
+    EvaluateSettings,
+    ModelSettings,
+    PoolSettings,
+    RetrieverService,
+    Settings,
+)
 from ragforge.config.sections import BudgetSettings, JudgeSettings
 from ragforge.records import (
     AnswerGrade,
@@ -198,6 +204,13 @@ def test_usual_values_need_no_pydantic(kind):
 
     assert taken == kind.model_validate(PLAIN[kind], context={})
     assert json.loads(plain_json(taken)) == json.loads(taken.model_dump_json(by_alias=True))
+
+
+def test_all_settings_as_written_need_no_pydantic():
+    """Each worker on a plan of shards reads them, as it starts."""
+    text = Settings().model_dump_json()
+
+    assert plainly_taken(Settings, text, is_json=True) == Settings()
 
 
 @pytest.mark.parametrize(

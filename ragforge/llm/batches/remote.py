@@ -10,7 +10,8 @@ from ragforge.errors import CallError, EndpointError
 from ragforge.llm.retries import AttemptError
 
 if TYPE_CHECKING:
-    from ragforge.llm.openai_endpoint import Batch, Client, OpenAIEndpoint
+    from ragforge.llm.official_client import Batch, Client
+    from ragforge.llm.openai_endpoint import OpenAIEndpoint
 
 T = TypeVar("T")
 NAME: Final = "ragforge"

@@ -7,9 +7,8 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
@@ -32,14 +31,21 @@ from ragforge.llm.store.sqlite_file import (
     stored_reply,
     transaction,
 )
-from ragforge.llm.wire import Dialect
-from ragforge.records.model import pydantic
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from ragforge.llm.wire import Dialect, Mode
+from ragforge.records.record import Record
 
 _RECENT = 200
 """Replies of a model that tell what its next ones will be like."""
+
+
+class _StoredDialect(Record):
+    mode: Mode
+    tokens_field: Literal["max_tokens", "max_completion_tokens"]
+    omit: tuple[str, ...]
+
+    @property
+    def dialect(self) -> Dialect:
+        return Dialect(self.mode, self.tokens_field, self.omit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +203,8 @@ class CallStore:
                 "SELECT dialect FROM dialects WHERE endpoint = ?", (endpoint,)
             ).fetchone()
         try:
-            return None if row is None else _dialects().validate_json(row[0])
-        except (pydantic.ValidationError, TypeError):
+            return None if row is None else _StoredDialect.model_validate_json(row[0]).dialect
+        except (ValueError, TypeError):
             return None  # It is learnt anew.
 
     def learn(self, endpoint: str, dialect: Dialect) -> None:
@@ -290,9 +296,3 @@ class CallStore:
             there = False
         if not there:
             raise DataError(f"{self.path}: the call store was removed or replaced during the run")
-
-
-@cache
-def _dialects() -> "TypeAdapter[Dialect]":
-    """Return what checks dialects; to make it takes 200 times as long as to use it."""
-    return pydantic.TypeAdapter(Dialect)

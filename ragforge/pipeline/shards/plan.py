@@ -1,7 +1,7 @@
 """The plan of a folder of shards: what was cut, how it is judged, and what may be spent."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Literal
@@ -230,7 +230,7 @@ def take_along(settings: Settings, folder: ShardFolder) -> None:
 
 
 def cut(
-    lines: Iterator[str],
+    lines: Iterable[str],
     size: int,
     path_of: Callable[[int], Path],
     group: Callable[[str], str],

@@ -1,5 +1,6 @@
 """Planning: pairs are cut into shards, and what all shards must agree on is decided once."""
 
+import collections
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -61,15 +62,16 @@ async def plan_pairs(
     make_folder(folder.path)
     old = folder.read_plan() if folder.plan_path.is_file() else None
     with PairsByQuery(pairs_path, folder.path) as rows:
-        source_sha256 = _sha256(rows.lines())
+        lines = _HashedLines(rows.lines())
         if old is None:
             take_along(job.settings, folder)
-            shards = tuple(cut(rows.lines(), pairs_per_shard, folder.pairs_path, query_of))
+            shards = tuple(cut(lines, pairs_per_shard, folder.pairs_path, query_of))
         else:
             shards = old.shards
+            collections.deque(lines, maxlen=0)
         judge, judges = await _judges(job, folder, rows.queries)
         plan = ShardPlan(
-            source_sha256=source_sha256,
+            source_sha256=lines.sha256,
             shard_size=pairs_per_shard,
             workers=workers,
             settings=planned_settings(job.settings),
@@ -90,11 +92,21 @@ async def plan_pairs(
     return plan
 
 
-def _sha256(lines: Iterable[str]) -> str:
-    digest = hashlib.sha256()
-    for line in lines:
-        digest.update(line.encode())
-    return digest.hexdigest()
+class _HashedLines:
+    """Lines, and the digest of those that were taken."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = lines
+        self._digest = hashlib.sha256()
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self._digest.update(line.encode())
+            yield line
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
 
 
 async def _judges(

@@ -16,7 +16,6 @@ from ragforge.pipeline.shards.budget import drawing_on
 from ragforge.pipeline.shards.leases import ShardLease
 from ragforge.pipeline.shards.plan import ShardDone, ShardFolder, ShardPlan, file_sha256
 from ragforge.pipeline.shards.requests import ask_requests, part_of_rate
-from ragforge.pipeline.shards.survey import survey_shard
 
 _LOOK_EVERY_S = 1.0
 """Between two looks whether a shard that another worker had is free."""
@@ -88,6 +87,8 @@ class ShardRun:
         if self.plan.kind == "pairs":
             await self._judge(index)
         elif self.plan.kind == "chunks":
+            from ragforge.pipeline.shards.survey import survey_shard
+
             done = await survey_shard(self.folder, self.plan, index, self.job.observer)
             self.folder.write_done(index, done)
         else:
