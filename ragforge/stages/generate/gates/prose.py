@@ -10,44 +10,44 @@ from ragforge.deferred import pattern
 from ragforge.stages.words import words
 
 _KINDS: Final = {
-    "an include": re.compile(
+    "an include": pattern(
         r"\{\*.{1,500}\*\}|\{!.{1,500}!\}|;?-{1,3}8<-.{0,500}|\{%-?\s{0,9}include\b.{1,500}%\}"
         r"|\.\.[ ](?:literal)?include::.{0,500}|include::\S{1,500}\[.{0,300}\]"
         r"|!\[\[[^\[\]]{1,300}\]\]|include-code::\S{1,500}\[.{0,300}\]"
         r"|`{3,20}+\{(?:literal)?include\}.{0,500}|<!--\s{0,9}#?include\b.{0,500}-->"
     ),
-    "a badge or an image": re.compile(
+    "a badge or an image": pattern(
         r"(?:\[?!\[[^\]\n]{0,500}\](?:\([^)\n]{0,2000}\)|\[[^\]\n]{0,300}\])(?:\]\([^)\n]{0,2000}\))?"
         r"(?:\{[^{}\n]{0,300}\})?\s{0,9})+"
         r"|\.\.[ ](?:\|[^|]{1,100}\|[ ])?(?:image|figure)::.{0,500}"
         r"|(?:image|figure)::?\S{1,500}\[.{0,300}\]"
         r"|<img\b[^<>]{0,2000}/?>"
     ),
-    "a table rule": re.compile(r"(?=[|+:\s]{0,9}[-=*_~^.])[-=|+:*_~^.\s]{2,500}+"),
-    "an anchor": re.compile(
+    "a table rule": pattern(r"(?=[|+:\s]{0,9}[-=*_~^.])[-=|+:*_~^.\s]{2,500}+"),
+    "an anchor": pattern(
         r"\{:?\s?[#.][^{}\n]{0,300}\}|\([\w.:/ -]{1,200}\)=|\.\.[ ]_[^:\n]{1,200}:"
         r"|\[\[[A-Za-z_][\w-]{0,200}\]\]|<a\s[^<>]{0,300}>(?:</a>)?"
     ),
-    "a link's address": re.compile(
+    "a link's address": pattern(
         r"\[[^\]\n^][^\]\n]{0,300}\]:\s{0,9}(?:<[^<>\n]{0,2000}>|\S{1,2000})"
         r"(?:\s{1,9}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'|\([^()\n]{0,300}\)))?"
     ),
-    "a marker of a box or tab": re.compile(
+    "a marker of a box or tab": pattern(
         r"(?:!!!|\?\?\?\+?)\s+[\w -]{1,100}|===[!+]?\s{0,9}[\"'][^\"'\n]{1,300}[\"']"
         r"|/{3,9}+(?:\s?[\w-]{1,60}(?:\s?\|.{0,300})?)?"
         r"|:{3,20}+\s?\{?[\w-]{0,60}\}?(?:\[[^\]\n]{0,200}\])?|\[!\w{1,30}\][+-]?"
         r"|\.\.[ ](?:note|tip|hint|warning|important|caution|danger|seealso)::"
         r"|\[(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION|source|listing|cols)\b[^\[\]]{0,300}\]"
     ),
-    "a fence": re.compile(r"(?:`{3,20}+|~{3,20}+)[^`\n]{0,300}"),
-    "a directive": re.compile(
+    "a fence": pattern(r"(?:`{3,20}+|~{3,20}+)[^`\n]{0,300}"),
+    "a directive": pattern(
         r"\.\.[ ](?:toctree|contents|index|meta|highlight|(?:current)?module|auto\w{1,20})::"
         r".{0,300}|:[\w-]{1,60}:(?:\s.{0,300})?|\{%.{1,500}%\}|\{\{.{1,500}\}\}"
         r"|(?:ifn?def|ifeval|endif|toc)::\S{0,200}\[.{0,300}\]|\.(?:nf|fi|TH|PP|so)(?:\s.{0,300})?"
         r"|\[(?:TOC|\[_?TOC_?\])\]"
     ),
-    "a tag": re.compile(r"</[\w.:-]{1,60}>|<br\s{0,9}/?>|<[A-Z][\w.]{0,60}\s{0,9}/?>|/>"),
-    "a comment": re.compile(
+    "a tag": pattern(r"</[\w.:-]{1,60}>|<br\s{0,9}/?>|<[A-Z][\w.]{0,60}\s{0,9}/?>|/>"),
+    "a comment": pattern(
         r"%%[^%]{1,1000}%%|<!--.{0,5000}-->|\{/\*.{0,5000}\*/\}|//\s?tag::.{0,300}"
     ),
 }
