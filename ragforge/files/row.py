@@ -65,10 +65,10 @@ class Row:
         Raises:
             DataError: It is missing, of another type, or blank.
         """
-        self.require(field)
         value = self.get(field)
         if isinstance(value, str) and value.strip() and is_unicode(value):
             return value
+        self.require(field)
         raise self.wrong(field, "text", value)
 
     def optional_text(self, field: Field) -> str | None:
@@ -88,8 +88,10 @@ class Row:
         Raises:
             DataError: It is missing, empty or of another type.
         """
-        self.require(field)
-        return self.as_id(self.get(field), field)
+        value = self.get(field)
+        if value is None:
+            self.require(field)
+        return self.as_id(value, field)
 
     def as_id(self, value: object, field: Field) -> str:
         """Return a value found in a field as an id.
