@@ -211,7 +211,7 @@ class ResultReader:
             n_chunks = n_chunks or len(chunk_ids)
         if self._texts is not None:
             text_id = self._id_of_text(item, texts, self._texts, n_chunks)
-            text_id = text_id or self._id_of_document(texts, ids, self._texts)
+            text_id = text_id or self._id_of_document(item, texts, ids, self._texts)
             if text_id or _is_blank(texts, ids):
                 return text_id
         if ids:
@@ -295,12 +295,18 @@ class ResultReader:
         return self._id_of_stretch(span, sliced, taken)
 
     def _id_of_document(
-        self, texts: Sequence[str], ids: Sequence[str], taken: "RetrievedTexts"
+        self, item: object, texts: Sequence[str], ids: Sequence[str], taken: "RetrievedTexts"
     ) -> str:
-        """Return the id of the text of a document that was retrieved by its id; "" for none."""
+        """Return the id of a document, or of its text, that a hit names alone; "" for none.
+
+        Where labels name documents, it may have an id of its own beside the document's.
+        """
         if any(text not in ids for text in texts):
             return ""
         doc_id = next(filter(None, map(taken.documents.called, ids)), "")
+        if not doc_id and taken.documents.names_documents:
+            named = taken.documents.named(document_names_of(item))
+            return named[0] if len(named) == 1 else ""
         if not doc_id:
             return ""
         self._note_once(

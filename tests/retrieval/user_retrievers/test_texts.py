@@ -520,6 +520,20 @@ def test_a_whole_document_is_retrieved_by_its_name_where_labels_name_documents(c
     assert ids(reader, [{"id": "fruit/a.md", "text": APPLES + PEARS}]) == ["fruit/a.md"]
 
 
+def test_an_id_of_its_own_takes_no_hit_from_the_document_that_it_names(corpus):
+    """Indexes number what they hold, and labels that name documents ask for no more."""
+    taken = RetrievedTexts(CorpusDocuments(corpus, documents_of, TextLocator, names_documents=True))
+    reader = ResultReader("it", corpus, texts=taken)
+    hits = [{"id": "own-7", "document": "fruit/b.md"}, {"id": "own-8", "document": "unknown.md"}]
+
+    assert ids(reader, hits) == ["fruit/b.md", "own-8"]
+
+
+def test_an_id_of_its_own_is_no_document_where_labels_name_chunks(corpus, reader):
+    """A chunk that the set does not have is not all of its document."""
+    assert ids(reader, [{"id": "own-7", "document": "fruit/b.md"}]) == ["own-7"]
+
+
 def test_llama_index_names_the_document_of_a_node_in_its_relations(corpus, taken, reader):
     """Its metadata need not."""
     source = SimpleNamespace(node_id="fruit/a.md", metadata={})
