@@ -25,7 +25,9 @@ def make_set(path):
         for q in IDS
         for name in names
     )
-    made.write_queries(Query(query_id=q, query=f"What is {q}?") for q in IDS)
+    made.write_queries(
+        Query(query_id=q, query=f"What is {q}?", expected_answer="It is 2.") for q in IDS
+    )
     rank(made, OLD)
     return made
 

@@ -54,7 +54,7 @@ from ragforge.cli.flags import (
     settings_of,
 )
 from ragforge.cli.next_step import after_answers
-from ragforge.cli.output import code_of_failures, print_result, show
+from ragforge.cli.output import code_of_failures, print_result, show, tell_overtaken
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = _answered(arguments, dataset, name, job_of(arguments, settings, observer))
     if found is None:
         return 0
+    overtaken = None if found.estimate is not None else tell_overtaken(dataset, "answers")
     if arguments.json or (found.graded is not None and found.estimate is not None):
         print_result(found, as_json=arguments.json)
     elif found.estimate is not None:
@@ -135,8 +136,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(count)
         say(note)
     else:
-        _print(found, dataset, verbose=arguments.verbose)
-        after_answers(arguments, dataset, name)
+        _print(found, overtaken or dataset.files, verbose=arguments.verbose)
+        if overtaken is None:
+            after_answers(arguments, dataset, name)
     asked = found.asked
     if asked is None or not asked.failures:
         return 0
@@ -214,7 +216,7 @@ def _answered(
         )
 
 
-def _print(found: "Answered", dataset: "Dataset", *, verbose: bool) -> None:
+def _print(found: "Answered", files: Path, *, verbose: bool) -> None:
     from ragforge.api.answered import answer_lines
     from ragforge.report.answers import render_answers, render_rates
 
@@ -222,11 +224,11 @@ def _print(found: "Answered", dataset: "Dataset", *, verbose: bool) -> None:
         say(line)
     if found.graded is None or found.summary is None:
         assert found.asked is not None
-        print(found.asked.path)
+        print(files / "answers" / found.asked.path.name)
         return
     if found.graded.given_by:
         say(f"{found.system}: {_NO_JUDGE}")
     show(render_answers(found.summary) if verbose else render_rates(found.summary))
     if not verbose:
         say("intervals are of 95 %, over queries; --verbose says what each rate counts")
-    print(dataset.files / "answer_grades" / f"{found.system}.jsonl")
+    print(files / "answer_grades" / f"{found.system}.jsonl")

@@ -46,7 +46,7 @@ from ragforge.cli.flags import (
     tell_chosen,
 )
 from ragforge.cli.next_step import after_runs
-from ragforge.cli.output import code_of_failures, dumps
+from ragforge.cli.output import code_of_failures, dumps, tell_overtaken
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def _tell(runs: "Sequence[Retrieved]", dataset: "Dataset", arguments: argparse.N
     from ragforge.pipeline.run_list import describe_holes, holes_of
 
     is_named = arguments.retriever is not None
+    overtaken = tell_overtaken(dataset, "runs")
     if arguments.json:
         made = [each.to_dict() for each in runs]
         print(dumps(made[0] if is_named else {"runs": made}))
@@ -169,8 +170,9 @@ def _tell(runs: "Sequence[Retrieved]", dataset: "Dataset", arguments: argparse.N
             None, (describe_holes(holes, dataset) for holes in holes_of(dataset, [found.run]))
         ):
             say(line)
-        print(found.path)
-        after_runs(arguments, dataset, found.run)
+        print(found.path if overtaken is None else overtaken / "runs" / found.path.name)
+        if overtaken is None:
+            after_runs(arguments, dataset, found.run)
 
 
 def _code_of(made: "RunResult", max_failures: float) -> int:

@@ -1,11 +1,14 @@
-"""A refresh publishes another version while a judge is at work."""
+"""A refresh publishes another version while a command is at work."""
 
 import pytest
 from two_judges import OLD, judge, make_set, rank
 
+from ragforge.api import answered
+from ragforge.cli import main
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.versions import next_version, publish, refresh_lock, stage_version
 from ragforge.mock import Script, serving
+from ragforge.pipeline import retrieving
 from ragforge.pipeline.complete import completing
 from ragforge.pipeline.judge import judging
 
@@ -65,6 +68,42 @@ def test_a_judge_tells_that_another_version_was_published_meanwhile(
     assert f"{told} in the one before: {where}; run it again" in said.err
     assert said.out.splitlines()[-1] == str(where / file)
     assert (where / "judgments.jsonl").stat().st_size > 0
+    assert "next:" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "name", "file"),
+    [
+        ("retrieve --retriever bm25 --name late", retrieving, "make_runs", "runs/late.jsonl"),
+        ("answer --answers told.jsonl", answered, "grade", "answer_grades/told.jsonl"),
+        (
+            "answer --system mine:tell --name late --answers-only",
+            answered,
+            "ask_and_grade",
+            "answers/late.jsonl",
+        ),
+    ],
+    ids=["retrieve", "answer", "answers only"],
+)
+def test_runs_and_answers_of_the_version_before_are_told_where_they_are(
+    dataset, tmp_path, monkeypatch, capsys, words, module, name, file
+):
+    """What comes next would not find them in the new version."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mine.py").write_text("def tell(question):\n    return {'answer': 'It is 2.'}\n")
+    (tmp_path / "told.jsonl").write_text('{"query_id": "q00", "answer": "It is 2."}\n')
+    number = max(dataset.manifest.version, 1)
+    overtaken(monkeypatch, module, name, dataset.path)
+    command, *rest = words.split()
+
+    assert main([command, "--dataset", str(dataset.path), *rest, "-q"]) == 0
+    said = capsys.readouterr()
+
+    where = dataset.path / "versions" / f"{number:06}"
+    assert f"version {number + 1} of {dataset.path} was published meanwhile" in said.err
+    assert said.out.splitlines()[-1] == str(where / file)
+    assert (where / file).stat().st_size > 0
     assert "next:" not in said.err
 
 
