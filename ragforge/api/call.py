@@ -48,6 +48,10 @@ class Handle:
     keywords: Mapping[str, object] = field(default_factory=dict, repr=False)
     wanted: Wanted | None = None
 
+    def __post_init__(self) -> None:
+        # The name of the directory serves as well.
+        object.__setattr__(self, "path", Path(self.path))
+
 
 def dataset_of(handle: Handle) -> Dataset:
     """Return the files of a set: those of the version that is published now.

@@ -32,6 +32,15 @@ def test_a_set_is_generated_from_texts_at_hand(place):
     assert {chunk.doc_id for chunk in made.chunks()} == {"returns.md", "shipping.md"}
 
 
+def test_a_set_is_named_by_its_directory(place):
+    """Whoever makes the object himself gives what `open` takes."""
+    made = rf.generate(TEXTS, out="set", n=2, quiet=True)
+
+    assert [each.query for each in rf.EvaluationSet("set").queries()] == [
+        each.query for each in made.queries()
+    ]
+
+
 def test_the_call_and_the_command_make_the_same_files(place):
     """A set that was begun in a notebook must go on in a shell."""
     for name, text in TEXTS.items():
