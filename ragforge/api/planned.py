@@ -91,8 +91,14 @@ async def plan(
     """
     options = PlanOptions(measure, tuple(differences))
     with begin(_TAKES, settings, handle.keywords) as call:
-        job = None if is_offline(call.settings.model.name) else call.job
-        found = await plan_decision(part_of(handle), runs, call.settings.evaluate, options, job)
+        dataset, judging = part_of(handle), call.settings.model.name
+        model = "" if is_offline(judging) else judging
+        price = None
+        if model:
+            from ragforge.pipeline.comparing.price import price_of_pairs
+
+            price = await price_of_pairs(dataset, call.job)
+        found = plan_decision(dataset, runs, call.settings.evaluate, options, model, price)
         return PlannedDecision(found, tuple(call.notes))
 
 

@@ -76,10 +76,15 @@ def run(arguments: argparse.Namespace) -> int:
     measure = measures[0] if measures else _DEFAULT_MEASURE
     options = PlanOptions(measure, tuple(arguments.difference), arguments.queries)
     dataset = None if arguments.dataset is None else open_dataset(arguments.dataset)
-    is_priced = not is_offline(settings.model.name)
-    job = Job(settings, Progress(arguments.quiet), Mode(dry_run=True)) if is_priced else None
+    model = "" if is_offline(settings.model.name) else settings.model.name
+    price = None
+    if model and dataset is not None:
+        from ragforge.pipeline.comparing.price import price_of_pairs
+
+        job = Job(settings, Progress(arguments.quiet), Mode(dry_run=True))
+        price = run_async(price_of_pairs(dataset, job))
     found = PlannedDecision(
-        run_async(plan_decision(dataset, arguments.names, settings.evaluate, options, job))
+        plan_decision(dataset, arguments.names, settings.evaluate, options, model, price)
     )
     if arguments.json:
         print(dumps(found.to_dict()))

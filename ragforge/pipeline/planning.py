@@ -51,7 +51,6 @@ from ragforge.measures.power import (
 from ragforge.measures.unseen_values import difference_interval, ends_by_measure, is_bounded
 from ragforge.observe import silent
 from ragforge.pipeline.evaluating import evaluate_dataset
-from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.pooling import pool_of
 
 if TYPE_CHECKING:
@@ -96,12 +95,13 @@ class PlanOptions:
         return tuple(sorted(set(found)))
 
 
-async def plan_decision(
+def plan_decision(
     dataset: Dataset | None,
     names: Sequence[str],
     settings: EvaluateSettings,
     options: PlanOptions,
-    job: Job | None = None,
+    model: str = "",
+    price: PairPrice | None = None,
 ) -> DecisionPlan:
     """Return how many queries and judged pairs it takes to tell two retrievers apart.
 
@@ -112,14 +112,13 @@ async def plan_decision(
         names: The two runs that do; where none is named the median of all couples counts.
         settings: Threshold of what is relevant.
         options: Measure and differences.
-        job: Judging, to be priced; None where no model is named.
+        model: Who would judge; "" where no model is named.
+        price: Of a pair judged by it, see `price_of_pairs`; None where it is not known.
 
     Raises:
         DataError: There is no such run, or a file of the set does not hold to its format.
         UsageError: The measure or a difference cannot be taken, or other than two runs are named.
     """
-    from ragforge.pipeline.comparing.price import price_of_pairs
-
     if names and len(names) != 2:
         raise UsageError(f"plan: expected two runs, or none, got {len(names)}")
     if names and dataset is None:
@@ -130,7 +129,6 @@ async def plan_decision(
     spread = couple.spread if couple else Spread(typical_spread(measure), 0)
     n_queries = spread.n or (_n_measurable(dataset) if dataset else options.n_queries)
     a_query = _texts_a_query(dataset, couple, depth)
-    price = await price_of_pairs(dataset, job) if dataset and job else None
     shows = _shows(couple, spread, n_queries, measure)
     return DecisionPlan(
         measure=measure,
@@ -142,7 +140,7 @@ async def plan_decision(
             _row(each, _needed(couple, spread, each, measure), a_query, price, shows)
             for each in options.wanted
         ),
-        model=job.settings.model.name if job else "",
+        model=model,
         judged_share=couple.judged_share if couple else None,
     )
 

@@ -77,7 +77,7 @@ def test_a_judge_tells_that_another_version_was_published_meanwhile(
         ("retrieve --retriever bm25 --name late", retrieving, "make_runs", "runs/late.jsonl"),
         ("answer --answers told.jsonl", answered, "grade", "answer_grades/told.jsonl"),
         (
-            "answer --system mine:tell --name late --answers-only",
+            "answer --system late_system:tell --name late --answers-only",
             answered,
             "ask_and_grade",
             "answers/late.jsonl",
@@ -91,7 +91,9 @@ def test_runs_and_answers_of_the_version_before_are_told_where_they_are(
     """What comes next would not find them in the new version."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "mine.py").write_text("def tell(question):\n    return {'answer': 'It is 2.'}\n")
+    (tmp_path / "late_system.py").write_text(
+        "def tell(question):\n    return {'answer': 'It is 2.'}\n"
+    )
     (tmp_path / "told.jsonl").write_text('{"query_id": "q00", "answer": "It is 2."}\n')
     number = max(dataset.manifest.version, 1)
     overtaken(monkeypatch, module, name, dataset.path)

@@ -17,6 +17,7 @@ from ragforge.measures.paired import t_test
 from ragforge.measures.power import queries_to_show
 from ragforge.measures.unseen_values import difference_interval
 from ragforge.observe import silent
+from ragforge.pipeline.comparing.price import price_of_pairs
 from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.planning import (
@@ -32,7 +33,9 @@ from ragforge.report.plan import gate_plan_line
 
 def planned(dataset, names=(), options=None, job=None):
     options = options or PlanOptions()
-    return asyncio.run(plan_decision(dataset, names, EvaluateSettings(), options, job))
+    price = asyncio.run(price_of_pairs(dataset, job)) if job else None
+    model = job.settings.model.name if job else ""
+    return plan_decision(dataset, names, EvaluateSettings(), options, model, price)
 
 
 @pytest.fixture
