@@ -88,10 +88,19 @@ def _phrase(status: int) -> str:
 
 
 def _is_fast(settings: ModelSettings) -> bool:
-    if settings.transport != "auto":
-        return settings.transport == "aiohttp"
+    """Whether aiohttp sends the requests.
+
+    Raises:
+        ConfigError: It is to, and is not installed.
+    """
+    is_there = importlib.util.find_spec("aiohttp") is not None
+    if settings.transport == "aiohttp" and not is_there:
+        raise ConfigError("--transport aiohttp: needs aiohttp; pip install 'ragforge[fast]'")
     # Its way of passing proxies on is its own; the plain one is the client's.
-    return settings.proxy == "none" and importlib.util.find_spec("aiohttp") is not None
+    return is_there and (
+        settings.transport == "aiohttp"
+        or (settings.transport == "auto" and settings.proxy == "none")
+    )
 
 
 def _reply_begun(error: BaseException) -> bool:
@@ -131,7 +140,7 @@ class OpenAIEndpoint:
             them to stop a rambling model; hosted strict modes refuse them).
 
     Raises:
-        ConfigError: No key is set for an endpoint that needs one.
+        ConfigError: No key is set for an endpoint that needs one, or the transport is not there.
     """
 
     def __init__(
@@ -154,6 +163,7 @@ class OpenAIEndpoint:
                 f"the environment variable {settings.api_key_env} holds a key with a blank, a line "
                 "break or another character that no key has"
             )
+        self._is_fast = _is_fast(settings)
         self._settings = settings
         self._secret = Secret(key)
         self._dialect = dialect or Dialect()
@@ -176,7 +186,7 @@ class OpenAIEndpoint:
 
     @cached_property
     def _transport(self) -> Transport:
-        if not _is_fast(self._settings):
+        if not self._is_fast:
             return self._official
         from ragforge.llm.aiohttp_client import AiohttpClient
 

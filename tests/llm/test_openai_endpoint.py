@@ -798,6 +798,14 @@ def test_a_missing_key_is_named_before_any_call(monkeypatch):
         OpenAIEndpoint(ModelSettings(name="m"))
 
 
+def test_a_missing_transport_is_named_before_any_call(monkeypatch):
+    """A thousand calls would fail, one after the other, for a package."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    with pytest.raises(ConfigError, match=r"pip install 'ragforge\[fast\]'"):
+        OpenAIEndpoint(model(transport="aiohttp"))
+
+
 def test_an_endpoint_of_ones_own_needs_no_key(serve, monkeypatch):
     """Local servers have none."""
     monkeypatch.delenv("OPENAI_API_KEY")
