@@ -23,7 +23,7 @@ class Reply:
         delay_s: Before the first byte.
         dribble_s: Between single bytes of the body; sent at once where 0.
         cut: Bytes of the body that are promised and not sent.
-        reset: The connection is reset instead of any reply.
+        reset: The connection is reset: instead of any reply, or where it was cut.
         endless: The body is sent again and again, until nobody reads it any more.
     """
 
@@ -118,13 +118,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(reply)
 
     def _send(self, reply: Reply) -> None:
-        if reply.reset:
-            linger = struct.pack("ii", 1, 0)
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            # The buffered streams hold the socket open; without them it closes, and so resets.
-            self.rfile.close()
-            self.connection.close()
-            self.close_connection = True
+        if reply.reset and not reply.cut:
+            self._reset()
             return
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
@@ -141,10 +136,25 @@ class _Handler(BaseHTTPRequestHandler):
         elif reply.dribble_s:
             self._dribble(reply)
         elif reply.cut:
-            self.wfile.write(reply.content[: -reply.cut])
-            self.close_connection = True
+            self._break_off(reply)
         else:
             self.wfile.write(reply.content)
+
+    def _break_off(self, reply: Reply) -> None:
+        self.wfile.write(reply.content[: -reply.cut])
+        self.close_connection = True
+        if reply.reset:
+            self.wfile.flush()
+            self.server.released.wait(0.1)  # A reset takes with it what is not read yet.
+            self._reset()
+
+    def _reset(self) -> None:
+        linger = struct.pack("ii", 1, 0)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        # The buffered streams hold the socket open; without them it closes, and so resets.
+        self.rfile.close()
+        self.connection.close()
+        self.close_connection = True
 
     def _dribble(self, reply: Reply) -> None:
         for at in range(len(reply.content)):

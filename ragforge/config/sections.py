@@ -182,7 +182,8 @@ class ModelSettings(Section):
     extra_body: Annotated[str, AfterValidator(_check_json_object)] = ""
     """JSON object whose fields go into each request, such as {"reasoning_effort": "low"}."""
     transport: Harmless[Literal["auto", "httpx2", "aiohttp"]] = "auto"
-    """HTTP transport; auto is aiohttp where the extra `fast` is installed and no proxy is used."""
+    """HTTP transport; auto is aiohttp where the extra `fast` is installed. Through a proxy, all go
+    by httpx2."""
     proxy: Annotated[str, AfterValidator(_check_proxy)] = "none"
     """Proxy to go through: none, environment (HTTPS_PROXY and its kin), or an address."""
 

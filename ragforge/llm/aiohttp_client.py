@@ -5,6 +5,7 @@ the processor than sending them does.
 """
 
 import asyncio
+import logging
 import os
 import ssl
 from collections.abc import Mapping
@@ -13,25 +14,32 @@ import aiohttp
 
 from ragforge import __version__
 from ragforge.config import ModelSettings
-from ragforge.http_service import ACCEPTED, LARGE_AT_ONCE, Body, Reply
+from ragforge.http_service import ACCEPTED, LARGE_AT_ONCE, Body, BodyError, Reply
 from ragforge.llm.transport import (
     CONNECT_TIMEOUT_S,
     KEEP_ALIVE_S,
+    ReplyBrokenOffError,
     UnreadableReplyError,
     endpoint_address,
     most_bytes,
 )
 
+_MOST_HEADER_BYTES = 65_536
+_MOST_HEADERS = 1000
+"""Of a reply: gateways add long ones, and many."""
 _FROM_ENVIRONMENT = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"}
 _MORE_HEADERS = "OPENAI_CUSTOM_HEADERS"
 """Variable with a header a line. Source: that of the official client."""
 
+# What is odd about a cookie would be said on stderr, once a reply.
+logging.getLogger("aiohttp").addHandler(logging.NullHandler())
+
 
 class AiohttpClient:
-    """Sends requests over connections of its own; see `Transport`.
+    """Sends requests over connections of its own, without a proxy; see `Transport`.
 
     Args:
-        settings: Address, concurrency and proxy.
+        settings: Address and concurrency.
         key: The API key, "" where the endpoint needs none.
     """
 
@@ -49,7 +57,10 @@ class AiohttpClient:
         try:
             async with session.post(url, data=content, allow_redirects=False) as response:
                 body = await self._read(response, most_bytes(path))
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+        except aiohttp.ServerDisconnectedError:
+            # The error shows what came of the head, with cookies.
+            raise ConnectionError("the server closed the connection") from None
+        except (aiohttp.ClientConnectionError, aiohttp.InvalidURL) as error:
             raise ConnectionError(str(error)) from error
         except aiohttp.ClientError as error:
             raise UnreadableReplyError(str(error)) from error
@@ -62,7 +73,6 @@ class AiohttpClient:
             await self._session.close()
 
     def _new_session(self) -> aiohttp.ClientSession:
-        proxy = self._settings.proxy
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=self._settings.concurrency + 8,
@@ -74,8 +84,9 @@ class AiohttpClient:
             # Gateways keep a conversation with one server by a cookie, by a bare address as well.
             cookie_jar=aiohttp.CookieJar(unsafe=True, quote_cookie=False),
             auto_decompress=False,
-            trust_env=proxy == "environment",
-            proxy=None if proxy in ("none", "environment") else proxy,
+            max_line_size=_MOST_HEADER_BYTES,
+            max_field_size=_MOST_HEADER_BYTES,
+            max_headers=_MOST_HEADERS,
         )
 
     async def _read(self, response: aiohttp.ClientResponse, most: int) -> bytes:
@@ -88,7 +99,9 @@ class AiohttpClient:
                     content += part
                     if body.is_large and not inside:
                         inside = await self._room.acquire()
-        except BaseException:
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+            raise ReplyBrokenOffError(str(error)) from error
+        except BodyError:
             content.clear()  # The error is kept for longer, and this with it.
             raise
         finally:
@@ -114,9 +127,9 @@ def _headers(key: str) -> Mapping[str, str]:
         "user-agent": f"ragforge/{__version__}",
     }
     for variable, name in _FROM_ENVIRONMENT.items():
-        if value := os.environ.get(variable):
+        if value := os.environ.get(variable, "").strip():
             headers[name] = value
-    for line in os.environ.get(_MORE_HEADERS, "").splitlines():
+    for line in os.environ.get(_MORE_HEADERS, "").split("\n"):
         name, colon, value = line.partition(":")
         if colon:
             headers[name.strip().lower()] = value.strip()

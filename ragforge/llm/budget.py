@@ -2,6 +2,7 @@
 
 import ipaddress
 import math
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field
@@ -40,6 +41,7 @@ class Price:
 
 
 _OPENAI = ("", "https://api.openai.com/v1")
+_PRICED_TOKENS = 1000
 _EMBEDDING = {
     "text-embedding-3-small": Price(0.02, 0.0),
     "text-embedding-3-large": Price(0.13, 0.0),
@@ -49,20 +51,25 @@ _EMBEDDING = {
 
 
 def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | None:
-    """Return the user's price, else the price table's; None where nobody knows: never 0."""
+    """Return the user's price, else the price table's; None where nobody knows: never 0.
+
+    That of the table is of short requests; some models charge more for very long ones.
+    """
     if settings.input_usd_per_mtok is not None and settings.output_usd_per_mtok is not None:
         return Price(settings.input_usd_per_mtok, settings.output_usd_per_mtok)
-    if model.startswith("local:") or _is_of_no_provider(base_url):
+    address = base_url or os.environ.get("OPENAI_BASE_URL", "")
+    if model.startswith("local:") or _is_of_no_provider(address):
         return None
     from genai_prices import Usage as PricedUsage  # costs half a second
     from genai_prices import calc_price
 
-    million = PricedUsage(input_tokens=1_000_000, output_tokens=1_000_000)
+    usage = PricedUsage(input_tokens=_PRICED_TOKENS, output_tokens=_PRICED_TOKENS)
     try:
-        found = calc_price(million, model_ref=model, provider_api_url=base_url or None)
+        found = calc_price(usage, model_ref=model, provider_api_url=address or None)
     except LookupError:
-        return _EMBEDDING.get(model) if base_url.rstrip("/") in _OPENAI else None
-    return Price(float(found.input_price), float(found.output_price))
+        return _EMBEDDING.get(model) if address.rstrip("/") in _OPENAI else None
+    to_million = 1_000_000 // _PRICED_TOKENS
+    return Price(float(found.input_price * to_million), float(found.output_price * to_million))
 
 
 def _is_of_no_provider(base_url: str) -> bool:

@@ -16,11 +16,12 @@ import httpx2
 import openai
 
 from ragforge.config import ModelSettings
-from ragforge.http_service import ACCEPTED, LARGE_AT_ONCE, Body, Reply
+from ragforge.http_service import ACCEPTED, LARGE_AT_ONCE, Body, BodyError, Reply
 from ragforge.llm.transport import (
     CONNECT_TIMEOUT_S,
     KEEP_ALIVE_S,
     RefusedError,
+    ReplyBrokenOffError,
     UnreadableReplyError,
     most_bytes,
 )
@@ -99,9 +100,14 @@ class _Client:
         self.official = official
         self._http = http
         self._taken: dict[str, httpx2.Request] = {}
+        own = official.default_headers.items()
+        cookies = [value for name, value in own if name.lower() == "cookie"]
+        self._own_cookie = next((value for value in cookies if isinstance(value, str)), "")
 
     async def post(self, path: str, content: bytes) -> Reply:
         """Send a request; a refusal of the first one is raised."""
+        if self._http.cookies:
+            _drop_unsendable(self._http.cookies)
         with _known_errors():
             first = self._taken.get(path)
             if first is not None:
@@ -109,8 +115,11 @@ class _Client:
             response: httpx2.Response = await self.official.post(
                 path, cast_to=httpx2.Response, content=content, options={"headers": _HEADERS}
             )
+        headers = response.request.headers
         for name in ("Content-Length", "Cookie"):
-            response.request.headers.pop(name, None)
+            headers.pop(name, None)
+        if self._own_cookie:
+            headers["Cookie"] = self._own_cookie
         self._taken[path] = response.request
         return _reply(response)
 
@@ -123,6 +132,13 @@ class _Client:
             content=content,
             extensions=first.extensions,
         )
+
+
+def _drop_unsendable(cookies: httpx2.Cookies) -> None:
+    """Forget cookies that no header can hold; with one of them, no request would be made."""
+    for cookie in list(cookies.jar):
+        if not f"{cookie.name}{cookie.value}".isascii():
+            cookies.delete(cookie.name, cookie.domain, cookie.path)
 
 
 @contextmanager
@@ -200,12 +216,18 @@ class _Counted(httpx2.AsyncByteStream):
         self._inside = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._inner:
-            for part in self._body.unpacked(piece):
-                yield part
-                if self._body.is_large and not self._inside:
-                    await self._room.acquire()
-                    self._inside = True
+        try:
+            async for piece in self._inner:
+                for part in self._body.unpacked(piece):
+                    yield part
+                    if self._body.is_large and not self._inside:
+                        await self._room.acquire()
+                        self._inside = True
+        except BodyError:
+            raise
+        except Exception as error:
+            # Of several packages: TLS that ends unexpectedly is let through as it is.
+            raise ReplyBrokenOffError(str(error)) from error
 
     async def aclose(self) -> None:
         if self._inside:

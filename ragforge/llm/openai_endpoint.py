@@ -7,7 +7,6 @@ takes more of the processor's time. Batch APIs go by the official client.
 import asyncio
 import importlib.util
 import os
-import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
@@ -26,6 +25,7 @@ from ragforge.llm.transport import (
     CHAT_PATH,
     EMBEDDINGS_PATH,
     RefusedError,
+    ReplyBrokenOffError,
     Transport,
     UnreadableReplyError,
     endpoint_address,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from ragforge.llm.official_client import Client, OfficialClients
 
 T = TypeVar("T")
-_CUT = re.compile("without sending complete message body|incomplete chunked read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +95,8 @@ def _is_fast(settings: ModelSettings) -> bool:
     is_there = importlib.util.find_spec("aiohttp") is not None
     if settings.transport == "aiohttp" and not is_there:
         raise ConfigError("--transport aiohttp: needs aiohttp; pip install 'ragforge[fast]'")
-    # Its way of passing proxies on is its own; the plain one is the client's.
-    return is_there and (
-        settings.transport == "aiohttp"
-        or (settings.transport == "auto" and settings.proxy == "none")
-    )
-
-
-def _reply_begun(error: BaseException) -> bool:
-    """Return whether a connection broke while a reply was under way, so that it may be billed.
-
-    One that did not come about, or was reset before anything came back, is not.
-    """
-    return any(
-        type(cause).__name__ == "ClientPayloadError" or _CUT.search(str(cause))
-        for cause in _causes(error)
-    )
+    # Its way of passing proxies on is its own; the usual one is the client's.
+    return is_there and settings.transport != "httpx2" and settings.proxy == "none"
 
 
 def _root_cause(error: BaseException) -> BaseException:
@@ -339,7 +324,7 @@ class OpenAIEndpoint:
             self._on_limits(told)
 
     def _broken(self, error: ConnectionError) -> AttemptError:
-        begun = _reply_begun(error)
+        begun = any(isinstance(cause, ReplyBrokenOffError) for cause in _causes(error))
         cause = self._secret.line(str(_root_cause(error)) or type(_root_cause(error)).__name__)
         what = "the reply broke off" if begun else "cannot be reached"
         return AttemptError(

@@ -28,7 +28,8 @@ class Transport(Protocol):
             content: The JSON.
 
         Raises:
-            ConnectionError: The connection failed; the causes tell how.
+            ReplyBrokenOffError: The connection failed when the reply had begun.
+            ConnectionError: It failed before; the causes tell how.
             BodyError: The reply is too long, or not packed as it says.
             UnreadableReplyError: What came is no reply.
         """
@@ -49,6 +50,10 @@ class RefusedError(Exception):
     def __init__(self, reply: Reply) -> None:
         super().__init__(f"HTTP {reply.status}")
         self.reply = reply
+
+
+class ReplyBrokenOffError(ConnectionError):
+    """The connection failed when a reply had begun, which the endpoint may charge for."""
 
 
 class UnreadableReplyError(Exception):

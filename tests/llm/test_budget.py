@@ -2,6 +2,8 @@ import asyncio
 
 import pytest
 from fakes import FunctionModel, ScriptedModel, request
+from genai_prices import Usage as PricedUsage
+from genai_prices import calc_price
 
 from ragforge.config import BudgetSettings
 from ragforge.errors import BudgetError, CallError, ConfigError
@@ -148,6 +150,11 @@ def test_a_limit_in_dollars_needs_a_price():
         BudgetedModel(SlowModel(1), BudgetSettings(max_cost_usd=1), None)
 
 
+@pytest.fixture(autouse=True)
+def no_address(monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
 def test_the_price_of_a_user_goes_before_the_table():
     """Contracts differ from list prices."""
     given = BudgetSettings(input_usd_per_mtok=7, output_usd_per_mtok=8)
@@ -180,6 +187,30 @@ def test_an_unknown_price_is_none_and_never_zero(model, settings):
 def test_a_server_without_a_domain_asks_no_known_price(host):
     """The name of a model is another's on a machine of one's own."""
     assert find_price("gpt-4o-mini", f"http://{host}/v1", BudgetSettings()) is None
+
+
+def test_an_address_of_the_environment_counts_as_one_that_is_named(monkeypatch):
+    """The same server had a price by one and none by the other."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
+
+    assert find_price("gpt-4o-mini", "", BudgetSettings()) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "address"),
+    [
+        ("claude-sonnet-4-5", "https://api.anthropic.com/v1"),
+        ("gpt-5.5", "https://api.openai.com/v1"),
+    ],
+)
+def test_a_price_is_that_of_short_requests(model, address):
+    """Prompts of a hundred thousand tokens cost more each, and hardly any request is one."""
+    price = find_price(model, address, BudgetSettings())
+    table = calc_price(
+        PricedUsage(input_tokens=300, output_tokens=100), model_ref=model, provider_api_url=address
+    )
+
+    assert price.cost_usd(Usage(300, 100)) == pytest.approx(float(table.total_price))
 
 
 def test_a_providers_address_has_its_price():

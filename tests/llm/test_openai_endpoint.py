@@ -2,10 +2,12 @@ import asyncio
 import base64
 import gzip
 import json
+import socketserver
 import subprocess
 import sys
 import zlib
 from dataclasses import replace
+from threading import Thread
 
 import httpx
 import pytest
@@ -324,6 +326,95 @@ def test_a_cookie_of_a_later_reply_is_sent_back(serve, transport):
 
 
 @pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_a_cookie_of_the_user_goes_with_every_request(serve, monkeypatch, transport):
+    """Gateways log people in by one, and a refusal may set another before any reply is good."""
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Cookie: sso=abc")
+    cookie = {"Set-Cookie": "route=a; Path=/"}
+    replies = iter([Reply(b"busy", 503, cookie), *[Reply(completion("hi"))] * 3])
+    endpoint = serve(lambda *_: next(replies))
+
+    async def session():
+        asked = OpenAIEndpoint(model(endpoint.url, transport=transport))
+        with pytest.raises(AttemptError, match="busy"):
+            await asked.ask(request("a"))
+        for text in "bcd":
+            await asked.ask(request(text))
+        await asked.close()
+
+    asyncio.run(session())
+
+    assert ["sso=abc" in seen.headers["cookie"] for seen in endpoint.seen] == [True] * 4
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_a_cookie_that_no_header_can_hold_is_forgotten(serve, transport):
+    """One letter of a gateway's must not fail all requests behind it."""
+    cookie = {"Set-Cookie": "name=J\u00fcrgen; Path=/"}
+    endpoint = serve(lambda *_: Reply(completion("hi"), headers=cookie))
+
+    replies = ask(model(endpoint.url, transport=transport), *map(request, "abc"))
+
+    assert [reply.text for reply in replies] == ["hi"] * 3
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+@pytest.mark.parametrize("headers", [{"X-A": "x" * 20_000}, {f"X-{n}": "x" for n in range(95)}])
+def test_a_reply_with_long_or_many_headers_is_read(serve, transport, headers):
+    """Gateways tell who let a request through, in kilobytes."""
+    endpoint = serve(lambda *_: Reply(completion("hi"), headers=headers))
+
+    [reply] = ask(model(endpoint.url, transport=transport))
+
+    assert reply.text == "hi"
+
+
+class DeafProxy(socketserver.BaseRequestHandler):
+    """Keeps what it is sent, and connects nobody."""
+
+    def handle(self):
+        self.server.seen.append(self.request.recv(65536).decode("latin-1"))
+        self.request.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_a_proxy_is_told_neither_the_key_nor_other_headers(monkeypatch, transport):
+    """What is said to an endpoint over TLS is for that alone."""
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team-Token: secret-of-the-team")
+    with socketserver.TCPServer(("127.0.0.1", 0), DeafProxy) as proxy:
+        proxy.seen = []
+        Thread(target=proxy.serve_forever, daemon=True).start()
+        through = f"http://127.0.0.1:{proxy.server_address[1]}"
+
+        with pytest.raises(AttemptError, match=r"cannot be reached: 407") as caught:
+            ask(model("https://model.invalid/v1", transport=transport, proxy=through))
+        proxy.shutdown()
+
+    [said] = proxy.seen
+    assert said.startswith("CONNECT model.invalid:443")
+    assert [KEY in said, "secret-of-the-team" in said] == [False, False]
+    assert not caught.value.maybe_billed
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_the_head_of_a_broken_reply_is_not_shown(transport):
+    """It may hold cookies, by which others could go on in one's name."""
+
+    class Torn(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(65536)
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nSet-Cookie: sess=top-secret\r\nX-")
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Torn) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        with pytest.raises(AttemptError, match="cannot be reached") as caught:
+            ask(model(url, transport=transport))
+        server.shutdown()
+
+    assert "top-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
 def test_a_later_reply_is_unpacked(serve, transport):
     """Gateways pack what is long enough, which the first reply may not be."""
     packed = gzip.compress(json.dumps(completion("hi" * 200_000)).encode())
@@ -543,7 +634,12 @@ def test_an_attempt_is_limited_in_time_even_if_the_reply_trickles(serve, slow):
 @pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
 @pytest.mark.parametrize(
     ("broken", "said", "billed"),
-    [({"reset": True}, "cannot be reached", False), ({"cut": 5}, "the reply broke off", True)],
+    [
+        ({"reset": True}, "cannot be reached", False),
+        ({"cut": 5}, "the reply broke off", True),
+        ({"cut": 5, "reset": True}, "the reply broke off", True),
+    ],
+    ids=["reset", "cut", "reset within"],
 )
 def test_a_connection_that_breaks_is_transient(serve, transport, broken, said, billed):
     """Half a reply is none, but the endpoint may charge for it."""

@@ -91,7 +91,9 @@ class CallStore:
         try:
             make_own_place(path.parent)
             try:
-                with mending_lock(path.parent, shared=True):
+                # SQLite refuses one of two that make a file at the same moment.
+                is_made = path.exists() and path.stat().st_size > 0
+                with mending_lock(path.parent, shared=is_made):
                     self._connection = open_file(path)
             except sqlite3.OperationalError:
                 raise

@@ -1,5 +1,6 @@
 import json
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -163,3 +164,31 @@ def test_a_reply_of_another_version_can_be_read(path, store):
         connection.execute("UPDATE calls SET reply = ?, sha256 = ?", (text, row_sha256("k", text)))
 
     assert store.get("k") == ChatReply("fine", usage=Usage(3), key="k", cached=True)
+
+
+OPENING = """
+import sys, time
+from pathlib import Path
+from ragforge.llm.store.calls import CallStore
+
+print("ready", flush=True)
+begin_s = float(sys.stdin.readline())
+for number in range(60):
+    while time.time() < begin_s + 0.02 * number:
+        pass
+    CallStore(Path(sys.argv[1]) / str(number) / ".ragforge" / "calls.sqlite").close()
+"""
+
+
+@pytest.mark.slow
+def test_a_store_is_made_by_two_at_the_same_moment(tmp_path, python):
+    """Commands that are started together on a new set must not keep each other out."""
+    processes = [python(OPENING, tmp_path) for _ in range(2)]
+    for process in processes:
+        process.stdout.readline()
+    begin_s = time.time() + 0.1
+    for process in processes:
+        process.stdin.write(f"{begin_s}\n")
+        process.stdin.flush()
+
+    assert [process.communicate(timeout=60) for process in processes] == [("", "")] * 2
