@@ -16,7 +16,7 @@ from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
 from ragforge.files.formats.export_note import Graded, LabelsNote
-from ragforge.files.formats.queries import ImportedQueries, read_queries
+from ragforge.files.formats.queries import ImportedQueries, ImportedQuery, read_queries
 from ragforge.files.formats.row_columns import NO_COLUMNS, Columns
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import create_dataset, open_dataset, refuse_other_files
@@ -38,6 +38,7 @@ from ragforge.pipeline.intake.reviewing import review_audit
 from ragforge.records import Judgment, Query
 
 USUAL_THRESHOLD: Final = 2
+_BLANK_ANSWERS: Final = frozenset({"n/a", "#n/a", "na", "nan", "null", "-", "--", "tbd", "todo"})
 _SCALES_DIFFER: Final = (
     "of its labels and those of the set some tell relevant from not and no more, which is kept as "
     "grade 2, and others are on a scale to 3; are they parts of one file, import it whole"
@@ -162,9 +163,25 @@ def import_queries(
     if unnamed and is_graded and _is_binary(read) != dataset.manifest.is_binary:
         observer(Event("note", message=f"{path}: {_SCALES_DIFFER}"))
     _keep_scale(read, unnamed, dataset)
-    for message in (*_keep_labels(read.note, dataset), *read.left_out):
+    for message in (*_keep_labels(read.note, dataset), *read.left_out, *_blank_answers(imported)):
         observer(Event("note", message=message))
     return result
+
+
+def _blank_answers(imported: Sequence[ImportedQuery]) -> Iterator[str]:
+    """Tell of answers that a spreadsheet has where there is none."""
+    found = [
+        item.query
+        for item in imported
+        if (item.query.expected_answer or "").strip().casefold() in _BLANK_ANSWERS
+    ]
+    if found:
+        first = found[0]
+        yield (
+            f"{plural(len(found), 'expected answer reads', 'expected answers read')} like an empty "
+            f"cell, such as {first.expected_answer!r} of query {first.query_id!r}, and answers are "
+            "held against it: leave the cell empty, or say that the query is not answerable"
+        )
 
 
 def _read(path: Path, there: Mapping[str, Query], columns: Columns) -> ImportedQueries:

@@ -81,6 +81,17 @@ def test_labelled_row_keeps_difficulty_and_category(dataset, bring):
     assert [(item.chunk_id, item.grade) for item in dataset.judgments()] == [("c1", 3)]
 
 
+@pytest.mark.parametrize(("answer", "is_told"), [("n/a", True), ("-", True), ("No.", False)])
+def test_an_answer_that_reads_like_an_empty_cell_is_told(bring, answer, is_told):
+    """Right answers would be wrong beside it."""
+    told = []
+
+    bring(ROW | {"answer": answer}, observer=lambda event: told.append(event.message))
+
+    said = f"1 expected answer reads like an empty cell, such as {answer!r} of query 'q1'"
+    assert any(message.startswith(said) for message in told) == is_told
+
+
 def test_importing_again_changes_nothing(dataset, bring):
     """A set in a repository is imported by every build."""
     bring(ROW)
