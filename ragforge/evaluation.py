@@ -12,7 +12,7 @@ Both qrels and run may be
   streamed: what is kept of it are the ranks of its judged chunks.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import repeat
 from os import PathLike
 from pathlib import Path
@@ -97,6 +97,8 @@ class FileScores(NamedTuple):
     scores: Scores
     latencies_s: list[float]
     """Of the queries for which the file says it."""
+    in_other_forms: tuple[tuple[str, str], ...] = ()
+    """Queries with retrieved ids that their qrels have in another form of Unicode."""
 
 
 def evaluate_file(
@@ -131,7 +133,21 @@ def evaluate_file(
         only_retrieved=only_retrieved,
         relevant=relevant,
     )
-    return FileScores(scores, list(run.latencies_s.values()))
+    in_other_forms = tuple(_in_other_forms(qrels, run.rankings))
+    return FileScores(scores, list(run.latencies_s.values()), in_other_forms)
+
+
+def _in_other_forms(
+    qrels: Mapping[str, Judgments], rankings: Mapping[str, RankedChunks]
+) -> Iterator[tuple[str, str]]:
+    """Yield queries with retrieved ids that their qrels have in another form of Unicode."""
+    from unicodedata import normalize
+
+    for query_id, judgments in qrels.items():
+        judged = {normalize("NFC", each) for each in judgments if not each.isascii()}
+        for chunk_id in rankings.get(query_id, ()) if judged else ():
+            if chunk_id not in judgments and normalize("NFC", chunk_id) in judged:
+                yield query_id, chunk_id
 
 
 def _labels(given: Source, rel_threshold: RelThreshold) -> LabelsInForce:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
+from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import (
     Correction,
     GradedBy,
@@ -184,6 +185,7 @@ def evaluate_files(
     labels = judged.in_force(settings.rel_threshold)
     scores: dict[str, Scores] = {}
     latencies: dict[str, Latency] = {}
+    told: list[str] = []
     for path in run_paths:
         measured = evaluate_file(
             labels.grades,
@@ -195,6 +197,7 @@ def evaluate_files(
         )
         name = _name_of(path, scores)
         scores[name] = measured.scores
+        told += _of_other_forms(name, measured.in_other_forms)
         found = latency_of(measured.latencies_s)
         if found is not None:
             latencies[name] = found
@@ -207,11 +210,22 @@ def evaluate_files(
         _names(settings),
         judged.n_unanswerable,
         graded_by=count_file_grades(judged),
-        warnings=tuple(_of_documents(judged, run_paths)),
+        warnings=(*told, *_of_documents(judged, run_paths)),
         n_by_document=len(judged.grades.keys() & set(judged.by_document)),
         reading=labels.reading,
         labels=reading_of_file(qrels_path, judged),
     )
+
+
+def _of_other_forms(name: str, found: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield what is to be told of retrieved ids that the qrels write in another way."""
+    if found:
+        query_id, chunk_id = found[0]
+        yield (
+            f"{name}: {plural(len(found), 'retrieved id is', 'retrieved ids are')} in the qrels in "
+            f"another form of Unicode, such as {chunk_id!r} for query {query_id!r}, and not judged "
+            "as they stand: macOS takes letters of file names apart; write both in one form"
+        )
 
 
 def _of_documents(judged: JudgedQrels, run_paths: Iterable[Path]) -> Iterator[str]:

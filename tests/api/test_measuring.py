@@ -264,6 +264,18 @@ def test_files_are_measured_without_a_set(place, capsys):
     assert found.mean("RR") == 0.75
 
 
+@pytest.mark.parametrize(("retrieved", "is_told"), [("cafe\u0301.md", True), ("tea.md", False)])
+def test_an_id_in_another_form_of_unicode_is_told(place, retrieved, is_told):
+    """Names of files come from macOS with their letters taken apart, and look the same."""
+    (place / "q.csv").write_text("query_id,chunk_id,grade\na,caf\u00e9.md,1\nb,x,1\n")
+    (place / "r.trec").write_text(f"a Q0 {retrieved} 1 2.0 r\nb Q0 x 1 2.0 r\n")
+
+    found = rf.evaluate_files("q.csv", "r.trec", "RR", quiet=True)
+
+    said = "1 retrieved id is in the qrels in another form of Unicode, such as 'cafe\u0301.md'"
+    assert any(said in warning for warning in found.warnings) == is_told
+
+
 def test_a_decision_is_told_to_ci_as_by_the_command(measured, place):
     """JUnit XML for the service, Markdown for the pull request."""
     rules = ["--min", "RR=0.1", "--junit", "gate.xml", "--markdown", "gate.md", "-q"]
