@@ -690,3 +690,55 @@ def test_a_dry_run_of_first_hits_tells_the_first_look(decide):
     pairs = json.loads(out)["pairs"]
     assert calls == 0
     assert N <= pairs["first_look"] <= 2 * N <= pairs["at_most"] <= pairs["pool"]
+
+
+def test_labels_of_documents_are_refused_before_any_call(dataset, decide, capsys, endpoint):
+    """They were dropped, and the run that people's labels call the worse one won."""
+    label = Judgment(query_id=IDS[0], chunk_id=IDS[0], grade=3, source="human", level="document")
+    dataset.write_judgments([label])
+    before = len(endpoint.bodies)
+
+    words = ["compare", "--dataset", str(dataset.path), "good", "poor", "--judge-as-needed"]
+    code = main([*words, "--model", "m", "--base-url", endpoint.url, "-q"])
+
+    assert (code, len(endpoint.bodies)) == (2, before)
+    assert f"labels of 1 query, such as '{IDS[0]}', name documents" in capsys.readouterr().err
+
+
+SENTENCE = "The lever is set to {} degrees."
+
+
+def test_a_quote_that_stands_twice_is_found_once(in_folder, capsys):
+    """A run that returns the other copy as well was better by it."""
+    chunks = [
+        {"chunk_id": f"{q}-{i}", "doc_id": q, "text": f"Of {q}, {i}: worth {worth}. {said}"}
+        for n, q in enumerate(IDS)
+        for i, (worth, said) in enumerate(
+            [(3, SENTENCE.format(n)), (0, ""), (3, SENTENCE.format(n)), (0, "")]
+        )
+    ]
+    rows = [
+        {"id": q, "question": f"What is {q}?", "doc_id": q, "quote": SENTENCE.format(n)}
+        for n, q in enumerate(IDS)
+    ]
+    for name, each in (("chunks.jsonl", chunks), ("q.jsonl", rows)):
+        (in_folder / name).write_text("".join(f"{json.dumps(row)}\n" for row in each))
+    assert main(["import", "q.jsonl", "--chunks", "chunks.jsonl", "--out", "set", "-q"]) == 0
+    made = open_dataset(in_folder / "set")
+    for run, order in (("once", (1, 0, 3)), ("twice", (1, 0, 2))):
+        made.write_run(run, [in_order(q, order) for q in IDS])
+    capsys.readouterr()
+
+    with serving(grade_by_worth) as judge:
+        address = ["--model", "m", "--base-url", judge.url, "-q", "--json", "-m", "P@3"]
+        code = main(["compare", "--dataset", "set", "once", "twice", "--judge-as-needed", *address])
+
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["winner"] == "TIE"
+
+
+def in_order(query_id, order):
+    hits = tuple(
+        Hit(chunk_id=f"{query_id}-{i}", score=float(9 - place)) for place, i in enumerate(order)
+    )
+    return Ranking(query_id=query_id, ranking=hits)

@@ -240,9 +240,6 @@ def _open_difference(
     """
     of_a, of_b = ANSWER_MEASURES[measure](a), ANSWER_MEASURES[measure](b)
     asked = a.gradable | a.grades.keys() | a.failed | b.gradable | b.grades.keys() | b.failed
-    if measure == "hallucination":
-        # No answer claims nothing.
-        asked -= a.unanswered | b.unanswered
     why = _why_unknown(a, b, measure)
     bounds = mean_difference_bounds(of_a, of_b, asked | (of_a.keys() & of_b.keys()), design)
     if bounds is None:

@@ -285,6 +285,8 @@ def _pool(found: RunTops, texts: ChunkTexts, declared: Declared, measure: Measur
     for at, ranked in enumerate(found.rankings):
         for query_id in query_ids:
             for rank, chunk_id in enumerate(ranked.get(query_id, ())):
+                if chunk_id in found.repeating.get(query_id, ()):
+                    continue
                 if chunk_id not in texts:
                     without_text.add((query_id, chunk_id))
                     continue
@@ -436,8 +438,8 @@ async def needed_runs(
         declared: By what is decided.
 
     Raises:
-        UsageError: Fewer than two runs, another measure, or runs of different chunks, whose DCG is
-            of other texts.
+        UsageError: Fewer than two runs, another measure, labels that name documents, or runs of
+            different chunks, whose DCG is of other texts.
         DataError: There is no such run, it is empty, or it was made on other chunks.
     """
     wanted = _with_threshold(dataset, parse_measure(declared.measure), job)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import field
 
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
-from ragforge.errors import DataError
+from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import failed_by_name
 from ragforge.evaluating.runs import rank_order
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.document_level import document_level
 from ragforge.files.set.query_selection import shared
 from ragforge.files.set.stale_runs import usable_runs
 from ragforge.measures.checked_samples import Floats
@@ -30,6 +32,8 @@ class RunTops:
     weigh: Callable[[Sequence[str]], Floats]
     """Returns what each of some queries stands for, 1 in the mean."""
     warnings: tuple[str, ...]
+    repeating: Mapping[str, Set[str]] = field(default_factory=dict)
+    """By query: chunks that only repeat quotes of others, which count; they are not relevant."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -57,6 +61,7 @@ def run_tops(dataset: Dataset, names: Sequence[str], k: int | None, split: str) 
 
     Raises:
         DataError: There is no such run, it is empty, or no query can be answered.
+        UsageError: Labels name documents.
     """
     usable = usable_runs(dataset, names).require_any()
     accepted = dataset.require_accepted_queries()
@@ -69,10 +74,19 @@ def run_tops(dataset: Dataset, names: Sequence[str], k: int | None, split: str) 
     }
     if not asked:
         raise DataError(f"{dataset.path}: no query that chunks can answer in the split {split!r}")
+    level = document_level(dataset, dataset.judgment_table())
+    if by_document := asked.keys() & level.query_ids:
+        n = plural(len(by_document), "query", "queries")
+        raise UsageError(
+            f"--judge-as-needed: labels of {n}, such as {min(by_document)!r}, name documents, and "
+            "a judge grades passages, of which no sample tells the grade of a document; `ragforge "
+            "compare` without it goes by the labels, and by the whole pool after `ragforge judge`"
+        )
     by_name = failed_by_name(dataset.failures(), "retrieve")
     rankings, failed, warnings = [], [], list(usable.warnings)
     for name in names:
-        ranked = {each.query_id: rank_order(each.ranking)[:k] for each in usable.rankings(name)}
+        counted = map(level.counted_once, usable.rankings(name))
+        ranked = {each.query_id: rank_order(each.ranking)[:k] for each in counted}
         without = by_name.get(name, set()) | usable.unasked.get(name, set())
         failed.append(frozenset((without & asked.keys()) - ranked.keys()))
         if asked.keys().isdisjoint(ranked):
@@ -89,4 +103,5 @@ def run_tops(dataset: Dataset, names: Sequence[str], k: int | None, split: str) 
         found: Floats = np.array(drawn.weights) * len(query_ids)
         return found
 
-    return RunTops(rankings, asked, failed, weigh, tuple(warnings))
+    repeating = {query_id: frozenset(of) for query_id, of in level.repeating.items()}
+    return RunTops(rankings, asked, failed, weigh, tuple(warnings), repeating)
