@@ -233,9 +233,16 @@ class ResultReader:
         for chunk_id in known:
             if not of_its_own or any(self._is_text_of(text, chunk_id) for text in of_its_own):
                 return chunk_id
-        if self._texts is not None:
+        if self._texts is not None and not self._names_document(item, known[0]):
             self._texts.count_misnamed(known[0], of_its_own[0])
         return ""
+
+    def _names_document(self, item: object, doc_id: str) -> bool:
+        """Whether a hit says itself that it is of a document, and labels ask for no more."""
+        documents = self._texts.documents if self._texts else None
+        if documents is None or doc_id not in documents.retrievable:
+            return False
+        return documents.named(document_names_of(item)) == (doc_id,)
 
     def _is_text_of(self, text: str, chunk_id: str) -> bool:
         """Whether a text is that of a chunk or document; unknown of what was cut for a sweep."""

@@ -283,6 +283,17 @@ def test_a_document_is_retrieved_for_its_text_alone(corpus):
     assert taken.n_misnamed == 1
 
 
+def test_a_hit_that_names_its_document_too_is_not_told_to_be_misnamed(corpus):
+    """It counts as one of that document, whatever is shown of it."""
+    taken = RetrievedTexts(CorpusDocuments(corpus, documents_of, TextLocator, names_documents=True))
+    reader = ResultReader("it", corpus, texts=taken)
+    hit = {"id": "fruit/a.md", "document": "fruit/a.md", "text": "No preview of this page."}
+    reader.read([hit], "q", 10)
+    [text] = taken.located(taken.ids)
+
+    assert (text.doc_ids, taken.n_misnamed) == (("fruit/a.md",), 0)
+
+
 def test_what_was_cut_for_a_sweep_is_known_by_its_id(corpus):
     """It was handed over with that; only the text of another chunk says otherwise."""
     reader = ResultReader("it", corpus)
