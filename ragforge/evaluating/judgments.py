@@ -248,7 +248,7 @@ class SettledTable(ByQuery[Grading]):
                 for name, item in judged.items()
             }
         scaled = {n: on_authors_scale(of, self._authors_threshold) for n, of in judged.items()}
-        folded = self._level.folded(scaled)
+        folded = self._level.folded(query_id, scaled)
         return {name: _as_one(of) for name, of in folded.items()} if self._is_of_ones else folded
 
     def _scaled(self, item: G) -> G:

@@ -1,6 +1,7 @@
 """Runs of functions, objects, names and addresses."""
 
 import json
+import re
 
 import pytest
 from api_searchers import Searcher
@@ -195,3 +196,37 @@ def test_the_top_of_a_function_is_ranked_anew(by_hand):
 
     assert made.run == "search"
     assert {row["chunk_id"] for row in made.rows()} == {*FOUND}
+
+
+def test_a_cut_text_counts_as_the_copy_whose_document_is_labelled(place):
+    """Nothing tells which of two copies it was; as the set's own chunk it counts as that one."""
+    said = "Valve {} opens at {} degrees under load. It closes again by itself after a minute."
+    chunks = [
+        {"chunk_id": f"{doc}-{i}", "doc_id": f"{doc}-{i}.md", "text": said.format(i, 100 + 7 * i)}
+        for i in range(6)
+        for doc in (("page", "copy") if i < 4 else ("page",))
+    ]
+    (place / "chunks.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in chunks))
+    rows = [
+        {
+            "id": f"q{i}",
+            "question": f"When does valve {i} open?",
+            "relevant_doc_ids": [f"page-{i}.md"],
+        }
+        for i in range(6)
+    ]
+    made = rf.from_queries(rows, chunks="chunks.jsonl", out="set", quiet=True)
+
+    def found(query, k):
+        number = int(re.findall(r"\d+", query)[0])
+        return [{"text": f"Valve {number} opens at {100 + 7 * number} degrees under load."}]
+
+    def whole(query, k):
+        number = int(re.findall(r"\d+", query)[0])
+        return [{"text": said.format(number, 100 + 7 * number)}]
+
+    made.retrieve(found, name="cut", quiet=True)
+    made.retrieve(whole, name="whole", quiet=True)
+
+    measured = made.evaluate(["cut", "whole"], ["RR"], quiet=True)
+    assert [measured.mean("RR", name) for name in ("cut", "whole")] == [1.0, 1.0]

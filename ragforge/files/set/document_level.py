@@ -37,28 +37,37 @@ class DocumentLevel:
             everything stays as it is.
         documents: Id of the document by chunk.
         repeating: By query and chunk that only repeats quotes of others, these others.
+        labelled_copies: By query and text that stands in several documents, the one that people
+            graded highest for the query. Nothing tells which of them it was retrieved from; were it
+            another, a retriever would lose by which copy it is held to have found.
     """
 
     query_ids: frozenset[str] = frozenset()
     documents: Mapping[str, str] = field(default_factory=dict)
     repeating: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    labelled_copies: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def changes(self, query_id: str) -> bool:
         """Whether grades and rankings of a query are measured otherwise than they are."""
         return query_id in self.query_ids or query_id in self.repeating
 
-    def folded(self, judged: Mapping[str, G]) -> dict[str, G]:
+    def goes_by(self, query_id: str, chunk_id: str) -> bool:
+        """Whether a chunk or text counts as a document for such a query."""
+        return chunk_id in self.documents or chunk_id in self.labelled_copies.get(query_id, ())
+
+    def folded(self, query_id: str, judged: Mapping[str, G]) -> dict[str, G]:
         """Return the judgments by document that such a query is measured on, sorted.
 
         A document has the grade that was given to it as a whole, by a person before others; else
         the highest of its chunks. One with a failed judgment and no relevant chunk has no grade.
 
         Args:
+            query_id: The query.
             judged: By chunk or document, as labels name it.
         """
         by_document: dict[str, list[G]] = {}
         for name, item in judged.items():
-            doc_id = name if item.level == "document" else self._document(name)
+            doc_id = name if item.level == "document" else self._document(query_id, name)
             by_document.setdefault(doc_id, []).append(item)
         return {doc_id: _of_document(doc_id, of) for doc_id, of in sorted(by_document.items())}
 
@@ -72,7 +81,7 @@ class DocumentLevel:
     def ranking(self, ranking: Ranking) -> Ranking:
         """Return a ranking as its query is measured."""
         if ranking.query_id in self.query_ids:
-            return ranking.model_copy(update={"ranking": self._documents_of(ranking.ranking)})
+            return ranking.model_copy(update={"ranking": self._documents_of(ranking)})
         return self.counted_once(ranking)
 
     def as_retrieved(self, rankings: Iterable[Ranking]) -> dict[str, tuple[str, ...]]:
@@ -90,13 +99,14 @@ class DocumentLevel:
             return ranking
         return ranking.model_copy(update={"ranking": _counted_once(ranking.ranking, repeating)})
 
-    def _document(self, chunk_id: str) -> str:
-        return self.documents.get(chunk_id, chunk_id)
+    def _document(self, query_id: str, chunk_id: str) -> str:
+        copies = self.labelled_copies.get(query_id, {})
+        return copies.get(chunk_id) or self.documents.get(chunk_id, chunk_id)
 
-    def _documents_of(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    def _documents_of(self, ranking: Ranking) -> tuple[Hit, ...]:
         best: dict[str, float] = {}
-        for hit in _by_rank(hits):
-            best.setdefault(self._document(hit.chunk_id), hit.score)
+        for hit in _by_rank(ranking.ranking):
+            best.setdefault(self._document(ranking.query_id, hit.chunk_id), hit.score)
         return _hits(best)
 
 
@@ -262,8 +272,42 @@ def document_level(dataset: Dataset, judgments: JudgmentTable) -> DocumentLevel:
         for query_id in judgments.repeating
         if query_id not in query_ids and (found := _repeating(judgments.judgments(query_id)))
     }
-    documents = _documents_of_chunks(dataset) if query_ids else {}
-    return DocumentLevel(query_ids, documents, repeating)
+    if not query_ids:
+        return DocumentLevel(repeating=repeating)
+    documents, several = _documents_of_chunks(dataset)
+    copies = _labelled_copies(judgments, query_ids, several) if several else {}
+    return DocumentLevel(query_ids, documents, repeating, copies)
+
+
+def _labelled_copies(
+    judgments: JudgmentTable, query_ids: Set[str], several: Mapping[str, Set[str]]
+) -> dict[str, dict[str, str]]:
+    """Return, by query and text, the document of the text's that people graded highest.
+
+    Args:
+        judgments: Of the set.
+        query_ids: Queries whose labels name documents.
+        several: Documents by text that stands in more than one.
+    """
+    texts_of: dict[str, list[str]] = {}
+    for text_id, doc_ids in several.items():
+        for doc_id in doc_ids:
+            texts_of.setdefault(doc_id, []).append(text_id)
+    found: dict[str, dict[str, str]] = {}
+    for query_id in query_ids:
+        given = {
+            one.chunk_id: one.grade or 0
+            for one in judgments.judgments(query_id)
+            if one.level == "document" and one.chunk_id in texts_of
+        }
+        chosen = {
+            text_id: doc_id
+            for doc_id in sorted(given, key=lambda doc_id: (given[doc_id], doc_id))
+            for text_id in texts_of[doc_id]
+        }
+        if chosen:
+            found[query_id] = chosen
+    return found
 
 
 def _repeating(judgments: Sequence[Judgment]) -> dict[str, tuple[str, ...]]:
@@ -288,21 +332,27 @@ def _repeating(judgments: Sequence[Judgment]) -> dict[str, tuple[str, ...]]:
     return {chunk_id: firsts for chunk_id, firsts in found.items() if firsts}
 
 
-def _documents_of_chunks(dataset: Dataset) -> dict[str, str]:
-    """Return the id of the document by chunk; {} where the set has no chunks."""
+def _documents_of_chunks(dataset: Dataset) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
+    """Return the document of each chunk, and those of texts that stand in several.
+
+    What may be of several keeps its rank, and is a hit of none but a labelled one: another document
+    would gain by it. Both are empty where the set has no chunks.
+    """
     if not dataset.chunks_path.exists():
-        return {}
+        return {}, {}
     names: dict[str, str] = {}
     documents = {
         chunk.chunk_id: names.setdefault(chunk.doc_id, chunk.doc_id) for chunk in dataset.chunks()
     }
+    several: dict[str, frozenset[str]] = {}
     for text in dataset.retrieved_texts():
-        of_text = {*(place.doc_id for place in text.places), *text.doc_ids}
-        # What may be of several keeps its rank, and is a hit of none: another one would gain by it.
+        of_text = frozenset({*(place.doc_id for place in text.places), *text.doc_ids})
         if len(of_text) == 1:
             [doc_id] = of_text
             documents[text.chunk_id] = names.get(doc_id, doc_id)
-    return documents
+        elif of_text:
+            several[text.chunk_id] = of_text
+    return documents, several
 
 
 def level_warnings(dataset: Dataset, names: Iterable[str]) -> Iterator[str]:
