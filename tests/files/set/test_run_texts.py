@@ -176,16 +176,22 @@ def test_processes_that_judge_at_once_lose_nothing(dataset):
     assert not dataset.changed_by_hand("judgments.jsonl")
 
 
-def test_a_text_that_may_be_of_several_documents_is_folded_to_none(dataset):
-    """It keeps its rank, and no document is found by it."""
+@pytest.mark.parametrize(
+    ("labelled", "expected"), [(("d",), ["d"]), (("d", "e"), ["e", "d"]), (("f",), [A, "d"])]
+)
+def test_a_text_that_may_be_of_several_documents_is_one_of_the_labelled_one(
+    dataset, labelled, expected
+):
+    """Of two it is that which people graded higher; of none it keeps its rank, and finds none."""
     places = [Span(doc_id=doc_id, start=0, end=9) for doc_id in ("d", "e")]
     texts = [text("a").model_copy(update={"places": tuple(places)}), text("b", 1), text("c", 2)]
     add(dataset, "one", *texts)
-    named = Judgment(query_id="q", chunk_id="d", grade=1, source="human", level="document")
-
-    dataset.write_judgments([named])
+    dataset.write_judgments(
+        Judgment(query_id="q", chunk_id=name, grade=grade, source="human", level="document")
+        for grade, name in enumerate(labelled, start=1)
+    )
 
     hits = tuple(Hit(chunk_id=name, score=score) for name, score in ((A, 3), (B, 2), (C, 1)))
     level = document_level(dataset, dataset.judgment_table())
     folded = level.ranking(Ranking(query_id="q", ranking=hits))
-    assert [hit.chunk_id for hit in folded.ranking] == [A, "d"]
+    assert [hit.chunk_id for hit in folded.ranking] == expected
