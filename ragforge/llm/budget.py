@@ -60,7 +60,7 @@ def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | N
     address = base_url or os.environ.get("OPENAI_BASE_URL", "")
     if model.startswith("local:") or _is_of_no_provider(address):
         return None
-    from genai_prices import Usage as PricedUsage  # costs half a second
+    from genai_prices import Usage as PricedUsage  # It brings pydantic, and a long table.
     from genai_prices import calc_price
 
     usage = PricedUsage(input_tokens=_PRICED_TOKENS, output_tokens=_PRICED_TOKENS)

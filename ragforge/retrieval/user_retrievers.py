@@ -82,7 +82,8 @@ class ResultReader:
     the corpus does not have.
 
     Where texts of others are taken, what is no chunk but has a text is that text, under an id made
-    of it; a document with offsets is that stretch of it, and the id of a document all of it.
+    of it; a document with offsets is that stretch of it, and the id of a document all of it. Where
+    labels name documents, a hit that names one and has no text is that document, whatever its id.
 
     Args:
         where: What messages name as the origin of the results.
