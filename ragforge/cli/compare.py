@@ -374,7 +374,7 @@ def _require_price(settings: "Settings") -> None:
 
     model, budget = settings.model, settings.budget
     if budget.max_cost_usd is not None and not is_offline(model.name):
-        require_price(find_price(model.name, model.base_url, budget), budget)
+        require_price(find_price(model.name, model.address, budget), budget)
 
 
 def _made(

@@ -6,6 +6,7 @@ is never marked; a new field stays unmarked unless it is plain that it does none
 """
 
 import json
+import os
 import re
 from collections.abc import Callable
 from typing import Annotated, Literal, Self, TypeAlias, TypeVar
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 from ragforge.config.section import PositiveFloat, PositiveInt, Section
 from ragforge.config.services import RetrieverService, ServiceName, SystemService
 from ragforge.deferred import dataclass
+from ragforge.errors import ConfigError
 from ragforge.records.model import AfterValidator, BeforeValidator, Field, model_validator
 
 T = TypeVar("T")
@@ -186,6 +188,20 @@ class ModelSettings(Section):
     by httpx2."""
     proxy: Annotated[str, AfterValidator(_check_proxy)] = "none"
     """Proxy to go through: none, environment (HTTPS_PROXY and its kin), or an address."""
+
+    @property
+    def address(self) -> str:
+        """The base URL, or where none is named that of OPENAI_BASE_URL; empty for OpenAI's own.
+
+        Raises:
+            ConfigError: That of the environment holds a user name or password.
+        """
+        named = self.base_url or os.environ.get("OPENAI_BASE_URL", "")
+        if "@" in named.partition("//")[2].partition("/")[0]:
+            raise ConfigError(
+                "OPENAI_BASE_URL: no user name or password in the address: it is stored and shown"
+            )
+        return named
 
 
 class BudgetSettings(Section):

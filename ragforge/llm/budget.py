@@ -2,7 +2,6 @@
 
 import ipaddress
 import math
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field
@@ -50,14 +49,13 @@ _EMBEDDING = {
 """OpenAI's own, which the price table lacks. Source: openai.com/api/pricing."""
 
 
-def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | None:
+def find_price(model: str, address: str, settings: BudgetSettings) -> Price | None:
     """Return the user's price, else the price table's; None where nobody knows: never 0.
 
     That of the table is of short requests; some models charge more for very long ones.
     """
     if settings.input_usd_per_mtok is not None and settings.output_usd_per_mtok is not None:
         return Price(settings.input_usd_per_mtok, settings.output_usd_per_mtok)
-    address = base_url or os.environ.get("OPENAI_BASE_URL", "")
     if model.startswith("local:") or _is_of_no_provider(address):
         return None
     from genai_prices import Usage as PricedUsage  # It brings pydantic, and a long table.
@@ -72,9 +70,9 @@ def find_price(model: str, base_url: str, settings: BudgetSettings) -> Price | N
     return Price(float(found.input_price * to_million), float(found.output_price * to_million))
 
 
-def _is_of_no_provider(base_url: str) -> bool:
+def _is_of_no_provider(address: str) -> bool:
     """Whether an address has no domain: those of providers, whose prices are known, have one."""
-    host = urlsplit(base_url).hostname
+    host = urlsplit(address).hostname
     if host is None or "." not in host:
         return host is not None
     with suppress(ValueError):

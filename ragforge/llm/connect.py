@@ -1,7 +1,6 @@
 """Connecting a model: observer > store > retries > budget > pacer > endpoint."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import field
@@ -126,7 +125,7 @@ async def connect(
         DataError: The store or the model file cannot be opened.
         EndpointError: A local model does not start.
     """
-    price = find_price(settings.model.name, settings.model.base_url, settings.budget)
+    price = find_price(settings.model.name, settings.model.address, settings.budget)
     opening = _Opening(settings, store_path, observer, account, price, _chat_endpoint, collector)
     async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
         yield connection
@@ -151,8 +150,8 @@ async def connect_embeddings(
         update={"model": settings.model.model_copy(update={"name": name})}
     )
     # What the user says is the price of the other model; it serves where no other is known.
-    price = find_price(name, settings.model.base_url, BudgetSettings())
-    price = price or find_price(name, settings.model.base_url, budget)
+    price = find_price(name, settings.model.address, BudgetSettings())
+    price = price or find_price(name, settings.model.address, budget)
     if budget.max_cost_usd is not None and price is None:
         raise ConfigError(
             f"--max-cost-usd: the price of the embedding model {name!r} is not known; give the "
@@ -210,8 +209,7 @@ async def _resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool)
         ConfigError, DataError, EndpointError: As for `connect`.
     """
     if not model.name.startswith(_LOCAL):
-        # Where none is named, the client goes by this variable; the call keys must too.
-        endpoint = model.base_url or _from_environment() or "openai"
+        endpoint = model.address or "openai"
         address = endpoint.rstrip("/")
         return _ResolvedModel(model, model.endpoint_id or address, model.name, address)
     from ragforge.llm.local import model_digest, serve
@@ -229,15 +227,6 @@ async def _resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool)
         "timeout_s": max(model.timeout_s, _LOCAL_TIMEOUT_S),
     }
     return _ResolvedModel(model.model_copy(update=changed), _SERVED_HERE, name, _SERVED_HERE)
-
-
-def _from_environment() -> str:
-    address = os.environ.get("OPENAI_BASE_URL", "")
-    if "@" in address.partition("//")[2].partition("/")[0]:
-        raise ConfigError(
-            "OPENAI_BASE_URL: no user name or password in the address: it is stored and shown"
-        )
-    return address
 
 
 def within_file_limit(model: ModelSettings, observer: Observer) -> ModelSettings:

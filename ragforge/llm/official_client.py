@@ -185,7 +185,7 @@ def _client(
     )
     official = openai.AsyncOpenAI(
         api_key=key or "none",
-        base_url=settings.base_url or None,
+        base_url=settings.address or None,
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S),
         http_client=http,

@@ -138,7 +138,7 @@ class OpenAIEndpoint:
         bounded: bool = False,
     ) -> None:
         key = os.environ.get(settings.api_key_env, "")
-        if not key and not settings.base_url:
+        if not key and not settings.address:
             raise ConfigError(
                 f"model {settings.name!r}: the environment variable {settings.api_key_env} holds "
                 "no key; set it, or name another endpoint with --base-url, or use --model offline"

@@ -1,6 +1,5 @@
 """What both ways of sending a request have in common: the two clients, and the layer above them."""
 
-import os
 from typing import Final, Protocol
 
 from ragforge.config import ModelSettings
@@ -62,8 +61,7 @@ class UnreadableReplyError(Exception):
 
 def endpoint_address(settings: ModelSettings) -> str:
     """Return the address that paths are below, with a slash at its end."""
-    named = settings.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
-    return named.rstrip("/") + "/"
+    return (settings.address or _OPENAI).rstrip("/") + "/"
 
 
 def most_bytes(path: str) -> int:

@@ -305,3 +305,17 @@ def test_a_place_that_moves_grades_ends_batches_for_all_shards(
 
     assert "batches are given up" in err
     assert digests(tmp_path / "b" / "judged.jsonl") == digests(out)
+
+
+def test_a_worker_asks_where_the_plan_was_made_to_ask(run, pairs, work, monkeypatch):
+    """A node without the variable of the planner sent texts to another server, and its key."""
+    with serving(Script()) as planned_for, serving(Script()) as other:
+        monkeypatch.setenv("OPENAI_BASE_URL", planned_for.url)
+        words = ["--model", "m", "--pairs-per-shard", "25", "-q"]
+        assert run("shard", "plan", "--pairs", pairs, "--into", work, *words)[0] == 0
+
+        monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+        assert run("shard", "run", work, "-q")[0] == 0
+
+        assert planned_for.ledger()["billed"] > 0
+        assert other.ledger()["billed"] == 0

@@ -134,3 +134,21 @@ def test_shards_of_requests_are_not_merged_by_hand(run, dataset, tmp_path):
 
     assert code == 2
     assert "holds requests of another command" in err
+
+
+def test_requests_go_where_the_command_was_made_to_ask(run, dataset, tmp_path, monkeypatch):
+    """The worker's own variable names another server, which the command's calls are not for."""
+    work = tmp_path / "work"
+    how = ["judge", "--dataset", dataset, "--model", "m", "-q", "--shards", work]
+    with serving(Script()) as named, serving(Script()) as other:
+        monkeypatch.setenv("OPENAI_BASE_URL", named.url)
+        assert run(*how)[0] == 0
+        monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+        assert run("shard", "run", work, "-q")[0] == 0
+        monkeypatch.setenv("OPENAI_BASE_URL", named.url)
+        n_billed = named.ledger()["billed"]
+
+        assert run(*how)[0] == 0
+        assert n_billed > 0
+        assert named.ledger()["billed"] == n_billed
+        assert other.ledger()["billed"] == 0

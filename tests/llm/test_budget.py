@@ -5,7 +5,7 @@ from fakes import FunctionModel, ScriptedModel, request
 from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
 
-from ragforge.config import BudgetSettings
+from ragforge.config import BudgetSettings, ModelSettings
 from ragforge.errors import BudgetError, CallError, ConfigError
 from ragforge.llm.budget import BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatReply, Usage
@@ -193,7 +193,7 @@ def test_an_address_of_the_environment_counts_as_one_that_is_named(monkeypatch):
     """The same server had a price by one and none by the other."""
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
 
-    assert find_price("gpt-4o-mini", "", BudgetSettings()) is None
+    assert find_price("gpt-4o-mini", ModelSettings().address, BudgetSettings()) is None
 
 
 @pytest.mark.parametrize(

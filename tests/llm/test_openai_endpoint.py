@@ -894,6 +894,14 @@ def test_a_missing_key_is_named_before_any_call(monkeypatch):
         OpenAIEndpoint(ModelSettings(name="m"))
 
 
+def test_a_server_of_the_environment_needs_no_key(monkeypatch):
+    """It is named as much as one of the settings; many servers of one's own check none."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+
+    assert OpenAIEndpoint(ModelSettings(name="m"))
+
+
 def test_a_missing_transport_is_named_before_any_call(monkeypatch):
     """A thousand calls would fail, one after the other, for a package."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

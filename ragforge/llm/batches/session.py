@@ -263,7 +263,7 @@ class BatchSession:
     def _price(self, who: EndpointModel) -> Price | None:
         if who not in self._prices:
             model, budget = self.models[who], self.settings.budget
-            self._prices[who] = find_price(model.name, model.base_url, budget)
+            self._prices[who] = find_price(model.name, model.address, budget)
         return self._prices[who]
 
     def require_prices(self) -> None:

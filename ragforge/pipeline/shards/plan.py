@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from ragforge.config import ModelSettings, Settings
+from ragforge.config.sections import is_offline
 from ragforge.deferred import shutil
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
@@ -198,6 +199,18 @@ class ShardFolder:
             file = str(self.path / plan.settings.judge.examples)
             changes["judge"] = plan.settings.judge.model_copy(update={"examples": file})
         return plan.settings.model_copy(update=changes)
+
+
+def naming_address(settings: Settings) -> Settings:
+    """Return settings that name the address they have of the environment: workers have another.
+
+    Raises:
+        ConfigError: As for `ModelSettings.address`.
+    """
+    if is_offline(settings.model.name):
+        return settings
+    model = settings.model.model_copy(update={"base_url": settings.model.address})
+    return settings.model_copy(update={"model": model})
 
 
 def planned_settings(settings: Settings) -> Settings:

@@ -28,6 +28,7 @@ from ragforge.pipeline.shards.plan import (
     ShardFolder,
     ShardPlan,
     cut,
+    naming_address,
     planned_settings,
     query_of,
     require_same_work,
@@ -59,6 +60,7 @@ async def plan_pairs(
         UsageError: The folder holds other work.
         DataError, ConfigError, EndpointError, BudgetError: As for `judge_file`.
     """
+    job = job.with_settings(naming_address(job.settings))
     make_folder(folder.path)
     old = folder.read_plan() if folder.plan_path.is_file() else None
     with PairsByQuery(pairs_path, folder.path) as rows:

@@ -25,7 +25,7 @@ from ragforge.observe import silent
 from ragforge.pipeline.job import Job, OutputFile
 from ragforge.pipeline.shards.budget import drawing_on
 from ragforge.pipeline.shards.merging import all_done
-from ragforge.pipeline.shards.plan import ShardFolder, ShardPlan, cut
+from ragforge.pipeline.shards.plan import ShardFolder, ShardPlan, cut, naming_address
 from ragforge.records import Failure
 from ragforge.records.record import Record
 from ragforge.stages.runner import Work, Workers, pour
@@ -93,18 +93,20 @@ class ShardedJob(Generic[R]):
 
         Raises:
             DataError: They cannot be written.
+            ConfigError: As for `naming_address`.
         """
+        job = self.job.with_settings(naming_address(self.job.settings))
         make_folder(self.folder.path)
         with ExternalSorter[RequestRow](lambda row: (row.key,), self.folder.path) as rows:
             collecting = _Collecting(rows)
-            dry = replace(self.job.mode, dry_run=True)
-            await self.run(replace(self.job, mode=dry, observer=silent, collector=collecting))
+            dry = replace(job.mode, dry_run=True)
+            await self.run(replace(job, mode=dry, observer=silent, collector=collecting))
             digest = hashlib.sha256()
             for line in rows.lines():
                 digest.update(line.encode())
             # Each request is a group of its own.
             shards = tuple(cut(rows.lines(), size, self.folder.requests_path, str))
-        settings = self.job.settings
+        settings = job.settings
         plan = ShardPlan(
             kind="requests",
             source_sha256=digest.hexdigest(),

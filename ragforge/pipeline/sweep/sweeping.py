@@ -384,7 +384,7 @@ def _refuse_services(plan: SweepPlan, settings: Settings) -> None:
 def _key(item: Configuration, settings: Settings) -> list[object]:
     versions = [version_of(name) for name in LOCAL_MODELS if has_part(item.retriever, name)]
     model = settings.model if has_part(item.retriever, _DENSE) else None
-    endpoint = [model.embedding_model, model.endpoint_id or model.base_url] if model else []
+    endpoint = [model.embedding_model, model.endpoint_id or model.address] if model else []
     version = splitter_version(item.splitter) if item.splitter in SPLITTERS else ""
     cutting = [str(item.splitter), version, item.size, item.overlap]
     return [cutting, str(item.retriever), versions, endpoint, _source_digest(item.retriever)]
