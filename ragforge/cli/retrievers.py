@@ -90,22 +90,31 @@ def run_retrievers(
         job = job if account is None else replace(job, account=account)
         made = run_async(make_runs(dataset, specs, job))
     for result in made:
-        if result.stopped_by is not None and not isinstance(result.stopped_by, EndpointError):
-            raise result.stopped_by
-        if result.explanation:
-            rest = (
-                "; left out, as the run of before does not show it as it is now"
-                if result.n_earlier
-                else ""
-            )
-            say(f"warning: {result.name}: {result.explanation}{rest}")
-        elif result.failures:
-            n_queries = len(result.failures) + len(result.rankings)
-            say(
-                f"warning: {result.name}: the retriever failed on {len(result.failures)} of "
-                f"{n_queries} queries; they have no value and widen the bounds"
-            )
+        _tell(result)
     return made
+
+
+def _tell(result: "RunResult") -> None:
+    """Warn of a run that was stopped or failed on queries.
+
+    Raises:
+        RagforgeError: It was stopped by other than its endpoint.
+    """
+    if result.stopped_by is not None and not isinstance(result.stopped_by, EndpointError):
+        raise result.stopped_by
+    if result.explanation:
+        rest = (
+            "; left out, as the run of before does not show it as it is now"
+            if result.n_earlier
+            else ""
+        )
+        say(f"warning: {result.name}: {result.explanation}{rest}")
+    elif result.failures:
+        n_queries = len(result.failures) + len(result.rankings)
+        say(
+            f"warning: {result.name}: the retriever failed on {len(result.failures)} of "
+            f"{n_queries} queries; they have no value and widen the bounds"
+        )
 
 
 def left_out(made: "Iterable[RunResult]") -> set[str]:
