@@ -124,3 +124,12 @@ def test_pairs_of_a_file_have_no_corpus(tmp_path, capsys):
 
     assert code == 2
     assert "--pairs does not go with --complete" in capsys.readouterr().err
+
+
+def test_the_folder_of_the_file_is_made(run, tmp_path):
+    """With a model it was, and offline the command ended with "No such file or directory"."""
+    pairs, out = tmp_path / "pairs.jsonl", tmp_path / "new" / "folder" / "judged.jsonl"
+    pairs.write_text('{"query_id": "q", "query": "Wax?", "chunk_id": "c", "text": "Wax."}\n')
+
+    assert run("judge", "--pairs", pairs, "--out", out, "-q")[0] == 0
+    assert out.is_file()

@@ -40,12 +40,16 @@ class HumanLabels:
 
         Args:
             judge: Its name.
-            judgments: The judge's; those of pairs that nobody graded are passed over.
+            judgments: The judge's, not asked for where nobody graded a pair; of the others only
+                those of graded pairs are held.
 
         Returns:
             None where no judged pair was graded by a person.
         """
-        mine = {PairId(one.query_id, one.chunk_id): one for one in judgments}
+        if not self._labels:
+            return None
+        each = ((PairId(one.query_id, one.chunk_id), one) for one in judgments)
+        mine = {pair: one for pair, one in each if pair in self._labels}
         asked = [pair for pair in self._labels if pair in mine]
         if not asked:
             return None

@@ -13,6 +13,7 @@ from ragforge.config import JudgeSettings
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance_words
+from ragforge.files.atomic import make_folder
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
@@ -285,6 +286,7 @@ async def judge_file(
         DataError: The file of pairs does not hold to its format.
         EndpointError, BudgetError: As for `judge_dataset`.
     """
+    make_folder(out.parent)
     async with open_judges(job, OutputFile.beside(out, store_path), "judge") as judges:
         with PairsByQuery(pairs_path, out.parent) as rows, judged_spool(out.parent) as judged:
             refuse_shared_queries(judges.examples, rows.queries)

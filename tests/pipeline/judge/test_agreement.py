@@ -71,6 +71,14 @@ def test_pairs_without_a_label_are_passed_over(labels):
     assert HumanLabels().baseline() is None
 
 
+def test_judgments_are_not_read_where_nobody_graded():
+    """A file of 100,000 was held as records, 290 MB, to compare it with nothing."""
+    unread = iter([judged("q0", "c0", 2)])
+
+    assert HumanLabels().agreement_with("m", unread) is None
+    assert next(unread).query_id == "q0"
+
+
 def test_mean_grades_are_the_score_where_the_judge_has_them(labels):
     """Votes order pairs that one grade cannot."""
     with_mean = [judged("q0", "c0", 2, grade_mean=2.4), judged("q0", "c1", 2)]
