@@ -8,9 +8,12 @@ can be measured until it is made again.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from math import inf, nextafter
+from typing import Final
 
 from ragforge.corpus.file_texts import file_texts
+from ragforge.corpus.moved_documents import NONE_MOVED, MovedDocuments
 from ragforge.corpus.rereading import reader_of
 from ragforge.corpus.text_locations import MOST_PLACES
 from ragforge.deferred import dataclass
@@ -24,6 +27,9 @@ from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_text
 from ragforge.retrieval.retrieved_texts import RetrievedTexts
 
+_FORMER: Final = "former "
+"""Before the name of a document that stands under none, as that is another's now."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkChange:
@@ -36,6 +42,7 @@ class ChunkChange:
         digest: Of the file of these.
         doc_id_now: Returns the id that a document of before has now; its own where it is gone.
         cutting: How documents are cut now; "" where that is not known.
+        moved: Documents whose text has another id now, which hits may name.
     """
 
     before: Callable[[], Iterable[Chunk]]
@@ -44,6 +51,7 @@ class ChunkChange:
     digest: str
     doc_id_now: Callable[[str], str]
     cutting: str = ""
+    moved: MovedDocuments = NONE_MOVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +164,9 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
         if text.chunk_id in cited
     }
     placed = _placed(sought, change, names_documents=source.manifest.level is not None)
+    placed = replace(
+        placed, now={**_documents_now(cited - sought.keys(), change.moved), **placed.now}
+    )
     texts = {text.chunk_id: text for text in placed.texts}
     texts |= {text.chunk_id: text for text in _again(source, names, placed)}
     known = _known(change, {placed.now.get(one, one) for one in cited})
@@ -236,6 +247,17 @@ def _placed(
     # A ranking of its own for each, so that the id of each is known.
     now |= {item.query_id: item.ranking[0].chunk_id for item in taken.settle(open_)}
     return _Placed(now, tuple(taken.located(frozenset(now.values()))))
+
+
+def _documents_now(cited: Set[str], moved: MovedDocuments) -> dict[str, str]:
+    """Return under which ids hits go now that name documents.
+
+    Where a text is gone whose id is another's now, the hit goes by an id that no document has.
+    """
+    gone = cited & moved.gone & moved.replaced
+    return {one: moved.now[one] for one in cited & moved.now.keys()} | {
+        one: f"{_FORMER}{one}" for one in gone
+    }
 
 
 def _chunks_by_text(wanted: Set[str], change: ChunkChange) -> dict[str, list[Chunk]]:

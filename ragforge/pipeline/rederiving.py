@@ -5,6 +5,12 @@ from dataclasses import field
 from functools import partial
 
 from ragforge.corpus.chunk_files import CUT_BY, renames
+from ragforge.corpus.moved_documents import (
+    NONE_MOVED,
+    MovedDocuments,
+    edited_documents,
+    find_moved_documents,
+)
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.corpus.rereading import reader_of
 from ragforge.deferred import dataclass
@@ -113,9 +119,11 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
         prepared: The corpus as it is cut now.
 
     Raises:
-        UsageError: No quote at all is result: these are other documents.
+        UsageError: No quote at all is found: these are other documents; or a document that a label
+            names has another text now.
     """
-    renamed = _renamed(dataset, prepared)
+    documents = _Documents(dataset, prepared)
+    renamed, moved = documents.renamed(), documents.moved()
     queries = [_in_documents_of_now(query, renamed) for query in dataset.all_queries()]
     result = Rederivation(renamed=renamed)
     doc_id_now = partial(_doc_id_now, renamed)
@@ -127,7 +135,7 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
             f"{dataset.path}: none of its {result.n_quotes} quotes stands in these chunks; they "
             "seem to be of other documents"
         )
-    moves = _NewChunkIds(dataset, prepared, renamed)
+    moves = _NewChunkIds(dataset, prepared, renamed, moved)
     followed = graded.place(index)
     old = dataset.judgments()
     texts = [one for one in old if is_text_id(one.chunk_id)]
@@ -138,7 +146,7 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
         *evidence,
     ]
     if corpus_digest(dataset) != prepared.digest:
-        result.runs = carry_runs(dataset, dataset, chunk_change(dataset, prepared, renamed))
+        result.runs = carry_runs(dataset, dataset, chunk_change(dataset, prepared, renamed, moved))
     pool = moved_pool(dataset.pool(), moves)
     if pool or dataset.pool():
         dataset.write_pool(pool)
@@ -191,15 +199,55 @@ def _index(queries: Iterable[Query], graded: Collection[str], prepared: Prepared
     return ChunkIndex(sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id)))
 
 
-def _renamed(dataset: Dataset, prepared: Prepared) -> dict[str, str]:
-    """Return which documents of the set are found under another id; {} where that is not known."""
-    if prepared.rows is None:
-        return {}
-    before = {row.doc_id: row.sha256.partition(CUT_BY)[0] for row in dataset.documents()}
-    now = {row.doc_id: row.sha256 for _, row in each_document(prepared.rows)}
-    removed = {doc_id: digest for doc_id, digest in before.items() if doc_id not in now}
-    added = {doc_id: digest for doc_id, digest in now.items() if doc_id not in before}
-    return renames(removed, added)
+class _Documents:
+    """The documents of the set, and those of now; none where these are not known."""
+
+    def __init__(self, dataset: Dataset, prepared: Prepared) -> None:
+        self._dataset, self._prepared = dataset, prepared
+        self._before, self._now = dict[str, str](), dict[str, str]()
+        if prepared.rows is not None:
+            rows = dataset.documents()
+            self._before = {row.doc_id: row.sha256.partition(CUT_BY)[0] for row in rows}
+            self._now = {row.doc_id: row.sha256 for _, row in each_document(prepared.rows)}
+
+    def renamed(self) -> dict[str, str]:
+        """Return which documents are found under another id."""
+        return renames(
+            _without(self._before, self._now.keys()), _without(self._now, self._before.keys())
+        )
+
+    def moved(self) -> MovedDocuments:
+        """Return where the texts of documents stand now; nothing where no label names documents.
+
+        Raises:
+            UsageError: One that a label names has another text now, and its own another name or
+                none: done again after it was interrupted, the label would go on.
+        """
+        if self._dataset.manifest.level is None or not self._now:
+            return NONE_MOVED
+        same = {name for name, digest in self._before.items() if self._now.get(name) == digest}
+        stayed = {self._before[name]: name for name in sorted(same, reverse=True)}
+        moved = find_moved_documents(
+            _without(self._before, same), _without(self._now, same), stayed, self._edited
+        )
+        judgments = self._dataset.each_judgment()
+        labelled = {item.chunk_id for item in judgments if item.level != "chunk"}
+        if replaced := sorted(labelled & moved.replaced):
+            place = moved.now.get(replaced[0])
+            where = f"its own stands in {place}" if place else "its own is gone"
+            raise UsageError(
+                f"{self._dataset.path}: {replaced[0]}, which a label names, has another text now, "
+                f"and {where}; `ragforge refresh` lets labels go with their texts"
+            )
+        return moved
+
+    def _edited(self, doc_ids: Collection[str]) -> Collection[str]:
+        now = read_records(self._prepared.path, Chunk)
+        return edited_documents(doc_ids, self._dataset.chunks(), now)
+
+
+def _without(digests: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    return {name: digest for name, digest in digests.items() if name not in names}
 
 
 def _doc_id_now(renamed: Mapping[str, str], doc_id: str) -> str:
@@ -216,21 +264,39 @@ def _in_documents_of_now(query: Query, renamed: Mapping[str, str]) -> Query:
     return query.model_copy(update={"evidence": evidence})
 
 
-def chunk_change(dataset: Dataset, prepared: Prepared, renamed: Mapping[str, str]) -> ChunkChange:
+def chunk_change(
+    dataset: Dataset,
+    prepared: Prepared,
+    renamed: Mapping[str, str],
+    moved: MovedDocuments = NONE_MOVED,
+) -> ChunkChange:
     """Return how the chunks of a set change where these are put under it."""
 
     def now() -> Iterable[Chunk]:
         return read_records(prepared.path, Chunk)
 
     return ChunkChange(
-        dataset.chunks, now, now, prepared.digest, partial(_doc_id_now, renamed), prepared.cutting
+        dataset.chunks,
+        now,
+        now,
+        prepared.digest,
+        partial(_doc_id_now, renamed),
+        prepared.cutting,
+        moved,
     )
 
 
 class _NewChunkIds:
     """Which new chunks read like an old one that has a grade, of the same document first."""
 
-    def __init__(self, dataset: Dataset, prepared: Prepared, renamed: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        prepared: Prepared,
+        renamed: Mapping[str, str],
+        moved: MovedDocuments,
+    ) -> None:
+        self._moved = moved
         graded = {judgment.chunk_id for judgment in dataset.each_judgment()}
         texts = {without_place(chunk_id) for chunk_id in graded if is_text_id(chunk_id)}
         graded |= {entry.chunk_id for entry in dataset.pool()}
@@ -266,7 +332,8 @@ class _NewChunkIds:
     def of_judgment(self, judgment: Judgment) -> list[str]:
         """Return the ids a judgment holds for now; a document's own id where it is there."""
         if judgment.level != "chunk":
-            return [judgment.chunk_id] if judgment.chunk_id in self._documents else []
+            doc_id = self._moved.now.get(judgment.chunk_id, judgment.chunk_id)
+            return [doc_id] if doc_id in self._documents else []
         return self._of_either(judgment.chunk_id)
 
     def _of_either(self, chunk_id: str) -> list[str]:

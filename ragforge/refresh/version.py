@@ -43,7 +43,7 @@ from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.coverage import fill_coverage, plan_coverage
 from ragforge.refresh.delta_pools import DeltaPools, judge_new_chunks, without_judge
 from ragforge.refresh.grades.carrying import carry_judgments, count_grades
-from ragforge.refresh.grades.labelled_documents import update_labelled
+from ragforge.refresh.grades.labelled_documents import moved_documents, update_labelled
 from ragforge.refresh.grades.moved_chunks import doc_id_now, new_to_readers, with_sources
 from ragforge.refresh.queries.decisions import QueryHistory, query_history
 from ragforge.refresh.queries.passages import CorpusNow
@@ -473,6 +473,7 @@ def _carry_runs_along(staged: Dataset, parent: Dataset, diff: CorpusDiff) -> tup
         digest=corpus_digest(staged),
         doc_id_now=partial(doc_id_now, diff),
         cutting=diff.cutting,
+        moved=moved_documents(parent, diff),
     )
     carried = carry_runs(staged, parent, change)
     _carry_grades(staged, parent, carried.texts)

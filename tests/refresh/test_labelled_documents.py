@@ -142,3 +142,108 @@ def test_earlier_evaluations_know_a_renamed_document(night):
 
     [trend] = told["datasets"][0]["runs"][0]["trends"]
     assert (trend["n"], trend["diff"]) == (2, 0.0)
+
+
+def shift(night):
+    """Put a preface before numbered pages: each page goes by the number of the next."""
+    pages = sorted(night.docs.glob("*.md"))
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    for page, before in zip(pages, ["# preface\n\nWritten in Oslo.\n", *texts[:-1]], strict=True):
+        page.write_text(before, encoding="utf-8")
+    (night.docs / "zz.md").write_text(texts[-1], encoding="utf-8")
+
+
+def test_a_label_goes_with_its_text_where_names_move_up(night):
+    """No word changed; all labels stood on other texts, and RR fell from 1.00 to 0.18."""
+    shift(night)
+
+    assert night.refresh().code == 0
+
+    # faq, service, store, tea: each went to the next one's name.
+    assert labels(night) == {OPEN: ["tea.md"], REPAIRS: ["service.md", "store.md"]}
+
+
+def test_a_label_leaves_a_name_that_another_text_has(night):
+    """The page was moved away; an imprint stands under its name."""
+    before = (night.docs / "store.md").read_text(encoding="utf-8")
+    (night.docs / "old").mkdir()
+    (night.docs / "old" / "store.md").write_text(before, encoding="utf-8")
+    (night.docs / "store.md").write_text("# Imprint\n\nForty people in Oslo.\n", encoding="utf-8")
+
+    assert night.refresh().code == 0
+
+    assert labels(night)[OPEN] == ["old/store.md"]
+
+
+def test_a_label_stays_with_a_page_whose_old_version_is_archived(night):
+    """It is the page that is edited on."""
+    before = (night.docs / "store.md").read_text(encoding="utf-8")
+    (night.docs / "archive.md").write_text(before, encoding="utf-8")
+    (night.docs / "store.md").write_text(before.replace("with care", "gladly"), encoding="utf-8")
+
+    assert night.refresh().code == 0
+
+    assert labels(night)[OPEN] == ["store.md"]
+
+
+def test_another_text_under_its_name_brings_no_label_back(night):
+    """What people labelled is not what stands there now."""
+    (night.docs / "store.md").unlink()
+    assert night.refresh().code == 0
+    (night.docs / "store.md").write_text("# Imprint\n\nForty people in Oslo.\n", encoding="utf-8")
+
+    assert night.json()["items"] == {"kept": 1}
+
+    assert OPEN not in labels(night)
+    assert len(night.dataset.past.dormant_grades()) == 1
+
+
+def test_a_page_that_was_copied_before_it_went_is_renamed(night):
+    """Its text was there all the time."""
+    before = (night.docs / "store.md").read_text(encoding="utf-8")
+    (night.docs / "shop.md").write_text(before, encoding="utf-8")
+    assert night.refresh().code == 0
+    (night.docs / "store.md").unlink()
+
+    assert night.json()["items"] == {"kept": 2}
+
+    assert labels(night)[OPEN] == ["shop.md"]
+
+
+def test_a_run_of_documents_goes_along_with_them(night):
+    """Runs of chunks did: the worse one won by half of RR."""
+    rows = [f"{one} Q0 store.md 1 2 x\n{one} Q0 faq.md 2 1 x\n" for one in night.queries]
+    path = night.folder / "docs.trec"
+    path.write_text("".join(rows), encoding="utf-8")
+    assert run(["import", "--run", str(path), "--dataset", str(night.set), "-q"]).code == 0
+    shift(night)
+
+    assert night.refresh().code == 0
+
+    [ranking, _] = night.dataset.each_ranking("docs")
+    assert [hit.chunk_id for hit in ranking.ranking] == ["tea.md", "service.md"]
+
+
+def rederive(night):
+    words = ["generate", "--rederive", "--documents", str(night.docs), "--out", str(night.set)]
+    return run([*words, "--max-chars", "100", "-q"])
+
+
+def test_labels_go_along_when_a_set_is_derived_anew(night):
+    """The label of a renamed document was dropped."""
+    (night.docs / "store.md").rename(night.docs / "shop.md")
+
+    assert rederive(night).code == 0
+
+    assert labels(night)[OPEN] == ["shop.md"]
+
+
+def test_a_set_is_not_derived_anew_where_names_changed_hands(night):
+    """Done again after a kill, a label would go one document too far."""
+    shift(night)
+
+    done = rederive(night)
+
+    assert done.code == 2
+    assert "faq.md, which a label names, has another text now" in done.err
+    assert labels(night)[OPEN] == ["store.md"]

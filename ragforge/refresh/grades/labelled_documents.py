@@ -1,18 +1,25 @@
 """Labels that name whole documents, under a changed corpus.
 
-A label stays with its document however that is edited, and goes with it where it is renamed. Where
-the document is gone the label waits; a query that has no other relevant label is out of the set
-until the document is back.
+A label stays with its document however that is edited, and goes with its text where that stands
+under another name, whatever has the old one now. Where the text is gone the label waits; a query
+that has no other relevant label is out of the set until the text is back.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from ragforge.corpus.chunk_files import CUT_BY
+from ragforge.corpus.moved_documents import (
+    NONE_MOVED,
+    MovedDocuments,
+    edited_documents,
+    find_moved_documents,
+)
 from ragforge.files.set.dataset import Dataset
-from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment
+from ragforge.files.set.sorted_records import each_chunk
+from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.grades.moved_chunks import MovedChunks
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
@@ -34,10 +41,34 @@ def with_documents(moves: MovedChunks, parent: Dataset, diff: CorpusDiff) -> Mov
         return moves
     # Ready-made chunks may be called as documents are; a label of a chunk stays one.
     chunks = {item.chunk_id for item in parent.each_judgment() if item.level == "chunk"}
-    renamed = {item.before: (item.after,) for item in diff.documents.renamed}
-    gone = {*diff.documents.removed, *renamed} - chunks
-    now = {doc_id: ids for doc_id, ids in renamed.items() if doc_id in gone}
-    return MovedChunks(moves.gone | gone, {**now, **moves.now})
+    moved = moved_documents(parent, diff)
+    now = {name: (other,) for name, other in moved.now.items() if name not in chunks}
+    return MovedChunks(moves.gone | (moved.gone - chunks) | now.keys(), {**now, **moves.now})
+
+
+def moved_documents(parent: Dataset, diff: CorpusDiff) -> MovedDocuments:
+    """Return where the texts of documents stand now; nothing for a set whose labels name none.
+
+    Args:
+        parent: The version before.
+        diff: What changed in its corpus.
+    """
+    if parent.manifest.level is None or not diff.moves:
+        return NONE_MOVED
+    before, now = _digests_before(diff), _digests_now(diff)
+    same = {name for name, digest in now.items() if before.get(name) == digest}
+    before, now = _without(before, same), _without(now, same)
+    wanted, stayed = {*before.values(), *now.values()}, dict[str, str]()
+    for row in parent.documents() if wanted else ():
+        digest = _uncut(row)
+        if digest in wanted and row.doc_id not in before:
+            stayed.setdefault(digest, row.doc_id)
+
+    def edited(doc_ids: Collection[str]) -> Collection[str]:
+        chunks_now = (chunk for _, chunk in each_chunk(diff.chunks_path))
+        return edited_documents(doc_ids, parent.chunks(), chunks_now)
+
+    return find_moved_documents(before, now, stayed, edited)
 
 
 def documents_back(
@@ -45,19 +76,18 @@ def documents_back(
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return which documents that waiting labels name are in the corpus again.
 
-    A document is the same by its id, else by its text.
+    A document is the same by its text: its name may be that of another.
 
     Returns:
         The id that it has now, by document and digest of the label.
     """
-    added = {doc_id: _digest(diff, doc_id) for doc_id in diff.documents.added}
-    by_text = {digest: doc_id for doc_id, digest in added.items()}
+    labels = [one for one in dormant if one.judgment.level == "document"]
+    came = _digests_now(diff) if labels else {}
+    by_text = {digest: doc_id for doc_id, digest in sorted(came.items(), reverse=True)}
     returned: dict[tuple[str, str], tuple[str, ...]] = {}
-    for one in dormant:
-        if one.judgment.level == "document":
-            now = one.doc_id if one.doc_id in added else by_text.get(one.text_sha256)
-            if now is not None:
-                returned[one.doc_id, one.text_sha256] = (now,)
+    for one in labels:
+        if one.text_sha256 in by_text:
+            returned[one.doc_id, one.text_sha256] = (by_text[one.text_sha256],)
     return returned
 
 
@@ -118,7 +148,7 @@ def counts_of_labelled(items: Iterable[UpdatedQuery], plan: Mapping[str, int]) -
 
 def _without_label(parent: Dataset, diff: CorpusDiff) -> dict[str, list[Cause]]:
     """Return why queries have no relevant label left, by id, of those that lose a document now."""
-    gone = set(diff.documents.removed)
+    gone = moved_documents(parent, diff).gone
     judgments = [item for item in parent.each_judgment() if not item.is_failed]
     highest = max((item.grade or 0 for item in judgments), default=0)
     least = parent.manifest.rel_threshold or min(highest, _USUAL_THRESHOLD)
@@ -188,6 +218,22 @@ def _changed(
     return replace(item, query=query, change=change)
 
 
-def _digest(diff: CorpusDiff, doc_id: str) -> str:
-    move = diff.moves.get(doc_id)
-    return move.now.sha256.partition(CUT_BY)[0] if move is not None and move.now else ""
+def _digests_before(diff: CorpusDiff) -> dict[str, str]:
+    """Return the digests of the documents that are not as they were, by the ids of before."""
+    rows = ((name, move.before) for name, move in diff.moves.items())
+    return {name: _uncut(row) for name, row in rows if row is not None and row.doc_id == name}
+
+
+def _digests_now(diff: CorpusDiff) -> dict[str, str]:
+    """Likewise by the ids of now."""
+    rows = ((name, move.now) for name, move in diff.moves.items())
+    return {name: _uncut(row) for name, row in rows if row is not None and row.doc_id == name}
+
+
+def _uncut(row: SourceDocument) -> str:
+    """Return the digest of a document, however it was cut."""
+    return row.sha256.partition(CUT_BY)[0]
+
+
+def _without(digests: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
+    return {name: digest for name, digest in digests.items() if name not in names}
