@@ -45,6 +45,17 @@ def test_a_grade_whose_text_moved_is_the_same(home):
     assert given(home) == LeftBehind(2, 0, 0)
 
 
+def test_a_grade_that_followed_its_words_is_the_same(home):
+    """45 grades were told to be lost of which nobody had given one since."""
+    dataset = open_dataset(home)
+    first, *others = dataset.judgments()
+    followed = first.model_copy(update={"chunk_id": "edited"})
+    new = Judgment(query_id="q00", chunk_id="c01", grade=first.grade, source="human")
+    dataset.write_judgments([*others, followed, new])
+
+    assert given(home) == LeftBehind(2, 1, 0)
+
+
 def test_decisions_that_people_made_since_are_counted(home):
     """A rejected query is asked again."""
     dataset = open_dataset(home)
