@@ -74,6 +74,13 @@ def test_without_any_source_the_defaults_hold():
     assert load(environment={}) == Settings()
 
 
+def test_measures_may_stand_in_one_word():
+    """That of a panel may; "cutoff: expected a whole number, got '10,RR'" said nothing of it."""
+    found = Settings(evaluate={"measures": ["nDCG@10, RR", "P(rel=2)@5"]})
+
+    assert found.evaluate.measures == ("nDCG@10", "RR", "P(rel=2)@5")
+
+
 def test_lists_in_the_environment_are_separated_by_commas():
     """A variable can hold nothing else."""
     variables = {"RAGFORGE_EVALUATE_MEASURES": "nDCG@10, RR,"}

@@ -25,6 +25,8 @@ OFFLINE_MINILM = "offline-minilm"
 """The offline baseline, whose judge of relevance is a local model."""
 _OWN_FIELDS = {"model", "messages", "response_format", "stream", "n"}
 """Of a request's body: those that ragforge fills itself."""
+_COMMA = re.compile(r",(?![^()]*\))")
+"""What parts items; one in brackets does not."""
 
 
 def _any(_: object) -> bool:
@@ -89,7 +91,7 @@ def _split_at_commas(value: object) -> object:
     """Return a list whose items may hold several each."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         return value
-    found = tuple(part.strip() for item in value for part in item.split(",") if part.strip())
+    found = tuple(part.strip() for item in value for part in _COMMA.split(item) if part.strip())
     if value and not found:
         raise ValueError("expected names between commas")
     return found
@@ -341,7 +343,7 @@ class JudgeSettings(Section):
 class EvaluateSettings(Section):
     """Which measures are computed."""
 
-    measures: Harmless[tuple[str, ...]] = ()
+    measures: Harmless[Annotated[tuple[str, ...], BeforeValidator(_split_at_commas)]] = ()
     """Measures such as nDCG@10, P(rel=2)@5, RR; the default set where unset."""
     rel_threshold: Harmless[
         Annotated[Literal["auto"] | PositiveInt, BeforeValidator(_check_threshold)]
