@@ -38,15 +38,19 @@ from ragforge.files.formats.label_rows import (
 from ragforge.files.set.calibrations import USUAL_NAME, CalibrationFiles, label_key
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.output_paths import check_outputs
-from ragforge.files.text import shown
 from ragforge.pipeline.labelled_grades import put_into_judgments
+from ragforge.pipeline.shown_words import (
+    example_of,
+    is_in_doubt,
+    other_passage,
+    other_question,
+)
 from ragforge.records import Label, Query, SampledPair
 from ragforge.records.judgments import wording_digest
 from ragforge.report.page.labelling import LabelSheet, render_labelling
 
 NOT_DRAWN: Final = "pair is not in the sample"
 OTHER_TEXT: Final = "text has changed since it was labelled"
-OTHER_QUESTION: Final = "question has other words since it was labelled"
 NO_LABELLER: Final = "nobody is named; --labeller does"
 _MOST_NAME: Final = 80
 
@@ -300,7 +304,7 @@ def _refuse_other_scale(path: Path, labels: Sequence[Label], n_outside: int) -> 
 
 def labels_of_rows(
     dataset: Dataset,
-    rows: Iterable[LabelRow],
+    rows: Sequence[LabelRow],
     pairs: Iterable[SampledPair],
     labeller: str,
     taken: TakenLabels,
@@ -322,23 +326,44 @@ def labels_of_rows(
     }
     asked = {query.query_id: query.asked for query in dataset.all_queries()}
     by_text = {PairText(pair.query_id, pair.text_sha256): pair for pair in pairs}
+    said = [row for row in rows if not row.is_open]
+    taken.n_open += len(rows) - len(said)
+    of_pairs = [
+        by_text.get(PairText(row.query_id, row.text_sha256))
+        or by_chunk.get(PairKey(row.query_id, row.chunk_id))
+        for row in said
+    ]
+    texts = _texts_in_doubt(dataset, zip(said, of_pairs, strict=True))
     found = []
-    for row in rows:
-        if row.is_open:
-            taken.n_open += 1
-            continue
-        pair = by_text.get(PairText(row.query_id, row.text_sha256)) or by_chunk.get(
-            PairKey(row.query_id, row.chunk_id)
-        )
+    for row, pair in zip(said, of_pairs, strict=True):
         name = visible(" ".join((labeller or row.labeller).split()))[:_MOST_NAME]
         question = asked.get(row.query_id, "")
-        reason = _reason(row, pair, name) or _other_question(row, question)
+        reason = _reason(row, pair, name) or other_question(row, question)
+        if not reason and pair is not None:
+            reason = other_passage(row, pair, texts)
         if reason:
             taken.left_out[reason] += 1
-            taken.examples.setdefault(reason, f"{row.where}: {shown(row.grade)}")
+            taken.examples.setdefault(reason, example_of(row, reason))
         elif pair is not None:
             found.append(label_of(row, pair, name, wording_digest(question)))
     return found
+
+
+def _texts_in_doubt(
+    dataset: Dataset, rows: Iterable[tuple[LabelRow, SampledPair | None]]
+) -> dict[str, str]:
+    """Return the texts of pairs whose rows may show another passage, by their digest.
+
+    Args:
+        dataset: Has the texts.
+        rows: Each with its pair; None where it has none.
+    """
+    doubted = {pair for row, pair in rows if pair is not None and is_in_doubt(row, pair)}
+    if not doubted or not dataset.chunks_path.exists():
+        return {}
+    now = _ids_now(dataset, ((pair.chunk_id, pair.text_sha256) for pair in doubted))
+    with dataset.chunk_texts({*now.values()}) as texts:
+        return {digest: texts[chunk_id] for (_, digest), chunk_id in now.items()}
 
 
 def _reason(row: LabelRow, pair: SampledPair | None, labeller: str) -> str:
@@ -354,17 +379,6 @@ def _reason(row: LabelRow, pair: SampledPair | None, labeller: str) -> str:
     if not 1 <= row.look <= DECIDING_LOOK:
         return "look is none of 1, 2 and 3"
     return ""
-
-
-def _other_question(row: LabelRow, asked: str) -> str:
-    """Return that a row shows other words than the question has; "" where it does not."""
-    if row.wording_sha256:
-        is_other = row.wording_sha256 != wording_digest(asked)
-    else:
-        # Rows of others may call something else `query`.
-        was_written_here = bool(row.text_sha256 and row.query)
-        is_other = was_written_here and wording_digest(row.query) != wording_digest(visible(asked))
-    return OTHER_QUESTION if is_other else ""
 
 
 def label_of(row: LabelRow, pair: SampledPair, labeller: str, wording_sha256: str) -> Label:

@@ -1,3 +1,4 @@
+import csv
 import json
 
 import pytest
@@ -11,12 +12,16 @@ from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.calibrating import apply_calibration
 from ragforge.pipeline.labelled_grades import put_into_judgments
 from ragforge.pipeline.labelling import (
-    OTHER_QUESTION,
     Wanted,
     export_labels,
     labelling,
     remove_label,
     take_label_file,
+)
+from ragforge.pipeline.shown_words import (
+    OTHER_PASSAGE_SHOWN,
+    OTHER_QUESTION,
+    OTHER_QUESTION_SHOWN,
 )
 from ragforge.records import Chunk, Judgment, MovedChunk
 from ragforge.records.judgments import QuoteGrade
@@ -615,3 +620,104 @@ def test_what_people_gave_to_quotes_of_a_labelled_chunk_stays(dataset, files, tm
 
     assert (with_label.grade, with_label.quote_grades) == (3, (quote,))
     assert (with_another.grade, with_another.quote_grades) == (1, (quote,))
+
+
+def exported(dataset, files, tmp_path, form="csv"):
+    """Return the rows of an exported table, each with grade 3 by Ann."""
+    out = tmp_path / f"out.{form}"
+    export_labels(dataset, files, form, out)
+    with out.open(encoding="utf-8-sig", newline="") as table:
+        return [row | {"grade": "3", "labeller": "Ann"} for row in csv.DictReader(table)]
+
+
+def written(tmp_path, rows):
+    path = tmp_path / "labelled.csv"
+    with path.open("w", encoding="utf-8", newline="") as table:
+        writer = csv.DictWriter(table, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("column", "reason", "digest"),
+    [
+        ("passage", OTHER_PASSAGE_SHOWN, "as it was"),
+        ("passage", OTHER_PASSAGE_SHOWN, ""),
+        ("query", OTHER_QUESTION_SHOWN, "as it was"),
+    ],
+)
+def test_a_column_that_was_sorted_by_itself_gives_no_grade_to_other_words(
+    column, reason, digest, dataset, files, tmp_path
+):
+    """A person graded what stood in the row, whatever its ids and digests say."""
+    rows = exported(dataset, files, tmp_path)
+    rows[0][column], rows[1][column] = rows[1][column], rows[0][column]
+    rows = [row | ({"text_sha256": digest} if not digest else {}) for row in rows]
+
+    taken = take_label_file(dataset, files, written(tmp_path, rows))
+
+    assert (taken.n_new, taken.left_out) == (2, {reason: 2})
+    assert taken.examples[reason].endswith(repr(rows[0][column]))
+
+
+def test_a_spreadsheet_may_change_blanks_and_case(dataset, files, tmp_path):
+    """No other words were read for that."""
+    rows = exported(dataset, files, tmp_path)
+    for row in rows:
+        row["passage"] = row["passage"].upper().replace(" ", "\n ")
+        row["query"] = f" {row['query']}  "
+
+    taken = take_label_file(dataset, files, written(tmp_path, rows))
+
+    assert (taken.n_new, taken.left_out) == (4, {})
+
+
+@pytest.mark.parametrize(
+    "text", ["=A1+B2 is\u202e that\x00.", "- \tone\r\ntwo", "'=quoted", "ẞtraße"]
+)
+def test_a_passage_of_any_signs_comes_back_as_that_of_its_pair(text, tmp_path):
+    """What no cell holds as it is makes no other passage."""
+    dataset = sampled_set(tmp_path / "set", 4, texts={1: text})
+    files = calibration_files(dataset)
+
+    rows = exported(dataset, files, tmp_path)
+    taken = take_label_file(dataset, files, written(tmp_path, rows))
+
+    assert (taken.n_new, taken.left_out) == (4, {})
+
+
+def test_a_passage_that_a_spreadsheet_cuts_is_that_of_its_pair(tmp_path):
+    """A cell holds 32,767 characters."""
+    dataset = sampled_set(tmp_path / "set", 4, texts={1: "So it goes. " * 4000})
+    files = calibration_files(dataset)
+    rows = exported(dataset, files, tmp_path)
+    for row in rows:
+        row["passage"] = row["passage"][:32_767]
+
+    taken = take_label_file(dataset, files, written(tmp_path, rows))
+
+    assert (taken.n_new, taken.left_out) == (4, {})
+
+
+@pytest.mark.parametrize(
+    ("passage", "left_out"),
+    [
+        ("Heading\n\nText 0 of it.", {}),
+        ("Text 0", {}),
+        ("page-7", {}),
+        ("Text 1 of it.", {OTHER_PASSAGE_SHOWN: 1}),
+    ],
+)
+def test_rows_of_other_tools_are_held_to_the_words_beside_their_ids(
+    passage, left_out, dataset, files, tmp_path
+):
+    """Their ids may have shifted; a heading, a cut or a name is no other passage."""
+    given = {"query_id": "q0", "chunk_id": "c0", "grade": 3, "passage": passage}
+    known = {"query_id": "q2", "chunk_id": "c2", "grade": 3}
+    path = tmp_path / "labels.jsonl"
+    path.write_text(f"{json.dumps(given)}\n{json.dumps(known)}\n")
+
+    taken = take_label_file(dataset, files, path, "Ann")
+
+    assert taken.left_out == left_out

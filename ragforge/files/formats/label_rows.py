@@ -10,6 +10,7 @@ import io
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -55,6 +56,7 @@ _DECIDES: Final = Field("decides", ("decides",))
 _DIGEST: Final = Field("text_sha256", ("text_sha256",))
 _WORDING: Final = Field("wording_sha256", ("wording_sha256",))
 _QUERY: Final = Field("query", ("query",))
+_PASSAGE: Final = Field("passage", ("passage",))
 _YES: Final = frozenset({"true", "yes", "1", "x"})
 
 
@@ -79,11 +81,15 @@ class LabelRow:
     wording_sha256: str = ""
     """Of the question, see `wording_digest`."""
     query: str = ""
-    """The question; the texts below are written for who labels, and not read."""
+    """The question as it is shown."""
     before: str = ""
+    """Written for who labels, and not read."""
     passage: str = ""
     where: str = ""
     """Where it stood, in messages."""
+    is_exported: bool = field(default=False, compare=False)
+    """Whether it has the digests that are written here, if only as empty cells: its question and
+    passage are then what a labeller was shown."""
 
     @property
     def is_open(self) -> bool:
@@ -325,7 +331,9 @@ def _of_row(row: Row) -> LabelRow:
         text_sha256=plain(row.optional_text(_DIGEST) or ""),
         wording_sha256=plain(row.optional_text(_WORDING) or ""),
         query=plain(query) if isinstance(query := row.get(_QUERY), str) else "",
+        passage=plain(passage) if isinstance(passage := row.get(_PASSAGE), str) else "",
         where=row.where,
+        is_exported=row.has(_DIGEST, _WORDING),
     )
 
 
@@ -359,21 +367,15 @@ def _of_annotation(task: LabelRow, annotation: Mapping[str, object]) -> LabelRow
     told = meta.get("labeller") if isinstance(meta, Mapping) else None
     seconds = annotation.get("lead_time")
     at = annotation.get("updated_at") or annotation.get("created_at") or ""
-    return LabelRow(
-        query_id=task.query_id,
-        chunk_id=task.chunk_id,
+    return replace(
+        task,
         grade=_chosen(named[0].get("value")) if named else None,
         labeller=str(told) if told else _studio_user(annotation.get("completed_by")),
         is_account=not told,
-        look=task.look,
         skipped=bool(annotation.get("was_cancelled")),
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
         at=str(at),
         decides=bool(annotation.get("ground_truth")),
-        text_sha256=task.text_sha256,
-        wording_sha256=task.wording_sha256,
-        query=task.query,
-        where=task.where,
     )
 
 
@@ -410,17 +412,11 @@ def _of_record(where: str, record: Mapping[str, object]) -> Iterator[LabelRow]:
         raise DataError(f"{where}: responses: expected lists of objects")
     for one in values:
         user = str(one.get("user_id") or "")
-        yield LabelRow(
-            query_id=open_row.query_id,
-            chunk_id=open_row.chunk_id,
+        yield replace(
+            open_row,
             grade=one.get("value"),
             labeller=names.get(user, user),
             is_account=user not in names,
-            look=open_row.look,
-            text_sha256=open_row.text_sha256,
-            wording_sha256=open_row.wording_sha256,
-            query=open_row.query,
-            where=where,
         )
     if not values:
         yield open_row
