@@ -465,7 +465,9 @@ def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[st
             "that it is their grade"
         )
     if has_other_assertions(row):
-        reasons.append("'__expected' asserts something else than the answer, as `contains:` does")
+        reasons.append(
+            "'__expected' asserts something else than the answer, as `contains:` and `is-json` do"
+        )
     is_graded = any(row.given.get(name) not in (None, "") for name in ("grade", "relevance"))
     if is_graded and relevance.is_empty:
         reasons.append("a grade stands beside no passage that it could be of")

@@ -5,7 +5,6 @@ LangSmith, promptfoo and MLflow keep questions and answers under `inputs`, `vars
 """
 
 import json
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -62,18 +61,8 @@ _HOLDERS: Final[Mapping[Field, tuple[str, ...]]] = {
     ),
 }
 """Under which objects known tools keep a field, in the normal form of names."""
-_EXPECTED: Final = pattern(r"_expected\d{0,3}")
+_ASSERTING: Final = pattern(r"_expected\d{0,3}")
 """Columns of promptfoo, in the normal form of names; each holds an assertion."""
-_OF_ANSWERS: Final = frozenset("equals similar factuality model-graded-factuality".split())
-"""Assertions of promptfoo whose value is the answer as it should be."""
-_ASSERTION: Final = pattern(
-    r"(?:not-)?(?P<type>i?(?:equals|contains(?:-(?:any|all|json|sql|xml|html))?)|similar(?::\w{1,20})?"
-    r"|starts-with|regex|is-[\w-]{1,30}|javascript|fn|eval|python|ruby|webhook|file|llm-rubric|grade"
-    r"|g-eval|factuality|model-graded-[a-z]{1,20}|answer-relevance|context-[a-z]{1,20}|classifier"
-    r"|moderation|levenshtein|rouge-n|bleu|latency|cost|perplexity(?:-score)?)"
-    r"(?:\([^()]{0,40}\))?:[ \t]{0,20}(?P<value>.*)",
-    re.DOTALL,
-)
 _MISSING: Final = object()
 _NEXT_PART: Final = pattern(r",(?=[^,=]+=)")
 """A comma before NAME=; names of columns may hold others."""
@@ -200,11 +189,25 @@ def _is_text(name: str, has_question: bool) -> bool:
 def has_other_assertions(row: Row) -> bool:
     """Whether a row has assertions of promptfoo of which none is an expected answer."""
     asserting = {name: value for name, value in row.given.items() if _holds_assertion(name)}
-    return any(asserting.values()) and next(_asserted(asserting), None) is None
+    return any(asserting.values()) and not _asserted(asserting)
 
 
 def _holds_assertion(name: str) -> bool:
-    return _EXPECTED.fullmatch(normal_name(name)) is not None
+    return _ASSERTING.fullmatch(normal_name(name)) is not None
+
+
+def _asserted(given: Mapping[str, object]) -> list[str]:
+    """Return the answers that assertions of promptfoo hold."""
+    assertions = [
+        value
+        for name, value in given.items()
+        if _holds_assertion(name) or normal_name(name) == "assert"
+    ]
+    if not assertions:
+        return []
+    from ragforge.files.formats.promptfoo_assertions import asserted_answers
+
+    return list(asserted_answers(assertions))
 
 
 @cache
@@ -293,23 +296,7 @@ def _held(row: Row, given: Mapping[str, object], field: Field, holders: Sequence
         texts = [one for one in inner.values() if isinstance(one, str) and one.strip()]
         if len(texts) == 1 == len(inner):
             return texts[0]
-    return next(_asserted(given), _MISSING) if field is EXPECTED_ANSWER else _MISSING
-
-
-def _asserted(given: Mapping[str, object]) -> Iterator[str]:
-    """Yield the answers that assertions of promptfoo hold; others, such as rubrics, hold none."""
-    for name, value in given.items():
-        if isinstance(value, str) and value.strip() and _holds_assertion(name):
-            assertion = _ASSERTION.fullmatch(value.strip())
-            kind = assertion["type"].partition(":")[0] if assertion else "equals"
-            text = assertion["value"] if assertion else value
-            if kind in _OF_ANSWERS and not value.startswith("not-") and text.strip():
-                yield text.strip()
-        elif normal_name(name) == "assert" and isinstance(value, list):
-            for item in value:
-                of_answer = isinstance(item, Mapping) and item.get("type") in _OF_ANSWERS
-                if of_answer and isinstance(item.get("value"), str) and item["value"].strip():
-                    yield item["value"].strip()
+    return next(iter(_asserted(given)), _MISSING) if field is EXPECTED_ANSWER else _MISSING
 
 
 def _object_called(given: Mapping[str, object], holder: str) -> dict[str, object]:

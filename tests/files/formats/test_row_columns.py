@@ -63,12 +63,44 @@ def test_tables_of_known_tools_need_no_map(tmp_path, table):
     assert asked(write(tmp_path / "set.csv", table)) == [("Why?", "So.")]
 
 
-@pytest.mark.parametrize("assertion", ["contains: So", "llm-rubric: short", "not-equals: So.", ""])
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        *("contains: So", "llm-rubric: short", "not-equals: So.", "", "not-equals", "starts-with"),
+        *("is-json", "contains-json", "is-refusal", "not-is-refusal", "answer-relevance(0.5)"),
+        *("latency(1000)", "cost(0.01)", "context-faithfulness", "context-recall(0.9): So."),
+        *("select-best:the shortest", "max-score", "python(0.5)", "file://check.py:assert"),
+        *("trajectory:tool-used:search", "promptfoo:redteam:bola", "is-json:{}", "guardrails"),
+    ],
+)
 def test_assertions_that_are_no_answers_are_left_out(tmp_path, assertion):
     """A judge would look for the rubric in what a system says."""
     path = write(tmp_path / "set.csv", f"question,__expected\nWhy?,{assertion}\n")
 
     assert asked(path) == [("Why?", None)]
+
+
+@pytest.mark.parametrize(
+    ("cell", "answer"),
+    [
+        ("is-json is a check of promptfoo.", "is-json is a check of promptfoo."),
+        ("latency (1000) is too high", "latency (1000) is too high"),
+        ("cost-free", "cost-free"),
+        ("python", "python"),
+        ("Contains: sugar", "Contains: sugar"),
+        ("containsall", "containsall"),
+        ("For 5 years.", "For 5 years."),
+        ("similar(0.8):For 5 years.", "For 5 years."),
+        ("similar:cosine(0.8):For 5 years.", "For 5 years."),
+        ("similar:cosine similarity", "cosine similarity"),
+        ("factuality:Yes: 5 years.", "Yes: 5 years."),
+    ],
+)
+def test_an_answer_that_begins_like_an_assertion_stays_one(tmp_path, cell, answer):
+    """Words of assertions are words of answers too."""
+    path = write(tmp_path / "set.csv", f"question,__expected\nWhy?,{cell}\n")
+
+    assert asked(path) == [("Why?", answer)]
 
 
 def test_an_assertion_that_is_read_is_not_told_as_unread(tmp_path):
