@@ -19,9 +19,9 @@ each counts as its document. The other forms need --chunks for that.
 
 ragforge.json (in the json form the key "ragforge") says what grades alone do not: from which grade
 on a chunk is relevant, what a chunk without a label is, which queries are labelled by documents,
-and who graded. `ragforge import` and `ragforge evaluate --qrels` read queries, labels and this
-back; without it, grades count as people's, and those from 2 on as relevant. Chunks have to be
-brought beside the trec and json forms; runs are measured as files.
+and who graded; a folder texts/NAME/ has its own. `ragforge import` and `ragforge evaluate --qrels`
+read queries, labels and this back; without it, grades count as people's, and those from 2 on as
+relevant. Chunks have to be brought beside the trec and json forms; runs are measured as files.
 
 Examples:
   ragforge export --dataset set/ --as beir --out set-beir/

@@ -186,10 +186,11 @@ def _write_beir(contents: _Contents, out: Path) -> Iterator[Path]:
     if contents.note.by_document and _n_chunks(contents.dataset):
         write_records(out / CHUNKS, contents.dataset.chunks(), lambda chunk: chunk.chunk_id)
         yield out / CHUNKS
-    for name, cutting in contents.cut.items():
-        corpus = _texts(contents, cutting)
-        yield from _beir_folder(out / "texts" / name, of_split, corpus, contents.grades_of(name))
     note = contents.note.model_copy(update={"splits": tuple(sorted(of_split))})
+    for name, cutting in contents.cut.items():
+        folder, grades = out / "texts" / name, contents.grades_of(name)
+        yield from _beir_folder(folder, of_split, _texts(contents, cutting), grades)
+        yield _written_note(note.of_pairs(grades), folder)
     yield _written_note(note, out)
 
 

@@ -9,7 +9,7 @@ from fakes import Recorder
 from ragforge.config import EvaluateSettings, Settings
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluation import evaluate
-from ragforge.files.formats.export_note import note_of
+from ragforge.files.formats.qrels import read_judged_qrels
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.exporting import export
@@ -349,11 +349,18 @@ def test_an_exported_file_has_grades_of_texts_beside_those_of_chunks(dataset, tm
     assert "1 grade of a text that no run holds" in made.lost
 
 
-def test_who_graded_exported_texts_is_known_of_their_file(dataset, tmp_path):
-    """Else the grades of a judge pass for people's."""
+@pytest.mark.parametrize(
+    ("form", "file"),
+    [("trec", "qrels/mine.trec"), ("beir", "texts/mine/qrels/test.tsv"), ("beir", "texts/mine")],
+)
+def test_who_graded_exported_texts_is_known_of_their_file(dataset, tmp_path, form, file):
+    """Else the grades of a judge pass for people's, and name a winner where the set does not."""
     make(dataset, mine="lamps:named")
     judged(dataset)
-    export(dataset, "trec", tmp_path / "out")
-    graded = note_of(tmp_path / "out" / "qrels" / "mine.trec").graders()
+    export(dataset, form, tmp_path / "out")
+    read = read_judged_qrels(tmp_path / "out" / file)
 
-    assert graded["q", text_id("of another manual altogether")].source == "judge"
+    assert {chunk_id: origin.source for (_, chunk_id), origin in read.origins.items()} == {
+        text_id(HELD): "evidence",
+        text_id("of another manual altogether"): "judge",
+    }

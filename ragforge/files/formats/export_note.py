@@ -5,7 +5,7 @@ exported JSON file, keeps the rest, so that the same numbers come out again.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
@@ -77,6 +77,19 @@ class LabelsNote(Model):
     def origins(self) -> dict[tuple[str, str], GradeOrigin]:
         """Return where grades come from, by query and chunk."""
         return {pair: origin_by(of.by, of.source) for pair, of in self.graders().items()}
+
+    def of_pairs(self, grades: Mapping[str, Collection[str]]) -> "LabelsNote":
+        """Return the note of a part of the pairs, by query."""
+        parts = []
+        for of in self.graded_by:
+            pairs = {
+                query_id: tuple(name for name in chunk_ids if name in grades.get(query_id, ()))
+                for query_id, chunk_ids in of.pairs.items()
+            }
+            held = {query_id: chunk_ids for query_id, chunk_ids in pairs.items() if chunk_ids}
+            if held:
+                parts.append(of.model_copy(update={"pairs": held}))
+        return self.model_copy(update={"graded_by": tuple(parts)})
 
     @property
     def is_usual(self) -> bool:
