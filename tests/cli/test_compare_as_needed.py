@@ -742,3 +742,27 @@ def in_order(query_id, order):
         Hit(chunk_id=f"{query_id}-{i}", score=float(9 - place)) for place, i in enumerate(order)
     )
     return Ranking(query_id=query_id, ranking=hits)
+
+
+def test_a_reply_that_was_no_use_is_asked_for_again(dataset, capsys):
+    """One in the first look ended the command for good, whatever the endpoint said since."""
+    useless = {"now": True}
+
+    def reply(path, body, number):
+        return Reply(completion({"nope": 1})) if useless["now"] else grade_by_worth(path, body, 0)
+
+    with serving(reply) as endpoint:
+        words = ["compare", "--dataset", str(dataset.path), "poor", "good", "--judge-as-needed"]
+        words += ["--model", "m", "--base-url", endpoint.url, "-q", "--json"]
+        assert main(words) == 4
+        useless["now"] = False
+        assert main(words) == 4
+        capsys.readouterr()
+        before = len(endpoint.bodies)
+
+        assert main([*words, "--retry-failed"]) == 0
+
+        found = json.loads(capsys.readouterr().out)
+        assert (found["winner"], found["pairs_used"]) == ("good", len(endpoint.bodies) - before)
+        assert main([*words, "--retry-failed"]) == 0
+        assert len(endpoint.bodies) - before == found["pairs_used"]

@@ -198,6 +198,17 @@ class CallStore:
         with self.connected() as connection, transaction(connection):
             self._put_aside(keys, "forgotten")
 
+    def bought_before(self, keys: Iterable[str], at_s: float) -> list[str]:
+        """Return those of some keys whose replies were bought before a moment, by `time.time`."""
+        with self.connected() as connection:
+            return [
+                key
+                for key in keys
+                if connection.execute(
+                    "SELECT 1 FROM calls WHERE key = ? AND bought_at < ?", (key, at_s)
+                ).fetchone()
+            ]
+
     def dialect(self, endpoint: str) -> Dialect | None:
         """Return the dialect of an endpoint and model, None where it is not known."""
         with self.connected() as connection:

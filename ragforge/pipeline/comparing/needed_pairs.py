@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from dataclasses import field
@@ -45,7 +46,7 @@ from ragforge.pipeline.job import Job, all_failed
 from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges, open_judges
 from ragforge.pipeline.judge.pooling import KeptGrades
-from ragforge.records import Judgment
+from ragforge.records import Failure, Judgment
 from ragforge.records.judgments import GradeOrigin, origin_of
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair
@@ -323,7 +324,10 @@ def _place(seed: int, key: TextKey) -> float:
 
 
 class NeededJudging:
-    """Judges units, and keeps their grades."""
+    """Judges units; with `--retry-failed` again where an earlier reply was no use.
+
+    Its failures are in no file of the set, so that they are known when they are met again.
+    """
 
     def __init__(
         self,
@@ -337,9 +341,23 @@ class NeededJudging:
         self._folder = dataset.files
         self.observer = observer
         self.result = JudgingResult(judges.name)
+        self._began_s = time.time()
 
     async def judge(self, units: Sequence[Unit]) -> dict[tuple[str, str], Judgment]:
         """Return the judgments of some units by query and chunk."""
+        judgments, failures = await self._judge(units)
+        if not (self._judges.job.mode.retry_failed and failures):
+            return judgments
+        stale = {one.key for one in self._judges.forget(failures, self._began_s)}
+        again = [one for one in units if f"{one.key.query_id}/{one.chunk_id}" in stale]
+        self.result.n_failed -= len(again)
+        if not self.result.n_failed:
+            self.result.first_failure = None
+        return {**judgments, **(await self._judge(again))[0]} if again else judgments
+
+    async def _judge(
+        self, units: Sequence[Unit]
+    ) -> tuple[dict[tuple[str, str], Judgment], list[Failure]]:
         chosen = sorted(units, key=lambda unit: (unit.key.query_id, unit.chunk_id))
 
         def pairs() -> Iterator[Pair]:
@@ -350,7 +368,8 @@ class NeededJudging:
 
         with judged_spool(self._folder) as judged:
             await JudgeRun(self._judges, judged, self.result).judge(pairs, len(chosen))
-            return {(one.query_id, one.chunk_id): one for one in judged.results()}
+            judgments = {(one.query_id, one.chunk_id): one for one in judged.results()}
+            return judgments, [*judged.failures()]
 
 
 @dataclass(frozen=True, slots=True)

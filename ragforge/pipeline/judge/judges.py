@@ -21,7 +21,7 @@ from ragforge.llm.chat import Message
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import Backend, offline_model, open_backend
 from ragforge.pipeline.job import CallPlace, Job
-from ragforge.records import Judgment, Provenance, Stage
+from ragforge.records import Failure, Judgment, Provenance, Stage
 from ragforge.stages.asking import Asker
 from ragforge.stages.judge.lexical import LexicalJudge
 from ragforge.stages.judge.llm import (
@@ -142,6 +142,25 @@ class Judges:
     def provenance(self) -> Provenance:
         """Return the judge as records will name it."""
         return self.batch_judge(batched=self.batch > 1).provenance
+
+    def forget(self, failures: Iterable[Failure], before_s: float) -> list[Failure]:
+        """Put the replies of failures aside, so that they are asked for again.
+
+        Args:
+            failures: Of judging.
+            before_s: The moment, by `time.time`, from which a reply is not asked for again.
+
+        Returns:
+            The failures that rest on a reply of before.
+        """
+        stores = [one.connection.store for one in self.backends if one.connection is not None]
+        stale = []
+        for failure in failures:
+            if any(store.bought_before(failure.call_keys, before_s) for store in stores):
+                stale.append(failure)
+                for store in stores:
+                    store.forget(failure.call_keys)
+        return stale
 
     def provenances(self) -> tuple[Provenance, ...]:
         """Return all names that go for this judge: of batches, and of what they leave open."""
