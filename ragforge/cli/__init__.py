@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TextIO
 
 COMMANDS = {
     "init": "look at this folder, ask five questions at most, write a ragforge.toml",
@@ -107,6 +108,40 @@ _COLLECT_AFTER = 200_000
 """Objects that are made before the collector looks at the youngest; Python has 700."""
 
 
+class _Output(io.TextIOWrapper):
+    """A stream whose reader may leave: the command goes on, and its exit code says how it ended."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            self._write_nowhere()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except BrokenPipeError:
+            self._write_nowhere()
+            super().flush()
+
+    def _write_nowhere(self) -> None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
+
+
+def _outliving(stream: TextIO) -> TextIO:
+    """Return a standard stream as one that outlives its reader, and writes any text."""
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    stream.reconfigure(errors="backslashreplace")
+    if type(stream) is not io.TextIOWrapper:  # A test's, or ours already.
+        return stream
+    is_by_line, encoding = stream.line_buffering, stream.encoding
+    return _Output(stream.detach(), encoding, errors="backslashreplace", line_buffering=is_by_line)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
@@ -121,14 +156,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(_COLLECT_AFTER)
     # A sixth of a short command goes into looking, as it ends, for what may be taken apart.
     atexit.register(gc.freeze)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = _outliving(sys.stdout), _outliving(sys.stderr)
     try:
         return _dispatch(words)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return _interrupted(words)
     except OSError as error:

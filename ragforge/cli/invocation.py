@@ -58,8 +58,6 @@ def invoke(command: ModuleType, words: Sequence[str], second: str = "") -> int:
         return _explained(error, words)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else UsageError.exit_code
-    except BrokenPipeError:
-        raise
     except OSError as error:
         where = error.filename or "standard output"
         return _explained(DataError(f"{where}: {error.strerror or error}"), words)

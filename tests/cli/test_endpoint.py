@@ -274,6 +274,19 @@ def test_a_closed_pipe_is_no_error(dataset):
     assert "Traceback" not in shown.stderr
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("more", ["", "--json"])
+def test_a_reader_that_left_changes_no_exit_code(dataset, more):
+    """Under pipefail, `gate | grep -q` let a change ship that the gate had failed."""
+    gate = f"{sys.executable} -m ragforge gate --dataset {dataset} --min RR=1.01 {more}"
+    words = f"(sleep 1; {gate}; echo $? >&2) | true"
+
+    shown = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=True)
+    alone = subprocess.run(["bash", "-c", f"{gate}"], capture_output=True, check=False)
+
+    assert shown.stderr.split()[-1] == str(alone.returncode) != "0"
+
+
 def test_a_model_judges_what_the_baseline_judged(dataset, serve):
     """The baseline is a stopgap; its grades must give way to a judge's."""
     assert main(["judge", "--dataset", str(dataset), "-q"]) == 0
