@@ -25,6 +25,7 @@ REFUSALS = {
         "**I don't know.**",
     ),
     "de": (
+        "Das kann ich nicht sagen.",
         "Das weiß ich nicht.",
         "Ich weiß es leider nicht.",
         "Leider kann ich diese Frage nicht beantworten.",
@@ -34,12 +35,14 @@ REFUSALS = {
         "Keine Angabe",
     ),
     "fr": (
+        "Le contexte ne contient pas cette information.",
         "Je ne sais pas.",
         "Désolé, je ne trouve pas la réponse dans les documents.",
         "Le document ne mentionne pas cette information.",
         "Les textes ne contiennent aucune information à ce sujet.",
     ),
     "es": (
+        "El contexto no contiene esa información.",
         "No lo sé.",
         "No puedo responder a esa pregunta.",
         "Lo siento, no tengo información sobre eso.",
@@ -70,6 +73,7 @@ REFUSALS = {
     ),
     "zh": ("我不知道。", "抱歉,我无法回答这个问题。", "提供的文档中没有提到相关信息。"),
     "ja": (
+        "この質問には答えられません。",
         "わかりません。",
         "申し訳ありませんが、この質問にはお答えできません。",
         "文書には記載がありません。",
