@@ -118,6 +118,17 @@ class SweepAnswers:
         """The configurations that are not told apart from the best, better ones first."""
         return tuple(item for item in self.results[1:] if not item.is_worse)
 
+    @property
+    def equals(self) -> tuple[ConfigurationAnswers, ...]:
+        """The configurations whose score is that of the best: none of these is first."""
+        if self.best.answered.failed:
+            return ()
+        return tuple(
+            item
+            for item in self.results[1:]
+            if item.score.mean == self.best.score.mean and not item.answered.failed
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class AnswersForecast:

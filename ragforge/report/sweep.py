@@ -250,7 +250,8 @@ def sweep_json(report: SweepReport) -> dict[str, object]:
         "decided_by": report.decided_by,
         "n_queries": report.n_queries,
         "n_documents": report.n_documents,
-        "best": configuration_json(report.best.configuration),
+        # Of equal ones none is.
+        "best": None if report.equals else configuration_json(report.best.configuration),
         "not_told_apart": [configuration_json(item.configuration) for item in report.ties],
         "verdict": verdict(report),
         "configurations": [_result_json(item) for item in report.results],

@@ -36,8 +36,20 @@ def answers_verdict(answers: SweepAnswers) -> str:
         )
     if answers.best.score.interval is None:
         return f"Highest score of answers: {best}. So few queries tell nothing apart."
-    ties = [item.configuration.name for item in answers.ties]
     n_others = len(answers.results) - 1
+    if len(answers.equals) == n_others:
+        return (
+            f"All {len(answers.results)} configurations asked are equal by answers: "
+            f"{_shown(answers.best.score)}. None is first."
+        )
+    ties = [item.configuration.name for item in answers.ties if item not in answers.equals]
+    if answers.equals:
+        names = [item.configuration.name for item in (answers.best, *answers.equals)]
+        others = f" Not told apart from them: {listed_names(ties)}." if ties else ""
+        return (
+            f"First by answers, with equal scores: {listed_names(names)} "
+            f"({_shown(answers.best.score)}).{others}"
+        )
     if not ties:
         return f"Best answers: {best}. The {n_others} others asked are told apart from it."
     return (
@@ -114,6 +126,8 @@ def _row(
     difference, p, told = against_best(item.comparison, is_worse=item.is_worse)
     if item is not answers.best and not (answers.names_best and item.comparison):
         told = MISSING
+    elif answers.names_best and answers.equals and item in (answers.best, *answers.equals):
+        told = "equal" if len(answers.equals) == len(answers.results) - 1 else "first, equal"
     return (
         *configuration_cells(item.configuration),
         _shown(item.score),
@@ -159,7 +173,9 @@ def answers_json(answers: SweepAnswers) -> dict[str, object]:
         "n_queries": answers.n_queries,
         "n_left_out": answers.n_left_out,
         "verdict": answers_verdict(answers),
-        "best": configuration_json(answers.best.configuration) if answers.names_best else None,
+        "best": configuration_json(answers.best.configuration)
+        if answers.names_best and not answers.equals
+        else None,
         "not_told_apart": [configuration_json(item.configuration) for item in answers.ties]
         if answers.names_best
         else [],

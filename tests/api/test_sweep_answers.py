@@ -8,11 +8,12 @@ import pytest
 
 import ragforge as rf
 from ragforge.errors import BudgetError, EndpointError, UsageError
-from ragforge.evaluating.configurations import Configuration
-from ragforge.evaluating.sweep_answers import AnsweredConfiguration, compare_answers
+from ragforge.evaluating.configurations import Configuration, Top
+from ragforge.evaluating.sweep_answers import AnsweredConfiguration, SweepAnswers, compare_answers
 from ragforge.files.set.opening import open_dataset
 from ragforge.mock.running import serving
 from ragforge.records import AnswerGrade
+from ragforge.report.sweep_answers import answers_json, answers_verdict
 
 DOCUMENTS = {
     f"{name}.md": f"# {name.title()}\n\n"
@@ -340,3 +341,18 @@ def test_answers_that_failed_make_no_best_and_no_loser():
         "open": False,
         "poor": True,
     }
+
+
+def swept(*answered):
+    results = compare_answers(answered, None)
+    return SweepAnswers("s", "m", Top(), results, n_queries=20, n_configurations=len(results))
+
+
+def test_of_equal_answers_none_is_first():
+    """The one that came first by its name was called so, at a difference of 0.000."""
+    good = [graded(name, dict.fromkeys(range(20), 1.0)) for name in ("a", "b")]
+    poor = graded("c", dict.fromkeys(range(20), 0.0))
+
+    assert "All 2 configurations asked are equal" in answers_verdict(swept(*good))
+    assert answers_json(swept(*good))["best"] is None
+    assert "with equal scores: a, bm25; b, bm25" in answers_verdict(swept(*good, poor))
