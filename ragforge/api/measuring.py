@@ -367,8 +367,8 @@ def gate(
         point: Decide on means, not on the ends of their intervals.
         fail_on: What stops the run: a `regression` that is shown (a mean shown to be below its
             threshold, or to have dropped), or also what is `not-shown` either way.
-        baseline: A file, `last` (the newest other evaluation), or `main` (the file as the main
-            branch has it).
+        baseline: A file, `last` (the newest evaluation that differs from now, else the newest), or
+            `main` (the file as the main branch has it).
         baseline_file: The file that `main` reads.
         write_baseline_to: Write it as a baseline, if all rules are shown to be held.
         answers: The system whose answers are decided on, in place of a run.
