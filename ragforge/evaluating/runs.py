@@ -253,7 +253,7 @@ class Task:
     def goes_by(self, query_id: str, chunk_id: str) -> bool:
         """Whether a run is measured on the grades that a chunk or text has for a query."""
         if query_id in self.level.query_ids:
-            return self.level.goes_by(query_id, chunk_id) or not is_text_id(chunk_id)
+            return self.level.goes_by(chunk_id) or not is_text_id(chunk_id)
         return not is_text_id(chunk_id) if self.cutting is None else chunk_id in self.cutting
 
     def noun(self, query_id: str) -> str:

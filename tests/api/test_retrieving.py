@@ -198,8 +198,12 @@ def test_the_top_of_a_function_is_ranked_anew(by_hand):
     assert {row["chunk_id"] for row in made.rows()} == {*FOUND}
 
 
-def test_a_cut_text_counts_as_the_copy_whose_document_is_labelled(place):
-    """Nothing tells which of two copies it was; as the set's own chunk it counts as that one."""
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_a_cut_text_counts_as_the_copy_whose_document_is_labelled(place, is_mixed):
+    """Nothing tells which of two copies it was; as the set's own chunk it counts as that one.
+
+    Whether a label names the document or a chunk of it, and with or without a source, it is one.
+    """
     said = "Valve {} opens at {} degrees under load. It closes again by itself after a minute."
     chunks = [
         {"chunk_id": f"{doc}-{i}", "doc_id": f"{doc}-{i}.md", "text": said.format(i, 100 + 7 * i)}
@@ -211,22 +215,32 @@ def test_a_cut_text_counts_as_the_copy_whose_document_is_labelled(place):
         {
             "id": f"q{i}",
             "question": f"When does valve {i} open?",
-            "relevant_doc_ids": [f"page-{i}.md"],
+            "relevant_ids": [f"page-{i}" if is_mixed else f"page-{i}.md", f"page-{5 - i}.md"],
         }
         for i in range(6)
     ]
     made = rf.from_queries(rows, chunks="chunks.jsonl", out="set", quiet=True)
 
-    def found(query, k):
-        number = int(re.findall(r"\d+", query)[0])
-        return [{"text": f"Valve {number} opens at {100 + 7 * number} degrees under load."}]
+    def numbers(query):
+        first = int(re.findall(r"\d+", query)[0])
+        return first, (first + 1) % 4, (first + 2) % 4
+
+    def cut(number):
+        return f"Valve {number} opens at {100 + 7 * number} degrees under load."
+
+    def plain(query, k):
+        return [{"text": cut(number)} for number in numbers(query)]
+
+    def named(query, k):
+        return [{"text": cut(n), "document": f"page-{n}.md"} for n in numbers(query)]
 
     def whole(query, k):
-        number = int(re.findall(r"\d+", query)[0])
-        return [{"text": said.format(number, 100 + 7 * number)}]
+        return [{"text": said.format(n, 100 + 7 * n)} for n in numbers(query)]
 
-    made.retrieve(found, name="cut", quiet=True)
-    made.retrieve(whole, name="whole", quiet=True)
+    for retriever in (plain, named, whole):
+        made.retrieve(retriever, name=retriever.__name__, quiet=True)
 
-    measured = made.evaluate(["cut", "whole"], ["RR"], quiet=True)
-    assert [measured.mean("RR", name) for name in ("cut", "whole")] == [1.0, 1.0]
+    measured = made.evaluate(["plain", "named", "whole"], ["RR", "nDCG@10"], quiet=True)
+    means = [[measured.mean(name, run) for name in ("RR", "nDCG@10")] for run in measured.runs]
+    assert means[0] == means[1] == means[2]
+    assert [record.evaluation.n_holes for record in measured.found.records] == [0, 0, 0]

@@ -8,7 +8,7 @@ one to find.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from ragforge.deferred import dataclass
@@ -17,6 +17,9 @@ from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.text import normalize
 from ragforge.records import Chunk, Hit, Judgment, Level, Ranking, is_text_id
 from ragforge.records.judgments import Grading
+
+if TYPE_CHECKING:
+    from ragforge.files.set.document_copies import CopiedTexts
 
 G = TypeVar("G", Judgment, Grading)
 
@@ -37,23 +40,21 @@ class DocumentLevel:
             everything stays as it is.
         documents: Id of the document by chunk.
         repeating: By query and chunk that only repeats quotes of others, these others.
-        labelled_copies: By query and text that stands in several documents, the one that people
-            graded highest for the query. Nothing tells which of them it was retrieved from; were it
-            another, a retriever would lose by which copy it is held to have found.
+        copies: Finds the document of a text that stands in several; None where no text does.
     """
 
     query_ids: frozenset[str] = frozenset()
     documents: Mapping[str, str] = field(default_factory=dict)
     repeating: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
-    labelled_copies: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    copies: "CopiedTexts | None" = None
 
     def changes(self, query_id: str) -> bool:
         """Whether grades and rankings of a query are measured otherwise than they are."""
         return query_id in self.query_ids or query_id in self.repeating
 
-    def goes_by(self, query_id: str, chunk_id: str) -> bool:
+    def goes_by(self, chunk_id: str) -> bool:
         """Whether a chunk or text counts as a document for such a query."""
-        return chunk_id in self.documents or chunk_id in self.labelled_copies.get(query_id, ())
+        return chunk_id in self.documents or (self.copies is not None and chunk_id in self.copies)
 
     def folded(self, query_id: str, judged: Mapping[str, G]) -> dict[str, G]:
         """Return the judgments by document that such a query is measured on, sorted.
@@ -66,9 +67,11 @@ class DocumentLevel:
             judged: By chunk or document, as labels name it.
         """
         by_document: dict[str, list[G]] = {}
+        copies = self.copies.judged(query_id, judged) if self.copies else {}
         for name, item in judged.items():
-            doc_id = name if item.level == "document" else self._document(query_id, name)
-            by_document.setdefault(doc_id, []).append(item)
+            of_chunk = copies.get(name) or (self.documents.get(name, name),)
+            for doc_id in (name,) if item.level == "document" else of_chunk:
+                by_document.setdefault(doc_id, []).append(item)
         return {doc_id: _of_document(doc_id, of) for doc_id, of in sorted(by_document.items())}
 
     def rankings(self, rankings: Iterable[Ranking]) -> Iterable[Ranking]:
@@ -99,14 +102,13 @@ class DocumentLevel:
             return ranking
         return ranking.model_copy(update={"ranking": _counted_once(ranking.ranking, repeating)})
 
-    def _document(self, query_id: str, chunk_id: str) -> str:
-        copies = self.labelled_copies.get(query_id, {})
-        return copies.get(chunk_id) or self.documents.get(chunk_id, chunk_id)
-
     def _documents_of(self, ranking: Ranking) -> tuple[Hit, ...]:
         best: dict[str, float] = {}
-        for hit in _by_rank(ranking.ranking):
-            best.setdefault(self._document(ranking.query_id, hit.chunk_id), hit.score)
+        ordered = _by_rank(ranking.ranking)
+        ids = [hit.chunk_id for hit in ordered]
+        copies = self.copies.hits(ranking.query_id, ids) if self.copies else {}
+        for name, hit in zip(ids, ordered, strict=True):
+            best.setdefault(copies.get(name) or self.documents.get(name, name), hit.score)
         return _hits(best)
 
 
@@ -275,39 +277,12 @@ def document_level(dataset: Dataset, judgments: JudgmentTable) -> DocumentLevel:
     if not query_ids:
         return DocumentLevel(repeating=repeating)
     documents, several = _documents_of_chunks(dataset)
-    copies = _labelled_copies(judgments, query_ids, several) if several else {}
+    if not several:
+        return DocumentLevel(query_ids, documents, repeating)
+    from ragforge.files.set.document_copies import CopiedTexts  # Few sets have such texts.
+
+    copies = CopiedTexts(several, documents, judgments)
     return DocumentLevel(query_ids, documents, repeating, copies)
-
-
-def _labelled_copies(
-    judgments: JudgmentTable, query_ids: Set[str], several: Mapping[str, Set[str]]
-) -> dict[str, dict[str, str]]:
-    """Return, by query and text, the document of the text's that people graded highest.
-
-    Args:
-        judgments: Of the set.
-        query_ids: Queries whose labels name documents.
-        several: Documents by text that stands in more than one.
-    """
-    texts_of: dict[str, list[str]] = {}
-    for text_id, doc_ids in several.items():
-        for doc_id in doc_ids:
-            texts_of.setdefault(doc_id, []).append(text_id)
-    found: dict[str, dict[str, str]] = {}
-    for query_id in query_ids:
-        given = {
-            one.chunk_id: one.grade or 0
-            for one in judgments.judgments(query_id)
-            if one.level == "document" and one.chunk_id in texts_of
-        }
-        chosen = {
-            text_id: doc_id
-            for doc_id in sorted(given, key=lambda doc_id: (given[doc_id], doc_id))
-            for text_id in texts_of[doc_id]
-        }
-        if chosen:
-            found[query_id] = chosen
-    return found
 
 
 def _repeating(judgments: Sequence[Judgment]) -> dict[str, tuple[str, ...]]:
@@ -335,8 +310,7 @@ def _repeating(judgments: Sequence[Judgment]) -> dict[str, tuple[str, ...]]:
 def _documents_of_chunks(dataset: Dataset) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
     """Return the document of each chunk, and those of texts that stand in several.
 
-    What may be of several keeps its rank, and is a hit of none but a labelled one: another document
-    would gain by it. Both are empty where the set has no chunks.
+    Both are empty where the set has no chunks.
     """
     if not dataset.chunks_path.exists():
         return {}, {}

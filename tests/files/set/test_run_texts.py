@@ -177,12 +177,12 @@ def test_processes_that_judge_at_once_lose_nothing(dataset):
 
 
 @pytest.mark.parametrize(
-    ("labelled", "expected"), [(("d",), ["d"]), (("d", "e"), ["e", "d"]), (("f",), [A, "d"])]
+    ("labelled", "expected"), [(("d",), ["d"]), (("d", "e"), ["e", "d"]), (("f",), ["e", "d"])]
 )
 def test_a_text_that_may_be_of_several_documents_is_one_of_the_labelled_one(
     dataset, labelled, expected
 ):
-    """Of two it is that which people graded higher; of none it keeps its rank, and finds none."""
+    """Of two it is that which people graded higher; of none it keeps its rank."""
     places = [Span(doc_id=doc_id, start=0, end=9) for doc_id in ("d", "e")]
     texts = [text("a").model_copy(update={"places": tuple(places)}), text("b", 1), text("c", 2)]
     add(dataset, "one", *texts)
