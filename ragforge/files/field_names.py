@@ -126,6 +126,10 @@ EXPECTED_ANSWER = Field(
     ),
 )
 """Where there is one of the first names, `answer` is what a system said."""
+GROUND_TRUTHS = Field("ground_truths", ("ground_truths",))
+"""A list of expected answers, as ragas had it before 0.1; `answer` is what a system said."""
+ANSWERS = Field("answers", ("answers",))
+"""Answers with their places in `context`, as SQuAD has them."""
 REFERENCE_TEXTS = Field("reference_contexts", ("reference_contexts", "context"))
 """Texts that hold the answer, as ragas and deepeval keep them."""
 DIFFICULTY = Field("difficulty", ("difficulty", "difficulty_level", "complexity"))

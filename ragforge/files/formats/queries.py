@@ -1,52 +1,49 @@
 """Hand-made query sets of many shapes: queries with what is relevant to them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ragforge.deferred import dataclass, difflib
+from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
-    ANSWERABLE,
+    ANSWERS,
     CATEGORY,
     CHUNK_ID,
-    CHUNK_OF_ROW,
-    DIFFICULTY,
-    DOCUMENT_OF_ROW,
     EXPECTED_ANSWER,
-    EXPECTED_BEHAVIOUR,
     GRADE,
     GRADE_OF_LIST,
     GRADE_OF_TEXTS,
     GRADES,
     GROUND_TRUTH,
+    GROUND_TRUTHS,
     LANGUAGE,
     PERSONA,
     QUERY,
     QUERY_ID,
     QUERY_ID_OF_PAIR,
-    QUOTE_OF_ROW,
     RANKING,
     RELEVANT,
     SCORE,
-    TYPE,
-    UNANSWERABLE,
     Field,
+    goes_by,
     normal_name,
 )
 from ragforge.files.formats.export_note import TREC_QRELS, TREC_QUERIES, LabelsNote, note_of
 from ragforge.files.formats.named_texts import NamedText
-from ragforge.files.formats.query_words import behaviour_of, difficulty_of, type_of
+from ragforge.files.formats.query_words import SAYABLE, behaviour_of, difficulty_of, type_of, unsaid
 from ragforge.files.formats.row_columns import (
     NO_COLUMNS,
     Columns,
-    columns_not_read,
+    answers_with_places,
     has_other_assertions,
     lacking_columns,
+    names_not_read,
     no_such_column,
+    refuse_misspelt_quotes,
     unknown_columns,
     with_columns,
 )
@@ -80,23 +77,11 @@ SHAPES: Final = (
     "CSV or TSV of passages: question,answer,doc_id,quote,difficulty,category (rows of one "
     "question belong together)",
 )
-_SAID_BY: Final = {
-    "expected_answer": (EXPECTED_ANSWER,),
-    "difficulty": (DIFFICULTY,),
-    "type": (TYPE,),
-    "persona": (PERSONA,),
-    "language": (LANGUAGE,),
-    "answerable": (ANSWERABLE, UNANSWERABLE, EXPECTED_BEHAVIOUR, TYPE),
-    "expected_behaviour": (ANSWERABLE, UNANSWERABLE, EXPECTED_BEHAVIOUR, TYPE),
-    "category": (CATEGORY,),
-    "evidence": (RELEVANT, GRADES, QUOTE_OF_ROW, CHUNK_OF_ROW, DOCUMENT_OF_ROW),
-}
-"""Fields of a query to those of a row that say them."""
 _SHOWN: Final = 5
+_NAMED: Final = 12
+"""Columns that a note names."""
 _QRELS_FLAG: Final = "--qrels FILE"
 _RUN_FLAG: Final = "--run FILE"
-_NEAR: Final = 0.8
-"""How like names are of which one is a slip of the other: `qoute` and `quote`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +152,7 @@ def read_queries(
         path = path / "queries.jsonl"
     if texts := _numbered_questions(path, columns):
         return ImportedQueries(texts)
-    query_rows, repeated, not_read = _read(path, make_id, columns)
+    query_rows, repeated, not_read, is_table = _read(path, make_id, columns)
     settled = settle_relevance(
         {query_row.imported.query.query_id: query_row.relevance for query_row in query_rows}
     )
@@ -175,11 +160,15 @@ def read_queries(
     threshold, reading = settled.rel_threshold, settled.reading
     if note is not None and not settled.relevant:
         threshold, reading = note.rel_threshold, _as_exported(note)
+    unread = _unmapped(not_read, columns)
+    may_be_labels = _may_be_labels(query_rows, columns)
     notes = (
-        *_unread_notes(path, query_rows, columns),
+        *_unread_notes(path, may_be_labels),
         *_passed_over_notes(path, query_rows),
         *_repeated_notes(path, repeated),
-        *_column_notes(path, not_read),
+        *_column_notes(
+            path, [name for name in unread if name not in may_be_labels], is_table=is_table
+        ),
     )
     return ImportedQueries(queries, threshold, reading, note, notes)
 
@@ -205,18 +194,27 @@ def _numbered_questions(path: Path, columns: Columns) -> list[ImportedQuery]:
                 f"is a header, say what it names: --map question={name}"
             )
     return [
-        ImportedQuery(_human_query(path, *question), unsaid=frozenset(_SAID_BY))
+        ImportedQuery(_human_query(path, *question), unsaid=SAYABLE)
         for question in questions.items()
     ]
 
 
-def _column_notes(path: Path, not_read: list[str]) -> tuple[str, ...]:
-    """Return a note on columns of a table that are not read."""
+def _column_notes(path: Path, not_read: list[str], *, is_table: bool) -> tuple[str, ...]:
+    """Return a note on columns of a table, or keys of objects, that are not read."""
     if not not_read:
         return ()
-    some = ", ".join(map(shown, not_read[:_SHOWN]))
-    more = ", …" if len(not_read) > _SHOWN else ""
-    return (f"{path}: columns that are not read: {some}{more}; --map says what one of them is",)
+    some = ", ".join(map(shown, not_read[:_NAMED]))
+    more = ", …" if len(not_read) > _NAMED else ""
+    what = "columns" if is_table else "fields"
+    return (f"{path}: {what} that are not read: {some}{more}; --map says what one of them is",)
+
+
+def _unmapped(names: Iterable[str], columns: Columns) -> list[str]:
+    """Return the names that `--map` leaves: of others it may name a part."""
+    places = columns.values()
+    return [
+        name for name in names if not any(f"{place}.".startswith(f"{name}.") for place in places)
+    ]
 
 
 def _repeated_notes(path: Path, repeated: list[str]) -> tuple[str, ...]:
@@ -248,19 +246,19 @@ def _passed_over_notes(path: Path, query_rows: list[_QueryRow]) -> tuple[str, ..
     )
 
 
-def _unread_notes(
-    path: Path, query_rows: list[_QueryRow], columns: Columns = NO_COLUMNS
-) -> tuple[str, ...]:
-    """Return a note on fields that may hold the labels of a file in which none is known."""
+def _may_be_labels(query_rows: list[_QueryRow], columns: Columns) -> list[str]:
+    """Return fields that may hold the labels of a file in which none is known."""
+    if not all(query_row.relevance.is_empty for query_row in query_rows):
+        return []
     named = chain.from_iterable(query_row.not_read for query_row in query_rows)
-    names = dict.fromkeys(
-        name
-        for name in named
-        if not any(f"{place}.".startswith(f"{name}.") for place in columns.values())
-    )
-    if not names or not all(query_row.relevance.is_empty for query_row in query_rows):
+    return _unmapped(dict.fromkeys(named), columns)
+
+
+def _unread_notes(path: Path, names: list[str]) -> tuple[str, ...]:
+    """Return a note on fields that may hold labels."""
+    if not names:
         return ()
-    some = ", ".join(map(shown, list(names)[:_SHOWN]))
+    some = ", ".join(map(shown, names[:_SHOWN]))
     return (
         f"{path}: no row says what is relevant; not read: {some}. Expected a list "
         "relevant_doc_ids, or grades by id as graded_relevance",
@@ -272,7 +270,8 @@ class _ReadRows(NamedTuple):
     repeated: list[str]
     """Where rows stand that say again what one before them says."""
     not_read: list[str]
-    """Columns that hold something, and that are known by no name."""
+    """Columns and keys that hold something, and that are known by no name."""
+    is_table: bool
 
 
 def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUMNS) -> _ReadRows:
@@ -282,9 +281,9 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
     not_read: dict[str, None] = {}
     graded: dict[bool | None, Row] = {}
     for row in _rows(path, columns):
-        _refuse_misspelt_quotes(row)
+        refuse_misspelt_quotes(row)
         graded.setdefault(grade_of_passage(row), row)
-        not_read |= dict.fromkeys(columns_not_read(row))
+        not_read |= dict.fromkeys(() if _is_record(row) else names_not_read(row))
         query_row = _query_row(row, make_id)
         query_id = query_row.imported.query.query_id
         first = seen.setdefault(query_id, row.where)
@@ -303,25 +302,7 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
             f"{blank.where}: {GRADE.name}: is blank, where {graded[True].where} has one; give the "
             "passage a grade, or leave the row out while nobody has graded it"
         )
-    return _ReadRows(list(query_rows.values()), repeated, list(not_read))
-
-
-def _refuse_misspelt_quotes(row: Row) -> None:
-    """Refuse a row whose document would be labelled whole for a slip in the name of its quote.
-
-    Raises:
-        DataError: It has a document, no quote, and a field that is almost called so.
-    """
-    if row.has(QUOTE_OF_ROW) or not row.has(DOCUMENT_OF_ROW):
-        return
-    names = {normal_name(name): name for name in QUOTE_OF_ROW.accepted}
-    for name, value in row.given.items():
-        near = difflib.get_close_matches(normal_name(name), names, n=1, cutoff=_NEAR)
-        if near and value not in (None, "", []):
-            raise DataError(
-                f"{row.where}: {shown(name)}: is no field that is read; did you mean "
-                f"{names[near[0]]!r}? Without one the whole document would be labelled"
-            )
+    return _ReadRows(list(query_rows.values()), repeated, list(not_read), row.is_of_table)
 
 
 def _settled(query_row: _QueryRow, settled: SettledRelevance) -> ImportedQuery:
@@ -397,8 +378,13 @@ def _flag_of_row(row: Row) -> str:
     return _QRELS_FLAG if row.has(CHUNK_ID) else ""
 
 
+def _is_record(row: Row) -> bool:
+    """Whether a row is a query as a dataset has it."""
+    return "origin" in row.given and row.given.keys() <= Query.model_fields.keys()
+
+
 def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
-    if "origin" in row.given and row.given.keys() <= Query.model_fields.keys():
+    if _is_record(row):
         return _QueryRow(ImportedQuery(_query(row, dict(row.given))), Relevance({}))
     relevance = relevance_of_row(row)
     row.refuse_two(GROUND_TRUTH)
@@ -426,23 +412,17 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
         name
         for name, value in row.given.items()
         if isinstance(value, list | dict) or normal_name(name).endswith("ids")
+        if not goes_by(name, GROUND_TRUTHS)
+        if not (goes_by(name, ANSWERS) and answers_with_places(row) is not None)
     )
     passed_over = _passed_over(row, relevance, query.expected_answer)
     imported = ImportedQuery(
-        query, {}, relevance.graded_quotes, unsaid=_unsaid(row, query, relevance)
+        query,
+        {},
+        relevance.graded_quotes,
+        unsaid=unsaid(row, query, names_passages=not relevance.is_empty),
     )
     return _QueryRow(imported, relevance, not_read, passed_over)
-
-
-def _unsaid(row: Row, query: Query, relevance: Relevance) -> frozenset[str]:
-    """Return the fields of a query of which a row says nothing, in its own words or others."""
-    return frozenset(
-        name
-        for name, fields in _SAID_BY.items()
-        if not row.has(*fields)
-        and getattr(query, name) == Query.model_fields[name].default
-        and (name != "evidence" or relevance.is_empty)
-    )
 
 
 def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[str, ...]:
@@ -464,6 +444,8 @@ def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[st
             "a score, rating or label beside relevant ids may be of anything; --map grade=… says "
             "that it is their grade"
         )
+    if len({*(answers_with_places(row) or ())}) > 1:
+        reasons.append("of several texts in 'answers' the first is the expected answer")
     if has_other_assertions(row):
         reasons.append(
             "'__expected' asserts something else than the answer, as `contains:` and `is-json` do"
@@ -552,7 +534,7 @@ def _trec(folder: Path, note: LabelsNote | None) -> ImportedQueries:
         ImportedQuery(
             _human_query(place, query_id, text),
             dict(qrels.get(query_id, {})),
-            unsaid=frozenset(_SAID_BY) - {"evidence"},
+            unsaid=SAYABLE - {"evidence"},
         )
         for query_id, text in texts.items()
     ]

@@ -5,15 +5,24 @@ from typing import Final, get_args
 
 from ragforge.files.field_names import (
     ANSWERABLE,
+    CATEGORY,
+    CHUNK_OF_ROW,
     DIFFICULTY,
+    DOCUMENT_OF_ROW,
+    EXPECTED_ANSWER,
     EXPECTED_BEHAVIOUR,
+    GRADES,
+    LANGUAGE,
+    PERSONA,
+    QUOTE_OF_ROW,
+    RELEVANT,
     TYPE,
     UNANSWERABLE,
     Field,
     normal_name,
 )
 from ragforge.files.row import Row
-from ragforge.records import Behaviour, Difficulty, QueryType
+from ragforge.records import Behaviour, Difficulty, Query, QueryType
 
 _DIFFICULTIES: Final = {
     **{word: word for word in get_args(Difficulty)},
@@ -34,10 +43,35 @@ _OF_TYPE: Final = {
 }
 _NO_ANSWER: Final = ("no_answer", "not_answerable", "impossible", "out_of_scope")
 """Categories of queries that the corpus does not answer."""
+_SAID_BY: Final = {
+    "expected_answer": (EXPECTED_ANSWER,),
+    "difficulty": (DIFFICULTY,),
+    "type": (TYPE,),
+    "persona": (PERSONA,),
+    "language": (LANGUAGE,),
+    "answerable": (ANSWERABLE, UNANSWERABLE, EXPECTED_BEHAVIOUR, TYPE),
+    "expected_behaviour": (ANSWERABLE, UNANSWERABLE, EXPECTED_BEHAVIOUR, TYPE),
+    "category": (CATEGORY,),
+    "evidence": (RELEVANT, GRADES, QUOTE_OF_ROW, CHUNK_OF_ROW, DOCUMENT_OF_ROW),
+}
+"""Fields of a query to those of a row that say them."""
+SAYABLE: Final = frozenset(_SAID_BY)
+"""Fields of a query that a row may say nothing of."""
 _TRUTHS: Final = {
     **dict.fromkeys(("true", "yes", "1"), True),
     **dict.fromkeys(("false", "no", "0"), False),
 }
+
+
+def unsaid(row: Row, query: Query, *, names_passages: bool) -> frozenset[str]:
+    """Return the fields of a query of which a row says nothing, in its own words or others."""
+    return frozenset(
+        name
+        for name, fields in _SAID_BY.items()
+        if not row.has(*fields)
+        and getattr(query, name) == Query.model_fields[name].default
+        and (name != "evidence" or not names_passages)
+    )
 
 
 def difficulty_of(row: Row) -> str | None:

@@ -16,6 +16,7 @@ from ragforge.deferred import difflib, pattern
 from ragforge.errors import DataError, UsageError
 from ragforge.files.field_names import (
     ANSWERABLE,
+    ANSWERS,
     CATEGORY,
     CHUNK_OF_ROW,
     DIFFICULTY,
@@ -25,6 +26,7 @@ from ragforge.files.field_names import (
     GRADE,
     GRADES,
     GROUND_TRUTH,
+    GROUND_TRUTHS,
     LANGUAGE,
     PERSONA,
     QUERY,
@@ -40,6 +42,7 @@ from ragforge.files.field_names import (
     goes_by,
     normal_name,
 )
+from ragforge.files.formats.row_relevance import literal_of
 from ragforge.files.row import Row, load_json, make_row
 from ragforge.files.text import SHOWN_CHARS, shown
 
@@ -51,7 +54,7 @@ _FIELDS: Final = (
     *(DIFFICULTY, TYPE, CATEGORY, PERSONA, LANGUAGE, ANSWERABLE, EXPECTED_BEHAVIOUR),
     *(CHUNK_OF_ROW, UNANSWERABLE),
 )
-_ALSO_READ: Final = (GROUND_TRUTH, REFERENCE_TEXTS, SOURCE_CHUNK)
+_ALSO_READ: Final = (GROUND_TRUTH, GROUND_TRUTHS, REFERENCE_TEXTS, SOURCE_CHUNK)
 """Under no other names than their own."""
 _SURELY_QUESTIONS: Final = Field("query", tuple(x for x in QUERY.accepted if x != "text"))
 _HOLDERS: Final[Mapping[Field, tuple[str, ...]]] = {
@@ -66,6 +69,8 @@ _ASSERTING: Final = pattern(r"_expected\d{0,3}")
 _MISSING: Final = object()
 _NEXT_PART: Final = pattern(r",(?=[^,=]+=)")
 """A comma before NAME=; names of columns may hold others."""
+_NEAR: Final = 0.8
+"""How like names are of which one is a slip of the other: `qoute` and `quote`."""
 _SHOWN: Final = 12
 _MOST_NAMES: Final = 200
 """Of a row that are looked through for one that was meant."""
@@ -145,7 +150,7 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
     if QUERY not in found:
         _refuse_two_questions(row)
     if not found:
-        return row
+        return _with_listed_answers(row)
     taken = {path for field, path in columns.items() if field in found}
     rest = {
         name: value
@@ -155,7 +160,7 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
         and not any(_stands_for(name, field) for field in found)
     }
     rest |= {_written(field): value for field, value in found.items()}
-    return make_row(row.where, rest, is_of_table=row.is_of_table)
+    return _with_listed_answers(make_row(row.where, rest, is_of_table=row.is_of_table))
 
 
 def _stands_for(name: str, field: Field) -> bool:
@@ -166,17 +171,64 @@ def _stands_for(name: str, field: Field) -> bool:
     return goes_by(name, field) and not (field is QUERY and goes_by(name, TEXT))
 
 
-def columns_not_read(row: Row) -> list[str]:
-    """Return the columns of a table's row that hold something and are known by no name."""
-    if not row.is_of_table:
-        return []
+def answers_with_places(row: Row) -> list[str] | None:
+    """Return the answers of a row of SQuAD as datasets of Hugging Face have it; None of others."""
+    answers = row.get(ANSWERS)
+    held = literal_of(answers) if isinstance(answers, str) else answers
+    texts = held.get("text") if isinstance(held, Mapping) else None
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        return None
+    return [text for text in texts if text.strip()]
+
+
+def _with_listed_answers(row: Row) -> Row:
+    """Return a row with the expected answer that it has in a list, as SQuAD and old ragas do.
+
+    A question without answers in SQuAD is one that its `context` does not answer.
+    """
+    if row.has(GROUND_TRUTHS) and not row.has(GROUND_TRUTH):
+        return _and(row, {GROUND_TRUTH: _truths(row)})
+    texts = answers_with_places(row) if row.has(ANSWERS) else None
+    if texts is None:
+        return row
+    if texts:
+        return row if row.has(EXPECTED_ANSWER) else _and(row, {EXPECTED_ANSWER: texts[0]})
+    given = {name: of for name, of in row.given.items() if not goes_by(name, REFERENCE_TEXTS)}
+    without = make_row(row.where, given, is_of_table=row.is_of_table)
+    is_said = row.has(ANSWERABLE, UNANSWERABLE)
+    return without if is_said else _and(without, {ANSWERABLE: False})
+
+
+def _and(row: Row, more: Mapping[Field, object]) -> Row:
+    given = {**row.given, **{_written(field): value for field, value in more.items()}}
+    return make_row(row.where, given, is_of_table=row.is_of_table)
+
+
+def _truths(row: Row) -> str:
+    """Return a list of expected answers as one, a line each, as ragas took it.
+
+    Raises:
+        DataError: It holds something else than texts.
+    """
+    value = row.get(GROUND_TRUTHS)
+    if isinstance(value, str):
+        held = literal_of(value)
+        value = held if isinstance(held, list) else [value]
+    if not isinstance(value, list | None) or not all(isinstance(one, str) for one in value or ()):
+        raise row.wrong(GROUND_TRUTHS, "a list of texts", value)
+    return "\n".join(one for one in value or () if one.strip())
+
+
+def names_not_read(row: Row) -> list[str]:
+    """Return the columns or keys of a row that hold something and are known by no name."""
     names_passages = row.has(CHUNK_OF_ROW, DOCUMENT_OF_ROW, RELEVANT, SOURCE_CHUNK)
     has_question = row.has(_SURELY_QUESTIONS)
     return [
         name
         for name, value in row.given.items()
-        if value not in (None, "")
+        if value not in (None, "", [], {})
         and not _holds_assertion(name)
+        and not (goes_by(name, ANSWERS) and answers_with_places(row) is not None)
         and not (names_passages if _is_text(name, has_question) else _is_read(name))
     ]
 
@@ -213,6 +265,24 @@ def _asserted(given: Mapping[str, object]) -> list[str]:
 @cache
 def _is_read(name: str) -> bool:
     return any(goes_by(name, field) for field in (*_FIELDS, *_ALSO_READ))
+
+
+def refuse_misspelt_quotes(row: Row) -> None:
+    """Refuse a row whose document would be labelled whole for a slip in the name of its quote.
+
+    Raises:
+        DataError: It has a document, no quote, and a field that is almost called so.
+    """
+    if row.has(QUOTE_OF_ROW) or not row.has(DOCUMENT_OF_ROW):
+        return
+    names = {normal_name(name): name for name in QUOTE_OF_ROW.accepted}
+    for name, value in row.given.items():
+        near = difflib.get_close_matches(normal_name(name), names, n=1, cutoff=_NEAR)
+        if near and value not in (None, "", []):
+            raise DataError(
+                f"{row.where}: {shown(name)}: is no field that is read; did you mean "
+                f"{names[near[0]]!r}? Without one the whole document would be labelled"
+            )
 
 
 def lacking_columns(row: Row, columns: Columns) -> Columns:

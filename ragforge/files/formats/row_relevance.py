@@ -452,7 +452,7 @@ def _reference_texts(row: Row) -> Relevance:
     """
     value = row.get(REFERENCE_TEXTS)
     if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _listed_texts(value)
+        value = literal_of(value)
     items = value if isinstance(value, list) else [value]
     given = (_without_hop(item) for item in items if isinstance(item, str))
     texts = [text for text in given if text.strip()]
@@ -486,8 +486,8 @@ def _of_document(row: Row, texts: Iterable[GradedQuote]) -> Relevance:
     return Relevance({}, graded_quotes=tuple(quotes))
 
 
-def _listed_texts(cell: str) -> object:
-    """Return the list in a cell, as JSON or as Python writes it; else the cell."""
+def literal_of(cell: str) -> object:
+    """Return what a cell holds, as JSON or as Python writes it; else the cell."""
     for read in (load_json, literal_eval):
         try:
             return read(cell)

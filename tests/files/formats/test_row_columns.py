@@ -318,3 +318,103 @@ def test_mapped_objects_are_not_called_unread(tmp_path):
     found = read_queries(path, lambda text: text, parse_columns(["question=inputs.q"]))
     assert "'inputs'" not in " ".join(found.left_out)
     assert "'more'" in " ".join(found.left_out)
+
+
+SQUAD = {"id": "q1", "context": "It is valid for 5 years.", "question": "How long?"}
+TWO = {"text": ["5 years", "for 5 years"], "answer_start": [16, 12]}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        ("jsonl", json.dumps({**SQUAD, "answers": {**TWO, "text": ["5 years"]}})),
+        (
+            "csv",
+            "id,context,question,answers\n"
+            "q1,It is valid for 5 years.,How long?,\"{'text': ['5 years'], "
+            "'answer_start': [16]}\"\n",
+        ),
+    ],
+)
+def test_a_row_of_squad_has_its_answer_and_its_passage(tmp_path, suffix, text):
+    """The answer was dropped, and the passage alone was kept."""
+    found = read_queries(write(tmp_path / f"set.{suffix}", text), str)
+
+    [row] = found.queries
+    assert (row.query.expected_answer, row.query.answerable) == ("5 years", True)
+    assert [of.quote for of in row.graded_quotes] == ["It is valid for 5 years."]
+    assert found.left_out == ()
+
+
+@pytest.mark.parametrize("said", [{}, {"is_impossible": True}])
+def test_a_question_of_squad_without_answers_has_no_relevant_passage(tmp_path, said):
+    """Its context is what does not answer it."""
+    row = {**SQUAD, "answers": {"text": [], "answer_start": []}, **said}
+
+    [found] = read_queries(write(tmp_path / "set.jsonl", json.dumps(row)), str).queries
+
+    assert (found.query.answerable, found.query.expected_behaviour) == (False, "abstain")
+    assert (found.query.expected_answer, found.graded_quotes) == (None, ())
+
+
+def test_further_answers_of_squad_are_told(tmp_path):
+    """One is the expected answer; a judge is shown no other."""
+    found = read_queries(write(tmp_path / "set.jsonl", json.dumps({**SQUAD, "answers": TWO})), str)
+
+    assert found.queries[0].query.expected_answer == "5 years"
+    assert found.left_out == (
+        f"{tmp_path / 'set.jsonl'}: not read in 1 query: of several texts in 'answers' the first "
+        "is the expected answer",
+    )
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "expected"),
+    [
+        ("jsonl", '{"question": "Why?", "answer": "Hm.", "ground_truths": ["So."]}', "So."),
+        ("jsonl", '{"question": "Why?", "answer": "Hm.", "ground_truths": ["A", "B"]}', "A\nB"),
+        ("jsonl", '{"question": "Why?", "answer": "Hm.", "ground_truths": []}', None),
+        ("csv", "question,answer,ground_truths\nWhy?,Hm.,['So.']\n", "So."),
+        ("csv", "question,answer,ground_truths\nWhy?,Hm.,So.\n", "So."),
+    ],
+)
+def test_the_answer_beside_a_list_of_truths_is_what_a_system_said(tmp_path, suffix, text, expected):
+    """Files of ragas before 0.1 have both: the system was to be measured by its own words."""
+    found = read_queries(write(tmp_path / f"set.{suffix}", text), str)
+
+    assert found.queries[0].query.expected_answer == expected
+    assert any("it is what a system said" in note for note in found.left_out) is bool(expected)
+
+
+@pytest.mark.parametrize("labels", [{}, {"relevant": [{"chunk_id": "n", "grade": 2}]}])
+def test_keys_that_are_not_read_are_named_as_columns_are(tmp_path, labels):
+    """With a label in the row they were dropped without a word."""
+    row = {
+        "query": "And to Norway?",
+        "history": [{"role": "user", "text": "Do you ship?"}],
+        "standalone": "Do you ship to Norway?",
+        "irrelevant_doc_ids": ["gc"],
+        "notes": "",
+        **labels,
+    }
+
+    found = read_queries(write(tmp_path / "set.jsonl", json.dumps(row)), str)
+
+    told = " ".join(found.left_out)
+    assert all(told.count(f"'{name}'") == 1 for name in ("history", "standalone"))
+    assert ("fields that are not read: 'standalone'" in told) is (not labels)
+    assert ("'irrelevant_doc_ids'" in told, "'notes'" in told) == (True, False)
+
+
+def test_keys_that_a_map_names_are_read(tmp_path):
+    """What the answer came from is no unread key."""
+    row = {"query": "Why?", "gold": {"text": "So."}, "more": 1, "chunk_id": "c1"}
+
+    found = read_queries(
+        write(tmp_path / "set.jsonl", json.dumps(row)), str, parse_columns(["answer=gold.text"])
+    )
+
+    assert found.left_out == (
+        f"{tmp_path / 'set.jsonl'}: fields that are not read: 'more'; --map says what one of them "
+        "is",
+    )
