@@ -150,7 +150,8 @@ def cuttings(dataset: Dataset, level: DocumentLevel = AS_IT_IS) -> dict[str, Cut
 
     Args:
         dataset: Has the runs.
-        level: Gives chunks that hold the same quotes one id.
+        level: Gives chunks that hold the same quotes one id, and names the queries that are
+            measured on documents, however these are cut: they are left out.
 
     Raises:
         DataError: The chunks or the texts cannot be read.
@@ -161,7 +162,12 @@ def cuttings(dataset: Dataset, level: DocumentLevel = AS_IT_IS) -> dict[str, Cut
     return _cuttings(dataset, {name: _rankings_of(dataset, name, level) for name in names})
 
 
-def has_other_chunks(dataset: Dataset, run: str, earlier: Mapping[str, Sequence[str]]) -> bool:
+def has_other_chunks(
+    dataset: Dataset,
+    run: str,
+    earlier: Mapping[str, Sequence[str]],
+    by_document: frozenset[str] = frozenset(),
+) -> bool:
     """Whether a run and earlier rankings, which are no run any more, are cut otherwise.
 
     Args:
@@ -169,16 +175,19 @@ def has_other_chunks(dataset: Dataset, run: str, earlier: Mapping[str, Sequence[
         run: Its name.
         earlier: The earlier rankings by query. Where nothing is known of their texts any more,
             nobody can tell, and they are not.
+        by_document: Queries that are measured on documents, however these are cut.
 
     Raises:
         DataError: The chunks or the texts cannot be read.
     """
+    earlier = {key: ranked for key, ranked in earlier.items() if key not in by_document}
     ids = frozenset(chain.from_iterable(earlier.values()))
     texts = frozenset(filter(is_text_id, ids))
     known = {item.chunk_id for item in dataset.retrieved_texts()}
     if not ids or not known or (texts and known.isdisjoint(texts)):
         return False
-    held = {run: _rankings_of(dataset, run, AS_IT_IS), _EARLIER: earlier if texts else {}}
+    level = DocumentLevel(query_ids=by_document)
+    held = {run: _rankings_of(dataset, run, level), _EARLIER: earlier if texts else {}}
     return not are_cut_alike(_cuttings(dataset, held), run, _EARLIER)
 
 
@@ -287,13 +296,23 @@ def differ(cut: Mapping[str, Cutting], names: Iterable[str]) -> bool:
     return not all(are_cut_alike(cut, a, b) for a, b in combinations(names, 2))
 
 
-def differ_in_words(measures: Sequence[str]) -> str:
-    """Return a sentence on measures of runs with different texts that go by judgments."""
+def differ_in_words(measures: Sequence[str], *, has_evidence: bool) -> str:
+    """Return a sentence on measures of runs with different texts that go by judgments.
+
+    Args:
+        measures: Canonical names.
+        has_evidence: Whether some query has evidence, by which such runs are compared.
+    """
     return (
         f"the runs have different chunks, and {', '.join(measures)} of each go by the grades of "
-        f"its own: a difference may be one of the chunks alone; {', '.join(COMPARED_ON_EVIDENCE)} "
-        "do not depend on them"
+        f"its own: a difference may be one of the chunks alone; {_instead(has_evidence)}"
     )
+
+
+def _instead(has_evidence: bool) -> str:
+    if has_evidence:
+        return f"{', '.join(COMPARED_ON_EVIDENCE)} do not depend on them"
+    return "measures of evidence do not depend on them, and no query has any"
 
 
 def _rankings_of(dataset: Dataset, name: str, level: DocumentLevel) -> _Rankings:
@@ -302,6 +321,7 @@ def _rankings_of(dataset: Dataset, name: str, level: DocumentLevel) -> _Rankings
         found = {
             item.query_id: _ranked(level.counted_once(item).ranking)
             for item in dataset.each_ranking(name)
+            if item.query_id not in level.query_ids
         }
     except DataError:
         return {}  # Whoever measures it says so.

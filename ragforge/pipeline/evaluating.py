@@ -247,7 +247,9 @@ def _of_texts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
     yield from (cutting.describe(name) for name, cutting in cut.items())
     measures = by_judgments(listed[0].summary.estimates)
     if measures and differ(cut, [run.name for run in listed]):
-        yield differ_in_words(measures)
+        tasks = [run.task for run in listed if run.task]
+        is_told = any(query.evidence for task in tasks for query in task.queries)
+        yield differ_in_words(measures, has_evidence=is_told)
 
 
 def _reading(dataset: Dataset, run: EvaluatedRun, settings: EvaluateSettings) -> str:

@@ -13,7 +13,18 @@ import ragforge
 from ragforge.cli import main
 from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.measures import evaluate
-from ragforge.records import Chunk, Failure, Hit, Judgment, Query, Ranking
+from ragforge.records import (
+    Chunk,
+    Evidence,
+    Failure,
+    Hit,
+    Judgment,
+    Query,
+    Ranking,
+    RetrievedText,
+    Span,
+    text_id,
+)
 
 N, DEPTH = 60, 10
 REL = ("--rel-threshold", "1")
@@ -703,6 +714,41 @@ def test_labels_of_documents_are_refused_before_any_call(dataset, decide, capsys
 
     assert (code, len(endpoint.bodies)) == (2, before)
     assert f"labels of 1 query, such as '{IDS[0]}', name documents" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("evidence", "advice"),
+    [
+        ((), "; no query has evidence, by which they could be compared\n"),
+        (
+            (Evidence(chunk_id="q00-00", doc_id="q00", quote="Of q00", start=0, end=6),),
+            ": compare them by evidence (`ragforge compare",
+        ),
+    ],
+)
+def test_runs_of_different_chunks_are_refused_by_the_measure_asked(
+    dataset, capsys, evidence, advice
+):
+    """DCG was named whatever was asked, and evidence advised where no query has any."""
+    queries = [one.model_copy(update={"evidence": evidence}) for one in dataset.queries()]
+    dataset.write_queries(queries)
+    parts = [
+        RetrievedText(
+            chunk_id=text_id(f"Of {q}"), text=f"Of {q}", places=(Span(doc_id=q, start=0, end=6),)
+        )
+        for q in IDS
+    ]
+    with dataset.alone():
+        dataset.add_retrieved_texts(parts, "parts")
+        hits = [(q, (Hit(chunk_id=text_id(f"Of {q}"), score=1.0),)) for q in IDS]
+        dataset.write_run("parts", [Ranking(query_id=q, ranking=found) for q, found in hits])
+
+    words = ["compare", "--dataset", str(dataset.path), "good", "parts", "--judge-as-needed"]
+    code = main([*words, "-m", "RR"])
+
+    assert code == 2
+    reason = "the runs have different chunks, and RR of each is of other texts"
+    assert f"{reason}{advice}" in capsys.readouterr().err
 
 
 SENTENCE = "The lever is set to {} degrees."

@@ -25,6 +25,7 @@ from ragforge.evaluating.graded_by import GradedBy, count_grades
 from ragforge.evaluating.judgments import on_authors_scale, settle
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import earlier_decisions, write_sample
+from ragforge.files.set.document_level import document_level
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.unknown_hits import unknown_run_text
 from ragforge.measures.checked_samples import Floats
@@ -458,11 +459,12 @@ async def needed_runs(
 
     Raises:
         UsageError: Fewer than two runs, another measure, labels that name documents, or runs of
-            different chunks, whose DCG is of other texts.
+            different chunks, whose measures are of other texts.
         DataError: There is no such run, it is empty, or it was made on other chunks.
     """
-    wanted = _with_threshold(dataset, parse_measure(declared.measure), job)
-    _check(dataset, names, wanted)
+    asked = parse_measure(declared.measure)
+    wanted = _with_threshold(dataset, asked, job)
+    _check(dataset, names, asked)
     ranked = run_tops(dataset, names, wanted.cutoff, job.settings.judge.split)
     _refuse_unknown(dataset, names, ranked)
     retrieved = {c for of_run in ranked.rankings for of in of_run.values() for c in of}
@@ -563,10 +565,14 @@ def _check(dataset: Dataset, names: Sequence[str], measure: Measure) -> None:
         raise UsageError(
             f"{measure}: --judge-as-needed decides by DCG@k, P@k, RR or Success@k; {_why(measure)}"
         )
-    if differ(cuttings(dataset), names):
+    level = document_level(dataset, dataset.judgment_table())
+    if differ(cuttings(dataset, level), names):
+        reason = f"the runs have different chunks, and {measure} of each is of other texts"
+        if not any(query.evidence for query in dataset.accepted_queries()):
+            raise UsageError(f"{reason}; no query has evidence, by which they could be compared")
         raise UsageError(
-            "the runs have different chunks, whose DCG is of other texts: compare them by evidence "
-            f"(`ragforge compare --dataset {dataset.path} {' '.join(names)}`), which takes no judge"
+            f"{reason}: compare them by evidence (`ragforge compare --dataset {dataset.path} "
+            f"{' '.join(names)}`), which takes no judge"
         )
 
 

@@ -379,7 +379,8 @@ def _with_evidence(
         return replace(basis, measures=COMPARED_ON_EVIDENCE, evidence=evidence, warnings=warnings)
     basis = basis.told_of_texts()
     if differ and basis.by_judgments:
-        basis = replace(basis, warnings=[*basis.warnings, differ_in_words(basis.by_judgments)])
+        told = differ_in_words(basis.by_judgments, has_evidence=bool(evidence.quotes))
+        basis = replace(basis, warnings=[*basis.warnings, told])
     return replace(basis, evidence=evidence) if of_evidence(basis.measures) else basis
 
 

@@ -150,13 +150,17 @@ def shared_items(
         mixed=mixed_of(lacking_of(common), len(common), basis),
         design=design,
         dataset=str(dataset.path),
-        has_other_chunks=subject.run is not None and _is_cut_otherwise(dataset, before, subject),
+        has_other_chunks=_is_cut_otherwise(dataset, before, subject),
     )
 
 
 def _is_cut_otherwise(dataset: Dataset, before: Baseline, subject: Subject) -> bool:
+    task = subject.run.task if subject.run else None
+    if task is None or task.is_by_document:
+        return False
     earlier = {item.query_id: item.ranking for item in before.items}
-    return has_other_chunks(dataset, subject.evaluation.run, earlier)
+    by_document = task.level.query_ids
+    return has_other_chunks(dataset, subject.evaluation.run, earlier, by_document)
 
 
 def _design(dataset: Dataset, subject: Subject, before: Baseline) -> Design | None:
@@ -294,15 +298,21 @@ def _baseline_refusals(
         return
     by_grades = [item.measure for item in rules.drops if not is_of_evidence(item.measure)]
     if shared.has_other_chunks and by_grades:
-        yield Refusal(_of_other_chunks(by_grades, before, shared.dataset), None)
+        yield Refusal(_of_other_chunks(by_grades, before, subject, shared.dataset), None)
     else:
         yield from _uncomparable(now, rules, shared)
 
 
-def _of_other_chunks(measures: Sequence[str], before: Evaluation, dataset: str) -> str:
+def _of_other_chunks(
+    measures: Sequence[str], before: Evaluation, subject: Subject, dataset: str
+) -> str:
     """Return why grades tell nothing of runs of different chunks, and by what rule to decide."""
+    queries = subject.run.task.queries if subject.run else ()
+    if not any(query.evidence for query in queries):
+        return differ_in_words(measures, has_evidence=False)
     advised = COMPARED_ON_EVIDENCE[0]
-    reason = f"{differ_in_words(measures)}: `--max-drop {advised}=…` can be decided"
+    told = differ_in_words(measures, has_evidence=True)
+    reason = f"{told}: `--max-drop {advised}=…` can be decided"
     if advised in before.measures:
         return reason
     words = ["ragforge", "gate", "--dataset", dataset, "--run", before.run]

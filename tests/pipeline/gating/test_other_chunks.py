@@ -1,5 +1,7 @@
 """Gating a run against a baseline of other chunks."""
 
+import re
+
 import pytest
 
 import ragforge as rf
@@ -80,3 +82,59 @@ def test_earlier_texts_that_nobody_has_any_more_are_not_called_other_chunks(hand
     verdict = handle.gate("own", max_drop={"RR": 0.1}, baseline=file, allow=["holes"])
 
     assert "different chunks" not in " ".join(verdict.reasons)
+
+
+CHUNKS = [
+    {
+        "chunk_id": f"c{number:02}",
+        "doc_id": f"{number:02}.md",
+        "text": f"Valve {number} opens at {100 + 7 * number} degrees. It closes again by itself.",
+    }
+    for number in range(30)
+]
+
+
+def without_evidence(path, *labels):
+    """Return a set with 30 labels, a run of its chunks and two of parts of them."""
+    rows = [
+        {"id": f"q{number:02}", "question": f"When does valve {number} open?", "relevant": [label]}
+        for number, label in enumerate(labels)
+    ]
+    made = rf.from_queries(rows, chunks=CHUNKS, out=path / "set", quiet=True)
+
+    def order(query, rank):
+        number = int(re.findall(r"\d+", query)[0])
+        found = [CHUNKS[(number + step) % 30] for step in range(1, 6)]
+        return [*found[:rank], CHUNKS[number], *found[rank:]]
+
+    def part(chunk):
+        return {"text": chunk["text"].split(". ")[0], "document": chunk["doc_id"]}
+
+    made.retrieve(lambda query, k: [of["chunk_id"] for of in order(query, 0)], name="own")
+    made.retrieve(lambda query, k: [part(of) for of in order(query, 0)], name="parts")
+    made.retrieve(lambda query, k: [part(of) for of in order(query, 3)], name="worse")
+    return made
+
+
+def test_runs_are_held_against_each_other_however_they_cut_labelled_documents(tmp_path):
+    """Chunks count as their documents there, as `compare` has it."""
+    handle = without_evidence(tmp_path, *(chunk["doc_id"] for chunk in CHUNKS))
+    file = baseline_of(handle, "own", tmp_path / "baseline.json")
+
+    found = [handle.gate(run, max_drop={"RR": 0.1}, baseline=file) for run in ("parts", "worse")]
+
+    assert [verdict.outcome for verdict in found] == ["PASS", "FAIL"]
+
+
+def test_evidence_is_not_advised_where_no_query_has_any(tmp_path):
+    """A rule by it has no value there, and the baseline anew would be refused."""
+    handle = without_evidence(tmp_path, *(chunk["chunk_id"] for chunk in CHUNKS))
+    file = baseline_of(handle, "own", tmp_path / "baseline.json")
+
+    refusal = handle.gate("parts", max_drop={"RR": 0.1}, baseline=file, allow=["holes"]).reasons[0]
+
+    assert refusal == (
+        "the runs have different chunks, and RR of each go by the grades of its own: a difference "
+        "may be one of the chunks alone; measures of evidence do not depend on them, and no query "
+        "has any"
+    )
