@@ -161,7 +161,7 @@ def chunk(
                 paths, call.settings.chunk, paths.observer_naming_origins(call.observer), place
             )
         else:
-            write_ready_made(chunk_file, place)
+            write_ready_made(chunk_file, call.observer, place)
         sizes = sizes_of(read_records(place, Chunk))
         return Chunked(sizes, max_chars, place, notes=tuple(call.notes))
 

@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace, settings: "ChunkSettings") -> int:
         from ragforge.corpus.chunk_files import write_corpus, write_ready_made
 
         if arguments.chunks is not None:
-            write_ready_made(arguments.chunks, arguments.out)
+            write_ready_made(arguments.chunks, Progress(arguments.quiet), arguments.out)
         else:
             observer = arguments.documents.observer_naming_origins(Progress(arguments.quiet))
             write_corpus(arguments.documents, settings, observer, arguments.out)

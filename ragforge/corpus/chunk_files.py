@@ -20,7 +20,7 @@ from ragforge.files.atomic import write_whole
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.text import escaped
 from ragforge.observe import Event, Observer
-from ragforge.records import Chunk, SourceDocument
+from ragforge.records import Chunk, SourceDocument, is_given_in_set
 from ragforge.records.record import Record
 
 CUT_BY: Final = ", cut by "
@@ -193,18 +193,28 @@ def write_corpus(
         return spool.count
 
 
-def write_ready_made(chunk_file: Path, path: Path) -> int:
+def write_ready_made(chunk_file: Path, observer: Observer, path: Path) -> int:
     """Write the chunks of a ready-made file, sorted by id, as `write_corpus` does.
 
-    Memory does not grow with the corpus but for the ids.
+    Memory does not grow with the corpus but for the ids. Told are ids that are others in a set.
     """
     from ragforge.files.formats.chunks import read_chunks
 
     _make_room(path)
+    n_renamed, last = 0, ""
     with ExternalSorter(chunk_sort_key, path.parent) as spool:
         for chunk in read_chunks(chunk_file):
             spool.add(chunk)
+            if is_given_in_set(chunk.chunk_id):
+                n_renamed, last = n_renamed + 1, chunk.chunk_id
         write_whole(path, refuse_duplicate_chunks(spool.lines()))
+        if n_renamed:
+            message = (
+                f"{chunk_file}: {n_renamed:,} chunks have ids of the look that texts of runs get; "
+                f"in a set these begin with id_, such as {last}, and files and retrievers may name "
+                "either"
+            )
+            observer(Event("note", message=message))
         return spool.count
 
 

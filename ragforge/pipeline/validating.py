@@ -142,6 +142,7 @@ def validate(dataset: Dataset) -> Findings:
     every = _read(dataset.all_queries, findings)
     queries = [query for query in every if query.status == "accepted"]
     texts = _texts(dataset, {item.chunk_id for one in queries for item in one.evidence}, findings)
+    findings.problems += _like_texts(texts)
     query_ids = {query.query_id for query in every}
     tables = _read(lambda: [dataset.judgment_table()], findings)
     judgments = tables[0] if tables else JudgmentTable()
@@ -299,6 +300,18 @@ def _texts(dataset: Dataset, wanted: Container[str], findings: Findings) -> dict
         findings.problems.append(str(error))
         return {}
     return texts
+
+
+def _like_texts(chunk_ids: Iterable[str]) -> list[str]:
+    """Return a line about chunks with ids as texts of runs have them, [] where there is none."""
+    found = sorted(filter(is_text_id, chunk_ids))
+    if not found:
+        return []
+    return [
+        f"chunks.jsonl: {plural(len(found), 'id')} of the look of {found[0]}, which texts of runs "
+        f"get: {'its' if len(found) == 1 else 'their'} grades are left out; `ragforge import` into "
+        "a new set gives others"
+    ]
 
 
 def _check_evidence(

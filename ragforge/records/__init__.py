@@ -29,7 +29,8 @@ _NAMES = {
     ),
     "record": (
         "Chunk Failure FailureKind Grade JudgeKind Lineage NonEmpty Provenance Record "
-        "RetrievedText Span Stage distinct_places is_text_id text_id without_place"
+        "RetrievedText Span Stage distinct_places id_in_set is_given_in_set is_text_id text_id "
+        "without_place"
     ),
     "refresh": (
         "Action CallCounts Cause DocumentChange DocumentsDiff DormantGrade FormerGrade "

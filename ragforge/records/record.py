@@ -93,6 +93,7 @@ class Span(Record):
 
 
 _TEXT_ID: Final = re.compile(r"t_[a-z2-7]{16}(_[a-z2-7]{8})?")
+_NO_TEXT: Final = "id_"
 
 
 def text_id(text: str, place: str = "") -> str:
@@ -113,6 +114,19 @@ def _digest(text: str) -> str:
 def is_text_id(chunk_id: str) -> bool:
     """Whether an id is one that `text_id` gives."""
     return _TEXT_ID.fullmatch(chunk_id) is not None
+
+
+def id_in_set(name: str) -> str:
+    """Return the id that a chunk or document has in a set, by that of the file it comes from.
+
+    One that looks like that of a text is another: else its grades would be those of a text.
+    """
+    return f"{_NO_TEXT}{name}" if is_text_id(name) else name
+
+
+def is_given_in_set(chunk_id: str) -> bool:
+    """Whether an id is another one than in the file that it comes from; see `id_in_set`."""
+    return chunk_id.startswith(_NO_TEXT) and is_text_id(chunk_id.removeprefix(_NO_TEXT))
 
 
 def without_place(chunk_id: str) -> str:

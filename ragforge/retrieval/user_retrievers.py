@@ -13,7 +13,7 @@ from ragforge.deferred import dataclass
 from ragforge.errors import CallError, DataError
 from ragforge.http_service import Service
 from ragforge.plugins import call, construct, method_of, parameters_of
-from ragforge.records import Chunk, Hit, Span
+from ragforge.records import Chunk, Hit, Span, id_in_set
 from ragforge.retrieval import Retriever
 from ragforge.retrieval.frameworks import hits_of, search_of
 from ragforge.retrieval.object_fields import (
@@ -227,7 +227,12 @@ class ResultReader:
         """Return the first id of a hit that the corpus has, for its text; "" for none."""
         if isinstance(item, Hit):
             return item.chunk_id
-        known = [chunk_id for chunk_id in ids if chunk_id in self._known]
+        known = [
+            chunk_id
+            for name in ids
+            for chunk_id in dict.fromkeys((name, id_in_set(name)))
+            if chunk_id in self._known
+        ]
         if not known:
             return ""
         of_its_own = texts_beside(ids, texts)

@@ -56,7 +56,7 @@ def test_chunks_of_a_file_are_written_sorted(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "b", "text": "two"}\n{"id": "a", "text": "one"}\n')
 
-    assert write_ready_made(file, tmp_path / "out.jsonl") == 2
+    assert write_ready_made(file, silent, tmp_path / "out.jsonl") == 2
     assert (tmp_path / "out.jsonl").read_text().index('"a"') == len('{"chunk_id":')
 
 

@@ -6,11 +6,12 @@ import json
 import pytest
 from fakes import Recorder
 
+from ragforge.cli import main
 from ragforge.config import EvaluateSettings, Settings
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluation import evaluate
 from ragforge.files.formats.qrels import read_judged_qrels
-from ragforge.files.set.opening import create_dataset
+from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.exporting import export
 from ragforge.pipeline.job import Job
@@ -364,3 +365,21 @@ def test_who_graded_exported_texts_is_known_of_their_file(dataset, tmp_path, for
         text_id(HELD): "evidence",
         text_id("of another manual altogether"): "judge",
     }
+
+
+def test_an_exported_folder_of_texts_comes_back_as_a_set(dataset, tmp_path):
+    """Its chunks have ids of texts: all of its grades were left out."""
+    make(dataset, mine="lamps:named")
+    judged(dataset)
+    export(dataset, "beir", tmp_path / "beir")
+    export(dataset, "trec", tmp_path / "trec")
+    place, folder = str(tmp_path / "again"), str(tmp_path / "beir" / "texts" / "mine")
+
+    assert main(["import", folder, "--out", place, "-q"]) == 0
+    run = str(tmp_path / "trec" / "runs" / "mine.trec")
+    assert main(["import", "--run", run, "--dataset", place, "-q"]) == 0
+    before, after = (
+        load_evaluation_data(each, measures=MEASURES).runs[0].scores
+        for each in (dataset, open_dataset(tmp_path / "again"))
+    )
+    assert [after.mean(one) for one in MEASURES] == [before.mean(one) for one in MEASURES]

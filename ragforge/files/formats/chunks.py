@@ -11,7 +11,7 @@ from ragforge.files.record_files import explain
 from ragforge.files.row import Row, examples, load_json, make_row
 from ragforge.files.source_files import Source, has_header, open_source
 from ragforge.files.text import shown
-from ragforge.records import Chunk
+from ragforge.records import Chunk, id_in_set
 from ragforge.records.model import pydantic
 
 SHAPES: Final = (
@@ -32,7 +32,8 @@ def read_chunks(path: Path) -> Iterator[Chunk]:
 
     Foreign rows may have further fields, native rows may not. Numbers are taken as ids. A row
     without a document is a document of its own, a title becomes the heading path. Offsets of
-    foreign rows are not taken: what they count is not known. `.gz` and `.zst` are unpacked.
+    foreign rows are not taken: what they count is not known. An id that looks like one of a text
+    that is no chunk is another one in the set, see `id_in_set`. `.gz` and `.zst` are unpacked.
 
     Args:
         path: A file of one of `SHAPES`, or with the near names that `names` lists; or a folder
@@ -148,7 +149,7 @@ def _foreign(row: Row, chunk_id: str, doc_id: str) -> Chunk:
 
 def _chunk(row: Row, fields: Mapping[str, object]) -> Chunk:
     try:
-        return Chunk.model_validate(fields)
+        chunk = Chunk.model_validate(fields)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         if first["type"] == "extra_forbidden":
@@ -156,3 +157,6 @@ def _chunk(row: Row, fields: Mapping[str, object]) -> Chunk:
             raise DataError(f"{row.where}: {first['loc'][0]}: expected one of {known}") from error
         expected = explain(error).replace("input should be", "expected", 1)
         raise DataError(f"{row.where}: {expected}") from error
+    names = {"chunk_id": id_in_set(chunk.chunk_id), "doc_id": id_in_set(chunk.doc_id)}
+    is_same = names["chunk_id"] == chunk.chunk_id and names["doc_id"] == chunk.doc_id
+    return chunk if is_same else chunk.model_copy(update=names)

@@ -15,7 +15,7 @@ from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.text import normalize
-from ragforge.records import Chunk, Hit, Judgment, Level, Ranking, is_text_id
+from ragforge.records import Chunk, Hit, Judgment, Level, Ranking, id_in_set, is_text_id
 from ragforge.records.judgments import Grading
 
 if TYPE_CHECKING:
@@ -169,7 +169,10 @@ class DocumentNames:
 
         `store.md` is `help/store.md` where no other document is called so.
         """
-        return (name,) if name in self._ids else tuple(self._by_end.get(_plain(name), ()))
+        if name in self._ids:
+            return (name,)
+        own = id_in_set(name)
+        return (own,) if own in self._ids else tuple(self._by_end.get(_plain(name), ()))
 
     def resolve(self, name: str) -> tuple[str, ...]:
         """Return the documents that frameworks may mean by a path, an address or a title.
@@ -206,10 +209,12 @@ class LabelNames:
 
     Args:
         chunks: Of the corpus.
+        texts: Ids of texts that are no chunks, which labels may name where there are no chunks.
     """
 
-    def __init__(self, chunks: Iterable[Chunk]) -> None:
+    def __init__(self, chunks: Iterable[Chunk], texts: Iterable[str] = ()) -> None:
         self._chunks: set[str] = set()
+        self._texts = frozenset(texts)
         self._of_document: dict[str, str] = {}
         self._is_apart = True
         for chunk in chunks:
@@ -220,8 +225,9 @@ class LabelNames:
 
     def find(self, name: str) -> list[Label]:
         """Return the chunk of that id, else the documents that the name may mean."""
-        if name in self._chunks or not self._chunks:
-            return [Label(name, "chunk")]
+        own = name if name in self._chunks or name in self._texts else id_in_set(name)
+        if own in self._chunks or not self._chunks:
+            return [Label(own, "chunk")]
         return [Label(doc_id, "document") for doc_id in self._documents.find(name)]
 
     def find_hit(self, name: str) -> list[Label]:

@@ -22,7 +22,7 @@ from ragforge.files.set.document_level import DocumentNames
 from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
-from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, RetrievedText
+from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, RetrievedText, id_in_set
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
@@ -172,7 +172,12 @@ class PassageFinder:
 
     def _known(self, passage: ContextPassage) -> str | None:
         """Return the first id that the set has, for the text of the passage."""
-        known = [name for name in passage.ids if name in self._ids]
+        known = [
+            chunk_id
+            for name in passage.ids
+            for chunk_id in dict.fromkeys((name, id_in_set(name)))
+            if chunk_id in self._ids
+        ]
         texts = texts_beside(passage.ids, passage.texts) if known else []
         for name in known:
             chunk = self._by_id.get(name)

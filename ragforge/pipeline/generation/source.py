@@ -127,7 +127,7 @@ class ChunkSource:
     def _prepared(self, folder: Path, origins: Path) -> Prepared:
         path, rows = folder / "chunks.jsonl", folder / "rows.jsonl"
         if self.chunk_file is not None:
-            count = write_ready_made(self.chunk_file, path)
+            count = write_ready_made(self.chunk_file, self.observer, path)
             return Prepared(path, FileEntry(sha256=digest_file(path), records=count))
         with fetch_documents(self.documents, origins, self.observer, self.settings) as documents:
             told = documents.observer_naming_origins(self.observer)

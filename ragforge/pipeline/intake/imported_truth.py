@@ -28,7 +28,16 @@ from ragforge.pipeline.intake.quoted_passages import (
     find_in_chunk,
     find_passage,
 )
-from ragforge.records import Chunk, Evidence, Judgment, Lineage, Provenance, Query, QuoteGrade
+from ragforge.records import (
+    Chunk,
+    Evidence,
+    Judgment,
+    Lineage,
+    Provenance,
+    Query,
+    QuoteGrade,
+    id_in_set,
+)
 from ragforge.stages.generate.gates.repeated_questions import normal_question
 from ragforge.stages.generate.truth import derive
 
@@ -81,7 +90,8 @@ class ImportedTruth:
         self._has_chunks = bool(chunks)
         self._has_texts = False
         self._index = ChunkIndex(chunks)
-        self._labels = LabelNames(chunks)
+        texts = () if chunks else dataset.retrieved_texts()
+        self._labels = LabelNames(chunks, (text.chunk_id for text in texts))
         self._copies = _copies(chunks)
         self._relevant = LEAST_EVIDENCE_GRADE if binary else 1
         self.mark = mark
@@ -330,7 +340,7 @@ class ImportedTruth:
             self._unfindable.add(pair)
         is_known = len(meant) == 1
         label = meant[0] if is_known else Label(name, "chunk")
-        if label.level == "document" and label.id != name:
+        if label.level == "document" and label.id not in (name, id_in_set(name)):
             self._renamed[name] = label.id
         self.n_repeated += is_known and (query.query_id, label.id) in self.judgments
         if is_known or is_wanted or self._allow_missing:
@@ -343,7 +353,7 @@ class ImportedTruth:
         """Return what a label may name: documents where the file says so, chunks before others."""
         if query_id not in self._by_document:
             return self._labels.find(name)
-        doc_ids = self._labels.documents(name) if self._has_chunks else (name,)
+        doc_ids = self._labels.documents(name) if self._has_chunks else (id_in_set(name),)
         return [Label(doc_id, "document") for doc_id in doc_ids] or self._labels.find(name)
 
     def _on_scale(self, graded: GradedQuote) -> GradedQuote:
@@ -384,9 +394,10 @@ class ImportedTruth:
 
     def _place(self, graded_quote: GradedQuote) -> PlacedQuote | LostQuote | MisplacedQuote:
         """Return where a quote stands: in the chunk that is named for it, if the set has it."""
-        name = graded_quote.chunk_id
+        name = id_in_set(graded_quote.chunk_id)
         if name and name in self._documents:
-            return find_in_chunk(graded_quote, self._documents[name], self._index)
+            named = replace(graded_quote, chunk_id=name)
+            return find_in_chunk(named, self._documents[name], self._index)
         passage = find_passage(graded_quote, self._index, self._labels)
         self._n_unknown_chunks += bool(name) and isinstance(passage, PlacedQuote)
         return passage
@@ -401,8 +412,8 @@ class ImportedTruth:
     def _note_place(self, graded_quote: GradedQuote, passage: PlacedQuote, quoted: str) -> None:
         """Note what is to be told of where a quote was found."""
         doc_id = passage.evidence.doc_id
-        if graded_quote.doc_id and graded_quote.doc_id != doc_id:
-            self._renamed[graded_quote.doc_id] = doc_id
+        if graded_quote.doc_id and doc_id not in (named := graded_quote.doc_id, id_in_set(named)):
+            self._renamed[named] = doc_id
         if passage.n_places > 1:
             counts_again = passage.repeating and self._by.source == "human"
             told = self._counting_again if counts_again else self._repeated

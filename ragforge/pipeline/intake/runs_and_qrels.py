@@ -29,7 +29,7 @@ from ragforge.pipeline.intake.graded_before import OtherJudges
 from ragforge.pipeline.intake.imported_truth import MODEL_MARK
 from ragforge.pipeline.intake.importing import USUAL_THRESHOLD, ImportResult, add_logged
 from ragforge.pipeline.intake.query_names import QueryNames
-from ragforge.records import Failure, Hit, Provenance, Query, Ranking
+from ragforge.records import Failure, Hit, Provenance, Query, Ranking, id_in_set
 from ragforge.records.judgments import GradeOrigin
 from ragforge.records.record import JudgeKind
 
@@ -448,8 +448,8 @@ class _HitNames:
         chunks = list(dataset.chunks())
         self._taken = taken
         self._has_chunks = bool(chunks)
-        self._names = LabelNames(chunks)
         self._texts = {text.chunk_id for text in dataset.retrieved_texts()}
+        self._names = LabelNames(chunks, self._texts)
         self._are_chunks_labelled = dataset.manifest.level is None
 
     def hits(self, ranked: Ranked) -> tuple[Hit, ...]:
@@ -466,15 +466,17 @@ class _HitNames:
         return tuple(Hit(chunk_id=name, score=score) for name, score in ids.items())
 
     def _id_of(self, name: str) -> str:
-        if not self._has_chunks or name in self._texts:
+        if name in self._texts:
             return name
+        if not self._has_chunks:
+            return id_in_set(name)
         meant = self._names.find_hit(name)
         if len(meant) != 1:
             self._taken.n_unknown_hits += 1
             self._taken.unknown_ids[name] = None
             return name
         [label] = meant
-        if label.id != name:
+        if label.id not in (name, id_in_set(name)):
             self._taken.renamed[name] = label.id
         if label.level == "document" and self._are_chunks_labelled:
             self._taken.n_whole_documents += 1
