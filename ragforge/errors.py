@@ -63,6 +63,10 @@ class BudgetError(RagforgeError):
     exit_code = 5
 
 
+class PlanLimitError(BudgetError):
+    """A limit of a plan of shards is reached; the message says how it is raised."""
+
+
 class ShortfallError(RagforgeError):
     """Fewer items than asked for could be delivered; the message says why."""
 

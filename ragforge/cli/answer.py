@@ -201,7 +201,8 @@ def _answered(
 
     if arguments.system is None:
         graded = partial(grade, dataset, arguments.answers, name)
-        return done(arguments, BatchJob(job, (job.settings.model,), dataset.store_path, graded))
+        models = (job.settings.model,)
+        return done(arguments, BatchJob(job, models, dataset.store_path, graded, in_stages=True))
     # What the user's system prints must not end up in the data on stdout.
     with redirect_stdout(sys.stderr):
         return run_async(

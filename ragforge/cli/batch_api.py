@@ -63,7 +63,8 @@ def add_batch_api(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="cut the calls into shards there, for `ragforge shard run`; when all are done, the "
-        "same command takes the replies over and writes the result",
+        "same command takes the replies over and writes the result. Before, with a higher limit or "
+        "another rate, it takes these into the plan",
     )
     group.add_argument(
         "--requests-per-shard",
@@ -75,9 +76,9 @@ def add_batch_api(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--workers",
         type=_count,
-        default=1,
         metavar="W",
-        help="workers that share --concurrency and the limits a minute (default 1)",
+        help="workers that share --concurrency and the limits a minute (default: as planned "
+        "before, else 1)",
     )
 
 
@@ -174,10 +175,13 @@ async def _in_shards(arguments: argparse.Namespace, job: "BatchJob[R]") -> R | N
     from ragforge.pipeline.shards.requests import ShardedJob
 
     folder = ShardFolder(arguments.shards)
-    sharded = ShardedJob(job.job, job.store_path, job.run, folder)
+    sharded = ShardedJob(job, folder)
     if folder.plan_path.is_file():
+        changes = await sharded.plan_again(arguments.workers)
+        if changes:
+            say(f"{folder.plan_path}: has now {', '.join(changes)}")
         return await sharded.end()
-    plan = await sharded.plan(arguments.requests_per_shard, arguments.workers)
+    plan = await sharded.plan(arguments.requests_per_shard, arguments.workers or 1)
     say(f"{plan.size:,} requests in {len(plan.shards):,} shards")
     say(f"next: ragforge shard run {folder.path}  # on any machines; then this command again")
     print(folder.plan_path)

@@ -21,7 +21,14 @@ from ragforge.cli import COMMANDS
 from ragforge.cli.output import dumps
 from ragforge.cli.parser import Parser
 from ragforge.deferred import pattern
-from ragforge.errors import BudgetError, DataError, EndpointError, RagforgeError, UsageError
+from ragforge.errors import (
+    BudgetError,
+    DataError,
+    EndpointError,
+    PlanLimitError,
+    RagforgeError,
+    UsageError,
+)
 
 BUG: Final = 70
 _INSIDE: Final = pattern(r"(?<![^\s\"'=])[^\s\"'=]*://[^\s\"']*")
@@ -68,7 +75,7 @@ def invoke(command: ModuleType, words: Sequence[str], second: str = "") -> int:
 
 def _explained(error: RagforgeError, words: Sequence[str]) -> int:
     say(f"ragforge: error: {error}")
-    if isinstance(error, EndpointError | BudgetError):
+    if isinstance(error, EndpointError | BudgetError) and not isinstance(error, PlanLimitError):
         when = "With a higher limit" if isinstance(error, BudgetError) else "When that is mended"
         say(f"{when}, the same command goes on where this one stopped:\n{resume_hint(words)}")
     if "--json" in words:

@@ -75,9 +75,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     plan.add_argument(
         "--workers",
         type=_count,
-        default=1,
         metavar="W",
-        help="workers that share --concurrency and the limits a minute (default 1)",
+        help="workers that share --concurrency and the limits a minute (default: as planned "
+        "before, else 1)",
     )
     plan.add_argument(
         "--dry-run",
@@ -114,8 +114,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 _PLAN = """\
 Cut the pairs of a file into shards of whole queries. The folder holds all that a worker needs but
 the API key: pairs, settings, prompts, examples. Planned again for the same work, limits, speed and
-the address of a named endpoint change, and what is done stays. With --batch the first 400 pairs are
-judged now, to decide for all shards whether the place in a batch moves grades.
+the address of a named endpoint change, and what is done stays. A limit that is left out then holds
+on. With --batch the first 400 pairs are judged now, to decide for all shards whether the place in a
+batch moves grades.
 
 With --chunks a corpus is cut that is looked through for near-duplicates, topics and an index, which
 asks no model; only --seed matters. `shard merge work/ --out my-set` puts the result among the own

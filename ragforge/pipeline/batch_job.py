@@ -53,6 +53,8 @@ class BatchJob(Generic[R]):
         store_path: The call store.
         run: Does the job, dry or in earnest.
         size: Of a batch at most.
+        in_stages: Whether what one stage writes changes what is asked when the job is done again,
+            as facts do.
     """
 
     job: Job
@@ -60,6 +62,7 @@ class BatchJob(Generic[R]):
     store_path: Path
     run: Callable[[Job], Awaitable[R]]
     size: BatchSize = LARGEST
+    in_stages: bool = False
 
     async def live(self) -> R:
         """Return what the job comes to without batches.

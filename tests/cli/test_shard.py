@@ -227,6 +227,33 @@ def test_a_limit_holds_over_reruns_and_can_be_raised(run, planned, work):
         assert (endpoint.ledger()["billed"], endpoint.ledger()["dup"]) == (96, 0)
 
 
+def test_what_is_left_out_when_planned_again_stays(run, planned, work):
+    """A forgotten flag lifts no limit, and gives no worker the rate of all."""
+    with serving(Script()) as endpoint:
+        planned(endpoint, "--max-calls", "40", "--workers", "2")
+        planned(endpoint)
+
+        code, _, err = run("shard", "run", work, "-q")
+
+        assert (code, endpoint.ledger()["billed"]) == (5, 40)
+    assert json.loads((work / "plan.json").read_text())["workers"] == 2
+    way_on = "give `ragforge shard plan` again with a higher limit; then `ragforge shard run"
+    assert way_on in err
+    assert "the same command goes on" not in err
+    assert f"--max-calls 40 is used up: {way_on}" in run("shard", "merge", work, "--out", "x")[2]
+
+
+def test_a_limit_of_a_later_plan_counts_what_was_bought_before(run, planned, work):
+    """It is one budget for all runs."""
+    with serving(Script()) as endpoint:
+        planned(endpoint)
+        run("shard", "run", work, "--index", 0, "-q")
+        planned(endpoint, "--max-calls", "30")
+
+        assert run("shard", "run", work, "-q")[0] == 5
+        assert endpoint.ledger()["billed"] == 30
+
+
 def test_failures_are_asked_for_again_only_on_demand(run, planned, work):
     """What was refused is known, and paid for."""
     with serving(Script(p_refusal=0.3, seed=5)) as endpoint:

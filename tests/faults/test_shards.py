@@ -12,6 +12,9 @@ from command_processes import CommandProcess
 from faults.harness import KEY, finish, until
 from shards import digests, write_pairs
 
+from ragforge.files.set.opening import create_dataset
+from ragforge.records import Chunk, Query
+
 AT_ONCE = 16
 """Calls in flight of both workers together."""
 KILLS = 6
@@ -160,3 +163,43 @@ def test_an_interrupted_worker_gives_its_shard_back_at_once(workers):
     assert list(here.work.glob("shards/*/lease.json")) == []
     assert finish(here.worker()).code == 0
     assert here.endpoint.count("dup") == 0
+
+
+N_ANSWERS = 6
+
+
+@pytest.fixture
+def answers(tmp_path):
+    """A set, and answers to its queries, which are graded by facts."""
+    dataset = create_dataset(tmp_path / "set", made_from={})
+    dataset.write_chunks([Chunk(chunk_id="c", doc_id="d", text="Oak is oiled yearly.")])
+    queries = [
+        Query(query_id=f"q{at}", query=f"How is oak {at} cared for?", expected_answer="Oil it.")
+        for at in range(N_ANSWERS)
+    ]
+    dataset.write_queries(queries)
+    rows = [
+        {"query_id": one.query_id, "query": one.query, "answer": "It is oiled.", "contexts": ["A"]}
+        for one in queries
+    ]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return tmp_path / "set", path
+
+
+def test_a_command_that_is_killed_while_it_takes_replies_over_goes_on(workers, answers):
+    """Facts that it wrote already lead to requests that no plan has, and no other work."""
+    here, (dataset, path) = workers(latency="lognorm:200,0.2"), answers
+    words = [
+        *("answer", "--dataset", dataset, "--answers", path, "--shards", here.work, "-q"),
+        *("--model", "mock", "--base-url", here.endpoint.url, "--concurrency", 1),
+    ]
+    here.call(*words)
+    finish(here.worker())
+    taking_over = here.begin(*words)
+    here.endpoint.until_billed(N_ANSWERS + 2)
+    taking_over.kill()
+    finish(taking_over)
+    here.call(*words)
+
+    assert 2 * N_ANSWERS <= here.endpoint.count("billed") <= 2 * N_ANSWERS + 1

@@ -294,6 +294,10 @@ class BatchSession:
             if reply_body(line) is not None:
                 self._replies.setdefault(str(line["custom_id"]), _Place(path, offset))
 
+    def withholds(self, key: str) -> bool:
+        """Whatever is stored counts."""
+        return False
+
     async def take(self, model: CountingModel, key: str, request: ChatRequest) -> ChatReply | None:
         """Store the reply to a request and return it; where there is none, note the request.
 

@@ -181,6 +181,10 @@ async def leases_renewed(store: Renewable, every_s: float = RENEWED_EVERY_S) -> 
 class Collector(Protocol):
     """Takes the requests that a dry run meets, to have them answered another way."""
 
+    def withholds(self, key: str) -> bool:
+        """Whether a call counts as one that was never made, though its reply is stored."""
+        ...
+
     async def take(
         self, model: "CountingModel", key: str, request: ChatRequest
     ) -> ChatReply | None:
@@ -229,7 +233,8 @@ class CountingModel:
             DryRunError: The reply is not in the store.
         """
         key = self.key(request)
-        found = self.store.get(key)
+        is_withheld = self.collector is not None and self.collector.withholds(key)
+        found = None if is_withheld else self.store.get(key)
         if found is not None:
             self.cached += 1
             return found

@@ -1,7 +1,7 @@
 """One budget for all workers of a plan: each takes a little at a time out of a common file."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
@@ -13,7 +13,7 @@ from ragforge.files.atomic import alone_in, write_whole
 from ragforge.llm.budget import BudgetAccount, Need
 from ragforge.pipeline.job import Job
 
-_NAMES = ("max_calls", "max_tokens", "max_cost_usd")
+LIMITS = ("max_calls", "max_tokens", "max_cost_usd")
 _SHARE = 64
 """A worker takes this part of what is left: less and less, so that the end is shared, too."""
 
@@ -44,17 +44,17 @@ class SharedBudget:
         lacking = self._lacking(need.beside)
         if lacking:
             self._take(lacking, need)
-        return self.limits.model_copy(update={name: self._limit(name) for name in _NAMES})
+        return self.limits.model_copy(update={name: self._limit(name) for name in LIMITS})
 
     def give_back(self, account: BudgetAccount) -> None:
         """Give back what was taken and not used; called when no call is in flight any more."""
-        used = dict(zip(_NAMES, account.used, strict=True))
+        used = dict(zip(LIMITS, account.used, strict=True))
         with alone_in(self.path.parent):
             total = read_taken(self.path)
             for name, amount in self.taken.items():
                 total[name] -= max(0.0, amount - used[name])
             if self.taken:
-                self._write(total)
+                _write(self.path, total)
 
     def _limit(self, name: str) -> float | int | None:
         if getattr(self.limits, name) is None:
@@ -66,7 +66,7 @@ class SharedBudget:
         """Return what is to be taken of each amount that is limited, to hold what is wanted."""
         lacks = {
             name: amount - self.taken.get(name, 0.0)
-            for name, amount in zip(_NAMES, wanted, strict=True)
+            for name, amount in zip(LIMITS, wanted, strict=True)
             if getattr(self.limits, name) is not None
         }
         return {name: lack for name, lack in lacks.items() if lack > 0}
@@ -86,10 +86,7 @@ class SharedBudget:
                 part = max(lack, share) if lack <= room else alone.get(name, 0.0)
                 total[name] = total.get(name, 0.0) + part
                 self.taken[name] = self.taken.get(name, 0.0) + part
-            self._write(total)
-
-    def _write(self, total: dict[str, float]) -> None:
-        write_whole(self.path, [json.dumps(total, indent=2), "\n"])
+            _write(self.path, total)
 
 
 @contextmanager
@@ -101,7 +98,7 @@ def drawing_on(path: Path, job: Job) -> Iterator[None]:
         job: Has the limits, and the account that they are drawn into.
     """
     limits = job.settings.budget
-    if all(getattr(limits, name) is None for name in _NAMES):
+    if all(getattr(limits, name) is None for name in LIMITS):
         yield
         return
     shared = SharedBudget(path, limits)
@@ -111,6 +108,41 @@ def drawing_on(path: Path, job: Job) -> Iterator[None]:
     finally:
         job.account.purse = None
         shared.give_back(job.account)
+
+
+def book(path: Path, bought: Mapping[str, float]) -> None:
+    """Count what was bought before there was a limit as taken.
+
+    Args:
+        path: The common file.
+        bought: By the name of the limit.
+
+    Raises:
+        DataError: The file cannot be read or written.
+    """
+    with alone_in(path.parent):
+        total = read_taken(path)
+        total |= {name: max(amount, total.get(name, 0.0)) for name, amount in bought.items()}
+        _write(path, total)
+
+
+def _write(path: Path, total: Mapping[str, float]) -> None:
+    write_whole(path, [json.dumps(total, indent=2), "\n"])
+
+
+def used_up(path: Path, limits: BudgetSettings) -> str:
+    """Return the flag of a limit of which nothing is left; "" for none.
+
+    Raises:
+        DataError: The common file cannot be read.
+    """
+    taken = read_taken(path)
+    flags = (
+        f"--{name.replace('_', '-')} {limit:g}"
+        for name in LIMITS
+        if (limit := getattr(limits, name)) is not None and taken.get(name, 0.0) >= limit
+    )
+    return next(flags, "")
 
 
 def read_taken(path: Path) -> dict[str, float]:

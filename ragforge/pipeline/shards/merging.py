@@ -18,6 +18,7 @@ from ragforge.pipeline.judge.judge_run import (
     keeps_batches,
 )
 from ragforge.pipeline.judge.judging import refused_if_all_failed
+from ragforge.pipeline.shards.budget import used_up
 from ragforge.pipeline.shards.plan import ShardDone, ShardFolder, ShardPlan, file_sha256
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.pairs import Pair
@@ -70,9 +71,14 @@ def all_done(folder: ShardFolder, plan: ShardPlan) -> list[ShardDone]:
     missing = [str(index) for index, part in enumerate(done) if part is None]
     if missing:
         names = ", ".join(missing[:_NAMED]) + (", …" if len(missing) > _NAMED else "")
+        flag = used_up(folder.budget_path, plan.settings.budget)
         raise ShortfallError(
             f"{folder.path}: {plural(len(missing), 'shard is', 'shards are')} not done: {names}; "
-            f"`ragforge shard run {folder.path}` goes on"
+            + (
+                f"{flag} is used up: {plan.way_on(folder.path)}"
+                if flag
+                else f"`ragforge shard run {folder.path}` goes on"
+            )
         )
     return [part for part in done if part is not None]
 

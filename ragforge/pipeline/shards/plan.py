@@ -19,8 +19,8 @@ from ragforge.records.model import Field
 from ragforge.records.record import Record
 from ragforge.stages.judge.pairs import Pair
 
-_BLOCK = 1024 * 1024
-_ANSWERING_FIELDS = (
+_PLANNING = "`ragforge shard plan`"
+ANSWERING_FIELDS = (
     *("base_url", "api_key_env", "transport", "proxy", "timeout_s", "max_attempts", "max_wait_s"),
     *("concurrency", "requests_per_minute", "tokens_per_minute"),
 )
@@ -70,6 +70,11 @@ class ShardPlan(Record):
         """Pairs, requests or chunks in all shards."""
         return sum(shard.size for shard in self.shards)
 
+    def way_on(self, folder: Path) -> str:
+        """Return how the work goes on when a limit is used up."""
+        again = "the command that planned them" if self.kind == "requests" else _PLANNING
+        return f"give {again} again with a higher limit; then `ragforge shard run {folder}` goes on"
+
     @property
     def asked(self) -> str:
         """Names of the judge, or of the models that are asked."""
@@ -118,6 +123,11 @@ class ShardFolder:
     def budget_path(self) -> Path:
         """What all workers took of the budget."""
         return self.path / "budget.json"
+
+    @property
+    def followers_path(self) -> Path:
+        """The keys of calls that follow from replies that were taken over."""
+        return self.path / "follow-ups.txt"
 
     def shard(self, index: int) -> Path:
         """Return the folder of a shard."""
@@ -207,10 +217,18 @@ def naming_address(settings: Settings) -> Settings:
     Raises:
         ConfigError: As for `ModelSettings.address`.
     """
-    if is_offline(settings.model.name):
-        return settings
-    model = settings.model.model_copy(update={"base_url": settings.model.address})
-    return settings.model_copy(update={"model": model})
+    return settings.model_copy(update={"model": with_address_named(settings.model)})
+
+
+def with_address_named(model: ModelSettings) -> ModelSettings:
+    """Return the settings of a model that name its address.
+
+    Raises:
+        ConfigError: As for `ModelSettings.address`.
+    """
+    if is_offline(model.name):
+        return model
+    return model.model_copy(update={"base_url": model.address})
 
 
 def planned_settings(settings: Settings) -> Settings:
@@ -302,8 +320,7 @@ def require_same_work(old: ShardPlan, new: ShardPlan, folder: Path) -> None:
     differing = {
         f"the {new.kind}": (old.kind, old.source_sha256, old.shard_size)
         != (new.kind, new.source_sha256, new.shard_size),
-        "the model or how it is asked": _identity(old.settings.model)
-        != _identity(new.settings.model),
+        "the model or how it is asked": not _has_models_of(new, old),
         "how chunks are looked through": old.survey_format != new.survey_format,
         "how it judges": (old.settings.judge, old.judges) != (new.settings.judge, new.judges),
     }
@@ -311,10 +328,18 @@ def require_same_work(old: ShardPlan, new: ShardPlan, folder: Path) -> None:
         raise UsageError(f"{folder}: holds a plan in which {what} differ; name another folder")
 
 
-def _identity(model: ModelSettings) -> ModelSettings:
+def _has_models_of(new: ShardPlan, old: ShardPlan) -> bool:
+    """Whether who was asked is asked still, in the same way."""
+    now = [identity(model) for model in new.models]
+    return identity(old.settings.model) == identity(new.settings.model) and all(
+        identity(model) in now for model in old.models
+    )
+
+
+def identity(model: ModelSettings) -> ModelSettings:
     """Return the settings that replies depend on."""
     fields = ModelSettings.model_fields
-    kept = {name: fields[name].default for name in _ANSWERING_FIELDS}
+    kept = {name: fields[name].default for name in ANSWERING_FIELDS}
     if not model.endpoint_id:
         kept["base_url"] = model.base_url
     return model.model_copy(update=kept)

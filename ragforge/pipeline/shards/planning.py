@@ -34,6 +34,7 @@ from ragforge.pipeline.shards.plan import (
     require_same_work,
     take_along,
 )
+from ragforge.pipeline.shards.replanning import planned_again
 from ragforge.records import Provenance
 from ragforge.stages.judge.llm import refuse_shared_queries
 
@@ -41,7 +42,7 @@ _PILOT = 2 * PILOT_PAIRS
 
 
 async def plan_pairs(
-    pairs_path: Path, folder: ShardFolder, job: Job, *, pairs_per_shard: int, workers: int
+    pairs_path: Path, folder: ShardFolder, job: Job, *, pairs_per_shard: int, workers: int | None
 ) -> ShardPlan:
     """Cut the pairs of a file into shards of whole queries.
 
@@ -54,7 +55,7 @@ async def plan_pairs(
             address of a named endpoint may change.
         job: Models, prompts, budget, and how to judge.
         pairs_per_shard: A shard is closed with the query that reaches it.
-        workers: That share the rate and the calls in flight.
+        workers: That share the rate and the calls in flight; where None as planned before, else 1.
 
     Raises:
         UsageError: The folder holds other work.
@@ -69,13 +70,13 @@ async def plan_pairs(
             take_along(job.settings, folder)
             shards = tuple(cut(lines, pairs_per_shard, folder.pairs_path, query_of))
         else:
-            shards = old.shards
+            shards = ()
             collections.deque(lines, maxlen=0)
         judge, judges = await _judges(job, folder, rows.queries)
         plan = ShardPlan(
             source_sha256=lines.sha256,
             shard_size=pairs_per_shard,
-            workers=workers,
+            workers=workers or (old.workers if old else 1),
             settings=planned_settings(job.settings),
             judge=judge,
             judges=judges,
@@ -83,12 +84,11 @@ async def plan_pairs(
             has_labels=rows.labels.baseline() is not None,
             shards=shards,
         )
-    if old is None:
-        with drawing_on(folder.budget_path, job):
-            batched = await _is_batched(job, folder, shards)
-    else:
+    if old is not None:
         require_same_work(old, plan, folder.path)
-        batched = old.batched
+        return planned_again(folder, old, plan)
+    with drawing_on(folder.budget_path, job):
+        batched = await _is_batched(job, folder, shards)
     plan = plan.model_copy(update={"batched": batched})
     folder.write_plan(plan)
     return plan

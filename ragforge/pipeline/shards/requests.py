@@ -2,30 +2,41 @@
 
 The command is run dry, and its requests are cut into shards; workers ask them into call stores.
 When all are done the command takes the replies over and runs in earnest: what follows from them,
-such as a turn that repairs one, it asks itself.
+such as a turn that repairs one, it asks itself. What was not planned is refused: nothing that could
+have been cut into shards is asked in one process.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ragforge.config import ModelSettings, Settings
 from ragforge.deferred import dataclass
-from ragforge.errors import DataError
-from ragforge.files.atomic import make_folder
+from ragforge.errors import DataError, RagforgeError, UsageError
+from ragforge.evaluating.formatting import plural
+from ragforge.files.atomic import make_folder, write_whole
 from ragforge.files.record_files import ExternalSorter, read_records
 from ragforge.llm.chat import ChatReply, ChatRequest, Message
 from ragforge.llm.connect import connect
 from ragforge.llm.store.calls import CallStore
-from ragforge.llm.store.models import CountingModel
+from ragforge.llm.store.models import Collector, CountingModel
 from ragforge.observe import silent
-from ragforge.pipeline.job import Job, OutputFile
+from ragforge.pipeline.batch_job import BatchJob
+from ragforge.pipeline.job import Job
 from ragforge.pipeline.shards.budget import drawing_on
+from ragforge.pipeline.shards.known_requests import CallKeys, ComparedRequests, OpenRequests
 from ragforge.pipeline.shards.merging import all_done
-from ragforge.pipeline.shards.plan import ShardFolder, ShardPlan, cut, naming_address
+from ragforge.pipeline.shards.plan import (
+    ShardFolder,
+    ShardPlan,
+    cut,
+    naming_address,
+    require_same_work,
+    with_address_named,
+)
+from ragforge.pipeline.shards.replanning import describe_changes, planned_again, stores_of
 from ragforge.records import Failure
 from ragforge.records.record import Record
 from ragforge.stages.runner import Work, Workers, pour
@@ -59,6 +70,10 @@ class _Collecting:
     rows: ExternalSorter[RequestRow]
     models: list[ModelSettings] = field(default_factory=list)
 
+    def withholds(self, key: str) -> bool:
+        """What is stored is not asked."""
+        return False
+
     async def take(self, model: CountingModel, key: str, request: ChatRequest) -> ChatReply | None:
         """Note a request; nobody is asked."""
         if model.settings not in self.models:
@@ -73,15 +88,11 @@ class ShardedJob(Generic[R]):
     """A job whose calls are made by workers of shards.
 
     Args:
-        job: In earnest.
-        store_path: The call store.
-        run: Does the job, dry or in earnest.
+        whole: The job, and where its replies go.
         folder: Of the shards.
     """
 
-    job: Job
-    store_path: Path
-    run: Callable[[Job], Awaitable[R]]
+    whole: BatchJob[R]
     folder: ShardFolder
 
     async def plan(self, size: int, workers: int) -> ShardPlan:
@@ -95,12 +106,11 @@ class ShardedJob(Generic[R]):
             DataError: They cannot be written.
             ConfigError: As for `naming_address`.
         """
-        job = self.job.with_settings(naming_address(self.job.settings))
+        job = self.whole.job.with_settings(naming_address(self.whole.job.settings))
         make_folder(self.folder.path)
         with ExternalSorter[RequestRow](lambda row: (row.key,), self.folder.path) as rows:
             collecting = _Collecting(rows)
-            dry = replace(job.mode, dry_run=True)
-            await self.run(replace(job, mode=dry, observer=silent, collector=collecting))
+            await self._run_dry(job, collecting)
             digest = hashlib.sha256()
             for line in rows.lines():
                 digest.update(line.encode())
@@ -113,27 +123,113 @@ class ShardedJob(Generic[R]):
             shard_size=size,
             workers=workers,
             settings=Settings(model=settings.model, budget=settings.budget),
-            models=tuple(collecting.models),
+            models=tuple(map(with_address_named, collecting.models)),
             shards=shards,
         )
         self.folder.write_plan(plan)
         return plan
 
+    async def plan_again(self, workers: int | None) -> list[str]:
+        """Take what may be spent, how fast and where into the plan; nothing is asked.
+
+        Args:
+            workers: That share the rate and the calls in flight; None for as many as before.
+
+        Returns:
+            The flags that differ from those before; limits with their value.
+
+        Raises:
+            UsageError: The folder holds other work, or the job would ask more than was planned.
+            DataError, ConfigError: As for `plan`.
+        """
+        old = self.folder.read_plan()
+        settings = naming_address(self.whole.job.settings)
+        new = ShardPlan(
+            kind="requests",
+            source_sha256=old.source_sha256,
+            shard_size=old.shard_size,
+            workers=workers or old.workers,
+            settings=Settings(model=settings.model, budget=settings.budget),
+            models=tuple(map(with_address_named, self.whole.models)),
+            shards=(),
+        )
+        require_same_work(old, new, self.folder.path)
+        await self._require_planned(self.whole.job.with_settings(settings), old)
+        return describe_changes(old, planned_again(self.folder, old, new))
+
     async def end(self) -> R:
         """Take the replies of all shards over, and return what the job comes to.
+
+        The limits of the plan hold for what follows from the replies, too.
 
         Raises:
             ShortfallError: A shard is not done.
         """
         plan = self.folder.read_plan()
         all_done(self.folder, plan)
-        with closing(CallStore(self.store_path)) as store:
-            for shard in plan.shards:
-                place = OutputFile.beside(self.folder.judged_path(shard.index))
-                with closing(CallStore(place.store_path)) as part:
+        self._take_over(plan)
+        settings = self.whole.job.settings.model_copy(update={"budget": plan.settings.budget})
+        job = self.whole.job.with_settings(settings)
+        if self.whole.in_stages:
+            await self._note_followers(job)
+        try:
+            with drawing_on(self.folder.budget_path, job):
+                return await self.whole.run(job)
+        except BaseException:
+            # Ended in the middle, it wrote what it had, and what is left may be asked otherwise.
+            with suppress(RagforgeError):
+                await self._note_followers(job)
+            raise
+
+    async def _run_dry(self, job: Job, collector: Collector) -> None:
+        dry = replace(job.mode, dry_run=True)
+        await self.whole.run(replace(job, mode=dry, observer=silent, collector=collector))
+
+    async def _require_planned(self, job: Job, plan: ShardPlan) -> None:
+        """Check that a job asks what was planned or follows from it, and no more.
+
+        Raises:
+            UsageError: It asks more. What was bought for it is in its call store.
+        """
+        found = ComparedRequests(self._planned_keys(plan), CallKeys(self._followers()))
+        await self._run_dry(job, found)
+        if not found.n_more:
+            return
+        words = plural(found.n_more, "request is", "requests are")
+        message = (
+            f"{self.folder.path}: {words} not in its plan: what this command asks about, or how, "
+            "has changed since"
+        )
+        if found.n_planned:
+            self._take_over(plan)
+            message += f"; what its shards have bought is in {self.whole.store_path} now"
+            if any(self.folder.done(plan, shard.index) is None for shard in plan.shards):
+                message += ", and none should be worked on any more"
+        raise UsageError(f"{message}; name another folder, which takes what is left to ask")
+
+    def _planned_keys(self, plan: ShardPlan) -> CallKeys:
+        paths = (self.folder.requests_path(shard.index) for shard in plan.shards)
+        return CallKeys(row.key for path in paths for row in read_records(path, RequestRow))
+
+    async def _note_followers(self, job: Job) -> None:
+        """Note what follows from replies, as far as they are there.
+
+        Once results are written, such as facts, it can no longer be told from what is new.
+        """
+        following = OpenRequests()
+        await self._run_dry(job, following)
+        keys = sorted({*self._followers(), *following.keys})
+        write_whole(self.folder.followers_path, (f"{key}\n" for key in keys))
+
+    def _followers(self) -> list[str]:
+        path = self.folder.followers_path
+        return path.read_text(encoding="ascii").split() if path.exists() else []
+
+    def _take_over(self, plan: ShardPlan) -> None:
+        with closing(CallStore(self.whole.store_path)) as store:
+            for path in stores_of(self.folder, plan):
+                with closing(CallStore(path)) as part:
                     store.add(part.rows())
-        with drawing_on(self.folder.budget_path, self.job):
-            return await self.run(self.job)
 
 
 @dataclass(slots=True)

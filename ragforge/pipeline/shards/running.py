@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
-from ragforge.errors import DataError, UsageError
+from ragforge.errors import BudgetError, DataError, PlanLimitError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.llm.store.models import leases_renewed
 from ragforge.observe import Event, Observer
@@ -41,16 +41,23 @@ class ShardRun:
         What others are at is waited for, and taken over where they are gone.
 
         Raises:
-            EndpointError, BudgetError: Shards that were done are; the rest goes on in a rerun.
+            EndpointError, PlanLimitError: Shards that were done are; the rest goes on in a rerun.
         """
-        left, mine, has_told = list(indexes), list[int](), False
-        with drawing_on(self.folder.budget_path, self.job):
-            while left := await self._pass(left, mine):
-                if not has_told:
-                    has_told = True
-                    words = plural(len(left), "shard is", "shards are")
-                    self._note(f"{words} in work elsewhere, and waited for")
-                await asyncio.sleep(_LOOK_EVERY_S)
+        try:
+            with drawing_on(self.folder.budget_path, self.job):
+                return await self._work_off(list(indexes))
+        except BudgetError as error:
+            way_on = self.plan.way_on(self.folder.path)
+            raise PlanLimitError(f"{error}; {way_on}") from error
+
+    async def _work_off(self, left: list[int]) -> list[int]:
+        mine, has_told = list[int](), False
+        while left := await self._pass(left, mine):
+            if not has_told:
+                has_told = True
+                words = plural(len(left), "shard is", "shards are")
+                self._note(f"{words} in work elsewhere, and waited for")
+            await asyncio.sleep(_LOOK_EVERY_S)
         return mine
 
     async def _pass(self, left: Iterable[int], mine: list[int]) -> list[int]:

@@ -26,7 +26,7 @@ _READ = "read"
 
 
 def plan_survey(
-    chunks_path: Path, folder: ShardFolder, settings: Settings, *, size: int, workers: int
+    chunks_path: Path, folder: ShardFolder, settings: Settings, *, size: int, workers: int | None
 ) -> ShardPlan:
     """Cut the chunks of a file into shards.
 
@@ -35,7 +35,7 @@ def plan_survey(
         folder: Gets the shards. Planned again for the same chunks, what is done stays.
         settings: Have the seed that decides topics.
         size: Chunks of a shard.
-        workers: At once, where Ray starts them.
+        workers: At once, where Ray starts them; where None as planned before, else 1.
 
     Raises:
         UsageError: The folder holds other work.
@@ -49,7 +49,7 @@ def plan_survey(
         kind="chunks",
         source_sha256=file_sha256(chunks_path),
         shard_size=size,
-        workers=workers,
+        workers=workers or (old.workers if old else 1),
         settings=Settings(model=ModelSettings(seed=settings.model.seed)),
         survey_format=FORMAT,
         shards=(),
