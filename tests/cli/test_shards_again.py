@@ -58,6 +58,19 @@ def test_a_limit_that_is_given_later_counts_what_was_bought_before(judged, worke
     assert endpoint.ledger()["billed"] == 2
 
 
+def test_a_limit_in_dollars_that_is_given_later_counts_what_had_no_price(judged, worked_off, work):
+    """Its price is named along with the limit."""
+    judged()
+    worked_off("--index", 0)
+    prices = ["--input-usd-per-mtok", 1000, "--output-usd-per-mtok", 0]
+
+    judged("--max-cost-usd", 5, *prices)
+
+    spent = json.loads((work / "budget.json").read_text())["max_cost_usd"]
+    done = json.loads((work / "shards" / "00000" / "done.json").read_text())
+    assert spent == pytest.approx(done["spent"]["prompt_tokens"] / 1000)
+
+
 def test_a_limit_that_is_left_out_stays(judged, worked_off, endpoint):
     """A flag that was forgotten must not lift it."""
     judged("--max-calls", 1)

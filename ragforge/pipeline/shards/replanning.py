@@ -1,6 +1,7 @@
 """Planning again: what may be spent, how fast and where is taken into a plan, the work stays."""
 
 from contextlib import closing
+from operator import mul
 from pathlib import Path
 
 from ragforge.config import BudgetSettings
@@ -84,16 +85,22 @@ def _count_what_was_bought(folder: ShardFolder, old: ShardPlan, plan: ShardPlan)
     bought = dict.fromkeys(fresh, 0.0)
     for path in stores_of(folder, plan):
         with closing(CallStore(path)) as store:
-            amounts = _amounts(store.spent())
+            amounts = _amounts(store.spent(), plan.settings.budget)
         for name in fresh:
             bought[name] += amounts[name]
     make_folder(folder.path)
     book(folder.budget_path, bought)
 
 
-def _amounts(spent: Spent) -> dict[str, float]:
-    tokens = spent.prompt_tokens + spent.completion_tokens
-    return dict(zip(LIMITS, (spent.calls, tokens, spent.cost_usd or 0.0), strict=True))
+def _amounts(spent: Spent, budget: BudgetSettings) -> dict[str, float]:
+    """Return what was spent by the limits' names; at the named price where none was known."""
+    cost_usd = spent.cost_usd
+    if cost_usd is None:
+        per_mtok = (budget.input_usd_per_mtok or 0.0, budget.output_usd_per_mtok or 0.0)
+        tokens = (spent.prompt_tokens, spent.completion_tokens)
+        cost_usd = sum(map(mul, tokens, per_mtok)) / 1e6
+    n_tokens = spent.prompt_tokens + spent.completion_tokens
+    return dict(zip(LIMITS, (spent.calls, n_tokens, cost_usd), strict=True))
 
 
 def stores_of(folder: ShardFolder, plan: ShardPlan) -> list[Path]:
