@@ -199,6 +199,18 @@ ROWS = Field(
 CHUNK_ROWS = Field("chunks", ("chunks",))
 """Under which a JSON object holds a list of chunks; it may hold queries beside them."""
 
+NUMBERS = Field(
+    "number",
+    ("revision", "look", "seconds", "lead_time", "entropy_bits", "grade_mean", "probability"),
+)
+"""Of sheets and tables that are written here."""
+_OF_NUMBERS = (
+    *(QUERY_ID, ITEM_ID, ID_OF_CHUNK, DOCUMENT, RELEVANT, RANKING, IN_CONTEXT, SOURCE_CHUNK),
+    *(DOCUMENT_OF_ROW, GRADE_OF_ITEM, GRADES, SCORE, SCORES, RANK, DIFFICULTY, NUMBERS),
+    *(LATENCY_S, LATENCY_MS, COST_USD, N_UNKNOWN_PASSAGES, *TOTALS.values()),
+)
+"""Those that hold numbers, ids or lists of them."""
+
 
 @lru_cache(maxsize=4096)
 def normal_name(name: str) -> str:
@@ -216,6 +228,11 @@ def normal_names(field: Field) -> tuple[str, ...]:
 def goes_by(name: str, field: Field) -> bool:
     """Whether a field is known by a name."""
     return normal_name(name) in normal_names(field)
+
+
+def holds_numbers(name: str) -> bool:
+    """Whether a column of a name holds numbers or ids, and no text."""
+    return any(goes_by(name, field) for field in _OF_NUMBERS)
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,6 @@
 """Data files as they are opened: plain, gzip or Zstandard, of which kind, and line by line."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from io import BytesIO
@@ -11,8 +11,15 @@ from types import ModuleType
 from typing import IO, Literal, NamedTuple
 
 from ragforge.errors import DataError
-from ragforge.files.field_names import QUERY, QUERY_ID, Field, known_names, normal_name
-from ragforge.files.spreadsheets import is_spreadsheet, table_lines
+from ragforge.files.field_names import (
+    QUERY,
+    QUERY_ID,
+    Field,
+    holds_numbers,
+    known_names,
+    normal_name,
+)
+from ragforge.files.spreadsheets import Sheet, is_spreadsheet, table_lines
 from ragforge.files.text import decode
 
 Line = tuple[int, bytes]
@@ -43,6 +50,8 @@ class Source(NamedTuple):
     """The first line that is neither blank nor a comment, without blanks around it."""
     groups: Iterator[Group]
     """All lines, from the first, some thousands at a time, fewer at first; to be read once."""
+    sheet: Sheet | None = None
+    """Of a spreadsheet, which tells once all is read how its numbers were."""
 
     @property
     def lines(self) -> Iterator[Line]:
@@ -50,20 +59,25 @@ class Source(NamedTuple):
         return _ungrouped(self.groups)
 
 
-def open_source(path: Path, holds: str = "data") -> Source:
+def open_source(
+    path: Path, holds: str = "data", is_number: Callable[[str], bool] = holds_numbers
+) -> Source:
     """Open a data file and tell by suffix and first line what kind it is.
 
     Args:
         path: The file.
         holds: What the message about an empty file misses.
+        is_number: Whether a column of a spreadsheet holds numbers or ids; what others show is taken
+            for text.
 
     Raises:
         DataError: The file cannot be read, is packed in another way than gzip, is binary, or holds
             nothing.
     """
     groups: Iterator[Group]
-    if is_spreadsheet(path):
-        groups = ((number, [line]) for number, line in enumerate(table_lines(path), start=1))
+    sheet = Sheet(is_number) if is_spreadsheet(path) else None
+    if sheet is not None:
+        groups = ((number, [line]) for number, line in enumerate(table_lines(path, sheet), start=1))
     else:
         groups = read_groups(path)
     ahead: list[Group] = []
@@ -72,7 +86,7 @@ def open_source(path: Path, holds: str = "data") -> Source:
         for number, line in _ungrouped([group]):
             first = decode(line, f"{path}:{number}").strip()
             if first and not first.startswith("#") and not is_separator_line(first):
-                return Source(path, _kind(path, first), first, chain(ahead, groups))
+                return Source(path, _kind(path, first), first, chain(ahead, groups), sheet)
     raise DataError(f"{path}: is empty: no {holds}; expected at least one line")
 
 

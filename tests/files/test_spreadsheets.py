@@ -7,6 +7,7 @@ import pytest
 from ragforge.errors import ConfigError, DataError
 from ragforge.files import spreadsheets
 from ragforge.files.formats.queries import read_queries
+from ragforge.files.formats.row_columns import parse_columns
 from ragforge.files.formats.runs import read_run
 
 
@@ -35,6 +36,69 @@ def test_first_sheet_is_read_as_a_table(sheet):
         ("Why?", "3"),
         ("How\nso?", "a, b"),
     ]
+
+
+def formatted(sheet, header, *cells):
+    """Write a sheet with a question and further columns, and formats for cells of numbers."""
+    openpyxl = pytest.importorskip("openpyxl")
+    path = sheet(
+        ["question", header], *([f"What is {at}?", value] for at, (value, _) in enumerate(cells))
+    )
+    book = openpyxl.load_workbook(path)
+    for row, (_, number_format) in enumerate(cells, start=2):
+        book.active.cell(row, 2).number_format = number_format
+    book.save(path)
+    return path
+
+
+def test_an_answer_is_what_its_cell_shows(sheet):
+    """Nobody who reads 50% expects a system to say 0.5."""
+    path = formatted(
+        sheet, "answer", (0.5, "0%"), (0.077, "0.0%"), (12.5, '"€" 0.00'), (5, "General"), (3, "0")
+    )
+
+    found = read_queries(path, str)
+
+    answers = [item.query.expected_answer for item in found.queries]
+    assert answers == ["50%", "7.7%", "€ 12.50", "5", "3"]
+    assert found.left_out == (
+        f"{path}: cells that are read as they show their number: 3, such as B2: '50%' for 0.5",
+    )
+
+
+def test_a_format_that_is_not_read_leaves_the_number_and_is_told(sheet):
+    """A fraction may be what was meant."""
+    found = read_queries(path := formatted(sheet, "answer", (0.5, "# ?/?"), (2, "0")), str)
+
+    assert [item.query.expected_answer for item in found.queries] == ["0.5", "2"]
+    assert found.left_out == (
+        f"{path}: cells with a number in a format that is not read, of which the number is taken: "
+        "1, such as B2: 0.5 in the format '# ?/?'",
+    )
+
+
+@pytest.mark.parametrize("header", ["doc_id", "relevant_doc_ids", "Nummer"])
+def test_an_id_is_the_number_of_its_cell(sheet, header):
+    """Runs and labels name it as programs do."""
+    path = formatted(sheet, header, (1042, "#,##0"), (7, "000"))
+
+    found = read_queries(
+        path, str, parse_columns([f"doc_id={header}"] if header == "Nummer" else [])
+    )
+
+    assert [list(item.grades) for item in found.queries] == [["1042"], ["7"]]
+    assert found.left_out == ()
+
+
+def test_scores_of_a_run_are_numbers_whatever_their_cells_show(sheet):
+    """A rounded score would be a tie."""
+    openpyxl = pytest.importorskip("openpyxl")
+    path = sheet(["query_id", "chunk_id", "score"], ["q1", "c1", 0.512], ["q1", "c2", 0.508])
+    book = openpyxl.load_workbook(path)
+    book.active["C2"].number_format = book.active["C3"].number_format = "0%"
+    book.save(path)
+
+    assert read_run(path).rankings == {"q1": {"c1": 0.512, "c2": 0.508}}
 
 
 def test_runs_come_in_sheets_too(sheet):

@@ -30,6 +30,7 @@ from ragforge.files.field_names import (
     SCORE,
     Field,
     goes_by,
+    holds_numbers,
     normal_name,
 )
 from ragforge.files.formats.export_note import TREC_QRELS, TREC_QUERIES, LabelsNote, note_of
@@ -152,7 +153,7 @@ def read_queries(
         path = path / "queries.jsonl"
     if texts := _numbered_questions(path, columns):
         return ImportedQueries(texts)
-    query_rows, repeated, not_read, is_table = _read(path, make_id, columns)
+    query_rows, repeated, not_read, is_table, of_sheet = _read(path, make_id, columns)
     settled = settle_relevance(
         {query_row.imported.query.query_id: query_row.relevance for query_row in query_rows}
     )
@@ -161,14 +162,13 @@ def read_queries(
     if note is not None and not settled.relevant:
         threshold, reading = note.rel_threshold, _as_exported(note)
     unread = _unmapped(not_read, columns)
-    may_be_labels = _may_be_labels(query_rows, columns)
+    labels = _may_be_labels(query_rows, columns)
     notes = (
-        *_unread_notes(path, may_be_labels),
+        *_unread_notes(path, labels),
         *_passed_over_notes(path, query_rows),
         *_repeated_notes(path, repeated),
-        *_column_notes(
-            path, [name for name in unread if name not in may_be_labels], is_table=is_table
-        ),
+        *_column_notes(path, [name for name in unread if name not in labels], is_table=is_table),
+        *of_sheet,
     )
     return ImportedQueries(queries, threshold, reading, note, notes)
 
@@ -272,6 +272,8 @@ class _ReadRows(NamedTuple):
     not_read: list[str]
     """Columns and keys that hold something, and that are known by no name."""
     is_table: bool
+    of_sheet: tuple[str, ...] = ()
+    """How the cells of a spreadsheet were read, as far as it is to be told."""
 
 
 def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUMNS) -> _ReadRows:
@@ -280,7 +282,8 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
     repeated: list[str] = []
     not_read: dict[str, None] = {}
     graded: dict[bool | None, Row] = {}
-    for row in _rows(path, columns):
+    source = _opened(path, columns)
+    for row in _rows(source, columns):
         refuse_misspelt_quotes(row)
         graded.setdefault(grade_of_passage(row), row)
         not_read |= dict.fromkeys(() if _is_record(row) else names_not_read(row))
@@ -302,7 +305,8 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
             f"{blank.where}: {GRADE.name}: is blank, where {graded[True].where} has one; give the "
             "passage a grade, or leave the row out while nobody has graded it"
         )
-    return _ReadRows(list(query_rows.values()), repeated, list(not_read), row.is_of_table)
+    of_sheet = tuple(source.sheet.told(path)) if source.sheet else ()
+    return _ReadRows(list(query_rows.values()), repeated, list(not_read), row.is_of_table, of_sheet)
 
 
 def _settled(query_row: _QueryRow, settled: SettledRelevance) -> ImportedQuery:
@@ -332,13 +336,23 @@ def _together(first: _QueryRow, second: _QueryRow, where: str, first_where: str)
     return _QueryRow(ImportedQuery(query, {}, relevance.graded_quotes, unsaid=unsaid), relevance)
 
 
-def _rows(path: Path, columns: Columns) -> Iterator[Row]:
-    first = True
+def _opened(path: Path, columns: Columns) -> Source:
+    """Open a file of queries.
+
+    Raises:
+        DataError: It cannot be read, or is of another kind.
+    """
     if path.suffix.lower() in (".yaml", ".yml"):
         raise DataError(f"{path}: YAML is not read; write its rows as JSON, JSON Lines or CSV")
-    source = open_source(path)
+    mapped = {column: holds_numbers(of.accepted[0]) for of, column in columns.items()}
+    source = open_source(path, is_number=lambda name: mapped.get(name, holds_numbers(name)))
     if flag := _flag_of_trec(source):
         raise _holds_no_questions(path, flag)
+    return source
+
+
+def _rows(source: Source, columns: Columns) -> Iterator[Row]:
+    first, path = True, source.path
     lacking, head = columns, None
     for found in read_rows_of(source, SHAPES):
         is_own = "origin" in found.given
