@@ -11,7 +11,7 @@ Forms:
 
 Texts of runs that are no chunks of the set are kept apart, as pieces of another splitter: what such
 a run is measured on goes to qrels/NAME.trec, to the folder texts/NAME/ of a BEIR folder, and to
-graded_texts in the json form.
+graded_texts in the json form. Where a run is measured from such files, they are found by its name.
 
 Where labels name whole documents, corpus.jsonl has these, beside the chunks if other labels name
 chunks; `ragforge import` and `--chunks` read chunks.jsonl, so that chunks alone are searched, and

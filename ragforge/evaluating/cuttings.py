@@ -52,6 +52,27 @@ _Rankings: TypeAlias = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
+class GradesOfFile:
+    """What an export says that a run is measured on: there each passage is graded once already.
+
+    Args:
+        grades: By query.
+    """
+
+    grades: Mapping[str, Grades]
+
+    def graded(self, query_id: str, grades: Grades, rel_threshold: int) -> Grades:
+        """Return the grades of a query; `grades`, of all texts cut alike, count where none."""
+        del rel_threshold
+        return self.grades.get(query_id) or grades
+
+    def repeated(self, query_id: str, grades: Grades, rel_threshold: int) -> frozenset[str]:
+        """Return which of some listed ids are a passage that counts already."""
+        del rel_threshold
+        return frozenset(grades) - self.grades.get(query_id, {}).keys()
+
+
+@dataclass(frozen=True, slots=True)
 class Cutting:
     """What a run with texts that are no chunks of the set is measured on.
 
@@ -70,7 +91,7 @@ class Cutting:
     runs: tuple[str, ...]
     replaced: frozenset[str] = frozenset()
     unlike: frozenset[str] = frozenset()
-    once: CountedOnce | None = None
+    once: "CountedOnce | GradesOfFile | None" = None
 
     def __contains__(self, chunk_id: str) -> bool:
         """Whether the grades of a text or chunk count."""

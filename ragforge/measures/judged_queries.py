@@ -18,6 +18,8 @@ from ragforge.measures.locating import (
     ranking_of,
 )
 
+NOTHING_JUDGED: Final = "no retrieved chunk is judged"
+"""How the warning begins that a run has nothing to do with its qrels."""
 _EXAMPLES: Final = 3
 _SHOWN_CHARS: Final = 80
 """Of an id in a message; files may hold ids of any length."""
@@ -119,7 +121,7 @@ class Judged:
         failed = [*self.table.failures.values(), *(ranking.failed for ranking in self.unjudgeable)]
         if not self.table.ranks and not any(found.ranks for found in failed):
             self.warnings.append(
-                f"no retrieved chunk is judged: for query {query_id!r} the qrels hold "
+                f"{NOTHING_JUDGED}: for query {query_id!r} the qrels hold "
                 f"{_examples(judgments)}, the run holds {_examples(run_ids)}"
             )
 

@@ -32,8 +32,11 @@ from ragforge.files.set.stale_runs import (
     usable_runs,
 )
 from ragforge.measures import DEFAULT_MEASURES, Scores
+from ragforge.measures.judged_queries import NOTHING_JUDGED
+from ragforge.measures.listed_relevance import LabelsInForce
 from ragforge.measures.measure_names import by_judgments, canonical, require_judgments_only
-from ragforge.measures.run_evaluation import named_measures
+from ragforge.measures.run_evaluation import highest_grade, named_measures
+from ragforge.measures.scores import threshold_of
 from ragforge.records import Calibration, CorrectedFigure
 
 if TYPE_CHECKING:
@@ -187,16 +190,18 @@ def evaluate_files(
     latencies: dict[str, Latency] = {}
     told: list[str] = []
     for path in run_paths:
+        of_run = _labels_of(path, judged, qrels_path, settings) or labels
         measured = evaluate_file(
-            labels.grades,
+            of_run.grades,
             path,
             settings.measures or DEFAULT_MEASURES,
-            rel_threshold=labels.rel_threshold,
+            rel_threshold=of_run.rel_threshold,
             only_retrieved=only_retrieved,
-            relevant=labels.relevant,
+            relevant=of_run.relevant,
         )
         name = _name_of(path, scores)
         scores[name] = measured.scores
+        told += _of_own_texts(name, path, of_run, measured.scores, judged, qrels_path)
         told += _of_other_forms(name, measured.in_other_forms)
         found = latency_of(measured.latencies_s)
         if found is not None:
@@ -215,6 +220,49 @@ def evaluate_files(
         reading=labels.reading,
         labels=reading_of_file(qrels_path, judged),
     )
+
+
+def _labels_of(
+    path: Path, judged: JudgedQrels, qrels_path: Path, settings: EvaluateSettings
+) -> LabelsInForce | None:
+    """Return what a run with texts of its own is measured on; None for any other."""
+    if not judged.of_runs:
+        return None
+    from ragforge.files.formats.run_labels import labels_of_run
+    from ragforge.files.source_files import plain_name
+
+    own = labels_of_run(judged, qrels_path, plain_name(path))
+    if own is None:
+        return None
+    of_all = judged.in_force(settings.rel_threshold)
+    # Its own grades may reach less far than those of the set, which say what is relevant.
+    threshold = threshold_of(highest_grade(of_all.grades), of_all.rel_threshold)
+    return own.in_force(settings.rel_threshold)._replace(rel_threshold=threshold)
+
+
+def _of_own_texts(
+    name: str,
+    path: Path,
+    of_run: LabelsInForce,
+    scores: Scores,
+    judged: JudgedQrels,
+    qrels_path: Path,
+) -> Iterator[str]:
+    """Yield what is to be told of a run whose texts are no chunks of the set."""
+    from ragforge.files.source_files import plain_name
+
+    if plain_name(path) in judged.of_runs:
+        yield (
+            f"run {name} has texts that are no chunks of the set: it is measured on the grades of "
+            "its own texts; nDCG and recall of runs that are cut otherwise are of other texts"
+        )
+    elif any(warning.startswith(NOTHING_JUDGED) for warning in scores.warnings):
+        from ragforge.files.formats.runs import read_run
+        from ragforge.pipeline.file_runs import why_unmeasured
+
+        yield from filter(
+            None, [why_unmeasured(qrels_path, name, read_run(path).rankings, of_run.grades)]
+        )
 
 
 def _of_other_forms(name: str, found: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from ragforge.files.formats.export_note import (
     TREC_QUERIES,
     Graded,
     LabelsNote,
+    RunLabels,
     grouped,
     json_with_note,
     note_of,
@@ -159,7 +160,7 @@ def _write_trec(contents: _Contents, out: Path) -> Iterator[Path]:
     lines = (f"{query.query_id}\t{' '.join(query.asked.split())}\n" for query in contents.queries)
     write_whole(_made(out / TREC_QUERIES), lines)
     yield out / TREC_QUERIES
-    yield _written_note(contents.note, out)
+    yield _written_note(contents.note.model_copy(update={"of_runs": _of_runs(contents)}), out)
     wanted = {query.query_id for query in contents.queries}
     for name in contents.dataset.run_names():
         rankings = {
@@ -191,7 +192,34 @@ def _write_beir(contents: _Contents, out: Path) -> Iterator[Path]:
         folder, grades = out / "texts" / name, contents.grades_of(name)
         yield from _beir_folder(folder, of_split, _texts(contents, cutting), grades)
         yield _written_note(note.of_pairs(grades), folder)
-    yield _written_note(note, out)
+    yield _written_note(note.model_copy(update={"of_runs": _of_runs(contents)}), out)
+
+
+def _of_runs(contents: _Contents) -> dict[str, RunLabels]:
+    """Return what runs with texts of their own are measured on, by name."""
+    return {
+        name: RunLabels(
+            alike=cutting.runs, has_chunks=cutting.has_chunks, unlike=tuple(sorted(cutting.unlike))
+        )
+        for name, cutting in contents.cut.items()
+    }
+
+
+def _with_pairs(contents: _Contents, name: str, labels: RunLabels) -> RunLabels:
+    """Return the same with the pairs, but for the one that stands where a query has no others."""
+    texts = contents.task.text_grades
+    pairs = {
+        query_id: tuple(
+            sorted(
+                chunk_id
+                for chunk_id, grade in of_query.items()
+                if {**contents.task.qrels[query_id], **texts.get(query_id, {})}[chunk_id] == grade
+            )
+        )
+        for query_id, of_query in contents.grades_of(name).items()
+    }
+    held = {query_id: chunk_ids for query_id, chunk_ids in pairs.items() if chunk_ids}
+    return labels.model_copy(update={"pairs": held})
 
 
 def _drop_earlier_chunks(out: Path) -> None:
@@ -275,7 +303,11 @@ def _document(chunk: Chunk, title: str) -> dict[str, object]:
 
 def _write_json(contents: _Contents, out: Path) -> Iterator[Path]:
     queries = [_query_object(query, contents) for query in contents.queries]
-    note = None if contents.note.is_usual else contents.note
+    of_runs = {
+        name: _with_pairs(contents, name, labels) for name, labels in _of_runs(contents).items()
+    }
+    noted = contents.note.model_copy(update={"of_runs": of_runs})
+    note = None if noted.is_usual else noted
     write_whole(_made(out), json_with_note(note, {"queries": queries}))
     yield out
 

@@ -48,6 +48,23 @@ class GradedPairs(Model):
     """Ids of chunks by query."""
 
 
+class RunLabels(Model):
+    """What a run with texts that are no chunks of the set is measured on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    alike: tuple[str, ...]
+    """Names of the runs that are cut alike, this one among them."""
+    has_chunks: bool = False
+    """Whether the chunks of the set are cut alike too."""
+    unlike: Annotated[tuple[str, ...], Field(exclude_if=lambda names: not names)] = ()
+    """Names of runs that have other texts at its places."""
+    pairs: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=lambda pairs: not pairs)] = Field(
+        default_factory=dict
+    )
+    """In a JSON file, the ids by query whose grades count."""
+
+
 class LabelsNote(Model):
     """What qrels do not say."""
 
@@ -62,6 +79,10 @@ class LabelsNote(Model):
     """Of a BEIR folder, the names of its qrels files."""
     by_document: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
     """Queries whose labels name whole documents."""
+    of_runs: Annotated[dict[str, RunLabels], Field(exclude_if=lambda runs: not runs)] = Field(
+        default_factory=dict
+    )
+    """What runs are measured on that have texts of their own, by name."""
     graded_by: tuple[GradedPairs, ...] = ()
     """Who graded; a pair that is in none was graded by people who are not named."""
 
@@ -89,12 +110,13 @@ class LabelsNote(Model):
             held = {query_id: chunk_ids for query_id, chunk_ids in pairs.items() if chunk_ids}
             if held:
                 parts.append(of.model_copy(update={"pairs": held}))
-        return self.model_copy(update={"graded_by": tuple(parts)})
+        return self.model_copy(update={"graded_by": tuple(parts), "of_runs": {}})
 
     @property
     def is_usual(self) -> bool:
         """Whether it says what is taken for granted of a file of labels without a note."""
-        return not self.graded_by and not self.by_document and self.labels == "complete"
+        is_plain = not self.graded_by and not self.by_document and not self.of_runs
+        return is_plain and self.labels == "complete"
 
 
 def grouped(graders: Mapping[tuple[str, str], Graded]) -> tuple[GradedPairs, ...]:

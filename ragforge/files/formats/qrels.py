@@ -16,6 +16,7 @@ from ragforge.measures.scores import SCALE_TOP
 from ragforge.records import Judgment
 
 if TYPE_CHECKING:
+    from ragforge.files.formats.export_note import RunLabels
     from ragforge.files.formats.named_texts import NamedText
     from ragforge.records.judgments import GradeOrigin
 
@@ -62,6 +63,8 @@ class JudgedQrels:
     """Queries whose labels name whole documents, as an export says."""
     texts: "Mapping[str, Sequence[NamedText]]" = field(default_factory=dict)
     """What passages read, by query, as far as the file says it."""
+    of_runs: "Mapping[str, RunLabels]" = field(default_factory=dict)
+    """What runs with texts of their own are measured on, of an export; see `labels_of_run`."""
     n_unanswerable: int = 0
     """Queries of a dataset that are left out, as no chunk is to answer them."""
 
@@ -240,6 +243,7 @@ def _with_note(judged: JudgedQrels, path: Path) -> JudgedQrels:
         rel_threshold=threshold,
         labels=note.labels,
         by_document=note.by_document,
+        of_runs={} if path.parent.name == "qrels" and path.suffix == ".trec" else note.of_runs,
         reading=reading,
     )
 

@@ -105,6 +105,15 @@ class ComparisonBasis:
         """Whether two runs are measured on the grades of the same texts."""
         return self.texts is None or are_cut_alike(self.texts.cuttings, a, b)
 
+    def with_texts_of_files(self, texts: TextBasis, told: Iterable[str]) -> "ComparisonBasis":
+        """Return the basis with what runs of files are measured on, and what is to be told of it.
+
+        What is relevant is said by all grades: those of a run may not reach as far.
+        """
+        settings = self.settings.model_copy(update={"rel_threshold": self._threshold})
+        warnings = [*self.warnings, *told]
+        return replace(self, texts=texts, settings=settings, warnings=warnings)
+
     def told_of_texts(self) -> "ComparisonBasis":
         """Return the basis with a sentence on each run that goes by grades of other texts."""
         if self.texts is None or not self.by_judgments:

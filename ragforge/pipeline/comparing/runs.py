@@ -307,6 +307,7 @@ def compare_files(
     """
     from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
     from ragforge.files.formats.runs import read_run
+    from ragforge.pipeline.file_runs import cuttings_of_files, described
 
     names = names_apart(run_paths)
     check_names(names, options.baseline, "run")
@@ -315,7 +316,8 @@ def compare_files(
     if not options.only_retrieved:
         refuse_files_of_a_part(qrels_path, run_paths)
     judged = read_judged_qrels(qrels_path)
-    labels = judged.in_force(settings.rel_threshold)
+    asked_threshold = settings.rel_threshold
+    labels = judged.in_force(asked_threshold)
     settings = settings.model_copy(update={"rel_threshold": labels.rel_threshold})
     qrels = labels.grades
     # Judges of a dataset grade from 0 to 3; a file of zeros and ones knows nothing above.
@@ -335,6 +337,13 @@ def compare_files(
         held[name] = {item: _ordered(rankings[item]) for item in rankings if item in qrels}
         asked[name] = frozenset(rankings)
         failed[name] = run.failures.keys() & qrels.keys()
+    found = cuttings_of_files(
+        judged, qrels_path, held, dict(zip(names, run_paths, strict=True)), asked_threshold
+    )
+    if found.cuttings:
+        basis = basis.with_texts_of_files(
+            TextBasis(found.cuttings, found.texts, frozenset()), described(found)
+        )
     by = pair_judges(settle(judgments_in(qrels_path)))
     basis = basis.on_one_judge(by, list(held.values()))
     runs = [measure_run(name, held[name], asked[name], failed[name], basis) for name in names]

@@ -175,6 +175,7 @@ def import_qrels(
     allow_missing: bool = False,
     grades: Mapping[int, int] = MappingProxyType({}),
     others: OtherJudges = "refuse",
+    judged: JudgedQrels | None = None,
 ) -> QrelsTaken:
     """Add the grades of a file of qrels to the queries of a dataset.
 
@@ -196,6 +197,7 @@ def import_qrels(
         grades: What grades of the file are on the scale of the set, see `parse_grades`; others stay
             as they are.
         others: What becomes of grades that another model gave to the same pairs.
+        judged: What of the file is taken; all of it where None.
 
     Raises:
         UsageError: There are such, and nobody said what becomes of them; nothing is written then.
@@ -203,7 +205,7 @@ def import_qrels(
             of the set, the set has none of its queries, or relevant ids are missing and not
             allowed; nothing is written then.
     """
-    judged = _on_scale_of_set(read_judged_qrels(path), grades)
+    judged = _on_scale_of_set(judged or read_judged_qrels(path), grades)
     scale = _scale_of(judged, path, dataset, is_said=bool(grades))
     there = dataset.all_queries()
     names = QueryNames(there or [_called(key) for key in judged.grades])

@@ -6,10 +6,14 @@ from pathlib import Path
 
 from ragforge.deferred import dataclass, tempfile
 from ragforge.errors import DataError, UsageError
+from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
+from ragforge.files.formats.run_labels import labels_of_run
+from ragforge.files.formats.runs import read_run
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import refuse_files_of_a_part, refuse_files_of_other_chunks
 from ragforge.files.source_files import plain_name
 from ragforge.observe import Observer
+from ragforge.pipeline.file_runs import why_unmeasured
 from ragforge.pipeline.intake.importing import dataset_without_chunks, import_queries
 from ragforge.pipeline.intake.runs_and_qrels import import_qrels, import_run
 
@@ -53,10 +57,34 @@ def _made(files: MeasuredFiles, place: Path, observer: Observer) -> Dataset:
     dataset = dataset_without_chunks(place)
     if files.queries is not None:
         import_queries(files.queries, dataset, observer)
-    import_qrels(files.qrels, dataset, observer)
+    import_qrels(files.qrels, dataset, observer, judged=_judged(files))
     for path in files.runs:
         there = dataset.run_names()
         name = import_run(path, dataset, observer).name
         if name in there:
             raise UsageError(f"{path}: two runs are called {name!r}; rename one of the files")
     return dataset
+
+
+def _judged(files: MeasuredFiles) -> JudgedQrels:
+    """Return what all runs are measured on: a run with texts of its own on what is said of these.
+
+    Raises:
+        UsageError: Several runs are measured on different grades.
+        DataError: A run has texts of its own, and no grade of any is there.
+    """
+    judged = read_judged_qrels(files.qrels)
+    names = [plain_name(path) for path in files.runs]
+    own = {name: labels_of_run(judged, files.qrels, name) for name in names}
+    held = {name: labels for name, labels in own.items() if labels is not None}
+    if held and len(names) > 1:
+        name = next(iter(held))
+        raise UsageError(
+            f"{files.qrels}: run {name} has texts of its own and is measured on other grades than "
+            "the others; measure it alone, or hold them against each other with `ragforge compare`"
+        )
+    for path, name in zip(files.runs, names, strict=True):
+        run = {} if name in held else read_run(path).rankings
+        if why := why_unmeasured(files.qrels, name, run, judged.grades):
+            raise DataError(why)
+    return held[names[0]] if held else judged
