@@ -305,7 +305,9 @@ class Task:
 
     def leaves_open(self, chunk_id: str) -> bool:
         """Whether it is not known of a chunk without a label that it is not relevant."""
-        return not self.is_complete or is_text_id(chunk_id)
+        if not self.is_complete or is_text_id(chunk_id):
+            return True
+        return chunk_id in self.level.lacking
 
     def relevant_in(self, query_id: str) -> Collection[str]:
         """Return the chunks that are known to be relevant to a query."""

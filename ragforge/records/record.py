@@ -151,7 +151,7 @@ class RetrievedText(Record):
     """Share of its letters, or of its place's, that both have; 1 where they are the same, and for
     one that stands nowhere."""
     doc_ids: tuple[NonEmpty, ...] = ()
-    """Documents of the set that it came with, where nothing of it was found in them."""
+    """Documents that it came with, where nothing of it was found in those of the set."""
 
 
 def distinct_places(places: Iterable[Span]) -> tuple[Span, ...]:

@@ -40,7 +40,8 @@ class Origin:
     """Where a retriever says that a text is from.
 
     Args:
-        doc_ids: Documents of the set that it may mean; () where it names none.
+        doc_ids: Documents of the set that it may mean, or the one that it names and the set lacks,
+            where labels name documents; () where it names none.
         near: Offset at which it says that the text begins; None where it does not.
     """
 

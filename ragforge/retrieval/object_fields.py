@@ -17,8 +17,9 @@ CHUNK_IDS = ("chunk_id", "chunkId")
 IDS = ("id", "id_", "node_id", "_id")
 TEXTS = ("page_content", "text", "content")
 NESTED = ("metadata", "payload", "meta")
+_DOCUMENT_IDS = ("doc_id", "document_id", "ref_doc_id", "doc", "document")
 DOCUMENTS = (
-    *("doc_id", "document_id", "ref_doc_id", "doc", "document"),
+    *_DOCUMENT_IDS,
     *("source", "file_path", "path", "file_name", "filename", "url", "uri", "source_id", "title"),
 )
 """Names of fields that say of which document a passage is, most telling first."""
@@ -183,6 +184,18 @@ def document_names_of(item: object) -> Iterator[str]:
         for value in values_of(place, (*DOCUMENTS, "node_id") if place is not item else DOCUMENTS):
             if isinstance(value, str) and value:
                 yield value
+
+
+def document_name_of(item: object) -> str:
+    """Return what an object calls its document by: by an id, else by a path; "" for neither.
+
+    A title or a source without suffix and folder may be that of many.
+    """
+    places = [item, *nested_mappings(item)]
+    by_id = (value for place in places for value in values_of(place, _DOCUMENT_IDS))
+    by_path = (name for name in document_names_of(item) if {".", "/"} & {*name})
+    names = (name for name in (*by_id, *by_path) if isinstance(name, str) and name.strip())
+    return next(names, "").encode("utf-8", "replace").decode()
 
 
 def offset_of(item: object, names: Iterable[str]) -> int | None:

@@ -214,11 +214,13 @@ class RetrievedTexts:
             [(doc_id, start, _)] = held.spans
         else:
             told = locate(held.text, doc_ids=origin.doc_ids, near=origin.near)
-            is_of_one = self.documents.names_documents and origin.doc_ids
             # Where labels name documents, words that many pages have are a hit of the one named.
-            place = repr(origin.doc_ids) if is_of_one else ""
+            named = origin.doc_ids if self.documents.names_documents else ()
             if told is None:
+                place = repr(named) if named else ""
                 return _Settled(place, 1 - held.n_chunks, origin.doc_ids)
+            is_of_one = any(doc_id in self.documents for doc_id in named)
+            place = repr(named) if is_of_one else ""
             n_places = len(told.spans)
             if n_places != 1:
                 n_hits = n_places if n_places < _MOST_PLACES else inf

@@ -21,6 +21,7 @@ from ragforge.retrieval.object_fields import (
     STARTS,
     Note,
     chunks_by_text,
+    document_name_of,
     document_names_of,
     empty_result_error,
     fold_text,
@@ -59,6 +60,8 @@ _ACCEPTED = (
     "expected a chunk id, (id, score), an object or mapping with chunk_id or id, a LangChain "
     "Document, or a LlamaIndex NodeWithScore"
 )
+_LONGEST_NAME = 255
+"""Characters of what a hit calls its document by; what is longer is a text."""
 _LENGTH_OF_TEXT = 100
 """Characters from which a bare string that is no id is a text, though it reads as one word."""
 
@@ -297,6 +300,7 @@ class ResultReader:
         if text:
             from ragforge.retrieval.corpus_documents import Origin  # Loaded by who made `taken`.
 
+            doc_ids = doc_ids or self._lacking(item, taken)
             return taken.add(text, Origin(doc_ids, start), n_chunks)
         if texts or not _has_offsets(item):
             return ""
@@ -312,13 +316,14 @@ class ResultReader:
     ) -> str:
         """Return the id of a document, or of its text, that a hit names alone; "" for none.
 
-        Where labels name documents, it may have an id of its own beside the document's.
+        Where labels name documents, it may have an id of its own beside the document's, which the
+        set may lack.
         """
         if any(text not in ids for text in texts):
             return ""
         doc_id = next(filter(None, map(taken.documents.called, ids)), "")
         if not doc_id and taken.documents.names_documents:
-            named = taken.documents.named(document_names_of(item))
+            named = taken.documents.named(document_names_of(item)) or self._lacking(item, taken)
             return named[0] if len(named) == 1 else ""
         if not doc_id:
             return ""
@@ -329,6 +334,12 @@ class ResultReader:
         text = taken.documents.texts[doc_id]
         span = Span(doc_id=doc_id, start=len(text) - len(text.lstrip()), end=len(text.rstrip()))
         return self._id_of_stretch(span, taken.documents.folded(doc_id), taken)
+
+    def _lacking(self, item: object, taken: "RetrievedTexts") -> tuple[str, ...]:
+        """Return the document that a hit names and the set lacks, where labels name documents."""
+        name = document_name_of(item) if taken.documents.names_documents else ""
+        is_name = len(name) <= _LONGEST_NAME and name not in self._known and "\n" not in name
+        return (name,) if name and is_name else ()
 
     def _id_of_stretch(self, span: Span, folded: str, taken: "RetrievedTexts") -> str:
         """Return the id of a stretch of a document: of the chunk that it is, if it is one."""

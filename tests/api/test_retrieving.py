@@ -244,3 +244,28 @@ def test_a_cut_text_counts_as_the_copy_whose_document_is_labelled(place, is_mixe
     means = [[measured.mean(name, run) for name in ("RR", "nDCG@10")] for run in measured.runs]
     assert means[0] == means[1] == means[2]
     assert [record.evaluation.n_holes for record in measured.found.records] == [0, 0, 0]
+
+
+def test_hits_of_a_document_that_the_set_lacks_are_one_document(place):
+    """Of a page that the set has they are, too: "each at its best rank"."""
+    chunks = [
+        {"chunk_id": f"{doc}#0", "doc_id": doc, "text": f"The {doc} is about {doc[:-3]}. Read it."}
+        for doc in ("bread.md", "news.md")
+    ]
+    row = {"id": "q", "question": "How is bread made?", "relevant_doc_ids": ["bread.md"]}
+    made = rf.from_queries([row], chunks=chunks, out=place / "set", quiet=True)
+    said = ("We move to Bergen in May.", "Ida has the keys.", "The choir sings on Thursday.")
+    found = {
+        "known": [{"id": f"n{i}", "document": "news.md", "text": said[i]} for i in range(3)],
+        "new": [{"id": f"n{i}", "document": "new.md", "text": said[i]} for i in range(3)],
+        "without_text": [{"id": f"n{i}", "document": "new.md"} for i in range(3)],
+        "without_id": [{"document": "new.md"}],
+    }
+    for name, hits in found.items():
+        ranked = [*hits, {"document": "bread.md"}]
+        made.retrieve(lambda query, k, ranked=ranked: ranked, name=name, quiet=True)
+
+    measured = made.evaluate([*found], ["RR"], quiet=True)
+    assert {name: measured.mean("RR", name) for name in found} == dict.fromkeys(found, 0.5)
+    # Nobody labelled a document that the set lacks.
+    assert [one.evaluation.n_holes for one in measured.found.records[:2]] == [0, 1]

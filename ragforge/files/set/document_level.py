@@ -41,12 +41,14 @@ class DocumentLevel:
         documents: Id of the document by chunk.
         repeating: By query and chunk that only repeats quotes of others, these others.
         copies: Finds the document of a text that stands in several; None where no text does.
+        lacking: Documents that texts of runs name and the set lacks, so that nobody labelled them.
     """
 
     query_ids: frozenset[str] = frozenset()
     documents: Mapping[str, str] = field(default_factory=dict)
     repeating: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     copies: "CopiedTexts | None" = None
+    lacking: frozenset[str] = frozenset()
 
     def changes(self, query_id: str) -> bool:
         """Whether grades and rankings of a query are measured otherwise than they are."""
@@ -282,13 +284,13 @@ def document_level(dataset: Dataset, judgments: JudgmentTable) -> DocumentLevel:
     }
     if not query_ids:
         return DocumentLevel(repeating=repeating)
-    documents, several = _documents_of_chunks(dataset)
-    if not several:
-        return DocumentLevel(query_ids, documents, repeating)
+    of = _documents_of_chunks(dataset)
+    level = DocumentLevel(query_ids, of.documents, repeating, lacking=frozenset(of.lacking))
+    if not of.several:
+        return level
     from ragforge.files.set.document_copies import CopiedTexts  # Few sets have such texts.
 
-    copies = CopiedTexts(several, documents, judgments)
-    return DocumentLevel(query_ids, documents, repeating, copies)
+    return replace(level, copies=CopiedTexts(of.several, of.documents, judgments))
 
 
 def _repeating(judgments: Sequence[Judgment]) -> dict[str, tuple[str, ...]]:
@@ -313,18 +315,28 @@ def _repeating(judgments: Sequence[Judgment]) -> dict[str, tuple[str, ...]]:
     return {chunk_id: firsts for chunk_id, firsts in found.items() if firsts}
 
 
-def _documents_of_chunks(dataset: Dataset) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
-    """Return the document of each chunk, and those of texts that stand in several.
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """Which documents chunks and texts are of."""
 
-    Both are empty where the set has no chunks.
-    """
+    documents: dict[str, str] = field(default_factory=dict)
+    """By chunk, and by text of one."""
+    several: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By text that stands in several."""
+    lacking: set[str] = field(default_factory=set)
+    """Those that texts name and the set lacks."""
+
+
+def _documents_of_chunks(dataset: Dataset) -> _Documents:
+    """Return the documents of chunks and texts; nothing where the set has no chunks."""
     if not dataset.chunks_path.exists():
-        return {}, {}
+        return _Documents()
     names: dict[str, str] = {}
     documents = {
         chunk.chunk_id: names.setdefault(chunk.doc_id, chunk.doc_id) for chunk in dataset.chunks()
     }
     several: dict[str, frozenset[str]] = {}
+    lacking = set[str]()
     for text in dataset.retrieved_texts():
         of_text = frozenset({*(place.doc_id for place in text.places), *text.doc_ids})
         if len(of_text) == 1:
@@ -332,7 +344,8 @@ def _documents_of_chunks(dataset: Dataset) -> tuple[dict[str, str], dict[str, fr
             documents[text.chunk_id] = names.get(doc_id, doc_id)
         elif of_text:
             several[text.chunk_id] = of_text
-    return documents, several
+        lacking |= of_text - names.keys()
+    return _Documents(documents, several, lacking)
 
 
 def level_warnings(dataset: Dataset, names: Iterable[str]) -> Iterator[str]:
@@ -428,14 +441,21 @@ def whole_documents(dataset: Dataset) -> Iterator[Chunk]:
 
 
 def ids_of_corpus(dataset: Dataset) -> set[str]:
-    """Return ids that rankings may hold: of chunks, texts, and documents where labels name any."""
+    """Return ids that rankings may hold: of chunks, texts, and documents where labels name any.
+
+    Those that texts of runs name are among them.
+    """
     is_of_chunks = dataset.manifest.level is None
     ids = set[str]()
     for chunk in dataset.chunks():
         ids.add(chunk.chunk_id)
         if not is_of_chunks:
             ids.add(chunk.doc_id)
-    return ids.union(text.chunk_id for text in dataset.retrieved_texts())
+    for text in dataset.retrieved_texts():
+        ids.add(text.chunk_id)
+        if not is_of_chunks:
+            ids.update(text.doc_ids)
+    return ids
 
 
 def _of_document(doc_id: str, judged: Sequence[G]) -> G:

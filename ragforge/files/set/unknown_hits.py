@@ -45,8 +45,9 @@ def unknown_run_text(
         has_labels = has_labels or chunk.chunk_id in labels or chunk.doc_id in labels
     if there is None or (labels and not has_labels):
         return ""
-    if any(text.chunk_id in hits for text in dataset.retrieved_texts()):
-        return ""
+    for text in dataset.retrieved_texts():
+        if text.chunk_id in hits or not hits.keys().isdisjoint(text.doc_ids):
+            return ""
     return none_known_text(dataset, hits, there)
 
 

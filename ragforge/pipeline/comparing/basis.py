@@ -32,6 +32,7 @@ from ragforge.measures.run_evaluation import highest_grade
 from ragforge.measures.scores import threshold_of
 from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
+from ragforge.records import is_text_id
 
 if TYPE_CHECKING:
     from ragforge.evaluating.evidence import EvidenceBasis
@@ -74,6 +75,8 @@ class ComparisonBasis:
     warnings: list[str] = field(default_factory=list)
     is_complete: bool = False
     """Whether what has no label is not relevant."""
+    lacking: Collection[str] = ()
+    """Documents that texts of runs name and the set lacks; see `DocumentLevel`."""
     reading: str = ""
     """What is relevant, and what a chunk without a label is, in words."""
     other_judges: str = ""
@@ -100,6 +103,10 @@ class ComparisonBasis:
     def design(self) -> Design | None:
         """What the queries are a sample of; None where they are all there is."""
         return self.part.design if self.part else None
+
+    def leaves_open(self, chunk_id: str) -> bool:
+        """Whether it is not known of a chunk without a label that it is not relevant."""
+        return not self.is_complete or is_text_id(chunk_id) or chunk_id in self.lacking
 
     def are_cut_alike(self, a: str, b: str) -> bool:
         """Whether two runs are measured on the grades of the same texts."""

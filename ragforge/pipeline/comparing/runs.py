@@ -173,6 +173,7 @@ def compare_runs(
     retrieved = _retrieved_by(wanted, usable, level, queries.keys(), basis)
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
+    basis = replace(basis, lacking=level.lacking)
     basis, retrieved = _without_gone_texts(basis, dataset, retrieved)
     task, cut = replace(task, level=level), cuttings(dataset, level)
     basis = _with_texts(basis, cut, task, wanted)
@@ -267,7 +268,8 @@ def compare_gathered(
     basis = comparison_basis(dataset.path, found.task.qrels, settings, options).with_lists(
         found.task.relevant
     )
-    basis = replace(basis, is_complete=found.task.is_complete)
+    task = found.task
+    basis = replace(basis, is_complete=task.is_complete, lacking=task.level.lacking)
     parts = {run.name: run.task.chosen if run.task else None for run in found.runs}
     wanted = _of_one_part(parts, options, basis)
     basis = basis.on_part(shared(parts[name] for name in wanted))

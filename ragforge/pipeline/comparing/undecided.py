@@ -5,7 +5,7 @@ is bounded with the other left as it is. No winner is named where several judges
 difference rests on, or where the grades say nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from math import fsum, inf
 from typing import Final, NamedTuple, TypeAlias
@@ -46,7 +46,6 @@ from ragforge.measures.strata import Design
 from ragforge.pipeline.comparing.amounts_of_text import more_text
 from ragforge.pipeline.comparing.basis import ComparisonBasis, Qrels, RankedRun
 from ragforge.pipeline.comparing.deciding import Key, Undecided
-from ragforge.records import is_text_id
 from ragforge.records.judgments import GradeOrigin
 
 USUAL_DEPTH: Final = 10
@@ -150,7 +149,7 @@ def _open_differences(
                 query_id,
                 basis.graded_once(run.name, query_id, judgments),
                 run,
-                is_complete=basis.is_complete,
+                basis.leaves_open,
             )
             for run in runs
         }
@@ -233,7 +232,10 @@ class _RankedQuery(NamedTuple):
 
 
 def _ranked_query(
-    query_id: str, judgments: Mapping[str, int | None], run: RankedRun, *, is_complete: bool
+    query_id: str,
+    judgments: Mapping[str, int | None],
+    run: RankedRun,
+    leaves_open: Callable[[str], bool],
 ) -> _RankedQuery:
     ranked = run.ranked.get(query_id, ())
     ranks: list[int] = []
@@ -248,7 +250,7 @@ def _ranked_query(
         if grade is None:
             failures[chunk_id] = rank
         elif grade < 0:
-            if not is_complete or is_text_id(chunk_id):
+            if leaves_open(chunk_id):
                 holes[chunk_id] = rank
         else:
             ranks.append(rank)

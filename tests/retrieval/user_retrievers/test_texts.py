@@ -537,7 +537,35 @@ def test_an_id_of_its_own_takes_no_hit_from_the_document_that_it_names(corpus):
     reader = ResultReader("it", corpus, texts=taken)
     hits = [{"id": "own-7", "document": "fruit/b.md"}, {"id": "own-8", "document": "unknown.md"}]
 
-    assert ids(reader, hits) == ["fruit/b.md", "own-8"]
+    assert ids(reader, hits) == ["fruit/b.md", "unknown.md"]
+
+
+@pytest.mark.parametrize(
+    ("hit", "expected"),
+    [
+        ({"document": "new.md"}, ["new.md"]),
+        ({"metadata": {"source": "pages/new.md"}}, ["pages/new.md"]),
+        ({"id": "own-1", "metadata": {"source": "confluence"}}, ["own-1"]),
+        ({"id": "own-1", "document": "c1"}, ["own-1"]),
+    ],
+)
+def test_a_hit_of_a_document_that_the_set_lacks_is_that_document(corpus, hit, expected):
+    """It fills a rank as any other; what it is called by must be a name of one."""
+    chunks = [*corpus, corpus[0].model_copy(update={"chunk_id": "c1"})]
+    taken = RetrievedTexts(CorpusDocuments(chunks, documents_of, TextLocator, names_documents=True))
+    reader = ResultReader("it", chunks, texts=taken)
+
+    assert ids(reader, [hit]) == expected
+
+
+def test_a_text_of_a_document_that_the_set_lacks_keeps_its_name(corpus):
+    """Several of its texts are one document where labels name documents."""
+    taken = RetrievedTexts(CorpusDocuments(corpus, documents_of, TextLocator, names_documents=True))
+    reader = ResultReader("it", corpus, texts=taken)
+    hits = reader.read([{"document": "new.md", "text": "Bergen is where we move in May."}], "q", 9)
+    taken.settle([Ranking(query_id="q", ranking=tuple(hits))])
+
+    assert [text.doc_ids for text in taken.located(taken.ids)] == [("new.md",)]
 
 
 def test_an_id_of_its_own_is_no_document_where_labels_name_chunks(corpus, reader):
