@@ -43,6 +43,12 @@ _BY_LISTS: Final = (
 
 _HOP: Final = pattern(r"\s*<\d{1,3}-hop>\s*")
 """Before each text of a question of ragas about several."""
+_OF_GOLDENS: Final = tuple(
+    Field(name, (name,)) for name in ("actual_output", "context", "source_file")
+)
+"""Which rows are goldens that deepeval saved: its tables join contexts by a bar."""
+_BAR: Final = pattern(r"(?<=\S)\||\|(?=\S)")
+"""Not a bar with blanks on both sides, as between the cells of a table."""
 _SURELY_QUOTE: Final = Field("quote", ("quote", "evidence_quote", "supporting_quote"))
 
 
@@ -73,6 +79,8 @@ class GradedQuote:
     """Of the chunk in which it is said to stand; "" where the file names none."""
     where: str = field(default="", compare=False)
     """Where the row stands."""
+    parts: tuple["GradedQuote", ...] = field(default=(), compare=False)
+    """What it may be put together of, where it stands nowhere as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,8 +467,32 @@ def _reference_texts(row: Row) -> Relevance:
     grade = _given_grade(row, GRADE_OF_TEXTS) if texts else None
     if grade is None:
         grade = HIGHEST_GRADE if len(texts) == 1 else HIGHEST_GRADE - 1
-    quotes = (GradedQuote("", text, grade, must_stand=False) for text in texts)
+    quotes = [GradedQuote("", text, grade, must_stand=False) for text in texts]
+    if len(quotes) == 1 and isinstance(value, str) and all(row.has(name) for name in _OF_GOLDENS):
+        part_grade = _given_grade(row, GRADE_OF_TEXTS)
+        quotes = [_joined_contexts(quotes[0], part_grade)]
     return Relevance({}, graded_quotes=tuple(quotes))
+
+
+def _joined_contexts(whole: GradedQuote, grade: int | None) -> GradedQuote:
+    """Return contexts that deepeval joined by bars, which may be one with bars in it, too.
+
+    Args:
+        whole: All of them as one quote.
+        grade: Of each; of several parts of an answer where None.
+    """
+    lines = (
+        [line] if line.strip().startswith("|") and line.strip().endswith("|") else _BAR.split(line)
+        for line in whole.quote.splitlines(keepends=True)
+    )
+    texts = [""]
+    for first, *others in lines:
+        texts[-1] += first
+        texts += others
+    given = HIGHEST_GRADE - 1 if grade is None else grade
+    parts = [replace(whole, quote=text.strip(), grade=given) for text in texts if text.strip()]
+    is_several = len(parts) > 1 and all(reads_as_words(part.quote) for part in parts)
+    return replace(whole, parts=tuple(parts)) if is_several else whole
 
 
 def _without_hop(text: str) -> str:

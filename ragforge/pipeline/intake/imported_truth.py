@@ -366,7 +366,7 @@ class ImportedTruth:
         if not self._has_chunks:
             self._n_unplaced += sum(1 for _ in graded_quotes)
             return ()
-        for graded_quote in map(self._on_scale, graded_quotes):
+        for graded_quote in map(self._on_scale, self._apart(graded_quotes)):
             quoted = f"{query_id}: {graded_quote.doc_id}: {graded_quote.quote[:60]!r}"
             passage = self._place(graded_quote)
             if isinstance(passage, MisplacedQuote):
@@ -391,6 +391,12 @@ class ImportedTruth:
                 evidence.append(passage.evidence)
         self._judge_repeated(query_id, repeated)
         return tuple(evidence)
+
+    def _apart(self, graded_quotes: Iterable[GradedQuote]) -> Iterator[GradedQuote]:
+        """Yield quotes, those of several that stand nowhere as a whole one by one."""
+        for quote in graded_quotes:
+            is_one = not quote.parts or isinstance(self._place(quote), PlacedQuote)
+            yield from [quote] if is_one else quote.parts
 
     def _place(self, graded_quote: GradedQuote) -> PlacedQuote | LostQuote | MisplacedQuote:
         """Return where a quote stands: in the chunk that is named for it, if the set has it."""

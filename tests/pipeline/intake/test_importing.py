@@ -682,3 +682,44 @@ def test_a_label_of_a_document_of_one_chunk_is_of_the_document(dataset, bring):
     [judgment] = dataset.judgments()
     assert (judgment.chunk_id, judgment.level) == ("a.md", "document")
     assert dataset.manifest.level == "document"
+
+
+GOLDEN = {"input": "Q?", "actual_output": None, "expected_output": "So.", "source_file": "a.md"}
+
+
+@pytest.mark.parametrize(
+    ("context", "found"),
+    [
+        ("The fee is ten percent.|Beeswax is for oak.", {"c1": 2, "c2": 2}),
+        ("Parcels arrive in three days.\n|Beeswax is for oak.", {"c1": 2, "c2": 2}),
+        ("The fee is ten percent.", {"c1": 3}),
+        ("| Fee | Ten percent |\n| Oil | For oak |", {"c3": 3}),
+        ("Beeswax is for oak.|| Fee | Ten percent |\n| Oil | For oak |", {"c2": 2, "c3": 2}),
+        ("Use grep -E a|b to find both.", {"c4": 3}),
+    ],
+)
+def test_contexts_that_deepeval_joined_are_quotes_of_their_own(dataset, bring, context, found):
+    """Its tables have a bar between them; a bar within a context is none of these."""
+    table = "| Fee | Ten percent |\n| Oil | For oak |"
+    more = [
+        Chunk(chunk_id="c3", doc_id="c.md", text=table),
+        Chunk(chunk_id="c4", doc_id="d.md", text="Use grep -E a|b to find both."),
+    ]
+    dataset.write_chunks([*dataset.chunks(), *more])
+
+    bring(GOLDEN | {"context": context})
+
+    assert {item.chunk_id: item.grade for item in dataset.judgments()} == found
+
+
+def test_a_bar_in_a_context_of_others_joins_nothing(dataset, bring):
+    """Nobody said that it does."""
+    told = []
+
+    bring(
+        {"question": "Q?", "context": "The fee is ten percent.|Beeswax is for oak."},
+        observer=lambda event: told.append(event.message),
+    )
+
+    assert dataset.judgments() == []
+    assert any(message.startswith("1 reference text in no document") for message in told)
