@@ -6,6 +6,8 @@ import sys
 import pytest
 from measured_set import make_measured_set
 
+from ragforge.cli import main
+
 pytestmark = pytest.mark.slow
 
 
@@ -89,3 +91,14 @@ def test_the_import_path_of_the_user_stays(folder, monkeypatch, tmp_path):
     done = start(folder, MODULE, "retrieve", *words)
 
     assert (done.returncode, done.stdout) == (0, "set/runs/far-retriever.jsonl\n")
+
+
+def test_a_caller_keeps_the_streams(capsys):
+    """Both may be one stream, and are the caller's again afterwards."""
+    out, err = sys.stdout, sys.stderr
+
+    assert main(["help", "exit-codes"]) == 0
+
+    assert (sys.stdout, sys.stderr) == (out, err)
+    print("still there")
+    assert capsys.readouterr().out.endswith("still there\n")

@@ -8,9 +8,10 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import TextIO
+from typing import TextIO, cast
 
 COMMANDS = {
     "init": "look at this folder, ask five questions at most, write a ragforge.toml",
@@ -108,38 +109,56 @@ _COLLECT_AFTER = 200_000
 """Objects that are made before the collector looks at the youngest; Python has 700."""
 
 
-class _Output(io.TextIOWrapper):
+class _Outliving:
     """A stream whose reader may leave: the command goes on, and its exit code says how it ended."""
 
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
     def write(self, text: str) -> int:
+        """Write a text, to nowhere when the reader has left."""
         try:
-            return super().write(text)
+            return self._stream.write(text)
         except BrokenPipeError:
             self._write_nowhere()
             return len(text)
 
     def flush(self) -> None:
+        """Hand on what was written."""
         try:
-            super().flush()
+            self._stream.flush()
         except BrokenPipeError:
             self._write_nowhere()
-            super().flush()
+            self._stream.flush()
 
     def _write_nowhere(self) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.fileno())
+        os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
 
 
-def _outliving(stream: TextIO) -> TextIO:
-    """Return a standard stream as one that outlives its reader, and writes any text."""
-    if not isinstance(stream, io.TextIOWrapper):
-        return stream
-    stream.reconfigure(errors="backslashreplace")
-    if type(stream) is not io.TextIOWrapper:  # A test's, or ours already.
-        return stream
-    is_by_line, encoding = stream.line_buffering, stream.encoding
-    return _Output(stream.detach(), encoding, errors="backslashreplace", line_buffering=is_by_line)
+@contextmanager
+def _outliving_streams() -> Iterator[None]:
+    """Let stdout and stderr outlive their readers, and write any text."""
+    streams = sys.stdout, sys.stderr
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = (
+        cast(TextIO, _Outliving(stream)) if isinstance(stream, io.TextIOWrapper) else stream
+        for stream in streams
+    )
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                with suppress(OSError, ValueError):
+                    stream.flush()
+        sys.stdout, sys.stderr = streams
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -156,14 +175,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(_COLLECT_AFTER)
     # A sixth of a short command goes into looking, as it ends, for what may be taken apart.
     atexit.register(gc.freeze)
-    sys.stdout, sys.stderr = _outliving(sys.stdout), _outliving(sys.stderr)
-    try:
-        return _dispatch(words)
-    except KeyboardInterrupt:
-        return _interrupted(words)
-    except OSError as error:
-        print(f"ragforge: error: standard output: {error.strerror}", file=sys.stderr)
-        return 3
+    with _outliving_streams():
+        try:
+            return _dispatch(words)
+        except KeyboardInterrupt:
+            return _interrupted(words)
+        except OSError as error:
+            print(f"ragforge: error: standard output: {error.strerror}", file=sys.stderr)
+            return 3
 
 
 def _dispatch(words: list[str]) -> int:
