@@ -100,5 +100,5 @@ def test_a_caller_keeps_the_streams(capsys):
     assert main(["help", "exit-codes"]) == 0
 
     assert (sys.stdout, sys.stderr) == (out, err)
-    print("still there")
+    out.write("still there\n")
     assert capsys.readouterr().out.endswith("still there\n")
