@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
@@ -37,6 +37,7 @@ from ragforge.files.source_files import Source, has_header
 from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import marked_labels
 from ragforge.records.judgments import GradeOrigin, origin
+from ragforge.records.record import JudgeKind
 
 SHAPES: Final = (
     "TREC qrels: q1 0 d7 2",
@@ -50,6 +51,8 @@ SHAPES: Final = (
     "a BEIR folder: qrels/test.tsv; a dataset: judgments.jsonl",
 )
 _NATIVE: Final = {"query_id", "chunk_id", "grade"}
+_SOURCES: Final = frozenset({"human", "judge", "carried", "evidence", "model", "llm"})
+"""What rows call those who graded; a source may be that of the passage, too."""
 _GRADE_OF_PAIR: Final = Field("grade", (*GRADE.accepted, "relevant"))
 _NO_GRADES: Final = (QUERY_ID, QUERY, CHUNK_ID, ITEM_ID, DOCUMENT, TITLE, TEXT)
 """What else a row about a pair may hold that looks like a number."""
@@ -143,7 +146,7 @@ class _Collected:
             self.marks.setdefault(query_id, {})[chunk_id] = mark
         if grade is not None or mark is None:
             grades[chunk_id] = grade
-        if row.given.get("provenance") is not None or row.given.get("source") == "human":
+        if _says_who(row):
             self.origins[query_id, chunk_id] = _origin(row)
         if self.has_texts is None or not row.is_of_table:
             self.has_texts = row.has(TEXT)
@@ -188,12 +191,36 @@ def _is_judgment(row: Row) -> bool:
     return row.given.keys() >= _NATIVE
 
 
+def _says_who(row: Row) -> bool:
+    """Whether a row says who gave its grade."""
+    given = row.given
+    if given.get("provenance") not in (None, "") or given.get("source") in _SOURCES:
+        return True
+    return _is_name(given.get("model"))
+
+
 def _origin(row: Row) -> GradeOrigin:
-    """Return who gave the grade of a row, as far as its provenance can be read."""
+    """Return who gave the grade of a row, as far as its provenance can be read.
+
+    A name alone is of a model, unless the row says that a person graded.
+
+    Raises:
+        DataError: Its kind is none that there is.
+    """
     by = row.given.get("provenance")
-    named = by if isinstance(by, Mapping) else {}
-    kind, model, prompt = (str(named.get(name) or "") for name in ("kind", "model", "prompt"))
-    return origin(kind, model, prompt, str(row.given.get("source") or ""))
+    named = by if isinstance(by, Mapping) else {"model": by or row.given.get("model")}
+    said = (named.get(name) for name in ("kind", "model", "prompt"))
+    kind, model, prompt = (value if isinstance(value, str) else "" for value in said)
+    if kind and kind not in get_args(JudgeKind):
+        kinds = ", ".join(get_args(JudgeKind))
+        raise DataError(f"{row.where}: provenance.kind: expected one of {kinds}, got {shown(kind)}")
+    source = str(row.given.get("source") or "")
+    is_of_model = bool(model) and source not in ("human", "evidence")
+    return origin(kind or ("llm" if is_of_model else ""), model, prompt, source)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _shaped(where: str, rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:

@@ -610,6 +610,36 @@ def test_odd_provenance_is_no_error(judged, by):
     assert not found.says_nothing
 
 
+def test_a_kind_of_grader_that_there_is_none_of_is_refused(judged):
+    """It was taken for a bug of ragforge where such a file was imported."""
+    path = judged(row("a"), row("b", provenance={"kind": "model", "model": "gpt"}))
+
+    with pytest.raises(
+        DataError, match=r"judged\.jsonl:2: provenance\.kind: expected one of llm, "
+    ):
+        read_judged_qrels(path)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({"source": "judge"}, GradeOrigin("")),
+        ({"source": "model", "model": "gpt"}, GradeOrigin("llm", "gpt")),
+        ({"model": "gpt"}, GradeOrigin("llm", "gpt")),
+        ({"provenance": "gpt"}, GradeOrigin("llm", "gpt")),
+        ({"source": "human", "model": "Ann"}, GradeOrigin("human", "Ann", source="human")),
+    ],
+)
+def test_a_row_of_a_judge_without_provenance_is_a_judges(judged, said, expected):
+    """Its grades passed for people's, which pass gates and name winners."""
+    assert read_judged_qrels(judged(row("a", **said))).origins == {("q1", "a"): expected}
+
+
+def test_the_source_of_a_passage_grades_nothing(judged):
+    """Tables say under that name where a text is from."""
+    assert read_judged_qrels(judged(row("a", source="help.md"))).origins == {}
+
+
 def test_a_quote_in_a_chunk_is_a_fact():
     """Whichever rule cut the query out of the text, the chunk holds its answer."""
     assert not GradeOrigin("baseline", "offline-rules-3", source="evidence").says_nothing
