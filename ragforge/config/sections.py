@@ -25,8 +25,8 @@ OFFLINE_MINILM = "offline-minilm"
 """The offline baseline, whose judge of relevance is a local model."""
 _OWN_FIELDS = {"model", "messages", "response_format", "stream", "n"}
 """Of a request's body: those that ragforge fills itself."""
-_COMMA = re.compile(r",(?![^()]*\))")
-"""What parts items; one in brackets does not."""
+_BETWEEN_COMMAS = re.compile(r"(?:[^,(]|\([^()]*\)|\()+")
+"""A comma in brackets parts nothing."""
 
 
 def _any(_: object) -> bool:
@@ -91,7 +91,8 @@ def _split_at_commas(value: object) -> object:
     """Return a list whose items may hold several each."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         return value
-    found = tuple(part.strip() for item in value for part in _COMMA.split(item) if part.strip())
+    parts = (part.strip() for item in value for part in _BETWEEN_COMMAS.findall(item))
+    found = tuple(filter(None, parts))
     if value and not found:
         raise ValueError("expected names between commas")
     return found
