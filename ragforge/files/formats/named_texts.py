@@ -1,9 +1,9 @@
-"""The words that rows give beside ids, by which a wrong id is known."""
+"""The words that rows give beside ids of passages and questions, by which a wrong id is known."""
 
 from dataclasses import field
 
 from ragforge.deferred import dataclass
-from ragforge.files.field_names import TEXT
+from ragforge.files.field_names import QUERY_OF_PAIR, TEXT
 from ragforge.files.row import Row
 from ragforge.scripts import reads_as_words
 
@@ -16,6 +16,14 @@ class NamedText:
     text: str
     where: str = field(default="", compare=False)
     """Where the row stands."""
+
+
+def question_beside(row: Row, query_id: str) -> tuple[NamedText, ...]:
+    """Return the question that a row has beside its id; () where it has none."""
+    words = row.get(QUERY_OF_PAIR)
+    if not isinstance(words, str) or words == query_id or not reads_as_words(words):
+        return ()
+    return (NamedText(query_id, words, row.where),)
 
 
 def text_beside(row: Row, name: str, question: object = None) -> tuple[NamedText, ...]:

@@ -63,6 +63,8 @@ class JudgedQrels:
     """Queries whose labels name whole documents, as an export says."""
     texts: "Mapping[str, Sequence[NamedText]]" = field(default_factory=dict)
     """What passages read, by query, as far as the file says it."""
+    questions: "Collection[NamedText]" = ()
+    """What queries ask beside their ids, as far as the file says it."""
     of_runs: "Mapping[str, RunLabels]" = field(default_factory=dict)
     """What runs with texts of their own are measured on, of an export; see `labels_of_run`."""
     n_unanswerable: int = 0
@@ -138,7 +140,7 @@ def _read(path: Path) -> JudgedQrels:
     # A TREC file is read before all that the other shapes need is imported.
     from ragforge.files.formats.qrels_rows import read_rows_of_qrels
 
-    relevance, origins, texts = read_rows_of_qrels(source)
+    relevance, origins, texts, questions = read_rows_of_qrels(source)
     judged = JudgedQrels(
         relevance.grades,
         origins,
@@ -146,6 +148,7 @@ def _read(path: Path) -> JudgedQrels:
         relevance.relevant,
         relevance.reading,
         texts=texts,
+        questions=tuple(questions),
     )
     return _with_note(judged, path) if source.kind == "json" else judged
 

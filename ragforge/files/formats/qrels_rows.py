@@ -1,6 +1,6 @@
 """Qrels in rows: about a pair of query and chunk, or about a query."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final, NamedTuple, get_args
 
@@ -22,7 +22,7 @@ from ragforge.files.field_names import (
     Field,
     goes_by,
 )
-from ragforge.files.formats.named_texts import NamedText, text_beside
+from ragforge.files.formats.named_texts import NamedText, question_beside, text_beside
 from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
 from ragforge.files.formats.row_relevance import (
     HIGHEST_GRADE,
@@ -64,6 +64,7 @@ class RowsOfQrels(NamedTuple):
     relevance: SettledRelevance
     origins: Mapping[tuple[str, str], GradeOrigin]
     texts: Mapping[str, Sequence[NamedText]]
+    questions: Collection[NamedText]
 
 
 def read_rows_of_qrels(source: Source) -> RowsOfQrels:
@@ -72,7 +73,7 @@ def read_rows_of_qrels(source: Source) -> RowsOfQrels:
         raise unknown_shape(source.path, SHAPES)
     rows = read_rows_of(source, SHAPES, by_query="relevant")
     collected = _collected(str(source.path), rows)
-    return RowsOfQrels(collected.settled(), collected.origins, collected.texts)
+    return RowsOfQrels(collected.settled(), collected.origins, collected.texts, collected.questions)
 
 
 def qrels_of_rows(where: str, rows: Iterator[Row]) -> SettledRelevance:
@@ -109,6 +110,8 @@ class _Collected:
     """Of judgments, whether chunks are listed as relevant, where no threshold says so."""
     origins: dict[tuple[str, str], GradeOrigin] = field(default_factory=dict)
     """Of the pairs whose rows say who graded."""
+    questions: dict[NamedText, None] = field(default_factory=dict)
+    """What rows ask beside the ids of their queries."""
     texts: dict[str, list[NamedText]] = field(default_factory=dict)
     """What passages read, by query, as far as rows say it."""
     has_texts: bool | None = None
@@ -125,6 +128,7 @@ class _Collected:
                 "them first, which the import of a golden set does"
             )
         self.queries[query_id] = relevance
+        self.questions |= dict.fromkeys(question_beside(row, query_id))
         if relevance.texts:
             self.texts[query_id] = list(relevance.texts)
 
@@ -148,6 +152,7 @@ class _Collected:
             grades[chunk_id] = grade
         if _says_who(row):
             self.origins[query_id, chunk_id] = _origin(row)
+        self.questions |= dict.fromkeys(question_beside(row, query_id))
         if self.has_texts is None or not row.is_of_table:
             self.has_texts = row.has(TEXT)
         if self.has_texts and (texts := text_beside(row, chunk_id, row.get(QUERY_OF_PAIR))):

@@ -20,6 +20,7 @@ from ragforge.files.field_names import (
     SCORES,
     Field,
 )
+from ragforge.files.formats.named_texts import NamedText, question_beside, text_beside
 from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
 from ragforge.files.formats.trec import each_trec_ranking, read_trec_run
 from ragforge.files.row import (
@@ -65,6 +66,10 @@ class Run:
     failures: Mapping[str, str] = field(default_factory=dict)
     """By query id, why the file has no ranking: its error, or that the ranking is null. The
     rankings of these are empty."""
+    questions: Sequence[NamedText] = ()
+    """What queries ask beside their ids, where it was read with the words."""
+    texts: Sequence[NamedText] = ()
+    """What hits read beside their ids, likewise."""
 
 
 class Scattered(Exception):
@@ -95,12 +100,21 @@ def read_run(path: Path) -> Run:
             its order, or the ranks in it, and its scores disagree; the message names file, line and
             field.
     """
+    return _read(path, _Collected())
+
+
+def read_worded_run(path: Path) -> Run:
+    """Return the run in a file, with what queries and hits read beside their ids; as `read_run`."""
+    return _read(path, _Collected(keeps_words=True))
+
+
+def _read(path: Path, collected: "_Collected") -> Run:
     source = open_source(path)
     if source.kind == "columns" and not has_header(source):
         if len(source.first.split()) < _FEWEST_COLUMNS:
             raise unknown_shape(path, SHAPES)
         return Run(plain_name(path), read_trec_run(path, source.groups), {})
-    return run_of_rows(str(path), read_rows_of(source, SHAPES, by_query="ranking"))
+    return collected.run(str(path), read_rows_of(source, SHAPES, by_query="ranking"))
 
 
 def each_ranking(path: Path) -> Iterator[QueryRanking]:
@@ -134,16 +148,7 @@ def run_of_rows(where: str, rows: Iterator[Row]) -> Run:
     Raises:
         DataError: There is none, or one cannot be taken.
     """
-    collected = _Collected()
-    for row, is_ranking in _shaped(where, rows):
-        if is_ranking:
-            collected.add_ranking(row)
-        else:
-            collected.add_pair(row)
-    rankings = collected.settled()
-    if not rankings:
-        raise none_found(where, "ranking")
-    return Run(plain_name(Path(where)), rankings, collected.latencies_s, collected.failures)
+    return _Collected().run(where, rows)
 
 
 class _Place(NamedTuple):
@@ -161,12 +166,38 @@ class _Collected:
     order: Field | None = None
     """By what the rows of a file of pairs are ordered; the first one decides."""
     pairs: dict[str, dict[str, float]] = field(default_factory=dict)
+    keeps_words: bool = False
+    """Whether what stands beside ids is wanted; it may be much."""
+    questions: dict[NamedText, None] = field(default_factory=dict)
+    texts: dict[NamedText, None] = field(default_factory=dict)
+
+    def run(self, where: str, rows: Iterator[Row]) -> Run:
+        """Return the run that rows make; see `run_of_rows`."""
+        for row, is_ranking in _shaped(where, rows):
+            if is_ranking:
+                self.add_ranking(row)
+            else:
+                self.add_pair(row)
+        rankings = self.settled()
+        if not rankings:
+            raise none_found(where, "ranking")
+        return Run(
+            plain_name(Path(where)),
+            rankings,
+            self.latencies_s,
+            self.failures,
+            tuple(self.questions),
+            tuple(self.texts),
+        )
 
     def add_ranking(self, row: Row) -> None:
         query_id = query_name(row)
         if query_id in self.rankings:
             raise DataError(f"{row.where}: query {shown(query_id)} comes twice")
         ranking = self.rankings[query_id] = _ranking(row)
+        if self.keeps_words:
+            self.questions |= dict.fromkeys(question_beside(row, query_id))
+            self.texts |= dict.fromkeys(_texts_of_hits(row))
         failure = "" if ranking else failure_of(row, RANKING)
         if failure:
             self.failures[query_id] = failure
@@ -182,6 +213,10 @@ class _Collected:
         chunks = self.pairs.setdefault(query_id, {})
         if chunk_id in chunks:
             raise pair_twice(row.where, query_id, chunk_id)
+        if self.keeps_words:
+            question = row.get(QUERY_OF_PAIR)
+            self.questions |= dict.fromkeys(question_beside(row, query_id))
+            self.texts |= dict.fromkeys(text_beside(row, chunk_id, question))
         value = row.get(self.order)
         chunks[chunk_id] = row.as_number(value, self.order)
         rank = row.get(RANK) if self.order is SCORE else None
@@ -253,6 +288,14 @@ def _ranking(row: Row) -> Ranked:
     ranking = dict(zip(chunk_ids, checked, strict=True))
     _refuse_other_order(query_name(row), ranking, places)
     return ranking
+
+
+def _texts_of_hits(row: Row) -> Iterator[NamedText]:
+    """Yield what the hits of a list read beside their ids."""
+    value = cell_items(row, RANKING)
+    for item in value if isinstance(value, list) else ():
+        hit = _hit_row(row, item)
+        yield from text_beside(hit, hit.identifier(ITEM_ID))
 
 
 def _places(hits: Sequence[Row], chunk_ids: Sequence[str], *, is_scored: bool) -> dict[str, _Place]:

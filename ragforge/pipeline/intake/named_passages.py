@@ -4,21 +4,58 @@ People's grades are of what they read. Where ids have shifted since, as by an in
 anew, the grade of an id would go to other words.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
 from ragforge.corpus.file_text_locator import FileTextLocator
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.quote_locations import ChunkIndex
+from ragforge.errors import DataError
 from ragforge.files.formats.named_texts import NamedText
 from ragforge.files.set.document_level import Label
+from ragforge.files.text import shown
 from ragforge.records import Chunk
 from ragforge.retrieval.corpus_documents import CorpusDocuments
 from ragforge.retrieval.object_fields import chunks_by_text, fold_text
 
+_MOST_LOOKED_UP: Final = 50
+"""Texts that are not of their chunks; for each all chunks are looked through."""
 _NEARLY_ALL: Final = 0.9
 """Share of the letters of a document from which on a text is all of it."""
+
+
+def refuse_other_texts(
+    chunks: Sequence[Chunk], texts: Iterable[NamedText], find: Callable[[str], Sequence[Label]]
+) -> None:
+    """Refuse a run in which a text beside the id of a chunk stands in another one.
+
+    Which of the two was retrieved is not known. A text that stands nowhere says nothing: the index
+    may be of other wordings.
+
+    Args:
+        chunks: Of the set.
+        texts: What hits read, with their ids.
+        find: Returns what an id may mean.
+
+    Raises:
+        DataError: It does.
+    """
+    passages = NamedPassages(chunks, ChunkIndex(chunks))
+    left = _MOST_LOOKED_UP
+    for named in texts:
+        meant = find(named.name)
+        if len(meant) != 1 or passages.is_of(named, meant[0]):
+            continue
+        if there := passages.holding(named.text):
+            raise DataError(
+                f"{named.where}: {shown(named.name)} is named beside {shown(named.text)}, which "
+                f"stands in {shown(there)}; mend the ids, or leave the texts out; nothing was "
+                "taken in"
+            )
+        left -= 1
+        if not left:
+            return
 
 
 class NamedPassages:

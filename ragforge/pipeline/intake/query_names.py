@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from ragforge.errors import DataError
+from ragforge.errors import DataError, UsageError
+from ragforge.files.formats.named_texts import NamedText
 from ragforge.files.text import shown
 from ragforge.records import Query
 from ragforge.stages.generate.gates.repeated_questions import normal_question
@@ -77,6 +78,39 @@ class QueryNames:
                 f"{where}: {shown(question)} is asked by several queries of the set: "
                 f"{', '.join(map(shown, query_ids[:_EXAMPLES]))}; name the one that is meant in a "
                 "column query_id; nothing was taken in"
+            )
+
+    def refuse_other_words(
+        self, where: str, found: Mapping[str, Query | None], questions: Iterable[NamedText]
+    ) -> None:
+        """Refuse a file in which the words beside an id are those of another query of the set.
+
+        Args:
+            where: Which file it is, for the message.
+            found: The queries by the names of the file.
+            questions: What the file says beside these.
+
+        Raises:
+            UsageError: It is so.
+        """
+        told: dict[str, str] = {}
+        for named in questions:
+            query, words = found.get(named.name), normal_question(named.text)
+            if query is None or words in map(normal_question, (query.query, query.asked)):
+                continue
+            others = [one.query_id for one in self._by_words.get(words, ())]
+            if others and query.query_id not in others:
+                told.setdefault(
+                    named.name,
+                    f"{named.where}: {shown(named.name)} asks {shown(query.query)} in the set, and "
+                    f"{shown(named.text)} is {shown(others[0])} there",
+                )
+        if told:
+            some = "; ".join(list(told.values())[:_EXAMPLES])
+            n = "1 id is" if len(told) == 1 else f"{len(told):,} ids are"
+            raise UsageError(
+                f"{where}: {n} of another question than the words beside: {some}. Mend the ids or "
+                "the words, or leave one of them out; nothing was taken in"
             )
 
     def find(self, names: Iterable[str]) -> dict[str, Query | None]:

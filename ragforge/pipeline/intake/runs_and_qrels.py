@@ -12,10 +12,11 @@ from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.export_note import Graded, Source
+from ragforge.files.formats.named_texts import NamedText
 from ragforge.files.formats.qrels import JudgedQrels, judgments_in, read_judged_qrels
 from ragforge.files.formats.queries import ImportedQueries, ImportedQuery
 from ragforge.files.formats.row_relevance import HIGHEST_GRADE
-from ragforge.files.formats.runs import Ranked, Run, read_run
+from ragforge.files.formats.runs import Ranked, Run, read_worded_run
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import LabelNames
@@ -125,9 +126,9 @@ def import_run(
             f"{path}: {dataset.path} has a run {name!r}, made by the retriever "
             f"{entry.run.retriever}; give the file's another --name"
         )
-    run = read_run(path)
+    run = read_worded_run(path)
     taken = RunTaken(name)
-    rankings = _rankings(run, dataset, taken)
+    rankings = _rankings(path, run, dataset, taken)
     _check_run(path, run, dataset, taken)
     origin = _allowed_origin(path, dataset, taken, allow_missing=allow_missing)
     with dataset.alone():
@@ -210,6 +211,7 @@ def import_qrels(
     there = dataset.all_queries()
     names = QueryNames(there or [_called(key) for key in judged.grades])
     found = names.find(judged.grades)
+    names.refuse_other_words(str(path), found, judged.questions)
     unknown = tuple(key for key, query in found.items() if query is None)
     if len(unknown) == len(found):
         raise _none_known(path, unknown, dataset)
@@ -409,14 +411,22 @@ def _graded_by(origin: GradeOrigin) -> Graded:
     return Graded(cast("Source", origin.source), by)
 
 
-def _rankings(run: Run, dataset: Dataset, taken: RunTaken) -> list[Ranking]:
-    """Return the rankings of the queries that a set has, with its ids."""
+def _rankings(path: Path, run: Run, dataset: Dataset, taken: RunTaken) -> list[Ranking]:
+    """Return the rankings of the queries that a set has, with its ids.
+
+    Raises:
+        UsageError: The words beside an id are those of another query.
+        DataError: A text beside an id is that of another chunk.
+    """
     queries = dataset.all_queries()
     names = QueryNames(queries)
+    found = names.find(run.rankings)
+    names.refuse_other_words(str(path), found, run.questions)
     ids = _HitNames(dataset, taken)
+    ids.refuse_other_texts(run.texts)
     rankings: dict[str, Ranking] = {}
     unknown = []
-    for key, query in names.find(run.rankings).items():
+    for key, query in found.items():
         if query is None:
             unknown.append(key)
             continue
@@ -447,12 +457,23 @@ class _HitNames:
     """
 
     def __init__(self, dataset: Dataset, taken: RunTaken) -> None:
-        chunks = list(dataset.chunks())
+        self._chunks = chunks = list(dataset.chunks())
         self._taken = taken
         self._has_chunks = bool(chunks)
         self._texts = {text.chunk_id for text in dataset.retrieved_texts()}
         self._names = LabelNames(chunks, self._texts)
         self._are_chunks_labelled = dataset.manifest.level is None
+
+    def refuse_other_texts(self, texts: Sequence[NamedText]) -> None:
+        """Refuse a run in which a text beside the id of a chunk stands in another one; see there.
+
+        Raises:
+            DataError: It does.
+        """
+        if texts and self._has_chunks:
+            from ragforge.pipeline.intake.named_passages import refuse_other_texts
+
+            refuse_other_texts(self._chunks, texts, self._names.find_hit)
 
     def hits(self, ranked: Ranked) -> tuple[Hit, ...]:
         """Return the hits of a ranking, best first, each once."""

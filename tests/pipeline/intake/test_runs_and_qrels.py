@@ -274,6 +274,69 @@ def test_who_graded_comes_along(dataset, tmp_path, told, notes):
     assert not any("who graded" in note for note in notes)
 
 
+SWAPPED = "query_id,query,chunk_id,{}\nq1,What is three?,c3,2\nq2,What is one?,c1,2\n"
+
+
+@pytest.mark.parametrize(("take", "column"), [(import_qrels, "grade"), (import_run, "score")])
+def test_ids_beside_the_words_of_another_question_are_refused(
+    dataset, tmp_path, told, take, column
+):
+    """A renumbered table put people's grades on other questions, and a perfect run had RR 0."""
+    path = written(tmp_path, "ann.csv", SWAPPED.format(column))
+
+    with pytest.raises(
+        UsageError, match=r"2 ids are of another question.*'What is three\?' is 'q2'"
+    ):
+        take(path, dataset, told)
+    assert dataset.judgments() == []
+    assert dataset.run_names() == []
+
+
+@pytest.mark.parametrize(("take", "column"), [(import_qrels, "grade"), (import_run, "score")])
+def test_words_of_no_question_of_the_set_are_taken_by_the_id(dataset, tmp_path, told, take, column):
+    """A question may be put in other words."""
+    text = SWAPPED.replace("What is three", "Which is the first one").replace("is one", "is  THREE")
+    path = written(tmp_path, "ann.csv", text.format(column))
+
+    take(path, dataset, told)
+
+
+TEXTS = {
+    "csv": "query_id,chunk_id,text,score\nq1,c1,Norway takes ten days by ship.,2\n",
+    "jsonl": json.dumps(
+        {
+            "query_id": "q1",
+            "ranking": [{"chunk_id": "c1", "text": "Norway takes ten days by ship."}],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_run_with_a_text_of_another_chunk_is_refused(dataset, tmp_path, told, kind):
+    """Where ids had shifted, a run was measured by chunks that it had not retrieved."""
+    texts = {"c1": "Gift cards last for five years.", "c2": "Norway takes ten days by ship."}
+    dataset.write_chunks(
+        Chunk(chunk_id=name, doc_id=name, text=text) for name, text in texts.items()
+    )
+    path = written(tmp_path, f"run.{kind}", TEXTS[kind])
+
+    with pytest.raises(DataError, match=r"'c1' is named beside .* stands in 'c2'"):
+        import_run(path, dataset, told)
+
+
+def test_a_run_with_texts_of_its_chunks_is_taken(dataset, tmp_path, told):
+    """As is, cut short, or worded as in no chunk: the index may be older."""
+    texts = {"c1": "Gift cards last for five years.", "c2": "Norway takes ten days by ship."}
+    dataset.write_chunks(
+        Chunk(chunk_id=name, doc_id=name, text=text) for name, text in texts.items()
+    )
+    rows = "q1,c1,Gift cards last for five,3\nq1,c2,We do not ship to Norway at all.,2\n"
+    path = written(tmp_path, "run.csv", f"query_id,chunk_id,text,score\n{rows}")
+
+    assert import_run(path, dataset, told).n_hits == 2
+
+
 @pytest.mark.parametrize("binary", [False, True])
 def test_files_are_measured_as_a_set_as_they_are_alone(tmp_path, told, binary):
     """A gate on files must not decide on other numbers than `evaluate` prints."""
