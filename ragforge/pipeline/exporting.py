@@ -362,6 +362,17 @@ def _n_of_no_run(contents: _Contents) -> int:
     return sum((key, name) not in held for key, of in texts for name in of)
 
 
+def _n_without_part(contents: _Contents) -> int:
+    """Return the number of queries whose part, or that they are of none, no name of a file says.
+
+    A lone test.tsv may be of a set without parts, and comes back as that.
+    """
+    parts = [query.split for query in contents.queries]
+    if "dev" not in parts:
+        return sum(part is not None for part in parts)
+    return sum(part is None for part in parts)
+
+
 def _n_beside_chunks(contents: _Contents) -> int:
     """Return the number of documents that a corpus holds beside chunks."""
     if not contents.note.by_document or not _names_chunks(contents):
@@ -471,6 +482,54 @@ _LOSSES: Final = (
         "expected answer",
         "expected answers",
         ("trec", "beir"),
+    ),
+    _Loss(
+        lambda contents: sum(len(query.facts) for query in contents.queries),
+        "fact of an expected answer",
+        "facts of expected answers",
+    ),
+    _Loss(
+        lambda contents: sum(bool(query.history) for query in contents.queries),
+        "follow-up's conversation (the question is written as it stands on its own)",
+        "follow-ups' conversations (the questions are written as they stand on their own)",
+    ),
+    _Loss(
+        lambda contents: sum(query.split is not None for query in contents.queries),
+        "query's part, dev or test",
+        "queries' parts, dev or test",
+        ("trec", "json"),
+    ),
+    _Loss(
+        _n_without_part,
+        "query's part (test.tsv has queries of the part test and those of none)",
+        "queries' parts (test.tsv has queries of the part test and those of none)",
+        ("beir",),
+    ),
+    _Loss(
+        lambda contents: sum(
+            query.expected_behaviour not in ("answer", "abstain") for query in contents.queries
+        ),
+        "expected behaviour other than an answer or none",
+        "expected behaviours other than an answer or none",
+    ),
+    _Loss(
+        lambda contents: sum(
+            bool(query.persona) or query.language != "en" for query in contents.queries
+        ),
+        "query's persona or language",
+        "queries' personas and languages",
+    ),
+    _Loss(
+        lambda contents: sum(
+            query.reviewed is not None or query.pinned is not None for query in contents.queries
+        ),
+        "query's review by people",
+        "queries' reviews by people",
+    ),
+    _Loss(
+        lambda contents: sum(query.drawn is not None for query in contents.queries),
+        "query's draw from a log",
+        "queries' draws from a log",
     ),
     _Loss(
         lambda contents: sum(not query.answerable for query in contents.queries),

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from measured_set import make_measured_set
@@ -11,7 +12,7 @@ from ragforge.files.set.opening import open_dataset
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.evaluating import evaluate_files
 from ragforge.pipeline.exporting import export
-from ragforge.records import Hit, Judgment, Provenance, Ranking
+from ragforge.records import Fact, Hit, Judgment, Provenance, Ranking, Turn
 
 MEASURES = ("nDCG@10", "RR", "P@5")
 
@@ -108,6 +109,59 @@ def test_trec_files_measure_as_the_set_does(tmp_path, dataset):
 def test_what_a_form_cannot_hold_is_told(tmp_path, dataset, form, lost):
     """Whoever hands the files on must know what is not in them."""
     assert export(dataset, form, tmp_path / "out").lost == lost
+
+
+PARTS = "queries' parts, dev or test"
+CONVERSATION = (
+    "1 follow-up's conversation (the question is written as it stands on its own)",
+    "1 query's persona or language",
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("trec", ("2 facts of expected answers", *CONVERSATION, f"2 {PARTS}")),
+        ("json", ("2 facts of expected answers", *CONVERSATION, f"2 {PARTS}")),
+        ("beir", ("2 facts of expected answers", *CONVERSATION)),
+    ],
+)
+def test_facts_conversations_and_parts_that_are_lost_are_told(tmp_path, lenient, form, expected):
+    """They were lost without a word: a follow-up came back as a question of its own."""
+    one, two = lenient.queries()
+    facts = (Fact(fact_id="f1", text="so it is"), Fact(fact_id="f2", text="and so"))
+    turns = (Turn(role="user", text="Do you ship?"), Turn(role="assistant", text="Yes."))
+    lenient.write_queries(
+        [
+            one.model_copy(update={"facts": facts, "split": "test", "language": "de"}),
+            two.model_copy(update={"history": turns, "standalone": "To Oslo?", "split": "dev"}),
+        ]
+    )
+
+    lost = export(lenient, form, tmp_path / "out").lost
+    assert set(expected) == {of for of in lost if re.search("fact|convers|part|persona", of)}
+
+
+@pytest.mark.parametrize(
+    ("parts", "lost", "back"),
+    [
+        (("dev", "dev"), 0, ["dev", "dev"]),
+        (("test", "test"), 2, [None, None]),
+        (("dev", None), 1, ["dev", "test"]),
+        ((None, None), 0, [None, None]),
+    ],
+)
+def test_parts_come_back_from_beir_or_are_told(tmp_path, lenient, parts, lost, back):
+    """A set of dev queries alone came back as one without parts."""
+    lenient.write_queries(
+        query.model_copy(update={"split": part})
+        for query, part in zip(lenient.queries(), parts, strict=True)
+    )
+
+    told = [of for of in export(lenient, "beir", tmp_path / "out").lost if "test.tsv" in of]
+    again = imported(tmp_path, tmp_path / "out", "--chunks", tmp_path / "chunks.json")
+    assert [int(of.partition(" ")[0]) for of in told] == [lost] * bool(lost)
+    assert [query.split for query in again.queries()] == back
 
 
 def test_a_failed_judgment_is_told_and_no_grade(tmp_path, dataset):

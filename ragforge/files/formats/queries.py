@@ -496,7 +496,7 @@ def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) 
         for query_id, row in queries.items()
         if query_id in qrels or note is not None
     ]
-    if len(splits) > 1:
+    if len(splits) > 1 or (note is not None and "dev" in of_split):
         taken = [_in_split(item, names.get(item.query.query_id)) for item in taken]
     left_out = _left_out(folder, splits, len(queries) - len(taken))
     if n_below:
