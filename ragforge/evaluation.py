@@ -68,7 +68,7 @@ def evaluate(
             number, a pair comes twice, or a file does not hold to its format.
     """
     failed = [failed] if isinstance(failed, str) else failed
-    labels = _labels(qrels, rel_threshold)
+    labels = _labels(qrels, rel_threshold, run)
     if isinstance(run, str | PathLike) and not failed:
         return evaluate_file(
             labels.grades,
@@ -150,13 +150,20 @@ def _in_other_forms(
                 yield query_id, chunk_id
 
 
-def _labels(given: Source, rel_threshold: RelThreshold) -> LabelsInForce:
+def _labels(given: Source, rel_threshold: RelThreshold, run: Source) -> LabelsInForce:
+    """Return what a run is measured on, by which an export may have grades of its own."""
     if _is_plain(given, (dict,)):
         return LabelsInForce(given, rel_threshold, None)
     from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
 
     if isinstance(given, str | PathLike):
-        return read_judged_qrels(Path(given)).in_force(rel_threshold)
+        judged = read_judged_qrels(Path(given))
+        own = None
+        if judged.of_runs and isinstance(run, str | PathLike):
+            from ragforge.files.formats.run_labels import labels_in_force
+
+            own = labels_in_force(judged, Path(given), Path(run), rel_threshold)
+        return own or judged.in_force(rel_threshold)
     from ragforge.files.formats.python_objects import qrels_given
 
     settled = qrels_given(given)

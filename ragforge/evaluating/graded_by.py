@@ -2,8 +2,9 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import dataclass, pattern
@@ -210,16 +211,31 @@ def count_grades(origins: Iterable[GradeOrigin]) -> tuple[GradedBy, ...]:
     return tuple(sorted(entries, key=_order))
 
 
-def count_file_grades(judged: "JudgedQrels") -> tuple[GradedBy, ...]:
-    """Return who graded the pairs of a file; () where it does not say."""
+def count_file_grades(
+    judged: "JudgedQrels", others: Iterable[Mapping[str, Mapping[str, int | None]]] = ()
+) -> tuple[GradedBy, ...]:
+    """Return who graded the pairs of a file; () where it does not say.
+
+    Args:
+        judged: The file.
+        others: Grades of texts beside it, which runs of other texts than chunks go by.
+    """
     if not judged.origins:
         return ()
-    return count_grades(
-        judged.origins.get((query_id, chunk_id), _UNRECORDED)
+    beside = {
+        (query_id, chunk_id)
+        for of in others
+        for query_id, grades in of.items()
+        for chunk_id, grade in grades.items()
+        if grade is not None and chunk_id not in judged.grades.get(query_id, {})
+    }
+    of_file = (
+        (query_id, chunk_id)
         for query_id, grades in judged.grades.items()
         for chunk_id, grade in grades.items()
         if grade is not None
     )
+    return count_grades(judged.origins.get(pair, _UNRECORDED) for pair in chain(of_file, beside))
 
 
 def grades_of(judges: Iterable["Judge"]) -> tuple[GradedBy, ...]:

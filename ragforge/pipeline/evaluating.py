@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
@@ -34,15 +34,20 @@ from ragforge.files.set.stale_runs import (
 from ragforge.measures import DEFAULT_MEASURES, Scores
 from ragforge.measures.judged_queries import NOTHING_JUDGED
 from ragforge.measures.listed_relevance import LabelsInForce
+from ragforge.measures.locating import Judgments
 from ragforge.measures.measure_names import by_judgments, canonical, require_judgments_only
-from ragforge.measures.run_evaluation import highest_grade, named_measures
-from ragforge.measures.scores import threshold_of
+from ragforge.measures.run_evaluation import named_measures
 from ragforge.records import Calibration, CorrectedFigure
 
 if TYPE_CHECKING:
     from ragforge.files.formats.qrels import JudgedQrels
     from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.evaluated import EvaluatedRun
+
+OF_OWN_TEXTS: Final = (
+    "run {} has texts that are no chunks of the set: it is measured on the grades of its own "
+    "texts; nDCG and recall of runs that are cut otherwise are of other texts"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +194,10 @@ def evaluate_files(
     scores: dict[str, Scores] = {}
     latencies: dict[str, Latency] = {}
     told: list[str] = []
+    of_texts: list[Mapping[str, Judgments]] = []
     for path in run_paths:
-        of_run = _labels_of(path, judged, qrels_path, settings) or labels
+        own = _labels_of(path, judged, qrels_path, settings)
+        of_run = own or labels
         measured = evaluate_file(
             of_run.grades,
             path,
@@ -201,7 +208,9 @@ def evaluate_files(
         )
         name = _name_of(path, scores)
         scores[name] = measured.scores
-        told += _of_own_texts(name, path, of_run, measured.scores, judged, qrels_path)
+        told += [OF_OWN_TEXTS.format(name)] if own else ()
+        of_texts += [own.grades] if own else ()
+        told += _of_own_texts(name, path, measured.scores, of_run.grades, qrels_path)
         told += _of_other_forms(name, measured.in_other_forms)
         found = latency_of(measured.latencies_s)
         if found is not None:
@@ -214,7 +223,7 @@ def evaluate_files(
         (),
         _names(settings),
         judged.n_unanswerable,
-        graded_by=count_file_grades(judged),
+        graded_by=count_file_grades(judged, of_texts),
         warnings=(*told, *_of_documents(judged, run_paths)),
         n_by_document=len(judged.grades.keys() & set(judged.by_document)),
         reading=labels.reading,
@@ -228,41 +237,21 @@ def _labels_of(
     """Return what a run with texts of its own is measured on; None for any other."""
     if not judged.of_runs:
         return None
-    from ragforge.files.formats.run_labels import labels_of_run
-    from ragforge.files.source_files import plain_name
+    from ragforge.files.formats.run_labels import labels_in_force
 
-    own = labels_of_run(judged, qrels_path, plain_name(path))
-    if own is None:
-        return None
-    of_all = judged.in_force(settings.rel_threshold)
-    # Its own grades may reach less far than those of the set, which say what is relevant.
-    threshold = threshold_of(highest_grade(of_all.grades), of_all.rel_threshold)
-    return own.in_force(settings.rel_threshold)._replace(rel_threshold=threshold)
+    return labels_in_force(judged, qrels_path, path, settings.rel_threshold)
 
 
 def _of_own_texts(
-    name: str,
-    path: Path,
-    of_run: LabelsInForce,
-    scores: Scores,
-    judged: JudgedQrels,
-    qrels_path: Path,
+    name: str, path: Path, scores: Scores, grades: Mapping[str, Judgments], qrels_path: Path
 ) -> Iterator[str]:
-    """Yield what is to be told of a run whose texts are no chunks of the set."""
-    from ragforge.files.source_files import plain_name
-
-    if plain_name(path) in judged.of_runs:
-        yield (
-            f"run {name} has texts that are no chunks of the set: it is measured on the grades of "
-            "its own texts; nDCG and recall of runs that are cut otherwise are of other texts"
-        )
-    elif any(warning.startswith(NOTHING_JUDGED) for warning in scores.warnings):
+    """Yield why values say nothing of a run whose texts are not those of the qrels."""
+    if any(warning.startswith(NOTHING_JUDGED) for warning in scores.warnings):
         from ragforge.files.formats.runs import read_run
         from ragforge.pipeline.file_runs import why_unmeasured
 
-        yield from filter(
-            None, [why_unmeasured(qrels_path, name, read_run(path).rankings, of_run.grades)]
-        )
+        if why := why_unmeasured(qrels_path, name, read_run(path).rankings, grades):
+            yield why
 
 
 def _of_other_forms(name: str, found: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Literal
 from ragforge.deferred import dataclass
 from ragforge.evaluating.cuttings import Cutting, GradesOfFile
 from ragforge.files.formats.qrels import JudgedQrels
-from ragforge.files.formats.run_labels import labels_of_run, named_run
+from ragforge.files.formats.run_labels import has_texts, labels_of_run, named_run
 from ragforge.files.source_files import plain_name
 from ragforge.records import is_text_id
 
@@ -54,9 +54,10 @@ def cuttings_of_files(
     found = FileCuttings()
     of_chunks = frozenset(chain.from_iterable(judged.grades.values()))
     for name, ranked in rankings.items():
-        own = labels_of_run(judged, path, plain_name(run_paths[name]))
+        of_name = plain_name(run_paths[name])
+        own = labels_of_run(judged, path, of_name) if has_texts(ranked) else None
         if own is not None:
-            said = judged.of_runs[plain_name(run_paths[name])]
+            said = judged.of_runs[of_name]
             grades = own.in_force(asked).grades
             ids = frozenset(chain.from_iterable(grades.values()))
             once = GradesOfFile(grades)

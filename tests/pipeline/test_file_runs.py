@@ -9,6 +9,7 @@ from ragforge.cli import main
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.evaluation import evaluate
 from ragforge.observe import silent
 from ragforge.pipeline.comparing.runs import compare_files, compare_runs
 from ragforge.pipeline.evaluating import evaluate_files
@@ -145,3 +146,30 @@ def test_a_run_of_chunks_does_not_lose_on_grades_of_texts(files):
 
     compared = compare_files(qrels, runs(files, "old", "own"), SETTINGS)
     assert all(of.withheld for of in compared.items)
+
+
+def test_a_run_of_chunks_under_the_name_of_one_of_texts_goes_by_the_chunks(files, tmp_path):
+    """Whoever runs the new index over the same file has no texts of the old one."""
+    (tmp_path / "own.trec").write_text(runs(files, "old")[0].read_text())
+
+    found = evaluate_files(files / "trec", [tmp_path / "own.trec"], SETTINGS)
+    assert means(found.scores) == means(
+        {"own": evaluate_files(files / "trec", runs(files, "old"), SETTINGS).scores["old"]}
+    )
+
+
+@pytest.mark.parametrize("qrels", QRELS)
+def test_who_graded_its_texts_is_told(files, qrels):
+    """Else the grades of a judge would stand there without a name."""
+    found = evaluate_files(files / qrels, runs(files, "old", "own"), SETTINGS)
+    compared = compare_files(files / qrels, runs(files, "old", "own"), SETTINGS)
+
+    assert ("evidence", 8) in [(of.origin.source, of.n) for of in found.graded_by]
+    assert compared.graded_by == found.graded_by
+
+
+def test_python_measures_it_on_them_too(files):
+    """`evaluate` of two paths is what the command says of them."""
+    [run] = runs(files, "own")
+
+    assert evaluate(files / "trec" / "qrels.trec", run, ["RR"]).mean("RR") == 1

@@ -5,14 +5,21 @@ Pieces of two splitters are kept apart: what such a run NAME is measured on stan
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 from ragforge.errors import DataError
 from ragforge.files.formats.export_note import NOTE, TREC_QRELS, RunLabels
 from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
-from ragforge.files.source_files import open_source
+from ragforge.files.formats.runs import read_run
+from ragforge.files.source_files import open_source, plain_name
+from ragforge.measures.listed_relevance import LabelsInForce
+from ragforge.measures.run_evaluation import highest_grade
+from ragforge.measures.scores import threshold_of
+from ragforge.records import is_text_id
 
 _Grades = Mapping[str, Mapping[str, int | None]]
 
@@ -40,6 +47,37 @@ def labels_of_run(judged: JudgedQrels, path: Path, name: str) -> JudgedQrels | N
             f"{place}: is not there; run {name} has texts of its own and is measured on it"
         )
     return read_judged_qrels(place)
+
+
+def labels_in_force(
+    judged: JudgedQrels, path: Path, run_path: Path, asked: "int | Literal['auto']"
+) -> LabelsInForce | None:
+    """Return what the run of a file is measured on that has texts of its own; None for any other.
+
+    What is relevant is said by all grades of the export: those of a run may not reach as far.
+
+    Args:
+        judged: What the qrels hold.
+        path: Where they were read.
+        run_path: Of the run.
+        asked: The threshold that is asked for.
+
+    Raises:
+        DataError: A file does not hold to its format.
+    """
+    name = plain_name(run_path)
+    if name not in judged.of_runs or not has_texts(read_run(run_path).rankings):
+        return None
+    own = labels_of_run(judged, path, name)
+    assert own is not None
+    of_all = judged.in_force(asked)
+    threshold = threshold_of(highest_grade(of_all.grades), of_all.rel_threshold)
+    return own.in_force(asked)._replace(rel_threshold=threshold)
+
+
+def has_texts(rankings: Mapping[str, Iterable[str]]) -> bool:
+    """Whether a run holds texts that are no chunks of the set it is from."""
+    return any(map(is_text_id, chain.from_iterable(rankings.values())))
 
 
 def _place(path: Path, name: str) -> Path:

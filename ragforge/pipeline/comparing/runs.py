@@ -349,7 +349,7 @@ def compare_files(
     by = pair_judges(settle(judgments_in(qrels_path)))
     basis = basis.on_one_judge(by, list(held.values()))
     runs = [measure_run(name, held[name], asked[name], failed[name], basis) for name in names]
-    graded = _Graded((), count_file_grades(judged), judged.origins)
+    graded = _Graded((), count_file_grades(judged, [found.texts]), judged.origins)
     return _decided(basis, runs, options, {}, graded)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from ragforge.deferred import dataclass, tempfile
 from ragforge.errors import DataError, UsageError
 from ragforge.files.formats.qrels import JudgedQrels, read_judged_qrels
-from ragforge.files.formats.run_labels import labels_of_run
+from ragforge.files.formats.run_labels import has_texts, labels_of_run
 from ragforge.files.formats.runs import read_run
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import refuse_files_of_a_part, refuse_files_of_other_chunks
@@ -74,17 +74,18 @@ def _judged(files: MeasuredFiles) -> JudgedQrels:
         DataError: A run has texts of its own, and no grade of any is there.
     """
     judged = read_judged_qrels(files.qrels)
-    names = [plain_name(path) for path in files.runs]
-    own = {name: labels_of_run(judged, files.qrels, name) for name in names}
-    held = {name: labels for name, labels in own.items() if labels is not None}
-    if held and len(names) > 1:
-        name = next(iter(held))
-        raise UsageError(
-            f"{files.qrels}: run {name} has texts of its own and is measured on other grades than "
-            "the others; measure it alone, or hold them against each other with `ragforge compare`"
-        )
-    for path, name in zip(files.runs, names, strict=True):
-        run = {} if name in held else read_run(path).rankings
-        if why := why_unmeasured(files.qrels, name, run, judged.grades):
+    held: dict[str, JudgedQrels] = {}
+    for path in files.runs:
+        name, ranked = plain_name(path), read_run(path).rankings
+        own = labels_of_run(judged, files.qrels, name) if has_texts(ranked) else None
+        if own is not None:
+            held[name] = own
+        elif why := why_unmeasured(files.qrels, name, ranked, judged.grades):
             raise DataError(why)
-    return held[names[0]] if held else judged
+    if held and len(files.runs) > 1:
+        raise UsageError(
+            f"{files.qrels}: run {next(iter(held))} has texts of its own and is measured on other "
+            "grades than the others; measure it alone, or hold them against each other with "
+            "`ragforge compare`"
+        )
+    return next(iter(held.values()), judged)
