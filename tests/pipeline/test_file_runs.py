@@ -10,6 +10,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.evaluation_data import load_evaluation_data
 from ragforge.evaluation import evaluate
+from ragforge.files.set.opening import open_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.comparing.runs import compare_files, compare_runs
 from ragforge.pipeline.evaluating import evaluate_files
@@ -166,6 +167,28 @@ def test_who_graded_its_texts_is_told(files, qrels):
 
     assert ("evidence", 8) in [(of.origin.source, of.n) for of in found.graded_by]
     assert compared.graded_by == found.graded_by
+
+
+@pytest.mark.parametrize("qrels", QRELS)
+def test_an_export_of_runs_of_texts_alone_is_measured(dataset, tmp_path, qrels):
+    """Its qrels of chunks hold no pair, and were refused as an empty file."""
+    dataset.write_judgments(one for one in dataset.judgments() if one.chunk_id.startswith("t_"))
+    for form, place in (("json", "set.json"), ("trec", "trec"), ("beir", "beir")):
+        export(dataset, form, tmp_path / place)
+
+    found = evaluate_files(tmp_path / qrels, runs(tmp_path, "own"), SETTINGS)
+    assert means(found.scores) == {"own": [1, 1]}
+
+
+def test_such_an_export_as_trec_comes_back(dataset, files, tmp_path):
+    """It was held for a BEIR folder, and refused."""
+    place, chunks = tmp_path / "again", dataset.files / "chunks.jsonl"
+    arguments = ["import", str(files / "trec"), "--chunks", str(chunks), "--out", str(place)]
+
+    assert main([*arguments, "-q"]) == 0
+    assert {(one.query_id, one.chunk_id) for one in open_dataset(place).judgments()} == {
+        (key, f"{key}-0000") for key in DOCUMENTS
+    }
 
 
 def test_python_measures_it_on_them_too(files):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _SAYS_WHO = '"provenance"'
 
 _FEWEST_COLUMNS: Final = 4
+_HEADER_BYTES: Final = 64
+"""No qrels file of so few holds more than its header or a pair."""
 _NATIVE: Final = "judgments.jsonl"
 _MANIFEST: Final = "manifest.json"
 _QUERIES: Final = "queries.jsonl"
@@ -124,12 +126,28 @@ def read_judged_qrels(path: Path) -> JudgedQrels:
 
     Rows that ragforge writes name who graded; TREC files, CSV and lists of ids do not.
     """
-    found = [_read(file) for file in _files(path)]
+    found = [_of_texts_alone(file) or _read(file) for file in _files(path)]
     merged = found[0]
     for other in found[1:]:
         grades = {**merged.grades, **other.grades}
         merged = replace(merged, grades=grades, origins={**merged.origins, **other.origins})
     return _as_said(merged, path)
+
+
+def _of_texts_alone(path: Path) -> JudgedQrels | None:
+    """Return the queries of an export whose runs all have texts of their own; None for any other.
+
+    Its qrels hold no pair; those of the runs stand in other files, see `labels_of_run`.
+    """
+    is_small = path.is_file() and path.stat().st_size <= _HEADER_BYTES
+    if not is_small or len(path.read_bytes().splitlines()) > (path.suffix == ".tsv"):
+        return None
+    from ragforge.files.formats.export_note import note_of
+
+    note = note_of(path)
+    if note is None or not note.of_runs or (path.parent.name == "qrels" and path.suffix == ".trec"):
+        return None
+    return JudgedQrels({query_id: {} for of in note.graded_by for query_id in of.pairs}, {})
 
 
 def _read(path: Path) -> JudgedQrels:

@@ -145,10 +145,11 @@ def read_queries(
             a value of a wrong type, or an id comes twice with something else.
     """
     note = note_of(path)
-    if (path / "qrels").is_dir():
-        return _beir(path, make_id, note)
+    # An export as TREC files has qrels/NAME.trec, too, of runs with texts of their own.
     if (path / TREC_QRELS).is_file():
         return _trec(path, note)
+    if (path / "qrels").is_dir():
+        return _beir(path, make_id, note)
     if path.is_dir():
         path = path / "queries.jsonl"
     if texts := _numbered_questions(path, columns):
