@@ -67,9 +67,9 @@ def evaluate(
         DataError: There are no qrels or no run, a score is not a number, a grade is no whole
             number, a pair comes twice, or a file does not hold to its format.
     """
-    failed = [failed] if isinstance(failed, str) else failed
+    failed_ids = _ids(failed)
     labels = _labels(qrels, rel_threshold, run)
-    if isinstance(run, str | PathLike) and not failed:
+    if isinstance(run, str | PathLike) and not failed_ids:
         return evaluate_file(
             labels.grades,
             Path(run),
@@ -85,7 +85,7 @@ def evaluate(
         rankings,
         measures,
         rel_threshold=labels.rel_threshold,
-        failed={*failed, *failed_there},
+        failed={*failed_ids, *failed_there},
         only_retrieved=only_retrieved,
         relevant=labels.relevant,
     )
@@ -148,6 +148,17 @@ def _in_other_forms(
         for chunk_id in rankings.get(query_id, ()) if judged else ():
             if chunk_id not in judgments and normalize("NFC", chunk_id) in judged:
                 yield query_id, chunk_id
+
+
+def _ids(given: Collection[str]) -> Collection[str]:
+    """Return ids as texts; whole numbers become their digits."""
+    if isinstance(given, str):
+        return (given,)
+    if not len(given):
+        return ()
+    from ragforge.files.formats.python_objects import ids_given
+
+    return ids_given("failed", given)
 
 
 def _labels(given: Source, rel_threshold: RelThreshold, run: Source) -> LabelsInForce:

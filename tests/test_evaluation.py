@@ -257,6 +257,26 @@ def test_a_failure_in_a_file_is_no_ranking_of_nothing(tmp_path, padding):
     assert ragforge.evaluate(qrels, path, ["RR"], failed=["4"]).mean("RR") == 1.0
 
 
+@pytest.mark.parametrize("failed", [[2], ["2"], {2}, np.array([2])], ids=repr)
+def test_failed_queries_are_named_by_number_or_text(failed):
+    """A failure counted as 0 where its id was a number, as those of qrels and run may be."""
+    scores = ragforge.evaluate(
+        {1: {"a": 1}, 2: {"a": 1}}, {1: ["a"], 2: ["b"]}, "RR", failed=failed
+    )
+
+    summary = scores.summary("RR")
+    assert (summary.mean, summary.n, summary.n_failed) == (1.0, 1, 1)
+
+
+@pytest.mark.parametrize("run", [{"10": 9.0, 10: 1.0}, {10: 9.0, "10": 1.0}])
+def test_an_id_as_text_and_as_number_is_one_id(run):
+    """One grade of two won without a word."""
+    with pytest.raises(DataError, match="'10' comes twice"):
+        ragforge.evaluate({"q": {10: 3, "10": 0}}, {"q": ["10"]}, "RR")
+    with pytest.raises(DataError, match="'10' comes twice"):
+        ragforge.evaluate({"q": {"a": 1}}, {"q": {1: 1.0} | run}, "RR")
+
+
 def test_one_measure_may_be_given_as_text():
     """A list of one is easily forgotten."""
     assert ragforge.evaluate(QRELS, RUN, "MRR").measures == ("RR",)

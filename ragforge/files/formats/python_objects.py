@@ -76,6 +76,15 @@ def run_given(given: Any) -> Mapping[str, Ranked]:  # noqa: ANN401  # duck-typed
     return run_of_rows("run", _rows("run", _iterated("run", listed, SCORE))).rankings
 
 
+def ids_given(where: str, given: Iterable[Any]) -> frozenset[str]:
+    """Return ids as texts; whole numbers become their digits.
+
+    Raises:
+        DataError: One is neither.
+    """
+    return frozenset(_id(each, where) for each in given)
+
+
 def _rows_under_a_name(given: Mapping[Any, Any]) -> list[Any] | None:
     """Return the records of what JSON files hold, {"queries": [{...}]}; None where it is other."""
     for name, value in given.items():
@@ -167,6 +176,10 @@ def _named(names: Iterable[str], field: Field) -> str | None:
     return next((by_name[name] for name in accepted if name in by_name), None)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def _id(value: object, where: str) -> str:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
@@ -186,7 +199,12 @@ def _rows_by_query(where: str, given: Mapping[Any, Any], field: Field) -> Iterat
         query_id = _id(query, where)
         place = f"{where}: {shown(query_id)}"
         if isinstance(value, Mapping):
-            chunks: Any = {_id(chunk, place): _plain(own) for chunk, own in value.items()}
+            chunks: Any = {}
+            for chunk, own in value.items():
+                chunk_id = _id(chunk, place)
+                if chunk_id in chunks:  # As a text and as a number.
+                    raise pair_twice(where, query_id, chunk_id)
+                chunks[chunk_id] = _plain(own)
         elif isinstance(value, set | frozenset):
             if field is RANKING:
                 raise DataError(f"{place}: expected chunk ids in their order, got a set")
@@ -195,7 +213,8 @@ def _rows_by_query(where: str, given: Mapping[Any, Any], field: Field) -> Iterat
             expected = "chunk ids, or a mapping of them"
             raise DataError(f"{place}: expected {expected}, got {shown(value)}")
         else:
-            chunks = [_item(chunk) for chunk in _listed(value)]
+            items = map(_item, _listed(value))
+            chunks = [_id(one, place) if _is_number(one) else one for one in items]
         yield make_row(place, {"query_id": query_id, field.accepted[0]: chunks})
 
 

@@ -47,9 +47,9 @@ def compare_answers(
     Args:
         dataset: Has queries and answer grades.
         names: Which systems; all where empty.
-        settings: Names measures of `ANSWER_MEASURES`; where it names none, score and correct are
-            compared, the strict score where facts were graded, and hallucination where it was
-            checked in all systems.
+        settings: Names measures of `ANSWER_MEASURES`; where it names none, score (if any answer has
+            one) and correct are compared, the strict score where facts were graded, and
+            hallucination where it was checked in all systems.
         options: How to compare.
 
     Raises:
@@ -151,8 +151,11 @@ def _measures(settings: EvaluateSettings, systems: Sequence[SystemRecords]) -> t
     all_graded = [grade for item in systems for grade in item.graded]
     by_facts = any(grade.strict_score is not None for grade in all_graded)
     checked = all(_hallucinations(item) for item in systems if item.graded)
+    # Answers may be graded as right or wrong alone; no grade at all is no score, too.
+    has_scores = any(grade.score is not None for grade in all_graded)
+    is_marked = any(ANSWER_MEASURES["correct"](item) for item in systems)
     return (
-        "score",
+        *(["score"] if has_scores or not is_marked else []),
         *(["strict_score"] if by_facts else []),
         "correct",
         *(["hallucination"] if checked else []),

@@ -105,6 +105,7 @@ def test_a_measure_without_any_value_costs_the_others_nothing(dataset):
     [alone] = compared(dataset, "correct").items
     assert [item.comparison.n for item in report.items] == [0, 8]
     assert report.items[-1].comparison == alone.comparison
+    assert compared(dataset).measures == ("correct",)
 
 
 def test_hallucination_is_left_out_where_one_system_was_not_checked(dataset):
