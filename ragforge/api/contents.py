@@ -155,7 +155,7 @@ def add_queries(
             another question, and it is not "replace".
         DataError: They do not hold to the format, or relevant passages are missing.
     """
-    with begin(CHUNK, settings, handle.keywords) as call, as_file(queries) as path:
+    with begin(CHUNK, settings, handle.keywords) as call, as_file(queries, of_labels=True) as path:
         dataset = dataset_of(handle)
         result = import_queries(
             path,
@@ -199,7 +199,10 @@ def add_qrels(
         DataError: They do not hold to the format, are of other queries or on another scale than
             the set, or relevant chunks are missing.
     """
-    with begin(CHUNK, settings, handle.keywords) as call, as_file(qrels, "qrels") as path:
+    with (
+        begin(CHUNK, settings, handle.keywords) as call,
+        as_file(qrels, "qrels", of_labels=True) as path,
+    ):
         taken = import_qrels(
             path,
             dataset_of(handle),

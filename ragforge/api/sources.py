@@ -30,25 +30,30 @@ def is_path(given: object) -> bool:
     return isinstance(given, str | PathLike)
 
 
-def each_record(given: Records) -> Iterator[dict[str, Any]]:
+def each_record(given: Records, *, of_labels: bool = False) -> Iterator[dict[str, Any]]:
     """Yield records as mappings, one at a time; those of a data frame row by row.
+
+    Args:
+        given: Records or a data frame.
+        of_labels: Whether a grade that is missing is kept as null.
 
     Raises:
         UsageError: Something in it is no record.
     """
     from ragforge.files.formats.python_objects import collected
 
+    plain = _with_blank_grades if of_labels else _plain
     given = collected(given)
     if hasattr(given, "iter_rows"):  # polars
-        yield from map(_plain, given.iter_rows(named=True))
+        yield from map(plain, given.iter_rows(named=True))
         return
     if hasattr(given, "itertuples") and hasattr(given, "columns"):  # pandas
         names = [str(name) for name in given.columns]
         for row in given.itertuples(index=False, name=None):
-            yield _plain(dict(zip(names, row, strict=True)))
+            yield plain(dict(zip(names, row, strict=True)))
         return
     if hasattr(given, "to_pylist"):  # pyarrow
-        yield from map(_plain, given.to_pylist())
+        yield from map(plain, given.to_pylist())
         return
     if isinstance(given, Mapping) or not isinstance(given, Iterable):
         raise UsageError(
@@ -56,17 +61,18 @@ def each_record(given: Records) -> Iterator[dict[str, Any]]:
             f"{type(given).__name__}"
         )
     for number, item in enumerate(given, start=1):
-        yield _plain(_mapping(item, number))
+        yield plain(_mapping(item, number))
 
 
 @contextmanager
-def as_file(given: Records, stem: str = "given") -> Iterator[Path]:
+def as_file(given: Records, stem: str = "given", *, of_labels: bool = False) -> Iterator[Path]:
     """Lend a file that holds what is given; a path is lent as it is.
 
     Args:
         given: Path, records or data frame; records are written one by one, and errors name their
             rows.
         stem: What a file is called that is written; messages and records may name it.
+        of_labels: Whether a grade that is missing is kept as null: nobody has given it.
     """
     if is_path(given):
         yield Path(given)
@@ -76,7 +82,7 @@ def as_file(given: Records, stem: str = "given") -> Iterator[Path]:
         with path.open("w", encoding="utf-8") as stream:
             stream.writelines(
                 json.dumps(record, ensure_ascii=True, default=_json) + "\n"
-                for record in each_record(given)
+                for record in each_record(given, of_labels=of_labels)
             )
         try:
             yield path
@@ -155,6 +161,18 @@ def _mapping(item: Any, number: int) -> Mapping[str, Any]:  # noqa: ANN401  # li
 def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record without what frames spell a missing value with."""
     return {str(name): value for name, value in record.items() if not _is_missing(value)}
+
+
+def _with_blank_grades(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plain record, with null for a grade that is missing."""
+    from ragforge.files.field_names import GRADE, goes_by
+
+    values = {str(name): value for name, value in record.items()}
+    return {
+        name: None if _is_missing(value) else value
+        for name, value in values.items()
+        if not _is_missing(value) or goes_by(name, GRADE)
+    }
 
 
 def _is_missing(value: object) -> bool:

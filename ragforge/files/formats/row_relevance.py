@@ -435,9 +435,10 @@ def _with_quotes(row: Row, listed: Relevance, doc_id: str, quotes: Iterable[str]
 
 
 def grade_of_passage(row: Row) -> bool | None:
-    """Return whether a row grades the passage that it names; None where it has no such column.
+    """Return whether a row grades the passage that it names; None where it names none.
 
-    None too for a row that names no passage, and for lists and maps that hold their own grades.
+    None too for lists and for quotes of documents without a grade beside them, and for maps that
+    hold their own grades.
     """
     if row.has(RELEVANT) and row.has(GRADE_OF_LIST) and not row.has(GRADES):
         relevance = read_relevance(row)
@@ -450,7 +451,9 @@ def grade_of_passage(row: Row) -> bool | None:
         return None
     if row.get(GRADE) not in (None, ""):
         return True
-    return False if row.is_of_table or row.has(GRADE) else None
+    quote, chunk, _ = named
+    is_evidence = quote not in (None, "") and chunk in (None, "")
+    return None if is_evidence and not (row.is_of_table or row.has(GRADE)) else False
 
 
 def _reference_texts(row: Row) -> Relevance:

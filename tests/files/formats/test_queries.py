@@ -321,6 +321,16 @@ def test_a_null_grade_beside_others_is_no_grade(tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize("passage", [{"doc_id": "b.md"}, {"chunk_id": "c2"}])
+def test_a_lacking_grade_beside_others_is_no_grade(passage, tmp_path):
+    """A passage without the key had grade 2, as if a person had given it."""
+    rows = [{"question": "Why?", "chunk_id": "c1", "grade": 3}, {"question": "Why?", **passage}]
+    path = write(tmp_path / "set.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+
+    with pytest.raises(DataError, match=r"set\.jsonl:2: grade: is blank"):
+        read(path)
+
+
 def test_passages_are_relevant_where_no_row_has_a_grade(tmp_path):
     """A column that is there and holds nothing says nothing; nor is a question alone ungraded."""
     text = "question,doc_id,grade\nWhy?,a.md,\nWhen?,b.md,\n"

@@ -1,0 +1,80 @@
+"""Grades that frames and records lack."""
+
+import pytest
+
+import ragforge as rf
+
+CHUNKS = [
+    {"chunk_id": str(i), "doc_id": f"d{i}", "text": f"The code of topic {i} is {1000 + 37 * i}."}
+    for i in range(4)
+]
+FIRST = {"query_id": "1", "query": "code 1?", "chunk_id": "1", "grade": 3}
+SECOND = {"query_id": "1", "query": "code 1?", "chunk_id": "3"}
+
+
+class NAType:
+    """The missing value of pandas, by its name."""
+
+
+class Frame:
+    """A data frame as far as pandas' ways are needed."""
+
+    columns = tuple(FIRST)
+
+    def __init__(self, missing, chunks=("1", "3")):
+        self.cells = [("1", "code 1?", chunks[0], 3), ("1", "code 1?", chunks[1], missing)]
+
+    def itertuples(self, index, name):
+        return iter(self.cells)
+
+
+class Listing(Frame):
+    """A data frame with a list of chunks a row."""
+
+    columns = ("query_id", "query", "relevant_chunk_ids", "grade")
+
+
+MISSING = [
+    Frame(float("nan")),
+    Frame(NAType()),
+    Listing(float("nan"), (["1"], ["3"])),
+    [FIRST, SECOND | {"grade": float("nan")}],
+    [FIRST, SECOND | {"grade": None}],
+    [FIRST, SECOND],
+]
+
+
+@pytest.mark.parametrize("given", MISSING)
+def test_a_missing_grade_beside_others_is_refused(given, tmp_path):
+    """Such a passage had grade 2 of a person."""
+    with pytest.raises(rf.DataError, match="row 2: grade: is blank, where given, row 1 has one"):
+        rf.from_queries(given, chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+
+
+@pytest.mark.parametrize("given", MISSING)
+def test_a_missing_grade_does_not_replace_one_of_the_set(given, tmp_path):
+    there = [FIRST, SECOND | {"grade": 0}]
+    made = rf.from_queries(there, chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+
+    with pytest.raises(rf.DataError, match="row 2: grade: is blank"):
+        made.add_queries(given, quiet=True)
+
+    assert {each.chunk_id: each.grade for each in made.judgments()} == {"1": 3, "3": 0}
+
+
+def test_passages_are_relevant_where_no_record_has_a_grade(tmp_path):
+    given = [FIRST | {"grade": float("nan")}, SECOND]
+
+    made = rf.from_queries(given, chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+
+    assert {each.grade for each in made.judgments()} == {2}
+
+
+def test_qrels_of_a_frame_may_lack_grades(tmp_path):
+    """The frame was refused, as if its row had no such column."""
+    made = rf.from_queries([FIRST], chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+    rows = [{"query_id": "1", "chunk_id": "3", "grade": float("nan")}]
+
+    made.add_qrels(rows, quiet=True)
+
+    assert {each.chunk_id: each.grade for each in made.judgments()} == {"1": 3, "3": None}
