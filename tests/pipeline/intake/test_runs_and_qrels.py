@@ -300,6 +300,15 @@ def test_words_of_no_question_of_the_set_are_taken_by_the_id(dataset, tmp_path, 
 
     take(path, dataset, told)
 
+    hits = {
+        (item.query_id, hit.chunk_id)
+        for name in dataset.run_names()
+        for item in dataset.each_ranking(name)
+        for hit in item.ranking
+    }
+    grades = {(one.query_id, one.chunk_id) for one in dataset.judgments()}
+    assert hits | grades == {("q1", "c3"), ("q2", "c1")}
+
 
 TEXTS = {
     "csv": "query_id,chunk_id,text,score\nq1,c1,Norway takes ten days by ship.,2\n",
