@@ -24,7 +24,7 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
 from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking, RetrievedText, id_in_set
 from ragforge.records.judgments import question_digest
-from ragforge.retrieval import ContextPassage
+from ragforge.retrieval import Answerer, ContextPassage
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import chunks_by_text, fold_text, texts_beside
 from ragforge.retrieval.retrieved_texts import RetrievedTexts, StandingOf, nothing_graded
@@ -285,7 +285,6 @@ async def ask_queries(
             only stored replies are to be used.
     """
     from ragforge.pipeline.text_grades import grade_retrieved, standing_by_question
-    from ragforge.retrieval.answerers import make_answerer
     from ragforge.stages.systems import ask_system
 
     queries = dataset.require_queries()
@@ -299,15 +298,7 @@ async def ask_queries(
         return AskingResult(path, len(todo), n_kept, [])
     _refuse_replay(name, len(todo), job.mode)
     chunks = list(dataset.chunks())
-    model, services = job.settings.model, job.settings.systems
-    answerer = make_answerer(
-        spec,
-        chunks,
-        timeout_s=model.timeout_s,
-        services=services,
-        note=lambda told: job.observer(Event("note", message=told)),
-    )
-    at_once = (spec in services and services[spec].concurrency) or model.concurrency
+    answerer, at_once = _answerer(spec, chunks, job)
     texts = [text.chunk_id for text in dataset.retrieved_texts()]
     finder = PassageFinder(chunks, texts, standing_by_question(dataset))
     keeper = _AnswerSink(dataset, name, known, finder, todo, save_every_s)
@@ -326,6 +317,21 @@ async def ask_queries(
         keeper.tell(job.observer)
     _refuse_total_failure(name, len(todo), keeper.failures)
     return AskingResult(path, len(todo), n_kept, keeper.failures)
+
+
+def _answerer(spec: str, chunks: Sequence[Chunk], job: Job) -> tuple[Answerer, int]:
+    """Return a system, and how many questions it is asked at once."""
+    from ragforge.retrieval.answerers import make_answerer
+
+    model, services = job.settings.model, job.settings.systems
+    answerer = make_answerer(
+        spec,
+        chunks,
+        timeout_s=model.timeout_s,
+        services=services,
+        note=lambda told: job.observer(Event("note", message=told)),
+    )
+    return answerer, (spec in services and services[spec].concurrency) or model.concurrency
 
 
 def refuse_to_replace_answers(dataset: Dataset, name: str) -> None:
