@@ -28,10 +28,12 @@ from ragforge.report.sweep_cells import (
     CONFIGURATION_HEADERS,
     FAILED_NOTE,
     against_best,
+    all_equal,
     comparison_json,
     configuration_cells,
     configuration_json,
     corrected_for,
+    first_equal,
     listed_names,
 )
 from ragforge.report.text import REPORT_LAYOUT
@@ -70,19 +72,12 @@ def verdict(report: SweepReport) -> str:
         return f"The only configuration: {best}."
     if report.best.value.low is None:
         return f"First by {report.decided_by}: {best}. Nothing can be told apart by one query."
-    if len(report.equals) == len(report.results) - 1:
-        return (
-            f"All {len(report.results)} configurations are equal by {report.decided_by}: "
-            f"{_value(report.best.value)}. None is first."
-        )
     ties = [item.configuration.name for item in report.ties if item not in report.equals]
     if report.equals:
         names = [item.configuration.name for item in (report.best, *report.equals)]
-        others = f" Not told apart from them: {listed_names(ties)}." if ties else ""
-        return (
-            f"First by {report.decided_by}, with equal values: {listed_names(names)} "
-            f"({_value(report.best.value)}).{others}"
-        )
+        if len(names) == len(report.results):
+            return all_equal(report.decided_by, len(names), _value(report.best.value))
+        return first_equal(report.decided_by, names, _value(report.best.value), ties)
     if not ties:
         return f"Best by {report.decided_by}: {best}. All others are told apart from it."
     return (

@@ -15,10 +15,12 @@ from ragforge.report.sweep_cells import (
     CONFIGURATION_HEADERS,
     FAILED_NOTE,
     against_best,
+    all_equal,
     comparison_json,
     configuration_cells,
     configuration_json,
     corrected_for,
+    first_equal,
     listed_names,
 )
 
@@ -37,19 +39,12 @@ def answers_verdict(answers: SweepAnswers) -> str:
     if answers.best.score.interval is None:
         return f"Highest score of answers: {best}. So few queries tell nothing apart."
     n_others = len(answers.results) - 1
-    if len(answers.equals) == n_others:
-        return (
-            f"All {len(answers.results)} configurations asked are equal by answers: "
-            f"{_shown(answers.best.score)}. None is first."
-        )
     ties = [item.configuration.name for item in answers.ties if item not in answers.equals]
     if answers.equals:
         names = [item.configuration.name for item in (answers.best, *answers.equals)]
-        others = f" Not told apart from them: {listed_names(ties)}." if ties else ""
-        return (
-            f"First by answers, with equal scores: {listed_names(names)} "
-            f"({_shown(answers.best.score)}).{others}"
-        )
+        if len(names) == len(answers.results):
+            return all_equal("answers", len(names), _shown(answers.best.score))
+        return first_equal("answers", names, _shown(answers.best.score), ties)
     if not ties:
         return f"Best answers: {best}. The {n_others} others asked are told apart from it."
     return (

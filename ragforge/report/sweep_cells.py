@@ -32,6 +32,24 @@ def listed_names(names: Sequence[str]) -> str:
     return f"{shown}; and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
 
 
+def all_equal(by: str, n: int, value: str) -> str:
+    """Return a sentence on configurations of which none is first."""
+    return f"All {n} configurations are equal by {by}: {value}. None is first."
+
+
+def first_equal(by: str, names: Sequence[str], value: str, ties: Sequence[str]) -> str:
+    """Return a sentence on the configurations that are first, and those not told apart from them.
+
+    Args:
+        by: What decides.
+        names: Of the first.
+        value: Of each of them, as shown.
+        ties: Names of those that may be as good.
+    """
+    others = f" Not told apart from them: {listed_names(ties)}." if ties else ""
+    return f"First by {by}, with equal values: {listed_names(names)} ({value}).{others}"
+
+
 def configuration_cells(item: Configuration) -> tuple[str, ...]:
     """Return the cells under `CONFIGURATION_HEADERS`."""
     size = MISSING if item.size is None else f"{item.size:,}"

@@ -353,6 +353,6 @@ def test_of_equal_answers_none_is_first():
     good = [graded(name, dict.fromkeys(range(20), 1.0)) for name in ("a", "b")]
     poor = graded("c", dict.fromkeys(range(20), 0.0))
 
-    assert "All 2 configurations asked are equal" in answers_verdict(swept(*good))
+    assert "All 2 configurations are equal by answers" in answers_verdict(swept(*good))
     assert answers_json(swept(*good))["best"] is None
-    assert "with equal scores: a, bm25; b, bm25" in answers_verdict(swept(*good, poor))
+    assert "with equal values: a, bm25; b, bm25" in answers_verdict(swept(*good, poor))
