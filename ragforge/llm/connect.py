@@ -1,8 +1,8 @@
 """Connecting a model: observer > store > retries > budget > pacer > endpoint."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import ExitStack, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +12,14 @@ from ragforge.deferred import dataclass
 from ragforge.errors import CallError, ConfigError, UsageError
 from ragforge.llm.budget import BudgetAccount, BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, call_key
-from ragforge.llm.flow.pacer import OPENS_AFTER, Breaker, PacedModel, Pacer
+from ragforge.llm.endpoints import (
+    Innermost,
+    OpenEndpoints,
+    ResolvedModel,
+    event_sender,
+    resolve_model,
+)
+from ragforge.llm.flow.pacer import PacedModel
 from ragforge.llm.flow.state import Flow
 from ragforge.llm.retries import AttemptError, Pause, RetryingModel, RetryPolicy
 from ragforge.llm.store.calls import CallStore
@@ -23,20 +30,6 @@ from ragforge.observe import Event, Observer
 
 if TYPE_CHECKING:
     from ragforge.llm.openai_endpoint import OpenAIEndpoint
-
-_LOCAL = "local:"
-_LOCAL_CONTEXT_TOKENS = 8192
-"""Context of one slot of a model served from a file; its own limit where that is lower."""
-_LOCAL_SLOTS = 4
-"""Requests such a model works on at once, at most; memory grows with them, speed hardly."""
-_LOCAL_TIMEOUT_S = 1800.0
-"""Least time limit for one attempt: a slow machine is no reason to ask the same again."""
-_SERVED_HERE = "local"
-"""The endpoint of models that ragforge itself serves."""
-_KEPT_FREE = 48
-"""For files, the store, the terminal and whatever else a run opens."""
-_Innermost = Callable[["OpenAIEndpoint"], ChatModel]
-"""Makes the innermost model of an endpoint: its chat, or its embeddings."""
 
 
 def _nothing() -> None:
@@ -76,28 +69,6 @@ class Connection:
         return cost_usd
 
 
-@dataclass(frozen=True, slots=True)
-class _ResolvedModel:
-    """A model's settings, with its endpoint and name in keys and provenance.
-
-    Args:
-        settings: For its client.
-        endpoint: Who answers: the user's name for the endpoint, else its address.
-        name: The model.
-        address: Where it is asked.
-    """
-
-    settings: ModelSettings
-    endpoint: str
-    name: str
-    address: str
-
-    @property
-    def local(self) -> bool:
-        """Whether it is a file that ragforge itself serves."""
-        return self.address == _SERVED_HERE
-
-
 @asynccontextmanager
 async def connect(
     settings: Settings,
@@ -108,6 +79,7 @@ async def connect(
     dry_run: bool = False,
     replay: bool = False,
     collector: Collector | None = None,
+    endpoints: OpenEndpoints | None = None,
 ) -> AsyncIterator[Connection]:
     """Open the model that the settings name, with its call store.
 
@@ -119,6 +91,7 @@ async def connect(
         dry_run: Count what would be asked instead of asking; no server is started.
         replay: Answer from the store only; no server is started.
         collector: Takes what a dry run would ask.
+        endpoints: Keep what is asked open when this connection ends; None to close it.
 
     Raises:
         ConfigError: No key, unknown price under a limit in dollars, or a missing extra.
@@ -126,7 +99,9 @@ async def connect(
         EndpointError: A local model does not start.
     """
     price = find_price(settings.model.name, settings.model.address, settings.budget)
-    opening = _Opening(settings, store_path, observer, account, price, _chat_endpoint, collector)
+    opening = _Opening(
+        *(settings, store_path, observer, account, price, _chat_endpoint, collector, endpoints)
+    )
     async with _opened(opening, dry_run=dry_run, replay=replay) as connection:
         yield connection
 
@@ -168,98 +143,8 @@ async def call_key_for(settings: ModelSettings, request: ChatRequest) -> str:
     Raises:
         ConfigError, DataError: As for `connect`.
     """
-    with ExitStack() as stack:
-        resolved = await _resolve_model(settings, stack, start=False)
+    resolved = await resolve_model(settings)
     return call_key(resolved.endpoint, resolved.name, request)
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointModel:
-    """Who is asked, as call keys and the store name it.
-
-    Args:
-        endpoint: The user's name for the endpoint, else its address.
-        name: The model.
-    """
-
-    endpoint: str
-    name: str
-
-    @property
-    def known_as(self) -> str:
-        """What its dialect is kept under."""
-        return f"{self.endpoint} {self.name}"
-
-
-async def endpoint_model(settings: ModelSettings) -> EndpointModel:
-    """Return who settings name; nothing is asked.
-
-    Raises:
-        ConfigError, DataError: As for `connect`.
-    """
-    with ExitStack() as stack:
-        resolved = await _resolve_model(settings, stack, start=False)
-    return EndpointModel(resolved.endpoint, resolved.name)
-
-
-async def _resolve_model(model: ModelSettings, stack: ExitStack, *, start: bool) -> _ResolvedModel:
-    """Resolve a model's endpoint; a local one is served until the stack closes, if `start`.
-
-    Raises:
-        ConfigError, DataError, EndpointError: As for `connect`.
-    """
-    if not model.name.startswith(_LOCAL):
-        endpoint = model.address or "openai"
-        address = endpoint.rstrip("/")
-        return _ResolvedModel(model, model.endpoint_id or address, model.name, address)
-    from ragforge.llm.local import model_digest, serve
-
-    path = Path(model.name.removeprefix(_LOCAL)).expanduser()
-    name = model_digest(path)
-    if not start:
-        return _ResolvedModel(model, _SERVED_HERE, name, _SERVED_HERE)
-    slots = min(model.concurrency, _LOCAL_SLOTS)
-    serving = serve(path, parallel=slots, context_tokens=_LOCAL_CONTEXT_TOKENS)
-    served = await asyncio.to_thread(stack.enter_context, serving)
-    changed = {
-        "name": served.model,
-        "base_url": served.base_url,
-        "timeout_s": max(model.timeout_s, _LOCAL_TIMEOUT_S),
-    }
-    return _ResolvedModel(model.model_copy(update=changed), _SERVED_HERE, name, _SERVED_HERE)
-
-
-def within_file_limit(model: ModelSettings, observer: Observer) -> ModelSettings:
-    """Return settings whose calls in flight the process has descriptors for.
-
-    The process's own limit is raised where it may be.
-
-    Args:
-        model: As the user wants it.
-        observer: Told where fewer calls than wanted can be in flight.
-    """
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit.
-        return model
-    wanted = model.concurrency + _KEPT_FREE
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return model
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if allowed > soft:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    if allowed >= wanted:
-        return model
-    fits = max(1, allowed - _KEPT_FREE)
-    observer(
-        Event(
-            "note",
-            message=f"--concurrency {model.concurrency} needs more open files than this process "
-            f"may have ({allowed}); {fits} calls at once instead",
-        )
-    )
-    return model.model_copy(update={"concurrency": fits})
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,38 +156,52 @@ class _Opening:
     observer: Observer
     account: BudgetAccount | None
     price: Price | None
-    innermost: _Innermost
+    innermost: Innermost
     collector: Collector | None = None
+    endpoints: OpenEndpoints | None = None
 
 
 @asynccontextmanager
 async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIterator[Connection]:
     settings, observer, price = opening.settings, opening.observer, opening.price
-    with ExitStack() as stack:
-        resolved = await _resolve_model(settings.model, stack, start=not (dry_run or replay))
-        store = stack.enter_context(closing(CallStore(opening.store_path)))
-        _note_damage(store, observer)
-        if dry_run:
-            counted = (store, resolved.endpoint, resolved.name, price, resolved.settings)
-            tally = CountingModel(*counted, opening.collector)
-            yield Connection(tally, resolved.name, store, tally, price=price)
+    async with AsyncExitStack() as stack:
+        if dry_run or replay:
+            resolved = await resolve_model(settings.model)
+            store = stack.enter_context(_store(opening))
+            if dry_run:
+                yield _counting(resolved, store, opening)
+            else:
+                replaying = Replay(store, resolved.endpoint, resolved.name)
+                named = (resolved.name, resolved.address)
+                observed = _ObservedModel(replaying, observer, *named, None)
+                yield Connection(observed, resolved.name, store, None, price=price)
             return
-        if replay:
-            replaying = Replay(store, resolved.endpoint, resolved.name)
-            observed = _ObservedModel(replaying, observer, resolved.name, resolved.address, None)
-            yield Connection(observed, resolved.name, store, None, price=price)
-            return
-        async with (
-            _paced_endpoint(resolved, store, observer, opening.innermost) as paced,
-            leases_renewed(store),
-        ):
+        endpoints = opening.endpoints
+        if endpoints is None:
+            endpoints = await stack.enter_async_context(OpenEndpoints())
+        resolved = await endpoints.resolve(settings.model)
+        store = stack.enter_context(_store(opening))
+        paced = await endpoints.paced(resolved, opening.innermost, store, observer)
+        async with leases_renewed(store):
             budgeted = _budgeted(paced, settings, resolved, store, price, opening.account)
             model = _stored_model(budgeted, paced, resolved, store, observer, price)
             flow = paced.pacer.flow
             observed = _ObservedModel(model, observer, resolved.name, resolved.address, price, flow)
-            pacer = paced.pacer
-            most = pacer.flow.most_in_flight
-            yield Connection(observed, resolved.name, store, None, pacer.stop, most, price)
+            stop, most = paced.pacer.stop, flow.most_in_flight
+            yield Connection(observed, resolved.name, store, None, stop, most, price)
+
+
+@contextmanager
+def _store(opening: _Opening) -> Iterator[CallStore]:
+    with closing(CallStore(opening.store_path)) as store:
+        _note_damage(store, opening.observer)
+        yield store
+
+
+def _counting(resolved: ResolvedModel, store: CallStore, opening: _Opening) -> Connection:
+    counted = (store, resolved.endpoint, resolved.name, opening.price, resolved.settings)
+    tally = CountingModel(*counted, opening.collector)
+    return Connection(tally, resolved.name, store, tally, price=opening.price)
 
 
 def _chat_endpoint(endpoint: "OpenAIEndpoint") -> ChatModel:
@@ -319,41 +218,10 @@ class _EmbeddingEndpoint:
         return await self.endpoint.embed(request)
 
 
-@asynccontextmanager
-async def _paced_endpoint(
-    resolved: _ResolvedModel, store: CallStore, observer: Observer, innermost: _Innermost
-) -> AsyncIterator[PacedModel]:
-    from ragforge.llm.openai_endpoint import OpenAIEndpoint
-
-    known_as = EndpointModel(resolved.endpoint, resolved.name).known_as
-    settings = within_file_limit(resolved.settings, observer)
-    flow = Flow(
-        settings.concurrency,
-        asyncio.get_running_loop().time(),
-        settings.requests_per_minute,
-        settings.tokens_per_minute,
-    )
-    # With few calls in flight, they would use up their attempts before anybody called it down.
-    breaker = Breaker(min(OPENS_AFTER, max(3, settings.concurrency)))
-    pacer = Pacer(flow, settings.max_wait_s, _event_sender(observer, "flow"), breaker)
-    paced = OpenAIEndpoint(
-        settings,
-        dialect=store.dialect(known_as),
-        on_dialect=lambda dialect: store.learn(known_as, dialect),
-        on_limits=pacer.apply_limits,
-        bounded=resolved.local,
-    )
-    try:
-        yield PacedModel(innermost(paced), pacer)
-    finally:
-        pacer.close()
-        await paced.close()
-
-
 def _budgeted(
     paced: PacedModel,
     settings: Settings,
-    resolved: _ResolvedModel,
+    resolved: ResolvedModel,
     store: CallStore,
     price: Price | None,
     account: BudgetAccount | None,
@@ -367,7 +235,7 @@ def _budgeted(
 def _stored_model(
     budgeted: BudgetedModel,
     paced: PacedModel,
-    resolved: _ResolvedModel,
+    resolved: ResolvedModel,
     store: CallStore,
     observer: Observer,
     price: Price | None,
@@ -375,7 +243,7 @@ def _stored_model(
     retrying = RetryingModel(
         budgeted, _retry_policy(resolved.settings, paced.pacer.pause), observer
     )
-    notify = _event_sender(observer, "note")
+    notify = event_sender(observer, "note")
     return StoredModel(retrying, store, resolved.endpoint, resolved.name, price, notify)
 
 
@@ -383,10 +251,6 @@ def _retry_policy(model: ModelSettings, pause: Pause = asyncio.sleep) -> RetryPo
     """Return a policy with time for each attempt, and for the wait that the user finds worth it."""
     most_s = model.max_attempts * model.timeout_s + model.max_wait_s
     return RetryPolicy(model.max_attempts, max_s=most_s, pause=pause)
-
-
-def _event_sender(observer: Observer, name: Literal["note", "flow"]) -> Callable[[str], None]:
-    return lambda message: observer(Event(name, message=message))
 
 
 def _note_damage(store: CallStore, observer: Observer) -> None:

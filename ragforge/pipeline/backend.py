@@ -155,6 +155,7 @@ async def open_backend(
         dry_run=mode.dry_run,
         replay=mode.offline_replay,
         collector=job.collector,
+        endpoints=job.endpoints,
     ) as connection:
         if mode.retry_failed:
             failures = (failure for failure in place.failures() if failure.what in stages)

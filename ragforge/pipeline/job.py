@@ -16,6 +16,7 @@ from ragforge.records.model import Model
 
 if TYPE_CHECKING:
     from ragforge.llm.budget import BudgetAccount
+    from ragforge.llm.endpoints import OpenEndpoints
     from ragforge.llm.store.models import Collector
 
 R = TypeVar("R", bound=Model)
@@ -65,6 +66,7 @@ class Job:
         mode: In earnest, or counting only; and what is done again.
         account: What was spent of the budget, by all models that the job asks.
         collector: Takes what a dry run would ask.
+        endpoints: Keep what is asked open from one step to the next; None to open it in each.
     """
 
     settings: Settings
@@ -72,6 +74,7 @@ class Job:
     mode: Mode = EARNEST
     account: "BudgetAccount" = field(default_factory=_new_account)
     collector: "Collector | None" = None
+    endpoints: "OpenEndpoints | None" = None
 
     def with_settings(self, settings: Settings) -> "Job":
         """Return the same job under other settings; it draws on the same budget."""

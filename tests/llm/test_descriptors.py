@@ -5,7 +5,7 @@ import pytest
 from fakes import Recorder
 
 from ragforge.config import ModelSettings
-from ragforge.llm.connect import within_file_limit
+from ragforge.llm.endpoints import within_file_limit
 
 pytestmark = pytest.mark.slow
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 SCRIPT = """
 import resource, sys
 from ragforge.config import ModelSettings
-from ragforge.llm.connect import within_file_limit
+from ragforge.llm.endpoints import within_file_limit
 soft, hard, concurrency = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 settings = ModelSettings(name="m", concurrency=concurrency)

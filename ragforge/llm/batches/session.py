@@ -41,7 +41,8 @@ from ragforge.llm.batches.records import (
 from ragforge.llm.batches.remote import Provider, RemoteBatch
 from ragforge.llm.budget import BudgetAccount, Price, find_price, require_price
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
-from ragforge.llm.connect import EndpointModel, connect, endpoint_model
+from ragforge.llm.connect import connect
+from ragforge.llm.endpoints import EndpointModel, endpoint_model
 from ragforge.llm.retries import AttemptError
 from ragforge.llm.store.calls import CallStore
 from ragforge.llm.store.models import CountingModel

@@ -261,7 +261,8 @@ async def ask_requests(path: Path, store_path: Path, plan: ShardPlan, job: Job) 
         for model in plan.models:
             part = part_of_rate(model, plan.workers)
             settings = job.settings.model_copy(update={"model": part})
-            opened = connect(settings, store_path, job.observer, job.account)
+            account, endpoints = job.account, job.endpoints
+            opened = connect(settings, store_path, job.observer, account, endpoints=endpoints)
             connections.append(await stack.enter_async_context(opened))
 
         async def ask(row: RequestRow) -> ChatReply:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
@@ -43,9 +44,13 @@ class ShardRun:
         Raises:
             EndpointError, PlanLimitError: Shards that were done are; the rest goes on in a rerun.
         """
+        from ragforge.llm.endpoints import OpenEndpoints
+
         try:
             with drawing_on(self.folder.budget_path, self.job):
-                return await self._work_off(list(indexes))
+                async with OpenEndpoints() as endpoints:
+                    worker = replace(self, job=replace(self.job, endpoints=endpoints))
+                    return await worker._work_off(list(indexes))
         except BudgetError as error:
             way_on = self.plan.way_on(self.folder.path)
             raise PlanLimitError(f"{error}; {way_on}") from error
