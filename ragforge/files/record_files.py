@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count
 from pathlib import Path
-from typing import IO, Generic, TypeAlias, TypeVar
+from typing import IO, Generic, Protocol, TypeAlias, TypeVar
 
 from ragforge.deferred import tempfile
 from ragforge.errors import DataError
@@ -18,6 +18,7 @@ from ragforge.files.text import read_text
 from ragforge.records.model import Model, pydantic
 
 R = TypeVar("R", bound=Model)
+L = TypeVar("L", bound="HasLine")
 Key: TypeAlias = str | tuple[str, ...]
 
 _SHOWN = 80
@@ -74,7 +75,7 @@ def _is_above(key: Key, last: Key) -> bool:
 
 def _numbered(path: Path, record: type[R]) -> Iterator[tuple[int, R]]:
     """Yield the records of a file with their lines."""
-    for number, line in _lines(path):
+    for number, line in read_lines(path):
         try:
             item = record.model_validate_json(line)
         except pydantic.ValidationError as error:
@@ -108,7 +109,12 @@ def explain(error: "pydantic.ValidationError") -> str:
     return f"{field}: {expected}{got}" if field else f"{expected}{got}"
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that are not blank, with their numbers.
+
+    Raises:
+        DataError: It cannot be read, or is no UTF-8.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as stream:
             for number, line in enumerate(stream, start=1):
@@ -141,7 +147,15 @@ def write_object(path: Path, value: Model) -> None:
     write_whole(path, [value.model_dump_json(indent=2), "\n"])
 
 
-class ExternalSorter(contextlib.AbstractContextManager["ExternalSorter[R]"], Generic[R]):
+class HasLine(Protocol):
+    """What becomes a line of a file."""
+
+    def model_dump_json(self) -> str:
+        """Return it as JSON."""
+        ...
+
+
+class ExternalSorter(contextlib.AbstractContextManager["ExternalSorter[L]"], Generic[L]):
     """Takes records in any order and gives their lines back sorted by key, as often as asked.
 
     Args:
@@ -149,7 +163,7 @@ class ExternalSorter(contextlib.AbstractContextManager["ExternalSorter[R]"], Gen
         folder: Where parts are put, beside the file that will be written.
     """
 
-    def __init__(self, key: Callable[[R], tuple[str, ...]], folder: Path) -> None:
+    def __init__(self, key: Callable[[L], tuple[str, ...]], folder: Path) -> None:
         self._key = key
         self._folder = folder
         self._held: list[tuple[tuple[str, ...], str]] = []
@@ -162,7 +176,7 @@ class ExternalSorter(contextlib.AbstractContextManager["ExternalSorter[R]"], Gen
         for part in chain.from_iterable(self._parts):
             part.close()
 
-    def add(self, record: R) -> None:
+    def add(self, record: L) -> None:
         """Take a record.
 
         Raises:

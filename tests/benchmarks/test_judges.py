@@ -1,5 +1,6 @@
 import importlib.util
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def test_sample_takes_more_of_each_query_where_there_are_few(judges):
 
 def test_sample_does_not_look_at_the_grades(judges):
     """A sample that is even over grades has other base rates, and so another kappa."""
-    graded_otherwise = [pair.model_copy(update={"human_grade": 0}) for pair in PAIRS]
+    graded_otherwise = [replace(pair, human_grade=0) for pair in PAIRS]
 
     ids = [(p.query_id, p.chunk_id) for p in judges.sample(PAIRS, 40, 8, seed=3)]
     others = judges.sample(graded_otherwise[::-1], 40, 8, seed=3)

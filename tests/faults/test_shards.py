@@ -102,6 +102,19 @@ def test_workers_that_are_killed_are_made_up_for(workers):
     assert here.endpoint.count("bodies") == 24 * 8
 
 
+def test_a_worker_keeps_its_connections_from_shard_to_shard(workers):
+    """New ones for each shard would be paid for in time, and what the endpoint takes be forgotten.
+
+    Nor does the dialect have to be found again: the endpoint refuses one form, once.
+    """
+    here = workers(refuse=("json_schema",))
+    here.plan("--workers", 1)
+    here.call("shard", "run", here.work, "-q")
+
+    assert here.endpoint.count("connections") <= AT_ONCE + 1
+    assert here.endpoint.running.stats()["by_status"]["400"] == 1
+
+
 def test_a_limit_on_calls_is_that_of_all_workers_together(workers):
     """The endpoint's own ledger is what the user pays by, kills or not.
 

@@ -3,7 +3,9 @@
 A row has a query with one chunk, or with a list of chunks.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Final
 
@@ -24,10 +26,10 @@ from ragforge.files.field_names import (
 )
 from ragforge.files.formats.row_files import none_found, read_rows_of, unknown_shape
 from ragforge.files.formats.seen_pairs import Seen, SeenPairs
+from ragforge.files.record_files import read_lines
 from ragforge.files.row import Row, make_row, pair_twice, parse_whole, query_name
 from ragforge.files.source_files import open_source
 from ragforge.files.text import shown
-from ragforge.records import Record
 
 _HUMAN_GRADE: Final = Field("grade", ("human_grade", "grade"))
 """Not `score` or `label`, which may well be a retriever's."""
@@ -53,7 +55,8 @@ MOST_EXAMPLES: Final = 20
 _CONTAINS_FROM: Final = 2
 
 
-class PairRow(Record):
+@dataclass(frozen=True, slots=True)
+class PairRow:
     """A query and a chunk, with all that is needed to judge the chunk."""
 
     query_id: str
@@ -62,6 +65,34 @@ class PairRow(Record):
     text: str
     human_grade: int | None = None
     """What a person gave it, 0 to 3; never shown to a judge. None where nobody did."""
+
+    def model_dump_json(self) -> str:
+        """Return the row as JSON, as records do."""
+        texts = self.query_id, self.query, self.chunk_id, self.text
+        query_id, query, chunk_id, text = map(encode_basestring, texts)
+        grade = "null" if self.human_grade is None else self.human_grade
+        return (
+            f'{{"query_id":{query_id},"query":{query},"chunk_id":{chunk_id},"text":{text},'
+            f'"human_grade":{grade}}}'
+        )
+
+    @classmethod
+    def from_line(cls, line: str) -> "PairRow":
+        """Return the row of such JSON."""
+        return cls(**json.loads(line))
+
+
+def read_pair_rows(path: Path) -> Iterator[PairRow]:
+    """Yield rows that were written as lines.
+
+    Raises:
+        DataError: The file cannot be read, or a line is none.
+    """
+    for number, line in read_lines(path):
+        try:
+            yield PairRow.from_line(line)
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{path}:{number}: is no pair: {error}") from error
 
 
 def read_pairs(path: Path) -> Iterator[PairRow]:

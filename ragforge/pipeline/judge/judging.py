@@ -100,7 +100,7 @@ class PairsByQuery(AbstractContextManager["PairsByQuery"]):
         from ragforge.files.formats.pairs import PairRow
 
         for line in self.lines():
-            row = PairRow.model_validate_json(line)
+            row = PairRow.from_line(line)
             yield Pair(row.query_id, row.query, row.chunk_id, row.text)
 
 

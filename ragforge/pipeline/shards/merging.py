@@ -7,7 +7,7 @@ from pathlib import Path
 from ragforge.errors import DataError, ShortfallError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.atomic import write_whole_bytes
-from ragforge.files.formats.pairs import PairRow
+from ragforge.files.formats.pairs import read_pair_rows
 from ragforge.files.record_files import ExternalSorter, read_records
 from ragforge.pipeline.job import failures_beside
 from ragforge.pipeline.judge.agreement import HumanLabels
@@ -157,7 +157,7 @@ def _merge_failures(
 def _labels(folder: ShardFolder, plan: ShardPlan) -> HumanLabels:
     labels = HumanLabels()
     for shard in plan.shards:
-        for row in read_records(folder.pairs_path(shard.index), PairRow):
+        for row in read_pair_rows(folder.pairs_path(shard.index)):
             pair = Pair(row.query_id, row.query, row.chunk_id, row.text)
             labels.add(pair, row.human_grade)
     return labels

@@ -11,9 +11,9 @@ from ragforge.config.sections import is_offline
 from ragforge.deferred import shutil
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
-from ragforge.files.formats.pairs import PairRow
+from ragforge.files.formats.pairs import PairRow, read_pair_rows
 from ragforge.files.manifest import Spent
-from ragforge.files.record_files import read_object, read_records, write_object
+from ragforge.files.record_files import read_object, write_object
 from ragforge.records import Provenance
 from ragforge.records.model import Field
 from ragforge.records.record import Record
@@ -164,7 +164,7 @@ class ShardFolder:
 
     def pairs(self, index: int) -> Iterator[Pair]:
         """Yield the pairs of a shard, sorted by query and chunk."""
-        for row in read_records(self.pairs_path(index), PairRow):
+        for row in read_pair_rows(self.pairs_path(index)):
             yield Pair(row.query_id, row.query, row.chunk_id, row.text)
 
     def read_plan(self) -> ShardPlan:
@@ -287,7 +287,7 @@ def cut(
 
 def query_of(line: str) -> str:
     """Return the query of a pair, all of whose pairs go into one shard."""
-    return PairRow.model_validate_json(line).query_id
+    return PairRow.from_line(line).query_id
 
 
 def _written(path: Path, index: int, lines: list[str]) -> Shard:

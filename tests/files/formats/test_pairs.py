@@ -1,6 +1,7 @@
 import gzip
 import json
 import re
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -54,7 +55,7 @@ def test_the_grade_of_a_person_is_read(tmp_path, name, text, grade):
     """The judge is held against it; another judge's grade or a retriever's score is no person's."""
     [found] = read_pairs(write(tmp_path / name, text))
 
-    assert found == PAIR.model_copy(update={"human_grade": grade})
+    assert found == replace(PAIR, human_grade=grade)
 
 
 def test_lines_are_read_one_at_a_time(tmp_path):
