@@ -38,8 +38,7 @@ class _Folding:
         self.several: dict[int, Letters] = {}
 
     def learn(self, codes: Letters) -> None:
-        unknown = np.unique(codes[self.counts[codes] == 255])
-        for code in unknown.tolist():
+        for code in set(codes[self.counts[codes] == 255].tolist()):
             folded = folded_letters(chr(code)) if not 0xD800 <= code < 0xE000 else ""
             self.counts[code] = len(folded)
             if folded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from math import ceil
+from math import ceil, fsum
 from sys import intern
 from typing import TYPE_CHECKING, Final
 
@@ -567,8 +567,7 @@ def latency_of(seconds: Sequence[float]) -> Latency | None:
     """Return median, 95th and 99th percentile and mean; None where nothing was timed."""
     if not seconds:
         return None
-    from statistics import fmean, median
-
-    ordered = sorted(seconds)
-    p95_s, p99_s = (ordered[ceil(share * len(ordered)) - 1] for share in (0.95, 0.99))
-    return Latency(median(ordered), p95_s, p99_s, len(ordered), fmean(ordered))
+    ordered, n = sorted(seconds), len(seconds)
+    median_s = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    p95_s, p99_s = (ordered[ceil(share * n) - 1] for share in (0.95, 0.99))
+    return Latency(median_s, p95_s, p99_s, n, fsum(ordered) / n)

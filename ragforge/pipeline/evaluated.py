@@ -5,10 +5,10 @@ Digests of queries, grades and chunks tell whether what an evaluation rests on c
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from ragforge import __version__
@@ -117,8 +117,8 @@ class EvaluatedRun:
 
     measured: MeasuredRun
     scores: Scores
-    evaluation: Evaluation
-    """The record of it."""
+    record: Callable[[], Evaluation]
+    """Returns the record of it, which takes as long as measuring it and is not always asked for."""
     item_values: "_ItemsOfRun"
     """The values of its items by query, made when they are asked for."""
     task: Task
@@ -139,6 +139,15 @@ class EvaluatedRun:
     """What lists call relevant, by query, where they decide binary measures; see `Task`."""
     chosen: Chosen | None = None
     """The part of the queries that it was measured on; None where that is all."""
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The record of it."""
+        return self.record()
+
+    def recorded_as(self, evaluation: Evaluation) -> "EvaluatedRun":
+        """Return the run with another record."""
+        return replace(self, record=lambda: evaluation)
 
     @property
     def items(self) -> Collection[ItemValues]:
@@ -253,7 +262,8 @@ class _EvaluationBasis:
     judges: tuple[Judge, ...]
     graders: tuple[Grader, ...]
     digests: Mapping[str, str]
-    git: Mapping[str, str]
+    git: Callable[[], Mapping[str, str]]
+    """Returns the commit and branch that it is measured on."""
     pair_judges: PairJudges
     n_unanswerable: int
 
@@ -281,7 +291,7 @@ def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _
             "judgments": judgments_digest(settled),
             "prompts": json_sha256(sorted((g.prompt, g.prompt_sha256) for g in graders)),
         },
-        git=commit_and_branch(),
+        git=cache(commit_and_branch),
         pair_judges=pair_judges(settled),
         n_unanswerable=len(asked_of) - len(task.queries),
     )
@@ -332,7 +342,7 @@ def _recorded(
             EvaluatedRun(
                 measured=run,
                 scores=run.scores,
-                evaluation=_evaluation(run, run.scores, basis),
+                record=cache(partial(_evaluation, run, run.scores, basis)),
                 item_values=_ItemsOfRun(run, run.scores, basis),
                 task=basis.task,
                 qrels=basis.task.qrels,
@@ -377,7 +387,7 @@ def _evaluation(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Ev
         spent=Spending(**manifest.spent.model_dump()),
         timing=_timing(run),
         tool_version=__version__,
-        **basis.git,
+        **basis.git(),
     )
     return with_content_id(evaluation)
 

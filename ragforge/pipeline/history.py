@@ -72,7 +72,7 @@ def keep_evaluations(
         drop_stray_values(dataset.home)
         evaluations = [_bridged(dataset, history, run, observer) for run in runs]
         for run, evaluation in zip(runs, evaluations, strict=True):
-            write_values(dataset.home, replace(run, evaluation=evaluation))
+            write_values(dataset.home, run.recorded_as(evaluation))
         if ledger.append(evaluations):
             _note(observer, f"{ledger.path}: the last line was torn; it stays, and is passed over")
         everything = History((*history.evaluations, *evaluations))
@@ -105,7 +105,7 @@ def kept_in_history(
     except DataError as error:
         return KeptEvaluations([*runs], f"not kept in the history: {error}")
     return KeptEvaluations(
-        [replace(run, evaluation=evaluation) for run, evaluation in zip(runs, kept, strict=True)],
+        [run.recorded_as(evaluation) for run, evaluation in zip(runs, kept, strict=True)],
         "",
     )
 
