@@ -12,13 +12,13 @@ from ragforge.api.outcomes import failures_text
 from ragforge.api.results import Estimate, Result
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import share
-from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.job import Job
 from ragforge.records import Failure, Grounding
 from ragforge.stages.ground.summary import GroundingSummary
 
 if TYPE_CHECKING:
     from ragforge.evaluating.answers.rates import AnswerSummary
+    from ragforge.files.set.dataset import Dataset
     from ragforge.measures.rates import Rate
     from ragforge.pipeline.answer.answering import AnsweringResult
     from ragforge.pipeline.answer.asking_systems import AskingResult

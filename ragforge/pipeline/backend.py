@@ -14,13 +14,13 @@ from ragforge.config import ModelSettings
 from ragforge.config.sections import OFFLINE, OFFLINE_MINILM, is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
-from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, silent
 from ragforge.pipeline.job import CallPlace, Job
 from ragforge.records import Chunk, Stage
 from ragforge.stages.runner import Workers
 
 if TYPE_CHECKING:
+    from ragforge.files.set.dataset import Dataset
     from ragforge.llm.connect import Connection
     from ragforge.llm.embedder import EndpointEmbedder
     from ragforge.llm.store.models import CountingModel

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, did_you_mean
 from ragforge.files.formats.answers import AnswerRow, TrafficRow, read_answers, read_traffic
-from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import ChunkTexts
-from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Observer
-from ragforge.pipeline.answer.answer_files import with_query_ids
 from ragforge.pipeline.backend import Backend, open_backend
 from ragforge.pipeline.job import Job, OutputFile, ResultSpool, all_failed
 from ragforge.records import Grounding
@@ -26,6 +22,8 @@ from ragforge.stages.ground.summary import GroundingSummary, summarise
 
 if TYPE_CHECKING:
     from ragforge.corpus.quote_locations import ChunkIndex
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.files.set.sorted_records import ChunkTexts
     from ragforge.stages.ground.llm import LLMGrounder
 
 PROMPT = "check_claims"
@@ -94,6 +92,8 @@ async def ground_system(
         DataError: There are no such answers, or no chunks, or somebody changed these.
         EndpointError, BudgetError: As for `ground_traffic`.
     """
+    from ragforge.files.set.wholeness import require_own_chunks
+
     require_own_chunks(dataset)
     rows = _rows(dataset, answers, job.observer)
     place = OutputFile(out, dataset.store_path)
@@ -144,6 +144,8 @@ def _of_traffic(row: TrafficRow) -> Exchange:
 
 def _rows(dataset: Dataset, answers: Path | str, observer: Observer) -> list[AnswerRow]:
     if isinstance(answers, Path):
+        from ragforge.pipeline.answer.answer_files import with_query_ids
+
         return with_query_ids(
             (row for row in read_answers(answers) if not row.failure),
             dataset.all_queries(),

@@ -234,9 +234,10 @@ def test_a_command_loads_no_module_for_what_it_does_not_do(line, tmp_path):
         ),
         (
             "ground --answers traffic.jsonl --out grounded.jsonl --offline-model none -q",
-            120,
+            95,
             "pipeline.retrieving pipeline.answer.asking_systems retrieval.answerers http_service "
-            "stages.ground.llm evaluating.answers.rates measures.unseen_values prompts",
+            "stages.ground.llm evaluating.answers.rates measures.unseen_values prompts "
+            "files.set.dataset evaluating.runs evaluating.judgments",
         ),
     ],
     ids=lambda value: value.split()[0] if isinstance(value, str) and "--" in value else "",
@@ -253,7 +254,8 @@ def test_a_command_loads_few_modules_of_the_package(line, most, unused, workplac
 @pytest.mark.parametrize(
     ("line", "unused"),
     [
-        ("evaluate --dataset set", "csv zipfile difflib"),
+        ("evaluate --dataset set", "csv zipfile difflib statistics fractions"),
+        ("plan --dataset set", "csv zipfile difflib subprocess"),
         ("compare --dataset set bad good", "csv decimal gzip zipfile subprocess xml"),
         ("gate --dataset set --run good --min RR=0", "csv zipfile xml http.client"),
         (
