@@ -254,7 +254,7 @@ def test_a_command_loads_few_modules_of_the_package(line, most, unused, workplac
 @pytest.mark.parametrize(
     ("line", "unused"),
     [
-        ("evaluate --dataset set", "csv zipfile difflib statistics fractions"),
+        ("evaluate --dataset set", "csv zipfile difflib"),
         ("plan --dataset set", "csv zipfile difflib subprocess"),
         ("compare --dataset set bad good", "csv decimal gzip zipfile subprocess xml"),
         ("gate --dataset set --run good --min RR=0", "csv zipfile xml http.client"),
