@@ -25,6 +25,22 @@ def write_pairs(path: Path, queries: int = 12, chunks: int = 9) -> Path:
     return path
 
 
+def write_answers(dataset: Path, path: Path) -> Path:
+    """Write answers of a system to all queries of a set."""
+    rows = [json.loads(line) for line in (dataset / "queries.jsonl").read_text().splitlines()]
+    answers = (
+        {
+            "query_id": row["query_id"],
+            "query": row["query"],
+            "answer": f"{row['expected_answer']} So it is.",
+            "contexts": [row["expected_answer"]],
+        }
+        for row in rows
+    )
+    path.write_text("".join(f"{json.dumps(answer)}\n" for answer in answers))
+    return path
+
+
 def digests(out: Path) -> dict[str, str]:
     """Return the digest of a file of judgments, and of the failures beside it."""
     return {

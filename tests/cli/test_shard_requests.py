@@ -1,9 +1,9 @@
 """The calls of a dataset's commands in shards or batches: what is written is what they write."""
 
-import json
 import shutil
 
 import pytest
+from shards import write_answers
 
 from ragforge.mock import Script, serving
 
@@ -45,24 +45,7 @@ def elsewhere(request, run, tmp_path):
 
 @pytest.fixture
 def answers(dataset, tmp_path):
-    """Answers of a system to all queries."""
-    path = tmp_path / "mine.jsonl"
-    rows = [json.loads(line) for line in (dataset / "queries.jsonl").read_text().splitlines()]
-    path.write_text(
-        "".join(
-            json.dumps(
-                {
-                    "query_id": row["query_id"],
-                    "query": row["query"],
-                    "answer": f"{row['expected_answer']} So it is.",
-                    "contexts": [row["expected_answer"]],
-                }
-            )
-            + "\n"
-            for row in rows
-        )
-    )
-    return path
+    return write_answers(dataset, tmp_path / "mine.jsonl")
 
 
 def test_the_pool_of_a_set_is_judged_elsewhere(run, twins, elsewhere):

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from shards import write_pairs
+from shards import write_answers, write_pairs
 
 from ragforge.mock import Script, serving
 
@@ -204,24 +204,7 @@ def test_a_folder_of_pairs_is_refused(run, judged, work, tmp_path, endpoint):
 
 @pytest.fixture
 def answers(dataset, tmp_path):
-    """Answers of a system to all queries."""
-    path = tmp_path / "mine.jsonl"
-    rows = [json.loads(line) for line in (dataset / "queries.jsonl").read_text().splitlines()]
-    path.write_text(
-        "".join(
-            json.dumps(
-                {
-                    "query_id": row["query_id"],
-                    "query": row["query"],
-                    "answer": f"{row['expected_answer']} So it is.",
-                    "contexts": [row["expected_answer"]],
-                }
-            )
-            + "\n"
-            for row in rows
-        )
-    )
-    return path
+    return write_answers(dataset, tmp_path / "mine.jsonl")
 
 
 def files_of(folder):
