@@ -56,6 +56,7 @@ from ragforge.cli.flags import (
 from ragforge.cli.measured_files import add_measured, measured
 from ragforge.cli.next_step import after_gate
 from ragforge.cli.output import print_estimate, print_result
+from ragforge.cli.parser import Once
 from ragforge.errors import BudgetError, DataError, UsageError
 
 if TYPE_CHECKING:
@@ -102,10 +103,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_measured(parser)
     parser.add_argument(
-        "--run", metavar="NAME", help="which run (default: the only one); with --qrels its file"
+        "--run",
+        action=Once,
+        metavar="NAME",
+        help="which run (default: the only one); with --qrels its file",
     )
     parser.add_argument(
-        "--answers", metavar="SYSTEM", help="decide on the graded answers of a system instead"
+        "--answers",
+        action=Once,
+        metavar="SYSTEM",
+        help="decide on the graded answers of a system instead",
     )
     add_selection(parser)
     _add_rules(parser)
@@ -130,7 +137,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="hold --run against another run of the set, --base: grade pairs of both by --model "
         "only until one --max-drop of DCG@k, P@k, RR or Success@k is decided on",
     )
-    judging.add_argument("--base", metavar="NAME", help="the run that ships now")
+    judging.add_argument("--base", action=Once, metavar="NAME", help="the run that ships now")
     add_mode(parser, again=True)
     add_common(
         parser, "evaluate", "judge", "model", "budget", "prompts", without=_FLAGS_OF_JUDGE_ALONE
@@ -315,7 +322,9 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 def _add_baseline(parser: argparse.ArgumentParser) -> None:
     baseline = parser.add_argument_group("baseline")
-    baseline.add_argument("--baseline", metavar="FILE|last|main", help="what it is held against")
+    baseline.add_argument(
+        "--baseline", action=Once, metavar="FILE|last|main", help="what it is held against"
+    )
     baseline.add_argument(
         "--baseline-file",
         type=Path,

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ragforge.cli.parser import Once
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,9 +24,15 @@ class Measured(NamedTuple):
 
 def add_measured(parser: argparse.ArgumentParser) -> None:
     """Add `--dataset`, `--qrels` and `--queries`; `--run` is the command's own."""
-    parser.add_argument("--dataset", type=Path, metavar="DIR", help="measure runs of a dataset")
     parser.add_argument(
-        "--qrels", type=Path, metavar="FILE", help="instead: judgments, for --run FILE"
+        "--dataset", action=Once, type=Path, metavar="DIR", help="measure runs of a dataset"
+    )
+    parser.add_argument(
+        "--qrels",
+        action=Once,
+        type=Path,
+        metavar="FILE",
+        help="instead: judgments, for --run FILE",
     )
     parser.add_argument(
         "--queries", type=Path, metavar="FILE", help="with --qrels: what the queries ask"

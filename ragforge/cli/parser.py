@@ -243,6 +243,29 @@ def add_settings_group(parser: argparse.ArgumentParser, title: str) -> argparse.
     return group
 
 
+class Once(argparse.Action):
+    """Takes the name of the one thing that is decided on.
+
+    The last of several would stand for those that nobody looked at.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Keep it."""
+        before = getattr(namespace, self.dest)
+        if before not in (None, values):
+            raise UsageError(
+                f"{option_string} {values}: comes beside {option_string} {before}; the command "
+                "takes one, so call it once for each"
+            )
+        setattr(namespace, self.dest, values)
+
+
 class _Help(argparse.Action):
     """Prints a help, and ends the program."""
 

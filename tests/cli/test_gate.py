@@ -63,6 +63,8 @@ def test_the_flag_that_a_refusal_names_allows_it(gate):
         (["--min", "RR=auto"], "'auto' is no number"),
         (["--max-drop", "RR=auto", "--baseline", "last", "--point"], "is sized by an interval"),
         (["--min", "RR=0.5", "--baseline-file", "b.json"], "goes with `--baseline main`"),
+        (["--baseline", "a.json", "--baseline", "b.json"], "comes beside --baseline a.json"),
+        (["--run", "new", "--min", "RR=0.5"], "--run new: comes beside --run old; the command"),
         (["--max", "RR=0.5"], "it goes with --answers SYSTEM"),
         (["--answers", "mine", "--min", "score=0.5"], "give either --run NAME or --answers"),
     ],
