@@ -68,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--documents",
         nargs="+",
+        action="extend",
         metavar="DOCS",
         help="files, folders, git:REPOSITORY@REVISION, sql:URL#QUERY or addresses such as s3://…",
     )

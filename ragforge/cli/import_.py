@@ -95,7 +95,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("queries", nargs="?", type=Path, metavar="FILE", help="the hand-made set")
     parser.add_argument(
-        "--logs", nargs="+", type=Path, metavar="LOG", help="logs of what users asked"
+        "--logs",
+        nargs="+",
+        action="extend",
+        type=Path,
+        metavar="LOG",
+        help="logs of what users asked",
     )
     parser.add_argument(
         "--labels",
@@ -122,6 +127,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--documents",
         nargs="+",
+        action="extend",
         metavar="DOCS",
         help="files, folders, git:REPOSITORY@REVISION, sql:URL#QUERY or addresses such as s3://…",
     )

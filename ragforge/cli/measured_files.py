@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragforge.cli.parser import Once
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,12 +23,9 @@ class Measured(NamedTuple):
 
 def add_measured(parser: argparse.ArgumentParser) -> None:
     """Add `--dataset`, `--qrels` and `--queries`; `--run` is the command's own."""
-    parser.add_argument(
-        "--dataset", action=Once, type=Path, metavar="DIR", help="measure runs of a dataset"
-    )
+    parser.add_argument("--dataset", type=Path, metavar="DIR", help="measure runs of a dataset")
     parser.add_argument(
         "--qrels",
-        action=Once,
         type=Path,
         metavar="FILE",
         help="instead: judgments, for --run FILE",

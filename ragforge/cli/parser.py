@@ -62,6 +62,7 @@ class Parser(argparse.ArgumentParser):
         )
         self.common = common
         self._words: list[str] = []
+        self.register("action", None, _Store)
         if add_help:
             self.add_argument("-h", "--help", action=_Help, help="the common options")
             self.add_argument("--help-all", action=_Help, help="all options, and how it works")
@@ -244,10 +245,7 @@ def add_settings_group(parser: argparse.ArgumentParser, title: str) -> argparse.
 
 
 class Once(argparse.Action):
-    """Takes the name of the one thing that is decided on.
-
-    The last of several would stand for those that nobody looked at.
-    """
+    """Takes one value: the last of several would stand for those that nobody looked at."""
 
     def __call__(
         self,
@@ -258,12 +256,29 @@ class Once(argparse.Action):
     ) -> None:
         """Keep it."""
         before = getattr(namespace, self.dest)
-        if before not in (None, values):
+        if before not in (None, self.default, values):
             raise UsageError(
                 f"{option_string} {values}: comes beside {option_string} {before}; the command "
                 "takes one, so call it once for each"
             )
         setattr(namespace, self.dest, values)
+
+
+class _Store(Once):
+    """Takes a value as argparse does; files and folders once, as those before would be left out."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Keep it."""
+        if self.type is Path and self.option_strings and self.nargs is None:
+            super().__call__(parser, namespace, values, option_string)
+        else:
+            setattr(namespace, self.dest, values)
 
 
 class _Help(argparse.Action):

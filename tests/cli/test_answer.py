@@ -71,8 +71,8 @@ def answers(tmp_path, dataset):
 def answer(dataset, answers):
     """Grade the answers by what an endpoint says."""
 
-    def go(endpoint, *more):
-        words = ["answer", "--dataset", str(dataset), "--answers", str(answers), "-q"]
+    def go(endpoint, *more, path=answers):
+        words = ["answer", "--dataset", str(dataset), "--answers", str(path), "-q"]
         model = ["--model", "test-model", "--base-url", endpoint.url, "--max-attempts", "1"]
         return main([*words, *model, *more])
 
@@ -114,7 +114,7 @@ def test_another_system_uses_the_same_facts(tmp_path, dataset, answers, answer, 
     [row, _] = rows(answers)
     write(second, {**row, "answer": "Green elephants."})
 
-    assert answer(endpoint, "--answers", str(second)) == 0
+    assert answer(endpoint, path=second) == 0
 
     assert asked_for(endpoint) == {"answer_facts": 1, "fact_statuses": 2}
 

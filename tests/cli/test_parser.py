@@ -101,3 +101,31 @@ def test_a_dataset_given_as_a_word_is_told_how_to_be_named(command, tmp_path, mo
     assert "my-set is a dataset: give it as --dataset my-set" in capsys.readouterr().err
     assert main([command, "other"]) == 2
     assert "is a dataset" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "evaluate --dataset first --dataset b",
+        "answer --dataset set --answers first --answers b.jsonl",
+        "import q.csv --qrels first --qrels b.trec --out set",
+    ],
+)
+def test_of_two_files_for_one_option_none_is_left_out(line, capsys):
+    """The last one would be taken, and what the user thinks is in the result would not be."""
+    assert main(line.split()) == 2
+    assert " first; the command takes one" in capsys.readouterr().err
+
+
+def test_documents_of_two_options_are_those_of_both(tmp_path, capsys):
+    """So that a script may add a folder to those that it has."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.txt").write_text(f"The {name} is a number of the first ten.")
+    (tmp_path / "q.csv").write_text("question,doc_id\nWhat is one?,one.txt\nWhat is two?,two.txt\n")
+    folders = ("--documents", str(tmp_path / "one"), "--documents", str(tmp_path / "two"))
+
+    code = main(["import", str(tmp_path / "q.csv"), *folders, "--out", str(tmp_path / "set"), "-q"])
+
+    assert code == 0, capsys.readouterr().err
+    assert "two.txt" in (tmp_path / "set" / "documents.jsonl").read_text()
