@@ -297,6 +297,23 @@ def test_a_beir_folder_comes_with_its_corpus(beir, tmp_path, capsys):
     assert [chunk.chunk_id for chunk in open_dataset(out).chunks()] == ["d1", "d2"]
 
 
+@pytest.mark.parametrize(("grade", "labels"), [("0", "pooled"), ("1", None)])
+def test_a_beir_folder_that_grades_what_is_not_relevant_is_of_a_pool(
+    beir, tmp_path, capsys, grade, labels
+):
+    """What has no grade was not looked at: a gate on the folder refused the run, one on the set
+    passed it."""
+    folder, out = beir("d1"), tmp_path / "set"
+    with (folder / "qrels" / "test.tsv").open("a") as rows:
+        rows.write(f"\nq1\td2\t{grade}")
+
+    code, _, told = run(capsys, folder, "--out", out)
+
+    assert code == 0
+    assert open_dataset(out).manifest.labels == labels
+    assert ("labels are of a pool" in told) == (labels == "pooled")
+
+
 def test_relevant_ids_that_the_corpus_of_a_beir_folder_lacks_are_refused(beir, tmp_path, capsys):
     """Recall counts what no run can find, as in Python."""
     out = tmp_path / "set"

@@ -120,6 +120,8 @@ class ImportedQueries:
     """What of a folder is not taken, in words."""
     is_graded: bool = False
     """Whether grades are on the scale to 3 although none here is above 1."""
+    is_pooled: bool = False
+    """Whether qrels say what is not relevant, so that what has no grade was not looked at."""
 
 
 def read_queries(
@@ -506,8 +508,14 @@ def _beir(folder: Path, make_id: Callable[[str], str], note: LabelsNote | None) 
         )
         left_out += (f"{n_below:,} {pairs} below 0, which is not judged",)
     if note is None:
-        return ImportedQueries(taken, left_out=left_out)
+        was_pooled = any(has_zeros(of.values()) for of in qrels.values())
+        return ImportedQueries(taken, left_out=left_out, is_pooled=was_pooled)
     return ImportedQueries(taken, note.rel_threshold, _as_exported(note), note, left_out)
+
+
+def has_zeros(grades: Iterable[int | None]) -> bool:
+    """Whether grades say of anything that it is not relevant."""
+    return any(grade is not None and grade <= 0 for grade in grades)
 
 
 def _judged(grades: Mapping[str, int | None]) -> dict[str, int | None]:

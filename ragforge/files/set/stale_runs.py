@@ -407,10 +407,12 @@ def _origin(dataset: Dataset, path: Path, current: str) -> RunOrigin | None:
     manifest = dataset.manifest
     if not any(entry.run for entry in manifest.files.values()):
         return None
-    own = manifest.files.get(f"runs/{path.name}")
-    origins = manifest.origins_of(digest_file(path))
-    if own is not None and own.run in origins:
-        origins = [own.run, *origins]
+    own, digest = manifest.files.get(f"runs/{path.name}"), digest_file(path)
+    origins = manifest.origins_of(digest)
+    if own is not None and own.sha256 == digest:
+        # What somebody imported was not brought along by a refresh, though it found the same.
+        others = [origin for origin in origins if not origin.mapped_from]
+        origins = [own.run, *origins] if own.run else others
     of_now = (origin for origin in origins if origin.chunks_sha256 == current)
     return next(of_now, origins[0] if origins else None)
 

@@ -15,7 +15,7 @@ from ragforge.deferred import dataclass, shutil
 from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
-from ragforge.files.formats.export_note import Graded, LabelsNote
+from ragforge.files.formats.export_note import Graded
 from ragforge.files.formats.queries import ImportedQueries, ImportedQuery, read_queries
 from ragforge.files.formats.row_columns import NO_COLUMNS, Columns
 from ragforge.files.set.dataset import Dataset
@@ -163,7 +163,7 @@ def import_queries(
     if unnamed and is_graded and _is_binary(read) != dataset.manifest.is_binary:
         observer(Event("note", message=f"{path}: {_SCALES_DIFFER}"))
     _keep_scale(read, unnamed, dataset)
-    for message in (*_keep_labels(read.note, dataset), *read.left_out, *_blank_answers(imported)):
+    for message in (*_keep_labels(read, dataset), *read.left_out, *_blank_answers(imported)):
         observer(Event("note", message=message))
     return result
 
@@ -202,11 +202,14 @@ def _read(path: Path, there: Mapping[str, Query], columns: Columns) -> ImportedQ
     return replace(read, queries=items)
 
 
-def _keep_labels(note: LabelsNote | None, dataset: Dataset) -> Iterator[str]:
-    """Keep what an export says of its labels, and yield what deserves a line."""
+def _keep_labels(read: ImportedQueries, dataset: Dataset) -> Iterator[str]:
+    """Keep what qrels or an export say of their labels, and yield what deserves a line."""
+    manifest, note = dataset.manifest, read.note
+    if read.is_pooled and manifest.labels is None:
+        dataset.write_manifest(manifest.model_copy(update={"labels": "pooled"}))
+        yield LABELS_IN_WORDS["pooled"]
     if note is None:
         return
-    manifest = dataset.manifest
     if note.labels != "complete" and manifest.labels in (None, "complete"):
         dataset.write_manifest(manifest.model_copy(update={"labels": note.labels}))
         yield LABELS_IN_WORDS[note.labels]

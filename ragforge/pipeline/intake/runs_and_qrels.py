@@ -14,7 +14,7 @@ from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.export_note import Graded, Source
 from ragforge.files.formats.named_texts import NamedText
 from ragforge.files.formats.qrels import JudgedQrels, judgments_in, read_judged_qrels
-from ragforge.files.formats.queries import ImportedQueries, ImportedQuery
+from ragforge.files.formats.queries import ImportedQueries, ImportedQuery, has_zeros
 from ragforge.files.formats.row_relevance import HIGHEST_GRADE
 from ragforge.files.formats.runs import Ranked, Run, read_worded_run
 from ragforge.files.manifest import RunOrigin
@@ -362,8 +362,7 @@ def _called(key: str) -> Query:
 def _keep_labels(judged: JudgedQrels, dataset: Dataset) -> None:
     """Keep what a chunk without a grade is, where the set does not say it yet."""
     manifest = dataset.manifest
-    grades = (grade for of_query in judged.grades.values() for grade in of_query.values())
-    was_pooled = any(grade is not None and grade <= 0 for grade in grades)
+    was_pooled = any(has_zeros(of_query.values()) for of_query in judged.grades.values())
     labels = judged.labels or ("pooled" if was_pooled else None)
     if labels is not None and manifest.labels is None:
         dataset.write_manifest(manifest.model_copy(update={"labels": labels}))

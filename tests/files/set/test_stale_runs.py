@@ -108,6 +108,17 @@ def test_bytes_of_runs_on_two_corpora_count_as_made_on_that_of_now(dataset):
     assert [run.is_stale for run in found.values()] == [False, False]
 
 
+def test_a_run_that_was_imported_is_not_one_that_a_refresh_brought_along(dataset):
+    """It found the same as a run of before: a gate refused it as made on earlier chunks."""
+    brought = origin_of(dataset).model_copy(update={"mapped_from": "0" * 64})
+    dataset.write_run("before", [ranking("c00")], brought)
+    dataset.write_run("now", [ranking("c00")])
+
+    found = chunks_of_runs(dataset, ["before", "now"])
+
+    assert [run.is_mapped for run in found.values()] == [True, False]
+
+
 def test_chunks_that_the_manifest_does_not_list_are_measured(dataset):
     """Whoever lays them beside a hand-made set has nothing to accept."""
     dataset.write_run("theirs", [ranking("c00")])
