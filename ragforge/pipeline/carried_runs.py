@@ -7,12 +7,13 @@ can be measured until it is made again.
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from math import inf, nextafter
 from typing import Final
 
 from ragforge.corpus.file_texts import file_texts
+from ragforge.corpus.moved_copies import Copy, match_copies
 from ragforge.corpus.moved_documents import NONE_MOVED, MovedDocuments
 from ragforge.corpus.rereading import reader_of
 from ragforge.corpus.text_locations import MOST_PLACES
@@ -22,7 +23,16 @@ from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs
 from ragforge.files.set.wholeness import corpus_digest
-from ragforge.records import Answer, AnswerGrade, Chunk, Hit, Ranking, RetrievedText, text_id
+from ragforge.records import (
+    Answer,
+    AnswerGrade,
+    Chunk,
+    Hit,
+    Ranking,
+    RetrievedText,
+    is_text_id,
+    text_id,
+)
 from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_text
 from ragforge.retrieval.retrieved_texts import RetrievedTexts
@@ -163,7 +173,7 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
         for text in source.retrieved_texts()
         if text.chunk_id in cited
     }
-    placed = _placed(sought, change, names_documents=source.manifest.level is not None)
+    placed = _placed(sought, change, read, names_documents=source.manifest.level is not None)
     placed = replace(
         placed, now={**_documents_now(cited - sought.keys(), change.moved), **placed.now}
     )
@@ -218,29 +228,41 @@ class _Placed:
 
 
 def _placed(
-    sought: Mapping[str, _Sought], change: ChunkChange, *, names_documents: bool
+    sought: Mapping[str, _Sought],
+    change: ChunkChange,
+    read: Callable[[Chunk], Chunk],
+    *,
+    names_documents: bool,
 ) -> _Placed:
-    """Return under which ids texts go now: of chunks where they are such, else their own."""
+    """Return under which ids texts go now: of chunks where they are such, else their own.
+
+    Args:
+        sought: By their ids of before.
+        change: How the chunks changed.
+        read: Returns a chunk of before as documents are read now.
+        names_documents: Whether labels name documents.
+    """
     from ragforge.corpus.file_text_locator import FileTextLocator
 
     if not sought:
         return _Placed({}, ())
     same = _chunks_by_text({text_id(each.text) for each in sought.values()}, change)
+    matched = _matched(sought, same, read, change)
     documents = CorpusDocuments(
         list(change.now()), file_texts, FileTextLocator, names_documents=names_documents
     )
     taken = RetrievedTexts(documents)
     now: dict[str, str] = {}
     open_: list[Ranking] = []
-    counts = Counter[str]()
+    given: set[str] = set()
     for chunk_id, each in sorted(sought.items()):
         key = text_id(each.text)
-        chunks = _chunks_of(each, same.get(key, ()), documents)
+        chunks = _chunks_of(each, same.get(key, ()), matched.get(chunk_id), documents)
         # Nothing tells which place each hit is of: they are of as many.
-        number = counts[key] if each.start is None else 0
-        if number < len(chunks):
-            now[chunk_id] = chunks[number].chunk_id
-            counts[key] += each.start is None
+        free = chunks if each.start is not None else _not_in(given, chunks)
+        if free:
+            now[chunk_id] = free[0].chunk_id
+            given |= {free[0].chunk_id} if each.start is None else set()
         else:
             hit = Hit(chunk_id=taken.add(each.text, Origin(each.doc_ids, each.start)), score=0)
             open_.append(Ranking(query_id=chunk_id, ranking=(hit,)))
@@ -268,17 +290,64 @@ def _chunks_by_text(wanted: Set[str], change: ChunkChange) -> dict[str, list[Chu
     return found
 
 
+def _matched(
+    sought: Mapping[str, _Sought],
+    same: Mapping[str, Sequence[Chunk]],
+    read: Callable[[Chunk], Chunk],
+    change: ChunkChange,
+) -> dict[str, tuple[str, ...]]:
+    """Return the ids of now of chunks and texts with a place, one for one where several are alike.
+
+    Args:
+        sought: By their ids of before.
+        same: The chunks of now with these texts, by `text_id`.
+        read: Returns a chunk of before as documents are read now.
+        change: How the chunks changed.
+    """
+    before: dict[str, list[Copy]] = {}
+    for chunk in change.before() if same else ():
+        if (of_text := text_id(read(chunk).text)) in same:
+            home = change.doc_id_now(chunk.doc_id)
+            copy = Copy(chunk.doc_id, chunk.start, chunk.chunk_id, home)
+            before.setdefault(of_text, []).append(copy)
+    for chunk_id, each in sought.items():
+        of_text = text_id(each.text)
+        if is_text_id(chunk_id) and each.start is not None and of_text in same:
+            copy = Copy(each.doc_ids[0], each.start, chunk_id, each.doc_ids[0])
+            before.setdefault(of_text, []).append(copy)
+    found: dict[str, tuple[str, ...]] = {}
+    for of_text, copies in before.items():
+        now = (Copy(one.doc_id, one.start, one.chunk_id, one.doc_id) for one in same[of_text])
+        found |= match_copies(copies, now)
+    return found
+
+
 def _chunks_of(
-    sought: _Sought, same: Sequence[Chunk], documents: CorpusDocuments
+    sought: _Sought,
+    same: Sequence[Chunk],
+    matched: Collection[str] | None,
+    documents: CorpusDocuments,
 ) -> Sequence[Chunk]:
-    """Return the chunks of now that a text may be: of its document, if that still has the text."""
-    if here := [chunk for chunk in same if chunk.doc_id in sought.doc_ids]:
+    """Return the chunks of now that a text may be: of its document, if that still has the text.
+
+    Args:
+        sought: The text.
+        same: The chunks with it.
+        matched: Ids of those of these that it is; None where nothing tells.
+        documents: Those of now.
+    """
+    own = same if matched is None else [chunk for chunk in same if chunk.chunk_id in matched]
+    if here := [chunk for chunk in own if chunk.doc_id in sought.doc_ids]:
         start = sought.start
         return here if start is None else [min(here, key=lambda one: abs(one.start - start))]
-    folded = fold_text(sought.text) if same else ""
-    if any(folded in documents.folded(one) for one in sought.doc_ids if same and one in documents):
+    folded = fold_text(sought.text) if own else ""
+    if any(folded in documents.folded(one) for one in sought.doc_ids if own and one in documents):
         return []
-    return same
+    return own
+
+
+def _not_in(given: Set[str], chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+    return [chunk for chunk in chunks if chunk.chunk_id not in given]
 
 
 def _known(change: ChunkChange, wanted: Set[str]) -> frozenset[str]:

@@ -22,20 +22,36 @@ class ChunkMoves(Protocol):
 
 
 def at_chunks(judgment: Judgment, chunk_ids: Iterable[str]) -> Iterator[Judgment]:
-    """Yield a judgment for each id that its chunk has now; a judge's is marked at a new one."""
-    for chunk_id in chunk_ids:
+    """Yield a judgment for each id that its chunk has now, in their order.
+
+    A judge's is marked at a new one. Quotes that people graded stand there again after the first.
+    """
+    for number, chunk_id in enumerate(chunk_ids):
+        one = standing_again(judgment) if number else judgment
         if chunk_id == judgment.chunk_id:
-            yield judgment
+            yield one
         else:
             source = "carried" if judgment.source == "judge" else judgment.source
             update = {"chunk_id": chunk_id, "source": source, "copied_from": ""}
-            yield judgment.model_copy(update=update)
+            yield one.model_copy(update=update)
+
+
+def standing_again(judgment: Judgment) -> Judgment:
+    """Return the judgment of a chunk that has the words of another one, whose quotes it repeats."""
+    given = judgment.given_to_quotes
+    again = (one.model_copy(update={"again": True}) for one in given)
+    return with_quotes(judgment, again) if given else judgment
 
 
 def by_rank(judgments: Iterable[Judgment]) -> list[Judgment]:
-    """Order judgments so that the last of a pair stands: a person's, a judge's, the evidence's."""
+    """Order judgments so that the last of a pair stands: a person's, a judge's, the evidence's.
+
+    Of those of people one stands first that does not only repeat quotes of other chunks.
+    """
     rank = {"evidence": 1, "carried": 2, "judge": 3, "human": 4}
-    return sorted(judgments, key=lambda item: (not item.is_failed, rank[item.source]))
+    return sorted(
+        judgments, key=lambda item: (not item.is_failed, rank[item.source], not item.only_repeats)
+    )
 
 
 def in_order(of_texts: Iterable[Judgment], followed: Sequence[Judgment]) -> list[Judgment]:

@@ -5,6 +5,7 @@ from dataclasses import field
 from functools import partial
 
 from ragforge.corpus.chunk_files import CUT_BY, renames
+from ragforge.corpus.moved_copies import Copy, match_copies
 from ragforge.corpus.moved_documents import (
     NONE_MOVED,
     MovedDocuments,
@@ -301,13 +302,16 @@ class _NewChunkIds:
         texts = {without_place(chunk_id) for chunk_id in graded if is_text_id(chunk_id)}
         graded |= {entry.chunk_id for entry in dataset.pool()}
         read = reader_of(dataset.manifest.cutting, prepared.cutting)
-        self._old = {
-            chunk.chunk_id: (_doc_id_now(renamed, chunk.doc_id), text_id(read(chunk).text))
-            for chunk in dataset.chunks()
-            if chunk.chunk_id in graded
-        }
+        self._old: dict[str, tuple[str, str]] = {}
+        before: dict[str, list[Copy]] = {}
+        for chunk in dataset.chunks():
+            home, of_text = _doc_id_now(renamed, chunk.doc_id), text_id(read(chunk).text)
+            copy = Copy(chunk.doc_id, chunk.start, chunk.chunk_id, home)
+            before.setdefault(of_text, []).append(copy)
+            if chunk.chunk_id in graded:
+                self._old[chunk.chunk_id] = home, of_text
         wanted = {of_text for _, of_text in self._old.values()} | texts
-        self._by_text: dict[str, dict[str, list[str]]] = {}
+        self._by_text: dict[str, list[Copy]] = {}
         self._documents = set[str]()
         self._there = set[str]()
         """Ids that were given already, before this was interrupted."""
@@ -317,17 +321,19 @@ class _NewChunkIds:
             if chunk.chunk_id in graded and chunk.chunk_id not in self._old:
                 self._there.add(chunk.chunk_id)
             if of_text in wanted:
-                places = self._by_text.setdefault(of_text, {})
-                places.setdefault(chunk.doc_id, []).append(chunk.chunk_id)
+                copy = Copy(chunk.doc_id, chunk.start, chunk.chunk_id, chunk.doc_id)
+                self._by_text.setdefault(of_text, []).append(copy)
+        self._now = {
+            chunk_id: places
+            for of_text, copies in self._by_text.items()
+            for chunk_id, places in match_copies(before.get(of_text, ()), copies).items()
+        }
 
     def of(self, chunk_id: str) -> list[str]:
         """Return the ids that a chunk has now, its own alone where it still reads the same."""
         if chunk_id in self._there:
             return [chunk_id]
-        doc_id, of_text = self._old.get(chunk_id, ("", ""))
-        places = self._by_text.get(of_text, {})
-        found = places.get(doc_id) or [each for ids in places.values() for each in ids]
-        return [chunk_id] if chunk_id in found else found
+        return [*self._now.get(chunk_id, ())] if chunk_id in self._old else []
 
     def of_judgment(self, judgment: Judgment) -> list[str]:
         """Return the ids a judgment holds for now; a document's own id where it is there."""
@@ -340,8 +346,8 @@ class _NewChunkIds:
         """Return the ids that a chunk, or a text, has now; its own for a text that is no chunk."""
         if not is_text_id(chunk_id):
             return self.of(chunk_id)
-        places = self._by_text.get(without_place(chunk_id), {})
-        return [each for ids in places.values() for each in ids] or [chunk_id]
+        places = sorted(self._by_text.get(without_place(chunk_id), ()))
+        return [copy.chunk_id for copy in places] or [chunk_id]
 
     def as_text(self, chunk_id: str) -> list[str]:
         """Return the id under which a grade waits whose chunk is gone; [] where that is unknown."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, key_of
+from ragforge.pipeline.graded_quotes import standing_again
 from ragforge.records import Chunk, Failure, Judgment, is_text_id, text_id, without_place
 from ragforge.stages.judge.pairs import PairId
 
@@ -81,8 +82,9 @@ def _is_only_listed(judgment: Judgment) -> bool:
     return judgment.grade is None and not judgment.is_failed
 
 
-def _rank(judgment: Judgment) -> tuple[bool, int, str]:
-    return judgment.is_failed, _RANKS[judgment.source], judgment.chunk_id
+def _rank(judgment: Judgment) -> tuple[bool, int, bool, str]:
+    rank = _RANKS[judgment.source]
+    return judgment.is_failed, rank, judgment.only_repeats, judgment.chunk_id
 
 
 def _copied(judgment: Judgment, chunk_id: str) -> Judgment:
@@ -236,8 +238,32 @@ def _grade_by_twins(dataset: Dataset) -> int:
         if (one.source == "human" or key_of(one) not in judged)
         and not (one.is_failed and key_of(one) in failed)
     ]
+    copies = _each_quote_once(dataset, copies) if copies else copies
     add_copies(dataset, copies)
     return sum(not one.is_failed for one in copies)
+
+
+def _each_quote_once(dataset: Dataset, copies: Sequence[Judgment]) -> list[Judgment]:
+    """Return copies, of quotes that people graded those at later places as standing there again."""
+    places = {
+        text.chunk_id: (text.places[0].doc_id, text.places[0].start)
+        for text in dataset.retrieved_texts()
+        if len(text.places) == 1
+    }
+
+    def words(one: Judgment) -> tuple[str, str, str] | None:
+        """Return what copies in one document have in common."""
+        if one.chunk_id not in places or not one.given_to_quotes or one.only_repeats:
+            return None
+        return one.query_id, without_place(one.chunk_id), places[one.chunk_id][0]
+
+    there = {words(one) for one in dataset.each_judgment()}
+    found: list[Judgment] = []
+    for one in sorted(copies, key=lambda each: places.get(each.chunk_id, ("", 0))):
+        key = words(one)
+        found.append(standing_again(one) if key is not None and key in there else one)
+        there.add(key)
+    return sorted(found, key=key_of)
 
 
 def grade_by_evidence(dataset: Dataset) -> int:

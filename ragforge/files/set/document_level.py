@@ -15,7 +15,16 @@ from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.text import normalize
-from ragforge.records import Chunk, Hit, Judgment, Level, Ranking, id_in_set, is_text_id
+from ragforge.records import (
+    Chunk,
+    Hit,
+    Judgment,
+    Level,
+    Ranking,
+    id_in_set,
+    is_text_id,
+    without_place,
+)
 from ragforge.records.judgments import Grading
 
 if TYPE_CHECKING:
@@ -296,23 +305,27 @@ def document_level(dataset: Dataset, judgments: JudgmentTable) -> DocumentLevel:
 def _repeating(judgments: Sequence[Judgment]) -> dict[str, tuple[str, ...]]:
     """Return the chunks of a query that only repeat quotes of others, with these others.
 
-    Texts that are no chunks of the set are measured by their own grades.
+    Texts that are no chunks of the set are measured by their own grades: one repeats the same words
+    at an earlier place, or where nothing tells which place it is.
     """
-    of_set = [one for one in judgments if not is_text_id(one.chunk_id)]
-    holding: dict[str, list[str]] = {}
-    for one in of_set:
+    holding: dict[tuple[str, str], list[str]] = {}
+    for one in judgments:
         for given in () if one.only_repeats else one.given_to_quotes:
-            holding.setdefault(given.quote, []).append(one.chunk_id)
-    found = {
-        one.chunk_id: tuple(
-            dict.fromkeys(
-                first for given in one.quote_grades for first in holding.get(given.quote, ())
-            )
-        )
-        for one in of_set
-        if one.only_repeats
-    }
-    return {chunk_id: firsts for chunk_id, firsts in found.items() if firsts}
+            holding.setdefault((_words(one.chunk_id), given.quote), []).append(one.chunk_id)
+    found: dict[str, tuple[str, ...]] = {}
+    for one in (each for each in judgments if each.only_repeats):
+        words = _words(one.chunk_id)
+        held = (holding.get((words, given.quote), ()) for given in one.quote_grades)
+        firsts = dict.fromkeys(first for of_quote in held for first in of_quote)
+        placed = tuple(first for first in firsts if first != words)
+        if firsts:
+            found[one.chunk_id] = placed or (words,)
+    return found
+
+
+def _words(chunk_id: str) -> str:
+    """Return the id of a text at any place; "" for a chunk of the set."""
+    return without_place(chunk_id) if is_text_id(chunk_id) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -479,8 +479,12 @@ def _joined(places: Iterable[PlacedGrades]) -> list[Judgment]:
         before = joined.get(key_of(judgment))
         if before is not None and judgment.grade is not None:
             own = judgment.given_to_quotes
-            said = {fold(one.quote) for one in own}
-            others = (one for one in before.given_to_quotes if fold(one.quote) not in said)
+            said = {fold(one.quote): one.grade for one in own}
+            others = (
+                one
+                for one in before.given_to_quotes
+                if said.get(fold(one.quote), one.grade) == one.grade
+            )
             judgment = with_quotes(judgment, (*own, *others))
         joined[key_of(judgment)] = judgment
     return [*joined.values()]

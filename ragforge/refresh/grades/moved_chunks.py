@@ -1,14 +1,15 @@
 """Chunks whose id is gone, the new chunks that read the same, and the sources that follow them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from ragforge.corpus.chunking import text_sha256
+from ragforge.corpus.moved_copies import Copy, match_copies
 from ragforge.corpus.rereading import seen_sha256
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import each_chunk
-from ragforge.records import MovedChunk, Query, text_id, without_place
+from ragforge.records import Chunk, MovedChunk, Query, text_id, without_place
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.queries.updates import UpdatedQuery
 
@@ -19,7 +20,7 @@ class MovedChunks:
 
     Args:
         gone: Of these, the ids that are gone.
-        now: For those whose text is found again its new ids, sorted.
+        now: For those whose text is found again its new ids, as they stand.
     """
 
     gone: frozenset[str]
@@ -34,44 +35,63 @@ def find_moved(diff: CorpusDiff, wanted: Collection[str]) -> MovedChunks:
     """Return which of some chunks are gone, and where their texts stand now.
 
     A text is looked for among the new chunks of its document, by whatever id that goes now; where
-    it is not there, among all new chunks. A text is what a reader sees, with blanks folded.
+    it is not there, among all new chunks. A text is what a reader sees, with blanks folded; of
+    several chunks with one text each is one of now, see `match_copies`.
 
     Args:
         diff: What changed. The chunks are read as streams; only digests of those wanted are held.
         wanted: Ids of chunks of the version before.
     """
     gone = {
-        chunk.chunk_id: (doc_id_now(diff, chunk.doc_id), seen_sha256(chunk))
-        for chunk in diff.removed()
-        if chunk.chunk_id in wanted
+        chunk.chunk_id: seen_sha256(chunk) for chunk in diff.removed() if chunk.chunk_id in wanted
     }
-    places = new_places(diff, gone.values())
-    now = {chunk_id: places[text] for chunk_id, text in gone.items() if text in places}
-    return MovedChunks(frozenset(gone), now)
+    digests = {*gone.values()}
+    before: dict[str, list[Copy]] = {}
+    for chunk in diff.removed() if gone else ():
+        if (digest := seen_sha256(chunk)) in digests:
+            home = doc_id_now(diff, chunk.doc_id)
+            before.setdefault(digest, []).append(_copy(chunk, home))
+    now = _new_copies(diff, digests)
+    places = {
+        chunk_id: ids
+        for digest, copies in before.items()
+        for chunk_id, ids in match_copies(copies, now.get(digest, ())).items()
+        if chunk_id in gone
+    }
+    return MovedChunks(frozenset(gone), places)
+
+
+def _copy(chunk: Chunk, home: str) -> Copy:
+    return Copy(chunk.doc_id, chunk.start, chunk.chunk_id, home)
+
+
+def _new_copies(diff: CorpusDiff, digests: Set[str]) -> dict[str, list[Copy]]:
+    """Return the new chunks with some texts, as they stand, by the digest of the text."""
+    found: dict[str, list[Copy]] = {}
+    for chunk in diff.added() if digests else ():
+        # A grade that waits since markup was no matter has the digest of the text with it.
+        for digest in digests & {seen_sha256(chunk), text_sha256(chunk.text)}:
+            found.setdefault(digest, []).append(_copy(chunk, chunk.doc_id))
+    return {digest: sorted(copies) for digest, copies in found.items()}
 
 
 def new_places(
     diff: CorpusDiff, texts: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the ids of the new chunks with some texts, sorted; texts that are in none left out.
+    """Return the ids of the new chunks with some texts, as they stand; of texts that are in any.
 
     Args:
         diff: What changed.
         texts: Each as the id of the document where it is looked for first, and its digest.
     """
     texts = {*texts}
-    digests = {digest for _, digest in texts}
-    added: dict[str, dict[str, list[str]]] = {}
-    for chunk in diff.added() if digests else ():
-        # A grade that waits since markup was no matter has the digest of the text with it.
-        for digest in digests & {seen_sha256(chunk), text_sha256(chunk.text)}:
-            added.setdefault(digest, {}).setdefault(chunk.doc_id, []).append(chunk.chunk_id)
+    added = _new_copies(diff, {digest for _, digest in texts})
     by_pair: dict[tuple[str, str], tuple[str, ...]] = {}
     for doc_id, digest in texts:
-        places = added.get(digest, {})
-        here = places.get(doc_id) or [other for others in places.values() for other in others]
+        places = added.get(digest, [])
+        here = [copy for copy in places if copy.doc_id == doc_id] or places
         if here:
-            by_pair[doc_id, digest] = tuple(sorted(here))
+            by_pair[doc_id, digest] = tuple(copy.chunk_id for copy in here)
     return by_pair
 
 
@@ -85,7 +105,7 @@ def places_anywhere(diff: CorpusDiff, digests: Collection[str]) -> dict[str, tup
 
 
 def texts_back(diff: CorpusDiff, text_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the new chunks that read as texts do which were no chunks, sorted.
+    """Return the ids of the new chunks that read as texts do which were no chunks, as they stand.
 
     Args:
         diff: What changed.
@@ -97,11 +117,11 @@ def texts_back(diff: CorpusDiff, text_ids: Iterable[str]) -> dict[str, tuple[str
     wanted: dict[str, list[str]] = {}
     for one in text_ids:
         wanted.setdefault(without_place(one), []).append(one)
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Copy]] = {}
     for chunk in diff.added() if wanted else ():
         for one in wanted.get(text_id(chunk.text), ()):
-            found.setdefault(one, []).append(chunk.chunk_id)
-    return {one: tuple(sorted(ids)) for one, ids in found.items()}
+            found.setdefault(one, []).append(_copy(chunk, chunk.doc_id))
+    return {one: tuple(copy.chunk_id for copy in sorted(of)) for one, of in found.items()}
 
 
 def new_to_readers(diff: CorpusDiff) -> frozenset[str]:
