@@ -4,22 +4,16 @@ A name may go to another text: a chapter that comes first moves all others up by
 of a document, such as a label or a hit that names it, is said of what it told, and goes with that.
 """
 
-import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import Final
 
 from ragforge.corpus.chunk_files import renames
+from ragforge.corpus.document_matches import DocumentMatches
 from ragforge.deferred import dataclass
-from ragforge.records import Chunk
 
-_WORD: Final = re.compile(r"\w+")
-_EDITED_FROM: Final = 0.5
-"""Share of words in common from which a text is an edited one, and not another."""
-
-FindEdited = Callable[[Collection[str]], Collection[str]]
-"""Returns those of some documents that say mostly what they said."""
+FindMatches = Callable[[Collection[str], Collection[str]], DocumentMatches]
+"""Returns what became of documents of before by their words, under these ids of now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +38,20 @@ def find_moved_documents(
     before: Mapping[str, str],
     now: Mapping[str, str],
     stayed: Mapping[str, str],
-    find_edited: FindEdited,
+    find_matches: FindMatches,
 ) -> MovedDocuments:
     """Return where the texts of documents stand now.
 
     A document whose text stands under another id is edited, and copied before, where it says mostly
-    what it said and did not make room for another; else it has moved.
+    what it said and did not make room for another; else it has moved. One whose text stands nowhere
+    word for word is edited where it says mostly what it said, has moved where its words are clearly
+    those of another, and else is gone.
 
     Args:
         before: Digests of the documents that are not as they were, by id.
         now: Digests of those that came or say something else, by id.
         stayed: By digest the first id of a document that is as it was.
-        find_edited: Asked once at most.
+        find_matches: Asked once at most.
     """
     fixed = renames(
         {name: digest for name, digest in before.items() if name not in now},
@@ -70,40 +66,13 @@ def find_moved_documents(
         if name not in found and digest in stayed:
             found[name] = stayed[digest]
     told = {*before.values(), *stayed}
-    doubtful = {
-        name
-        for name, other in found.items()
-        if name in now and now[name] not in told and other not in found
-    }
-    edited = {*find_edited(doubtful)} if doubtful else set()
-    moved = {name: other for name, other in sorted(found.items()) if name not in edited}
-    places = {*moved.values()}
-    gone = (before.keys() - moved.keys()) & ((before.keys() - now.keys()) | places)
+    new = {name for name, digest in now.items() if digest not in told}
+    doubtful = {name for name, other in found.items() if name in new and other not in found}
+    open_ = before.keys() - found.keys()
+    is_asked = new and (doubtful or open_)
+    matches = find_matches(doubtful | open_, new) if is_asked else DocumentMatches()
+    exact = {name: other for name, other in found.items() if name not in matches.edited}
+    near = {name: other for name, other in matches.homes.items() if name in open_}
+    moved = dict(sorted((exact | near).items()))
+    gone = before.keys() - moved.keys() - matches.edited
     return MovedDocuments(moved, frozenset(gone), frozenset({*moved, *gone} & now.keys()))
-
-
-def edited_documents(
-    doc_ids: Collection[str], before: Iterable[Chunk], now: Iterable[Chunk]
-) -> set[str]:
-    """Return those of some documents that say mostly what they said.
-
-    Args:
-        doc_ids: Which.
-        before: Chunks before, of these documents among others.
-        now: Likewise now.
-    """
-    then, later = _words(doc_ids, before), _words(doc_ids, now)
-    return {
-        name
-        for name in doc_ids
-        if 2 * (then[name] & later[name]).total()
-        >= _EDITED_FROM * (then[name].total() + later[name].total())
-    }
-
-
-def _words(doc_ids: Collection[str], chunks: Iterable[Chunk]) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {name: Counter() for name in doc_ids}
-    for chunk in chunks:
-        if chunk.doc_id in found:
-            found[chunk.doc_id].update(_WORD.findall(chunk.text.casefold()))
-    return found

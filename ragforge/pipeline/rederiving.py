@@ -5,11 +5,11 @@ from dataclasses import field
 from functools import partial
 
 from ragforge.corpus.chunk_files import CUT_BY, renames
+from ragforge.corpus.document_matches import DocumentMatches, match_documents
 from ragforge.corpus.moved_copies import Copy, match_copies
 from ragforge.corpus.moved_documents import (
     NONE_MOVED,
     MovedDocuments,
-    edited_documents,
     find_moved_documents,
 )
 from ragforge.corpus.quote_locations import ChunkIndex
@@ -229,7 +229,7 @@ class _Documents:
         same = {name for name, digest in self._before.items() if self._now.get(name) == digest}
         stayed = {self._before[name]: name for name in sorted(same, reverse=True)}
         moved = find_moved_documents(
-            _without(self._before, same), _without(self._now, same), stayed, self._edited
+            _without(self._before, same), _without(self._now, same), stayed, self._matches
         )
         judgments = self._dataset.each_judgment()
         labelled = {item.chunk_id for item in judgments if item.level != "chunk"}
@@ -242,9 +242,8 @@ class _Documents:
             )
         return moved
 
-    def _edited(self, doc_ids: Collection[str]) -> Collection[str]:
-        now = read_records(self._prepared.path, Chunk)
-        return edited_documents(doc_ids, self._dataset.chunks(), now)
+    def _matches(self, doc_ids: Collection[str], places: Collection[str]) -> DocumentMatches:
+        return match_documents(doc_ids, places, self._dataset.chunks_path, self._prepared.path)
 
 
 def _without(digests: Mapping[str, str], names: Collection[str]) -> dict[str, str]:

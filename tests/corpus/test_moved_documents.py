@@ -2,17 +2,18 @@
 
 import pytest
 
-from ragforge.corpus.moved_documents import edited_documents, find_moved_documents
-from ragforge.records import Chunk
+from ragforge.corpus.document_matches import DocumentMatches
+from ragforge.corpus.moved_documents import find_moved_documents
 
 
-def find(before, now, edited=(), stayed=None):
+def find(before, now, edited=(), stayed=None, homes=None):
     changed = {name for name in before if before[name] == now.get(name)}
     before, now = (
         {name: digest for name, digest in one.items() if name not in changed}
         for one in (before, now)
     )
-    return find_moved_documents(before, now, stayed or {}, lambda names: {*edited} & {*names})
+    matches = DocumentMatches(frozenset(edited), homes or {})
+    return find_moved_documents(before, now, stayed or {}, lambda names, places: matches)
 
 
 @pytest.mark.parametrize(
@@ -23,10 +24,10 @@ def find(before, now, edited=(), stayed=None):
         ({"1": "A", "2": "B"}, {"1": "new", "2": "A", "3": "B"}, {"1": "2", "2": "3"}, set()),
         ({"1": "A", "2": "B", "3": "C"}, {"1": "B", "2": "C"}, {"2": "1", "3": "2"}, {"1"}),
         ({"a": "A"}, {"a": "new", "old": "A"}, {"a": "old"}, set()),
-        ({"a": "A"}, {"a": "other"}, {}, set()),
+        ({"a": "A"}, {"a": "other"}, {}, {"a"}),
         ({"a": "A"}, {}, {}, {"a"}),
     ],
-    ids="renamed swapped shifted closed-up another-under-its-name edited removed".split(),
+    ids="renamed swapped shifted closed-up another-under-its-name rewritten removed".split(),
 )
 def test_a_text_is_followed(before, now, moved, gone):
     """A name says nothing of what stands under it."""
@@ -56,13 +57,17 @@ def test_a_copy_that_stayed_has_the_text():
     assert (found.now, found.gone) == ({"a": "copy"}, set())
 
 
-def chunk(doc_id, text):
-    return Chunk(chunk_id=f"{doc_id}-{len(text)}", doc_id=doc_id, text=text, start=0, end=len(text))
+def test_a_text_that_is_edited_and_renamed_is_followed():
+    """No digest is the same; the label of each stayed with the text of the other."""
+    before, now = {"x": "X", "y": "Y"}, {"x": "Y, edited"}
+
+    found = find(before, now, homes={"y": "x"})
+
+    assert (found.now, found.gone, found.replaced) == ({"y": "x"}, {"x"}, {"x"})
 
 
-def test_an_edited_text_has_most_of_its_words():
-    """Two texts of one language share the small words."""
-    before = [chunk("a", "Wax keeps oak from drying out in rooms."), chunk("b", "We are ten.")]
-    now = [chunk("a", "Wax keeps oak from drying out in halls."), chunk("b", "Ships sail.")]
+def test_one_that_is_there_word_for_word_is_sought_no_more():
+    """It stands in the archive, whatever else is like it."""
+    found = find({"a": "A"}, {"a": "new", "old": "A", "b": "like A"}, homes={"a": "b"})
 
-    assert edited_documents({"a", "b"}, before, now) == {"a"}
+    assert found.now == {"a": "old"}

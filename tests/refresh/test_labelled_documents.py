@@ -163,6 +163,44 @@ def test_a_label_goes_with_its_text_where_names_move_up(night):
     assert labels(night) == {OPEN: ["tea.md"], REPAIRS: ["service.md", "store.md"]}
 
 
+def test_a_label_goes_with_its_text_where_that_is_edited_too(night):
+    """Each chapter holds its number: labels were kept on other texts, and RR fell to 0.02."""
+    shift(night)
+    for page in night.docs.glob("*.md"):
+        before = page.read_text(encoding="utf-8")
+        page.write_text(before.replace("at length", f"for {page.stem}"), encoding="utf-8")
+
+    assert night.refresh("--accept-churn").code == 0
+
+    assert labels(night) == {OPEN: ["tea.md"], REPAIRS: ["service.md", "store.md"]}
+
+
+def test_a_label_waits_where_its_document_was_rewritten(night):
+    """Not one word of what people labelled is there, until it is again."""
+    page = night.docs / "store.md"
+    before = page.read_text(encoding="utf-8")
+    page.write_text("Forty people in Oslo.\n", encoding="utf-8")
+
+    assert night.json()["items"] == {"kept": 1, "retired": 1}
+    assert OPEN not in labels(night)
+
+    page.write_text(before, encoding="utf-8")
+
+    assert night.json()["items"] == {"kept": 1, "revived": 1}
+    assert labels(night)[OPEN] == ["store.md"]
+
+
+def test_a_label_does_not_stay_with_another_document_under_its_name(night):
+    """One page is removed, the next is edited and goes by its name."""
+    text = (night.docs / "faq.md").read_text(encoding="utf-8")
+    (night.docs / "faq.md").unlink()
+    (night.docs / "store.md").write_text(f"{text}\nAsk at the desk.\n", encoding="utf-8")
+
+    assert night.json()["items"] == {"kept": 1, "retired": 1}
+
+    assert labels(night) == {REPAIRS: ["service.md", "store.md"]}
+
+
 def test_a_label_leaves_a_name_that_another_text_has(night):
     """The page was moved away; an imprint stands under its name."""
     before = (night.docs / "store.md").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ import contextlib
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import field
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from ragforge.corpus.chunk_files import (
     rows_of_chunks,
     write_rows,
 )
+from ragforge.corpus.moved_documents import MovedDocuments
 from ragforge.corpus.quote_locations import ChunkIndex
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
@@ -69,6 +71,8 @@ class CorpusDiff:
             ready-made file that kept its id and has other words is in both.
         cutting: What tells how documents are cut: settings and the version of the chunker.
         chunks_rewritten: Chunks with the id and words that they had, and other blanks or offsets.
+        moved: Where the texts of documents stand now, by the folder of the version before, once
+            that was looked for.
     """
 
     documents: DocumentsDiff
@@ -81,6 +85,7 @@ class CorpusDiff:
     removed_path: Path
     cutting: str
     chunks_rewritten: int = 0
+    moved: dict[Path, MovedDocuments] = field(default_factory=dict, compare=False)
 
     @property
     def is_empty(self) -> bool:

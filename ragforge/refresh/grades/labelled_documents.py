@@ -11,14 +11,13 @@ from dataclasses import replace
 from typing import Final
 
 from ragforge.corpus.chunk_files import CUT_BY
+from ragforge.corpus.document_matches import DocumentMatches, match_documents
 from ragforge.corpus.moved_documents import (
     NONE_MOVED,
     MovedDocuments,
-    edited_documents,
     find_moved_documents,
 )
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import each_chunk
 from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.grades.moved_chunks import MovedChunks
@@ -55,6 +54,12 @@ def moved_documents(parent: Dataset, diff: CorpusDiff) -> MovedDocuments:
     """
     if parent.manifest.level is None or not diff.moves:
         return NONE_MOVED
+    if parent.files not in diff.moved:
+        diff.moved[parent.files] = _find_moved(parent, diff)
+    return diff.moved[parent.files]
+
+
+def _find_moved(parent: Dataset, diff: CorpusDiff) -> MovedDocuments:
     before, now = _digests_before(diff), _digests_now(diff)
     same = {name for name, digest in now.items() if before.get(name) == digest}
     before, now = _without(before, same), _without(now, same)
@@ -64,11 +69,10 @@ def moved_documents(parent: Dataset, diff: CorpusDiff) -> MovedDocuments:
         if digest in wanted and row.doc_id not in before:
             stayed.setdefault(digest, row.doc_id)
 
-    def edited(doc_ids: Collection[str]) -> Collection[str]:
-        chunks_now = (chunk for _, chunk in each_chunk(diff.chunks_path))
-        return edited_documents(doc_ids, parent.chunks(), chunks_now)
+    def match(doc_ids: Collection[str], places: Collection[str]) -> DocumentMatches:
+        return match_documents(doc_ids, places, parent.chunks_path, diff.chunks_path)
 
-    return find_moved_documents(before, now, stayed, edited)
+    return find_moved_documents(before, now, stayed, match)
 
 
 def documents_back(
