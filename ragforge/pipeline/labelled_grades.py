@@ -39,6 +39,17 @@ def put_into_judgments(dataset: Dataset, files: CalibrationFiles, taken: TakenLa
         _Labelled(dataset, files.sample(), labels.now, files.name).put(taken)
 
 
+def are_in_judgments(dataset: Dataset, files: CalibrationFiles) -> bool:
+    """Whether the set has grades by the labels of a calibration."""
+    return any(_is_by_labels(one, files.name) for one in dataset.judgments())
+
+
+def _is_by_labels(judgment: Judgment, name: str) -> bool:
+    by = judgment.provenance
+    is_of_chunk = judgment.source == "human" and judgment.level == "chunk"
+    return is_of_chunk and by is not None and by.protocol == _PROTOCOL.format(name)
+
+
 @dataclass(slots=True)
 class _Labelled:
     """The labels of a calibration, and the grades that the set has from them."""
@@ -167,9 +178,7 @@ class _Labelled:
         return [*returned.values()]
 
     def _is_mine(self, judgment: Judgment) -> bool:
-        by = judgment.provenance
-        is_of_chunk = judgment.source == "human" and judgment.level == "chunk"
-        return is_of_chunk and by is not None and by.protocol == _PROTOCOL.format(self.name)
+        return _is_by_labels(judgment, self.name)
 
 
 def _with_what_followed(old: Judgment, new: Judgment) -> Judgment:

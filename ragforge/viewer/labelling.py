@@ -38,7 +38,7 @@ from ragforge.pipeline.answer_labelling import (
     put_answer_labels,
     remove_answer_label,
 )
-from ragforge.pipeline.labelled_grades import put_into_judgments
+from ragforge.pipeline.labelled_grades import are_in_judgments, put_into_judgments
 from ragforge.pipeline.labelling import (
     Wanted,
     label_page,
@@ -226,7 +226,10 @@ def _take_pair_back(place: _Place, given: dict[str, object]) -> bool:
         row.look,
         wording_sha256=row.wording_sha256,
     )
-    return remove_label(place.files, task, place.labeller)
+    was_there = remove_label(place.files, task, place.labeller)
+    if was_there and are_in_judgments(place.dataset, place.files):
+        put_into_judgments(place.dataset, place.files, TakenLabels())
+    return was_there
 
 
 def _answer_page(place: _Place, request: Request, post: str) -> str:

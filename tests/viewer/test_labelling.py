@@ -67,6 +67,20 @@ def test_a_label_is_taken_back_and_given_otherwise(site, dataset):
     assert [label.grade for label in calibration_files(dataset).labels()] == [0]
 
 
+def test_a_label_that_is_taken_back_takes_its_grade_with_it(site, dataset):
+    """After the last pair labels are grades of people in the set: there they stayed."""
+    before = list(dataset.judgments())
+    pairs = calibration_files(dataset).sample().pairs
+    rows = [{**ROW, "query_id": pair.query_id, "chunk_id": pair.chunk_id} for pair in pairs]
+    sent = [post(site, row)[0] for row in rows]
+    between = [one.source for one in dataset.judgments()]
+    taken_back = [post(site, {**row, "undo": True})[0] for row in rows]
+
+    assert sent + taken_back == [200] * 2 * len(rows)
+    assert between == ["human"] * len(between)
+    assert list(dataset.judgments()) == before
+
+
 def test_nobody_labels_under_another_name(site, dataset):
     """The name is that of who started the site."""
     post(site, {**ROW, "labeller": "Bob"})

@@ -73,8 +73,8 @@ CAUSES: Final[dict[CauseCode, CauseText]] = {
     ),
     "unjudged_on_top": CauseText(
         "unjudged on top",
-        "At least half of what stands above the first relevant chunk has no grade: the value "
-        "itself is in doubt.",
+        "At least half of what stands above the first relevant chunk, or more than half of the "
+        "top, has no grade: the value itself is in doubt.",
         "Judge the top of this run with `ragforge judge`, and measure again.",
     ),
     "evidence_cut": CauseText(

@@ -28,6 +28,8 @@ _PART_GRADE: Final = 2
 _ROUNDING: Final = 1e-9
 """Differences that rounding makes."""
 _SETS: Final = frozenset({"SetP", "SetF"})
+_FIRST_ALONE: Final = frozenset({"RR", "Success"})
+"""Measures of where the first relevant chunk is: nothing below it moves them."""
 """Measures that are best where nothing but relevant chunks is retrieved."""
 
 
@@ -228,6 +230,8 @@ def _unjudged_on_top(case: Case) -> str | None:
     above = sum(map(case.is_hole, case.above))
     if above and 2 * above >= len(case.above):
         return f"{above} of the {plural(len(case.above), case.noun)} above have no grade"
+    if case.first is not None and case.measure.name in _FIRST_ALONE:
+        return None  # What stands below moves no value.
     if 2 * holes > len(case.top) or (holes and case.measure.name == "Judged"):
         return f"{holes} of the top {len(case.top)} have no grade"
     return None

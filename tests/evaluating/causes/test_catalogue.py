@@ -114,6 +114,16 @@ def test_a_top_that_is_mostly_unjudged_casts_doubt_below_the_first_relevant_too(
     assert causes.codes[:2] == ("unjudged_on_top", "some_missed")
 
 
+@pytest.mark.parametrize("measure", ["RR", "Success@1"])
+def test_below_the_first_relevant_nothing_casts_doubt_on_where_that_is(measure):
+    """Six ranks without a grade were blamed for a reciprocal rank that they cannot move."""
+    ranked = ["n0", "n1", "n2", "a", *(f"x{rank}" for rank in range(5, 11))]
+
+    causes = found(ranked, {"a": 3, **not_relevant(3)}, measure=measure)
+
+    assert "unjudged_on_top" not in causes.codes
+
+
 def test_a_quote_that_runs_over_two_chunks_is_cut():
     """No chunk can answer, however good the retriever is."""
     chunks = [chunk("a", "Here is " + QUOTE[:40]), chunk("b", QUOTE[30:] + " and so on.")]
