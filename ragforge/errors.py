@@ -90,6 +90,8 @@ class CallError(Exception):
         self.kind = kind
         self.raw = raw
         self.call_keys = call_keys
+        self.is_kept = False
+        """Whether all replies that were no use came from the call store."""
 
 
 def did_you_mean(given: str, there: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ Pairs are taken one by one, as they are judged. Replies are stored in `.ragforge
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import field
 from os import PathLike
 from pathlib import Path
@@ -223,11 +223,8 @@ async def _one_by_one(pairs: Records, place: Path | None, call: Call) -> Judged:
         labels, result = HumanLabels(), JudgingResult(judges.name)
         with _spool(place) as judged:
             taken = _each_pair(_rows(pairs), judges, labels, result)
-            try:
+            with nullcontext() if place is None else judged.written_to(place, call.job):
                 await JudgeRun(judges, judged, result).judge(lambda: taken, None)
-            finally:
-                if place is not None and not call.mode.dry_run:
-                    judged.write(place)
             if call.mode.dry_run:
                 counts = {"given": result.n_pairs, "distinct_texts": result.n_texts}
                 result.estimate = {"pairs": counts, **judges.estimate(result.n_texts)}

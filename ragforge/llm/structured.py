@@ -8,7 +8,7 @@ import functools
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Generic, TypeVar
 
 from ragforge.deferred import dataclass, pattern
@@ -86,41 +86,56 @@ async def ask_structured(
     Raises:
         CallError: Kind `refused`, `truncated`, `filtered`, or `invalid` after the second turn.
     """
-    keys: list[str] = []
+    asked = _Asked()
     try:
-        request, reply = await _ask_whole(model, request, keys)
+        request, reply = await _ask_whole(model, request, asked)
         try:
             return Structured(_parse(reply, reply_type, check), reply, repaired=False)
         except InvalidReplyError as broken:
             again = _repair(request, reply, str(broken))
-        reply = await _ask(model, again, keys)
+        reply = await _ask(model, again, asked)
         try:
             return Structured(_parse(reply, reply_type, check), reply, repaired=True)
         except InvalidReplyError as broken:
             kind = "refused" if _REFUSAL.match(reply.text) else "invalid"
             raise CallError(kind, f"{broken} (after one repair turn)", reply.text) from broken
     except CallError as error:
-        error.call_keys = tuple(keys)
+        error.call_keys = tuple(asked.keys)
+        error.is_kept = bool(asked.keys) and not asked.has_new
         raise
 
 
+@dataclass(slots=True)
+class _Asked:
+    """The replies of a question so far.
+
+    Args:
+        keys: Of those that the call store has.
+        has_new: Whether one was bought now.
+    """
+
+    keys: list[str] = field(default_factory=list)
+    has_new: bool = False
+
+
 async def _ask_whole(
-    model: ChatModel, request: ChatRequest, keys: list[str]
+    model: ChatModel, request: ChatRequest, asked: _Asked
 ) -> tuple[ChatRequest, ChatReply]:
     """Ask; a reply that was cut off is asked for once more with room for twice as much."""
     try:
-        return request, await _ask(model, request, keys)
+        return request, await _ask(model, request, asked)
     except CallError as error:
         if error.kind != "truncated":
             raise
     roomier = replace(request, max_output_tokens=_ROOMIER * request.max_output_tokens)
-    return roomier, await _ask(model, roomier, keys)
+    return roomier, await _ask(model, roomier, asked)
 
 
-async def _ask(model: ChatModel, request: ChatRequest, keys: list[str]) -> ChatReply:
+async def _ask(model: ChatModel, request: ChatRequest, asked: _Asked) -> ChatReply:
     reply = await model.ask(request)
+    asked.has_new |= not reply.cached
     if reply.key:
-        keys.append(reply.key)
+        asked.keys.append(reply.key)
     _check_end(reply)
     return reply
 

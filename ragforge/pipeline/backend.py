@@ -5,7 +5,7 @@ Where no model is configured, the offline baseline does the work.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +15,7 @@ from ragforge.config.sections import OFFLINE, OFFLINE_MINILM, is_offline
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.observe import Event, silent
-from ragforge.pipeline.job import CallPlace, Job
+from ragforge.pipeline.job import CallPlace, Job, OutputFile
 from ragforge.records import Chunk, Stage
 from ragforge.stages.runner import Workers
 
@@ -157,12 +157,29 @@ async def open_backend(
         collector=job.collector,
         endpoints=job.endpoints,
     ) as connection:
-        if mode.retry_failed:
-            failures = (failure for failure in place.failures() if failure.what in stages)
-            connection.store.forget(key for failure in failures for key in failure.call_keys)
         asker = Asker(connection.model, connection.name, settings.model, loaded)
+        if mode.retry_failed and stages:
+            forget = (connection.tally or connection.store).forget
+            if isinstance(place, OutputFile) and settings.judge.batch == 1:
+                # As each is asked: what is not reached, or was bought in its place, stays.
+                asker = replace(asker, forget=_once(forget))
+            else:
+                failures = (failure for failure in place.failures() if failure.what in stages)
+                forget(key for failure in failures for key in failure.call_keys)
         prompts_dir = settings.prompts.prompts_dir
         yield Backend(asker, connection, prompts_dir, {loaded.name: loaded})
+
+
+def _once(forget: Callable[[Iterable[str]], None]) -> Callable[[Iterable[str]], None]:
+    """Return what forgets each reply once: several units may have asked the same."""
+    forgotten: set[str] = set()
+
+    def forgetting(keys: Iterable[str]) -> None:
+        new = set(keys) - forgotten
+        forgotten.update(new)
+        forget(new)
+
+    return forgetting
 
 
 def offline_model(model: ModelSettings) -> Literal["", "minilm"]:

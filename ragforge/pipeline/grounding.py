@@ -115,15 +115,8 @@ async def _ground(
         grounder = _grounder(backend)
         workers = backend.stage_workers(job)
         with _spool(out.path.parent) as grounded, open_exchanges() as exchanges:
-            is_read = True
-            try:
+            with grounded.written_to(out.path, job, unless=(DataError,)):
                 await ground_exchanges(exchanges, grounder, workers, grounded, total=total)
-            except DataError:  # What was whole before stays; replies are in the store.
-                is_read = False
-                raise
-            finally:
-                if is_read and not job.mode.dry_run:
-                    grounded.write(out.path)
             if job.mode.dry_run:
                 return GroundingResult(backend.name, None, backend.estimate())
             summary = summarise(grounded.results())

@@ -1,7 +1,7 @@
 """How a job is done: what every step of it is handed, and where its replies and results go."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from ragforge.config import Settings
 from ragforge.deferred import dataclass
 from ragforge.errors import EndpointError
-from ragforge.files.record_files import ExternalSorter, read_records
-from ragforge.observe import Observer
+from ragforge.files.record_files import ExternalSorter, read_lines, read_records
+from ragforge.observe import Event, Observer
 from ragforge.records import Failure
 from ragforge.records.model import Model
 
@@ -206,3 +206,45 @@ class ResultSpool(AbstractContextManager["ResultSpool[R]"], Generic[R]):
         beside = failures_beside(out)
         if self._failures.count or beside.exists():
             self._failures.write(beside)
+
+    @contextmanager
+    def written_to(
+        self, out: Path, job: "Job", *, unless: tuple[type[Exception], ...] = ()
+    ) -> Iterator[None]:
+        """Write a file of results when the block ends, but for those of a dry run.
+
+        Where the run is stopped in it, a file that has more results already stays as it is: replies
+        are in the call store, and a rerun takes them from there.
+
+        Args:
+            out: The file.
+            job: In a dry run nothing is written.
+            unless: Errors behind which nothing is written.
+
+        Raises:
+            DataError: One cannot be written.
+        """
+        try:
+            yield
+        except BaseException as error:
+            is_kept = job.mode.dry_run or isinstance(error, unless)
+            if not is_kept and not self._stays(out, job.observer):
+                self.write(out)
+            raise
+        if not job.mode.dry_run:
+            self.write(out)
+
+    def _stays(self, out: Path, observer: Observer) -> bool:
+        if not self.has_any or not out.exists():
+            return False
+        n_before = sum(1 for _ in read_lines(out))
+        if n_before <= self._results.count:
+            return False
+        observer(
+            Event(
+                "note",
+                message=f"{out}: stays as it was, with {n_before:,} results; of this run "
+                f"{self._results.count:,} are done, which a rerun takes from the call store",
+            )
+        )
+        return True

@@ -189,6 +189,8 @@ class Asker:
         prompt: What to ask.
         examples: Turns between the system's and the user's that show how it is done.
         protocol: How it is asked, for provenance; see `Provenance.protocol`.
+        forget: Drops stored replies that are no use, so that they are asked for again; None to take
+            them for what they are.
     """
 
     model: ChatModel
@@ -197,6 +199,7 @@ class Asker:
     prompt: Prompt
     examples: tuple[Message, ...] = ()
     protocol: str = ""
+    forget: Callable[[Iterable[str]], None] | None = None
 
     async def ask(
         self,
@@ -224,6 +227,12 @@ class Asker:
             return check(reply)
 
         request = self.request(holes, reply_type, way)
+        try:
+            return await ask_structured(self.model, request, reply_type, broken_rule)
+        except CallError as error:
+            if self.forget is None or not error.is_kept:
+                raise
+            self.forget(error.call_keys)
         return await ask_structured(self.model, request, reply_type, broken_rule)
 
     def request(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 from endpoint import Reply, completion
@@ -94,6 +95,27 @@ def test_a_rerun_with_failures_makes_no_call_either(judge, how):
 
     assert first[3] == again[3]
     assert 0 < sum(row["grade"] is None for row in first[3]) < 54 or how
+
+
+def test_a_retry_that_is_stopped_shortens_no_file_and_pays_for_no_reply_twice(judge):
+    """It goes on from limit to limit, and the file is whole all the while."""
+    with serving(Script(p_refusal=0.3, seed=5)) as endpoint:
+        first = judge(endpoint)
+        n_failed = sum(row["grade"] is None for row in first[3])
+        dry = judge(endpoint, "--retry-failed", "--dry-run")
+        billed = [endpoint.ledger()["billed"]]
+        codes = []
+        for _ in range(3):
+            code, _, _, found = judge(endpoint, "--retry-failed", "--max-calls", "2")
+            codes.append(code)
+            billed.append(endpoint.ledger()["billed"])
+            assert len(found) == len(first[3])
+        whole = judge(endpoint, "--retry-failed")
+
+    assert codes == [5, 5, 5]
+    assert [b - a for a, b in pairwise(billed)] == [2, 2, 2]
+    assert sum(row["grade"] is None for row in whole[3]) < n_failed
+    assert dry[3] == first[3]
 
 
 def test_a_panel_keeps_the_votes_of_all_its_models(judge):

@@ -266,6 +266,20 @@ def test_failures_are_asked_for_again_only_on_demand(run, planned, work):
     assert 0 < after["failed"] < before["failed"]
 
 
+def test_a_shard_that_is_done_stays_so_when_a_retry_is_stopped(run, planned, work, tmp_path):
+    """What was merged before can be merged still; the limit was used up, and nothing was bought."""
+    with serving(Script(p_refusal=0.3, seed=5)) as endpoint:
+        planned(endpoint)
+        run("shard", "run", work, "-q")
+        planned(endpoint, "--max-calls", str(endpoint.ledger()["billed"]))
+        merged = run("shard", "merge", work, "--out", tmp_path / "before.jsonl")[0]
+        stopped = run("shard", "run", work, "--retry-failed", "-q")[0]
+        again = run("shard", "merge", work, "--out", tmp_path / "after.jsonl")[0]
+
+    assert (merged, stopped, again) == (0, 5, 0)
+    assert (tmp_path / "after.jsonl").read_bytes() == (tmp_path / "before.jsonl").read_bytes()
+
+
 def test_status_tells_what_was_spent(run, planned, work):
     """It is looked at while the work is under way."""
     with serving(Script()) as endpoint:

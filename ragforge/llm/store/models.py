@@ -5,7 +5,7 @@ counts instead, for a dry run.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field, replace
 from typing import Protocol
@@ -221,10 +221,15 @@ class CountingModel:
     replies: float = 0.0
     """Calls in units of one with the usual limit on its reply."""
     _asked: set[str] = field(default_factory=set)
+    _forgotten: set[str] = field(default_factory=set)
 
     def key(self, request: ChatRequest) -> str:
         """Return the key under which the reply is kept."""
         return call_key(self.endpoint, self.model, request)
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Count replies as if the store did not have them."""
+        self._forgotten.update(keys)
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         """Count a request; equal ones are one call.
@@ -234,6 +239,7 @@ class CountingModel:
         """
         key = self.key(request)
         is_withheld = self.collector is not None and self.collector.withholds(key)
+        is_withheld = is_withheld or key in self._forgotten
         found = None if is_withheld else self.store.get(key)
         if found is not None:
             self.cached += 1

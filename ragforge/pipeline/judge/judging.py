@@ -291,11 +291,8 @@ async def judge_file(
         with PairsByQuery(pairs_path, out.parent) as rows, judged_spool(out.parent) as judged:
             refuse_shared_queries(judges.examples, rows.queries)
             result = JudgingResult(judges.name, len(rows))
-            try:
+            with judged.written_to(out, job):
                 await JudgeRun(judges, judged, result).judge(rows.pairs, len(rows))
-            finally:
-                if not job.mode.dry_run:
-                    judged.write(out)
             if job.mode.dry_run:
                 counts = {"in_file": len(rows), "new": len(rows)}
                 result.estimate = _estimate(judges, result, counts)

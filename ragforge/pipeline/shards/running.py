@@ -95,10 +95,10 @@ class ShardRun:
         path = self.folder.work_path(self.plan, index)
         if file_sha256(path) != self.plan.shards[index].sha256:
             raise DataError(f"{path}: is not the file that was planned")
-        self.folder.begin(index)
         if self.plan.kind == "pairs":
             await self._judge(index)
         elif self.plan.kind == "chunks":
+            self.folder.begin(index)
             from ragforge.pipeline.shards.survey import survey_shard
 
             done = await survey_shard(self.folder, self.plan, index, self.job.observer)
@@ -117,6 +117,7 @@ class ShardRun:
             with judged_spool(out.parent) as judged:
                 run = JudgeRun(judges, judged, result, self.plan.batched)
                 await run.judge(lambda: folder.pairs(index), shard.size)
+                folder.begin(index)
                 judged.write(out)
             folder.write_done(index, self._done(index, judges, result))
 
