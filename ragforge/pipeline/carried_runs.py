@@ -8,7 +8,7 @@ can be measured until it is made again.
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import field, replace
 from math import inf, nextafter
 from typing import Final
 
@@ -183,9 +183,11 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
     if texts:
         there = {text.chunk_id: text for text in target.retrieved_texts()}
         target.write_retrieved_texts((there | texts).values())
+    pages = _pages(target, source, statuses, gone, placed, change)
+    known |= _known(change, {*pages.now.values()})
     ways_out = {name: _way_out(source, statuses[name], change.digest) for name in names}
     for name in names:
-        _write(target, source, statuses[name], placed, change.digest)
+        _write(target, source, statuses[name], placed, pages, change.digest)
     for name in systems:
         _write_answers(target, name, placed.now)
     target.drop_uncited_texts()
@@ -282,6 +284,53 @@ def _documents_now(cited: Set[str], moved: MovedDocuments) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """Documents of one chunk, for which runs have that chunk where they named the document.
+
+    Args:
+        query_ids: Queries whose labels name documents.
+        now: What such a document is now, by its chunk, where the text of that went to another one.
+    """
+
+    query_ids: frozenset[str] = frozenset()
+    now: Mapping[str, str] = field(default_factory=dict)
+
+
+def _pages(
+    target: Dataset,
+    source: Dataset,
+    statuses: Mapping[str, RunStatus],
+    gone: Iterable[Chunk],
+    placed: _Placed,
+    change: ChunkChange,
+) -> _Pages:
+    """Return what documents of one chunk are now that imported runs may have named."""
+    is_named = source.manifest.level is not None
+    if not is_named or all(status.retriever for status in statuses.values()):
+        return _Pages()
+    of_chunk = {chunk.chunk_id: chunk.doc_id for chunk in gone}
+    sizes = Counter(chunk.doc_id for chunk in source.chunks()) if of_chunk else {}
+    homes = {
+        chunk_id: change.moved.now.get(doc_id, change.doc_id_now(doc_id))
+        for chunk_id, doc_id in of_chunk.items()
+        if sizes[doc_id] == 1
+    }
+    at = {placed.now[chunk_id] for chunk_id in homes}
+    ids: dict[str, list[str]] = {home: [] for home in homes.values()}
+    others: set[str] = set()
+    for chunk in change.now() if homes else ():
+        ids.get(chunk.doc_id, []).append(chunk.chunk_id)
+        others |= {chunk.chunk_id} & at
+    now = {
+        chunk_id: ids[home][0] if len(ids[home]) == 1 else home
+        for chunk_id, home in homes.items()
+        if ids[home] and placed.now[chunk_id] in others - {*ids[home]}
+    }
+    labels = target.each_judgment() if now else ()
+    return _Pages(frozenset(one.query_id for one in labels if one.level == "document"), now)
+
+
 def _chunks_by_text(wanted: Set[str], change: ChunkChange) -> dict[str, list[Chunk]]:
     found: dict[str, list[Chunk]] = {}
     for chunk in change.added():
@@ -357,7 +406,12 @@ def _known(change: ChunkChange, wanted: Set[str]) -> frozenset[str]:
 
 
 def _write(
-    target: Dataset, source: Dataset, status: RunStatus, placed: _Placed, digest: str
+    target: Dataset,
+    source: Dataset,
+    status: RunStatus,
+    placed: _Placed,
+    pages: _Pages,
+    digest: str,
 ) -> None:
     """Write a run under the ids of now, for the part of the queries that it was made for."""
     name = status.run
@@ -370,7 +424,11 @@ def _write(
         usd_per_query=status.usd_per_query,
     )
     texts = {text.chunk_id: text for text in placed.texts}
-    rankings = [_ranking(item, placed.now, texts) for item in source.each_ranking(name)]
+    by_page = placed.now if status.retriever else {**placed.now, **pages.now}
+    rankings = [
+        _ranking(item, by_page if item.query_id in pages.query_ids else placed.now, texts)
+        for item in source.each_ranking(name)
+    ]
     target.choosing(made_for).write_run(name, rankings, origin)
 
 

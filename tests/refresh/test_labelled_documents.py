@@ -262,6 +262,38 @@ def test_a_run_of_documents_goes_along_with_them(night):
     assert [hit.chunk_id for hit in ranking.ranking] == ["tea.md", "service.md"]
 
 
+def hits(night, name):
+    """Return the documents that a run found for the first query."""
+    ranking = next(night.dataset.each_ranking(name))
+    documents = {chunk.chunk_id: chunk.doc_id for chunk in night.dataset.chunks()}
+    return [documents.get(hit.chunk_id, hit.chunk_id) for hit in ranking.ranking]
+
+
+def test_hits_stay_with_pages_of_one_chunk_whose_old_versions_are_archived(tmp_path):
+    """The label stayed and the hit went to the archive: RR fell from 1.00 to 0."""
+    night = Night(tmp_path, ("--max-chars", "2000", *WIDE))
+    night.docs.mkdir()
+    for word in ("store", "service", "faq"):
+        (night.docs / f"{word}.md").write_text(text(word, "one"), encoding="utf-8")
+    golden, docs = tmp_path / "golden.json", tmp_path / "docs.trec"
+    golden.write_text(json.dumps(GOLDEN), encoding="utf-8")
+    words = ["import", str(golden), "--documents", str(night.docs), "--out", str(night.set)]
+    assert run([*words, "--max-chars", "2000", "-q"]).code == 0
+    rows = [f"{one} Q0 store.md 1 2 x\n{one} Q0 faq.md 2 1 x\n" for one in night.queries]
+    docs.write_text("".join(rows), encoding="utf-8")
+    assert run(["import", "--run", str(docs), "--dataset", str(night.set), "-q"]).code == 0
+    (night.docs / "archive").mkdir()
+    for page in [*night.docs.glob("*.md")]:
+        before = page.read_text(encoding="utf-8")
+        (night.docs / "archive" / page.name).write_text(before, encoding="utf-8")
+        page.write_text(before.replace("with care", "gladly"), encoding="utf-8")
+
+    assert night.refresh("--accept-churn").code == 0
+
+    assert labels(night)[OPEN] == ["store.md"]
+    assert hits(night, "docs") == ["store.md", "faq.md"]
+
+
 def rederive(night):
     words = ["generate", "--rederive", "--documents", str(night.docs), "--out", str(night.set)]
     return run([*words, "--max-chars", "100", "-q"])
