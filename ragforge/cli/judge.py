@@ -277,6 +277,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _check_complete(arguments: argparse.Namespace) -> None:
     beside = {
+        "--shards": arguments.shards,
         "--batch-api": is_batch_api(arguments),
         "--pairs": arguments.pairs,
         "--run": arguments.run,

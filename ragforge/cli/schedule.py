@@ -91,3 +91,8 @@ def _check_gate(text: str, words: list[str]) -> None:
         raise UsageError(
             f"--gate {text!r}: holds --dataset or --run; give those to `ragforge schedule` itself"
         )
+    if read.plan or read.answers is not None:
+        flag = "--plan" if read.plan else "--answers"
+        raise UsageError(f"--gate {text!r}: {flag} decides on no run, and a schedule makes one")
+    if read.judge_as_needed == (read.base is None):
+        raise UsageError(f"--gate {text!r}: --judge-as-needed and --base RUN go together")

@@ -217,7 +217,7 @@ def folder_in_making(place: Path, path: Path) -> Iterator[Path]:
     """
     temporary = Path()
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        make_own_place(place)
         _remove_stray_folders(place)
         temporary = Path(tempfile.mkdtemp(MAKING, f".{writer_id()}-", place))
         yield temporary

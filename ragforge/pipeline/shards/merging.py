@@ -89,11 +89,16 @@ def _check(folder: ShardFolder, parts: list[ShardDone]) -> None:
         if part.failures_sha256:
             files[failures_beside(folder.judged_path(index))] = part.failures_sha256
         for path, sha256 in files.items():
-            if file_sha256(path) != sha256:
-                raise DataError(
-                    f"{path}: is not as it was when the shard was done; remove "
-                    f"{folder.shard(index) / 'done.json'} and run the shard again"
-                )
+            if not path.is_file() or file_sha256(path) != sha256:
+                raise changed_since(folder, path, index)
+
+
+def changed_since(folder: ShardFolder, path: Path, index: int) -> DataError:
+    """Return the error of a file or folder that is not what a shard was done with."""
+    return DataError(
+        f"{path}: is not as it was when the shard was done; remove "
+        f"{folder.shard(index) / 'done.json'} and run the shard again"
+    )
 
 
 def _counted(plan: ShardPlan, parts: list[ShardDone]) -> JudgingResult:

@@ -90,6 +90,8 @@ class ShardDone(Record):
     """ "" where requests were asked, whose replies are in the call store, and of chunks."""
     failures_sha256: str = ""
     """ "" where no pair failed."""
+    survey_sha256: str = ""
+    """Of what was read of chunks; "" where there are none."""
     judges: tuple[Provenance, ...] = ()
     batched: bool = False
     n_done: int
@@ -318,8 +320,8 @@ def require_same_work(old: ShardPlan, new: ShardPlan, folder: Path) -> None:
         UsageError: It holds the plan of other work.
     """
     differing = {
-        f"the {new.kind}": (old.kind, old.source_sha256, old.shard_size)
-        != (new.kind, new.source_sha256, new.shard_size),
+        f"the {new.kind}": (old.kind, old.source_sha256) != (new.kind, new.source_sha256),
+        f"how many {new.kind} a shard has": old.shard_size != new.shard_size,
         "the model or how it is asked": not _has_models_of(new, old),
         "how chunks are looked through": old.survey_format != new.survey_format,
         "how it judges": (old.settings.judge, old.judges) != (new.settings.judge, new.judges),

@@ -1,6 +1,8 @@
 """The survey of a corpus in shards: chunks are read anywhere, and it is put together once."""
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +11,9 @@ from ragforge.config import ModelSettings, Settings
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import make_folder, remove_whole, whole_folder
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.sorted_records import each_chunk
+from ragforge.files.set.sorted_records import each_chunk, not_sorted
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.shards.merging import all_done
+from ragforge.pipeline.shards.merging import all_done, changed_since
 from ragforge.pipeline.shards.plan import (
     ShardDone,
     ShardFolder,
@@ -39,7 +41,7 @@ def plan_survey(
 
     Raises:
         UsageError: The folder holds other work.
-        DataError: The chunks cannot be read, or there are none.
+        DataError: The chunks cannot be read or are not sorted, or there are none.
     """
     if next(each_chunk(chunks_path), None) is None:
         raise DataError(f"{chunks_path}: holds no chunk")
@@ -66,11 +68,26 @@ def plan_survey(
 
 
 def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of chunks, and check their order: no worker could mend it."""
+    last = ""
     try:
         with path.open(encoding="utf-8", newline="\n") as stream:
-            yield from stream
+            for number, line in enumerate(stream, start=1):
+                if not line.isspace():
+                    chunk_id = _chunk_id(path, number, line)
+                    if chunk_id <= last:
+                        raise not_sorted(path, number, "chunk_id", last, chunk_id)
+                    last = chunk_id
+                yield line
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: is not UTF-8: {error}") from error
+
+
+def _chunk_id(path: Path, number: int, line: str) -> str:
+    try:
+        return str(json.loads(line.removeprefix("\ufeff"))["chunk_id"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{path}:{number}: is no chunk: {error}") from error
 
 
 async def survey_shard(
@@ -93,8 +110,17 @@ async def survey_shard(
                 await asyncio.sleep(0)  # The lease is renewed.
     finally:
         observer(Event("stage.end", STAGE))
-    shard = plan.shards[index]
-    return ShardDone(sha256=shard.sha256, n_done=shard.size, n_failed=0)
+    shard, digest = plan.shards[index], _survey_sha256(place)
+    return ShardDone(sha256=shard.sha256, survey_sha256=digest, n_done=shard.size, n_failed=0)
+
+
+def _survey_sha256(place: Path) -> str:
+    """Return a digest of the files of a shard's survey and their names."""
+    digest = hashlib.sha256()
+    for path in sorted(place.rglob("*")):
+        if path.is_file():
+            digest.update(f"{path.relative_to(place).as_posix()}\n{file_sha256(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def merge_survey_shards(folder: ShardFolder, dataset: Dataset) -> Path:
@@ -114,8 +140,9 @@ def merge_survey_shards(folder: ShardFolder, dataset: Dataset) -> Path:
             they were.
     """
     plan = folder.read_plan()
-    all_done(folder, plan)
+    done = all_done(folder, plan)
     _require_format(folder, plan)
+    _require_unchanged(folder, plan, done)
     chunks_path = dataset.chunks_path
     if chunks_path.exists() and file_sha256(chunks_path) != plan.source_sha256:
         raise DataError(f"{chunks_path}: is not the file of chunks that was planned")
@@ -125,6 +152,15 @@ def merge_survey_shards(folder: ShardFolder, dataset: Dataset) -> Path:
         seed=plan.settings.model.seed,
         sha256=plan.source_sha256,
     )
+
+
+def _require_unchanged(folder: ShardFolder, plan: ShardPlan, done: list[ShardDone]) -> None:
+    for shard, part in zip(plan.shards, done, strict=True):
+        place, chunks_path = folder.survey_path(shard.index), folder.chunks_path(shard.index)
+        if file_sha256(chunks_path) != shard.sha256:
+            raise DataError(f"{chunks_path}: is not the file that was planned")
+        if part.survey_sha256 and _survey_sha256(place) != part.survey_sha256:
+            raise changed_since(folder, place, shard.index)
 
 
 def _parts(folder: ShardFolder, plan: ShardPlan) -> list[SurveyPart]:
