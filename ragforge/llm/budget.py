@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ragforge.config import BudgetSettings
 from ragforge.deferred import dataclass
-from ragforge.errors import BudgetError, ConfigError
+from ragforge.errors import BudgetError, ConfigError, StoppedError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.retries import AttemptError
 
@@ -244,6 +244,9 @@ class BudgetedModel:
         try:
             reply = await self.inner.ask(request)
             self.account.spent += self._amount(reply.usage)
+        except StoppedError:
+            self.account.calls -= 1  # It was never sent.
+            raise
         except AttemptError as error:
             if error.usage is not None:
                 self.account.spent += self._amount(error.usage)

@@ -6,7 +6,7 @@ from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
 
 from ragforge.config import BudgetSettings, ModelSettings
-from ragforge.errors import BudgetError, CallError, ConfigError
+from ragforge.errors import BudgetError, CallError, ConfigError, StoppedError
 from ragforge.llm.budget import BudgetedModel, Price, find_price
 from ragforge.llm.chat import ChatReply, Usage
 from ragforge.llm.retries import AttemptError
@@ -68,6 +68,20 @@ def test_failed_attempts_count_as_calls():
         asyncio.run(model.ask(request()))
 
     assert len(inner.asked) == 1
+
+
+def test_a_call_that_a_stop_held_back_is_given_back():
+    """What was never sent is no part of the bill, and of a limit that workers share it was lost."""
+
+    def stop(request):
+        raise StoppedError("the run is being stopped")
+
+    model = BudgetedModel(FunctionModel(stop), BudgetSettings(max_calls=10), None)
+
+    with pytest.raises(StoppedError):
+        asyncio.run(model.ask(request("a")))
+
+    assert (model.account.used, model.account.in_flight) == ((0, 0, 0.0), 0)
 
 
 @pytest.mark.parametrize("completions", [(1, 100), (100, 1), (5, 5, 5, 100), (100,), (0,)])
