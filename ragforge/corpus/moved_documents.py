@@ -10,7 +10,10 @@ from typing import Final
 
 from ragforge.corpus.chunk_files import renames
 from ragforge.corpus.document_matches import DocumentMatches
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
+
+_FORMER: Final = pattern("former:(.+)@([^@]+)")
+_DIGEST_CHARS: Final = 16
 
 FindMatches = Callable[[Collection[str], Collection[str]], DocumentMatches]
 """Returns what became of documents of before by their words, under these ids of now."""
@@ -24,14 +27,49 @@ class MovedDocuments:
         now: The id that has their text.
         gone: Those whose text is nowhere; the id may be that of another text now.
         replaced: Of all these, the ids that are those of other texts now.
+        digests: Of the texts of those that are gone, by id.
+        came: The ids that came or say something else, by the beginnings of the digests of
+            their texts.
     """
 
     now: Mapping[str, str] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    came: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    def renamed(self, doc_id: str) -> str | None:
+        """Return by what a hit goes now that names a document; None where nothing is known of it.
+
+        Where its text is gone that is an id that no document has, which tells the text: so it finds
+        back, and counts for no other text under the name.
+        """
+        if former := _FORMER.fullmatch(doc_id):
+            came = self.came.get(former[2])
+            return place_of(former[1], came) if came else None
+        if doc_id in self.gone:
+            return f"former:{doc_id}@{_short(self.digests[doc_id])}"
+        return self.now.get(doc_id)
 
 
 NONE_MOVED: Final = MovedDocuments()
+
+
+def place_of(doc_id: str, places: Collection[str]) -> str:
+    """Return which of some ids with one text a document has: its own, else the first."""
+    return doc_id if doc_id in places else min(places)
+
+
+def by_text(digests: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the ids of documents by the digests of their texts."""
+    found: dict[str, list[str]] = {}
+    for name, digest in digests.items():
+        found.setdefault(digest, []).append(name)
+    return found
+
+
+def _short(digest: str) -> str:
+    return digest[:_DIGEST_CHARS]
 
 
 def find_moved_documents(
@@ -75,4 +113,10 @@ def find_moved_documents(
     near = {name: other for name, other in matches.homes.items() if name in open_}
     moved = dict(sorted((exact | near).items()))
     gone = before.keys() - moved.keys() - matches.edited
-    return MovedDocuments(moved, frozenset(gone), frozenset({*moved, *gone} & now.keys()))
+    return MovedDocuments(
+        moved,
+        frozenset(gone),
+        frozenset({*moved, *gone} & now.keys()),
+        {name: before[name] for name in gone},
+        by_text({name: _short(digest) for name, digest in now.items()}),
+    )

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from math import inf, nextafter
-from typing import Final
 
 from ragforge.corpus.file_texts import file_texts
 from ragforge.corpus.moved_copies import Copy, match_copies
@@ -37,9 +36,6 @@ from ragforge.retrieval.corpus_documents import CorpusDocuments, Origin
 from ragforge.retrieval.object_fields import fold_text
 from ragforge.retrieval.retrieved_texts import RetrievedTexts
 
-_FORMER: Final = "former "
-"""Before the name of a document that stands under none, as that is another's now."""
-
 
 @dataclass(frozen=True, slots=True)
 class ChunkChange:
@@ -62,6 +58,10 @@ class ChunkChange:
     doc_id_now: Callable[[str], str]
     cutting: str = ""
     moved: MovedDocuments = NONE_MOVED
+
+    def home(self, doc_id: str) -> str:
+        """Return by what the document of a text goes now, where labels name documents."""
+        return self.moved.renamed(doc_id) or self.doc_id_now(doc_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +214,12 @@ def _gone(cited: Set[str], change: ChunkChange) -> list[Chunk]:
 
 def _of_chunk(chunk: Chunk, change: ChunkChange) -> _Sought:
     start = chunk.start if chunk.end else None
-    return _Sought(chunk.text, (change.doc_id_now(chunk.doc_id),), start)
+    return _Sought(chunk.text, (change.home(chunk.doc_id),), start)
 
 
 def _of_text(text: RetrievedText, change: ChunkChange) -> _Sought:
     named = [*(place.doc_id for place in text.places), *text.doc_ids]
-    doc_ids = tuple(dict.fromkeys(map(change.doc_id_now, named)))
+    doc_ids = tuple(dict.fromkeys(map(change.home, named)))
     return _Sought(text.text, doc_ids, text.places[0].start if len(text.places) == 1 else None)
 
 
@@ -274,14 +274,9 @@ def _placed(
 
 
 def _documents_now(cited: Set[str], moved: MovedDocuments) -> dict[str, str]:
-    """Return under which ids hits go now that name documents.
-
-    Where a text is gone whose id is another's now, the hit goes by an id that no document has.
-    """
-    gone = cited & moved.gone & moved.replaced
-    return {one: moved.now[one] for one in cited & moved.now.keys()} | {
-        one: f"{_FORMER}{one}" for one in gone
-    }
+    """Return under which ids hits go now that name documents, or named those that are gone."""
+    renamed = ((one, moved.renamed(one)) for one in cited)
+    return {one: now for one, now in renamed if now is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,9 +307,7 @@ def _pages(
     of_chunk = {chunk.chunk_id: chunk.doc_id for chunk in gone}
     sizes = Counter(chunk.doc_id for chunk in source.chunks()) if of_chunk else {}
     homes = {
-        chunk_id: change.moved.now.get(doc_id, change.doc_id_now(doc_id))
-        for chunk_id, doc_id in of_chunk.items()
-        if sizes[doc_id] == 1
+        chunk_id: change.home(doc_id) for chunk_id, doc_id in of_chunk.items() if sizes[doc_id] == 1
     }
     at = {placed.now[chunk_id] for chunk_id in homes}
     ids: dict[str, list[str]] = {home: [] for home in homes.values()}

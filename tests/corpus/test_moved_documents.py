@@ -71,3 +71,13 @@ def test_one_that_is_there_word_for_word_is_sought_no_more():
     found = find({"a": "A"}, {"a": "new", "old": "A", "b": "like A"}, homes={"a": "b"})
 
     assert found.now == {"a": "old"}
+
+
+def test_a_hit_on_a_text_that_is_gone_finds_back():
+    """Under no name that a document has, and first under its own."""
+    former = find({"a": "A"}, {}).renamed("a")
+
+    assert former == "former:a@A"
+    assert find({}, {"a": "other", "b": "A", "c": "A"}).renamed(former) == "b"
+    assert find({}, {"a": "A", "archive/a": "A"}).renamed(former) == "a"
+    assert find({}, {"a": "other"}).renamed(former) is None

@@ -294,6 +294,53 @@ def test_hits_stay_with_pages_of_one_chunk_whose_old_versions_are_archived(tmp_p
     assert hits(night, "docs") == ["store.md", "faq.md"]
 
 
+@pytest.fixture
+def missing(night):
+    """A run that found a document which is gone for a night, and the text of that."""
+    rows = [f"{one} Q0 store.md 1 2 x\n{one} Q0 faq.md 2 1 x\n" for one in night.queries]
+    path = night.folder / "docs.trec"
+    path.write_text("".join(rows), encoding="utf-8")
+    assert run(["import", "--run", str(path), "--dataset", str(night.set), "-q"]).code == 0
+    before = (night.docs / "store.md").read_text(encoding="utf-8")
+    (night.docs / "store.md").unlink()
+    assert night.refresh().code == 0
+    return before
+
+
+def test_a_document_that_is_back_with_a_copy_has_its_label_and_hits(night, missing):
+    """The label went to the copy, whose name comes first: RR 0.87 for 1.00."""
+    (night.docs / "archive").mkdir()
+    (night.docs / "archive" / "store.md").write_text(missing, encoding="utf-8")
+    (night.docs / "store.md").write_text(missing, encoding="utf-8")
+
+    assert night.refresh().code == 0
+
+    assert labels(night)[OPEN] == ["store.md"]
+    assert hits(night, "docs") == ["store.md", "faq.md"]
+
+
+def test_hits_go_with_a_text_that_is_back_under_another_name(night, missing):
+    """They counted for the new page under the old one: RR 0.87 for 1.00."""
+    (night.docs / "renamed.md").write_text(missing, encoding="utf-8")
+    (night.docs / "store.md").write_text("# Imprint\n\nForty people in Oslo.\n", encoding="utf-8")
+
+    assert night.refresh().code == 0
+
+    assert labels(night)[OPEN] == ["renamed.md"]
+    assert hits(night, "docs") == ["renamed.md", "faq.md"]
+
+
+def test_hits_on_a_text_that_is_gone_are_of_no_other_document(night, missing):
+    """One has the name that they once got, and one the name of the text."""
+    (night.docs / "former store.md").write_text("# Former\n\nShops close.\n", encoding="utf-8")
+    (night.docs / "store.md").write_text("# Imprint\n\nForty people in Oslo.\n", encoding="utf-8")
+
+    assert night.refresh().code == 0
+
+    documents = {chunk.doc_id for chunk in night.dataset.chunks()}
+    assert [name in documents for name in hits(night, "docs")] == [False, True]
+
+
 def rederive(night):
     words = ["generate", "--rederive", "--documents", str(night.docs), "--out", str(night.set)]
     return run([*words, "--max-chars", "100", "-q"])

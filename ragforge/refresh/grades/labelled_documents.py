@@ -15,7 +15,9 @@ from ragforge.corpus.document_matches import DocumentMatches, match_documents
 from ragforge.corpus.moved_documents import (
     NONE_MOVED,
     MovedDocuments,
+    by_text,
     find_moved_documents,
+    place_of,
 )
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment, SourceDocument
@@ -87,11 +89,11 @@ def documents_back(
     """
     labels = [one for one in dormant if one.judgment.level == "document"]
     came = _digests_now(diff) if labels else {}
-    by_text = {digest: doc_id for doc_id, digest in sorted(came.items(), reverse=True)}
+    places = by_text(came)
     returned: dict[tuple[str, str], tuple[str, ...]] = {}
     for one in labels:
-        if one.text_sha256 in by_text:
-            returned[one.doc_id, one.text_sha256] = (by_text[one.text_sha256],)
+        if ids := places.get(one.text_sha256):
+            returned[one.doc_id, one.text_sha256] = (place_of(one.doc_id, ids),)
     return returned
 
 
