@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
+from functools import cache
 from math import inf, nextafter
 
 from ragforge.corpus.file_texts import file_texts
@@ -42,13 +43,14 @@ class ChunkChange:
     """The chunks that a set had, and those that it has now.
 
     Args:
-        before: Yields those of before; such as stayed may be left out.
-        added: Yields those of now; such as stayed may be left out.
+        before: Yields those of before; such as stayed with their documents may be left out.
+        added: Yields those of now; such as stayed with their documents may be left out.
         now: Yields all of now.
         digest: Of the file of these.
         doc_id_now: Returns the id that a document of before has now; its own where it is gone.
         cutting: How documents are cut now; "" where that is not known.
         moved: Documents whose text has another id now, which hits may name.
+        homeless: Documents of before whose name another has now, where nothing tells their own.
     """
 
     before: Callable[[], Iterable[Chunk]]
@@ -58,6 +60,12 @@ class ChunkChange:
     doc_id_now: Callable[[str], str]
     cutting: str = ""
     moved: MovedDocuments = NONE_MOVED
+    homeless: Set[str] = frozenset()
+
+    def copy_before(self, doc_id: str, start: int, chunk_id: str) -> Copy:
+        """Return a chunk of before among those with its text."""
+        home = "" if doc_id in self.homeless else self.doc_id_now(doc_id)
+        return Copy(doc_id, start, chunk_id, home)
 
     def home(self, doc_id: str) -> str:
         """Return by what the document of a text goes now, where labels name documents."""
@@ -203,11 +211,17 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
 
 
 def _gone(cited: Set[str], change: ChunkChange) -> list[Chunk]:
-    """Return the retrieved chunks of before that are none of now, or have other words."""
+    """Return the retrieved chunks of before that are none of now, or have other words.
+
+    What reads the same in a document that took the name of another is a chunk of that.
+    """
     gone = {chunk.chunk_id: chunk for chunk in change.before() if chunk.chunk_id in cited}
     for chunk in change.added() if gone else ():
         before = gone.get(chunk.chunk_id)
-        if before is not None and fold_text(before.text) == fold_text(chunk.text):
+        if before is None or fold_text(before.text) != fold_text(chunk.text):
+            continue
+        home = change.copy_before(before.doc_id, before.start, before.chunk_id).home
+        if before.doc_id != chunk.doc_id or home == chunk.doc_id:
             del gone[chunk.chunk_id]
     return [gone[chunk_id] for chunk_id in sorted(gone)]
 
@@ -250,16 +264,22 @@ def _placed(
         return _Placed({}, ())
     same = _chunks_by_text({text_id(each.text) for each in sought.values()}, change)
     matched = _matched(sought, same, read, change)
+    chunks_now = list(change.now())
     documents = CorpusDocuments(
-        list(change.now()), file_texts, FileTextLocator, names_documents=names_documents
+        chunks_now, file_texts, FileTextLocator, names_documents=names_documents
     )
+    as_chunks = cache(lambda: Counter((one.doc_id, text_id(one.text)) for one in chunks_now))
     taken = RetrievedTexts(documents)
     now: dict[str, str] = {}
     open_: list[Ranking] = []
     given: set[str] = set()
     for chunk_id, each in sorted(sought.items()):
         key = text_id(each.text)
-        chunks = _chunks_of(each, same.get(key, ()), matched.get(chunk_id), documents)
+        chunks = _chunks_of(each, same.get(key, ()), matched.get(chunk_id))
+        if chunks and not any(one.doc_id in each.doc_ids for one in chunks):
+            folded, own = fold_text(each.text), [one for one in each.doc_ids if one in documents]
+            if any(documents.folded(one).count(folded) > as_chunks()[one, key] for one in own):
+                chunks = []
         # Nothing tells which place each hit is of: they are of as many.
         free = chunks if each.start is not None else _not_in(given, chunks)
         if free:
@@ -349,8 +369,7 @@ def _matched(
     before: dict[str, list[Copy]] = {}
     for chunk in change.before() if same else ():
         if (of_text := text_id(read(chunk).text)) in same:
-            home = change.doc_id_now(chunk.doc_id)
-            copy = Copy(chunk.doc_id, chunk.start, chunk.chunk_id, home)
+            copy = change.copy_before(chunk.doc_id, chunk.start, chunk.chunk_id)
             before.setdefault(of_text, []).append(copy)
     for chunk_id, each in sought.items():
         of_text = text_id(each.text)
@@ -365,26 +384,19 @@ def _matched(
 
 
 def _chunks_of(
-    sought: _Sought,
-    same: Sequence[Chunk],
-    matched: Collection[str] | None,
-    documents: CorpusDocuments,
+    sought: _Sought, same: Sequence[Chunk], matched: Collection[str] | None
 ) -> Sequence[Chunk]:
-    """Return the chunks of now that a text may be: of its document, if that still has the text.
+    """Return the chunks of now that a text may be: of its document, if that has it as a chunk.
 
     Args:
         sought: The text.
         same: The chunks with it.
         matched: Ids of those of these that it is; None where nothing tells.
-        documents: Those of now.
     """
     own = same if matched is None else [chunk for chunk in same if chunk.chunk_id in matched]
     if here := [chunk for chunk in own if chunk.doc_id in sought.doc_ids]:
         start = sought.start
         return here if start is None else [min(here, key=lambda one: abs(one.start - start))]
-    folded = fold_text(sought.text) if own else ""
-    if any(folded in documents.folded(one) for one in sought.doc_ids if own and one in documents):
-        return []
     return own
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, key_of
-from ragforge.pipeline.graded_quotes import standing_again
 from ragforge.records import Chunk, Failure, Judgment, is_text_id, text_id, without_place
 from ragforge.stages.judge.pairs import PairId
 
@@ -245,6 +244,8 @@ def _grade_by_twins(dataset: Dataset) -> int:
 
 def _each_quote_once(dataset: Dataset, copies: Sequence[Judgment]) -> list[Judgment]:
     """Return copies, of quotes that people graded those at later places as standing there again."""
+    from ragforge.pipeline.graded_quotes import standing_again
+
     places = {
         text.chunk_id: (text.places[0].doc_id, text.places[0].start)
         for text in dataset.retrieved_texts()

@@ -10,7 +10,11 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import of_member
 from ragforge.records import Query
 from ragforge.refresh.coverage import estimate_coverage, plan_coverage
-from ragforge.refresh.grades.labelled_documents import counts_of_labelled, update_labelled
+from ragforge.refresh.grades.labelled_documents import (
+    counts_of_labelled,
+    document_homes,
+    update_labelled,
+)
 from ragforge.refresh.grades.moved_chunks import with_sources
 from ragforge.refresh.queries.decisions import QueryHistory
 from ragforge.refresh.queries.passages import CorpusNow
@@ -46,7 +50,8 @@ async def plan_version(version: Version) -> RefreshPlan:
             key=lambda item: item.query.query_id,
         )
     )
-    version.updated.replace(with_sources(version.updated.items, version.diff))
+    homes = document_homes(version.parent, version.diff)
+    version.updated.replace(with_sources(version.updated.items, version.diff, homes))
     labelled = update_labelled(version.updated, version.parent, version.diff, version.number)
     version.updated.replace(labelled)
     items |= counts_of_labelled(labelled, items)

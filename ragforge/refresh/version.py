@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import field
-from functools import partial
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -43,8 +42,12 @@ from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.coverage import fill_coverage, plan_coverage
 from ragforge.refresh.delta_pools import DeltaPools, judge_new_chunks, without_judge
 from ragforge.refresh.grades.carrying import carry_judgments, count_grades
-from ragforge.refresh.grades.labelled_documents import moved_documents, update_labelled
-from ragforge.refresh.grades.moved_chunks import doc_id_now, new_to_readers, with_sources
+from ragforge.refresh.grades.labelled_documents import (
+    document_homes,
+    moved_documents,
+    update_labelled,
+)
+from ragforge.refresh.grades.moved_chunks import new_to_readers, with_sources
 from ragforge.refresh.queries.decisions import QueryHistory, query_history
 from ragforge.refresh.queries.passages import CorpusNow
 from ragforge.refresh.queries.rechecking import Recheckers
@@ -145,7 +148,8 @@ class Version:
             self.settings,
             self.history(located_queries),
         )
-        self.updated.replace(with_sources(self.updated.items, self.diff))
+        homes = document_homes(self.parent, self.diff)
+        self.updated.replace(with_sources(self.updated.items, self.diff, homes))
         self.updated.replace(update_labelled(self.updated, self.parent, self.diff, self.number))
         self.calls["verify"] += self.updated.n_calls
         self.staged.replace_failures("recheck", self.updated.failures, _is_query)
@@ -466,12 +470,14 @@ def _carry_runs_along(staged: Dataset, parent: Dataset, diff: CorpusDiff) -> tup
     Raises:
         DataError: A file cannot be read or written.
     """
+    homes = document_homes(parent, diff)
     change = ChunkChange(
-        before=diff.removed,
-        added=diff.added,
+        before=homes.before,
+        added=homes.added,
         now=staged.chunks,
         digest=corpus_digest(staged),
-        doc_id_now=partial(doc_id_now, diff),
+        doc_id_now=homes.of,
+        homeless=homes.homeless,
         cutting=diff.cutting,
         moved=moved_documents(parent, diff),
     )

@@ -120,7 +120,7 @@ def test_text_that_stands_twice_is_looked_for_at_home_first(carry):
 
 def test_text_is_found_in_another_document_too(carry):
     """A page that was split in two leaves its texts where the grades were not."""
-    now = {"a": (FEES, DAYS), "y": (COLOURS,), "z": (COLOURS, "And more.")}
+    now = {"a": (FEES, DAYS), "y": (COLOURS, "More."), "z": (COLOURS, "And more.")}
 
     carry(now, [graded("q", id_of("b", COLOURS), 2)])
 

@@ -123,3 +123,136 @@ def test_a_quote_that_stands_twice_is_one_thing_however_cut(repeated):
     for max_chars in "110", "160":
         assert run([*cut, "--max-chars", max_chars, "-q"]).code == 0
         assert values(repeated.dataset) == {"one": 1, "both": 1, "later": 1}
+
+
+SUPPORT = f"## Support\n\n{'Write to the desk in the hall, or call it before noon. ' * 2}\n"
+
+
+def chapter(name, *, support):
+    """Return a chapter, with or without the section that some have."""
+    said = f"The {name} part is about {name} and how the {name} people of the {name} coast live. "
+    return f"# Book\n\n## {name}\n\n{said * 2}\n\n{SUPPORT if support else ''}"
+
+
+def book(*named):
+    """Return chapters under their numbers."""
+    return {f"{number:02d}.md": text for number, text in enumerate(named, 1)}
+
+
+def support_of(dataset):
+    """Return the ids of the chunks with the section by document."""
+    return {one.doc_id: one.chunk_id for one in dataset.chunks() if "desk" in one.text}
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Two chapters have one section; a person labelled one, which one run finds first."""
+
+    def made(*with_support, label):
+        names = ["north", "south", "east", "west"]
+        chapters = [chapter(name, support=name in with_support) for name in names]
+        night = bring(tmp_path / "labelled", book(*chapters))
+        first, second = (f"{names.index(name) + 1:02d}.md" for name in with_support)
+        copies = support_of(night.dataset)
+        other, *_ = chunks_of(night.dataset, "04.md", "west")
+        path = tmp_path / "labels.trec"
+        own, others = (copies[second], copies[first]) if label else (copies[first], copies[second])
+        path.write_text(f"q 0 {own} 3\n")
+        words = ["import", "--qrels", str(path), "--made-by", "Ann", "--dataset", str(night.set)]
+        assert run([*words, "-q"]).code == 0
+        retrieved(night.dataset, right=[own], wrong=[others, other, own])
+        assert values(night.dataset, "RR") == {"right": 1, "wrong": 1 / 3}
+        return night, chapters
+
+    return made
+
+
+def labels(dataset):
+    """Return the documents whose section people labelled."""
+    named = {one: doc_id for doc_id, one in support_of(dataset).items()}
+    return [named[one.chunk_id] for one in dataset.judgments() if one.grade]
+
+
+@pytest.mark.parametrize("others", [("north", "east"), ("north", "south"), ("south", "east")])
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_label_stays_with_the_copy_that_people_named(labelled, others, label):
+    """A new first chapter moved the numbers up: another copy was relevant too, or in its place."""
+    night, chapters = labelled(*others, label=label)
+    [before] = labels(night.dataset)
+    write(night, book(chapter("new", support=False), *chapters))
+
+    night.json()
+
+    assert labels(night.dataset) == [f"{int(before[:2]) + 1:02d}.md"]
+    assert values(night.dataset, "RR") == {"right": 1, "wrong": 1 / 3}
+
+
+def test_a_label_stays_with_its_copy_where_the_titles_hold_the_numbers(labelled):
+    """No chapter stands word for word under another name."""
+    night, chapters = labelled("north", "east", label=1)
+    later = book(chapter("new", support=False), *chapters)
+    write(night, {name: text.replace("## ", f"## {name[:2]} ", 1) for name, text in later.items()})
+
+    night.json()
+
+    assert labels(night.dataset) == ["04.md"]
+    assert values(night.dataset, "RR") == {"right": 1, "wrong": 1 / 3}
+
+
+def test_labels_go_and_come_with_names_that_are_swapped(labelled):
+    """The section has the id of the other page's then; back again, all is as it was."""
+    night, chapters = labelled("north", "south", label=0)
+    swapped = book(chapters[1], chapters[0], *chapters[2:])
+    for pages, name in (swapped, "02.md"), (book(*chapters), "01.md"), (swapped, "02.md"):
+        write(night, pages)
+        night.json()
+
+        assert labels(night.dataset) == [name]
+        assert values(night.dataset, "RR") == {"right": 1, "wrong": 1 / 3}
+
+
+def test_a_baseline_of_a_night_after_names_changed_hands_is_read_by_the_names_of_then(labelled):
+    """What was called otherwise before that night is called so now."""
+    night, chapters = labelled("north", "south", label=0)
+    write(night, book(chapters[1], chapters[0], *chapters[2:]))
+    night.json()
+    copies = support_of(night.dataset)
+    assert night.dataset.past.moved_chunks()[copies["01.md"]] == (copies["02.md"],)
+    write(night, book(chapters[1], chapters[0], *chapters[2:], chapter("last", support=False)))
+    night.json()
+
+    assert {*copies.values()}.isdisjoint(night.dataset.past.moved_chunks())
+
+
+def test_hits_of_copies_stay_two_where_one_goes_over_the_border_of_a_page(tmp_path):
+    """Chunks of the user's moved up by one: a hit that was not relevant got the label's grade."""
+    texts = [f"Part {n} tells of {word} and of nothing else." for n, word in enumerate("abcdefgh")]
+    texts[3] = texts[2]
+
+    def file(name, parts):
+        path = tmp_path / name
+        rows = (
+            {"chunk_id": f"k{n}", "doc_id": f"page{n // 2}", "text": text}
+            for n, text in enumerate(parts)
+        )
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        return str(path)
+
+    queries, labels, hits = (tmp_path / name for name in ("q.jsonl", "labels.trec", "hits.trec"))
+    queries.write_text(json.dumps({"query_id": "q", "query": "What is it?"}))
+    labels.write_text("q 0 k2 3\n")
+    hits.write_text("q Q0 k3 1 9 r\nq Q0 k5 2 8 r\nq Q0 k2 3 7 r\n")
+    night = Night(tmp_path)
+    target = ["--dataset", str(night.set), "-q"]
+    chunks = file("old.jsonl", texts)
+    assert run(["import", str(queries), "--chunks", chunks, "--out", str(night.set)]).code == 0
+    named = ["--qrels", str(labels), "--made-by", "Ann", "--run", str(hits)]
+    assert run(["import", *named, *target]).code == 0
+    chunks = file("new.jsonl", [*texts[1:], texts[0]])
+
+    assert run(["refresh", "--chunks", chunks, "--complete", "off", *WIDE, *target]).code == 0
+
+    dataset = night.dataset
+    [ranking] = dataset.each_ranking("hits")
+    assert [hit.chunk_id for hit in ranking.ranking] == ["k1", "k4", "k2"]
+    assert values(dataset, "RR") == {"hits": 1 / 3}

@@ -42,10 +42,15 @@ from ragforge.records import (
     is_text_id,
 )
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks
-from ragforge.refresh.grades.labelled_documents import documents_back, waiting_label, with_documents
+from ragforge.refresh.grades.document_homes import DocumentHomes, doc_id_now
+from ragforge.refresh.grades.labelled_documents import (
+    document_homes,
+    documents_back,
+    waiting_label,
+    with_documents,
+)
 from ragforge.refresh.grades.moved_chunks import (
     MovedChunks,
-    doc_id_now,
     find_moved,
     moved_since,
     named_chunks,
@@ -91,12 +96,13 @@ def carry_judgments(
         Numbers of grades, as they are in `staged` now.
     """
     earlier = parent.past.moved_chunks()
-    moves = with_documents(find_moved(diff, named_chunks(parent)), parent, diff)
+    homes = document_homes(parent, diff)
+    moves = with_documents(find_moved(diff, named_chunks(parent), homes), parent, diff)
     records = moved_since(earlier, moves, diff)
     if records or earlier:
         staged.past.write_moved_chunks(records)
     touched = _touched(updated.items, parent, diff, moves)
-    people = peoples_grades(parent, diff, updated.items, moves)
+    people = peoples_grades(parent, homes, updated.items, moves)
     theirs = frozenset(people.documents)
     doc_ids = {item.doc_id for query in touched.values() for item in query.evidence}
     with DocumentChunks(diff.chunks_path, doc_ids | theirs) as documents:
@@ -367,23 +373,24 @@ class PeoplesGrades:
 
 
 def peoples_grades(
-    parent: Dataset, diff: CorpusDiff, items: Iterable[UpdatedQuery], moves: MovedChunks
+    parent: Dataset, homes: DocumentHomes, items: Iterable[UpdatedQuery], moves: MovedChunks
 ) -> PeoplesGrades:
     """Return the grades that people gave to chunks that a changed corpus does not have.
 
     Args:
         parent: The version before.
-        diff: What changed in the corpus.
+        homes: Where documents are now, in the corpus that changed.
         items: The queries as they are now.
         moves: Where the chunks that the version before names are now.
     """
-    dormant = [_renamed(grade, diff) for grade in parent.past.dormant_grades()]
+    diff = homes.diff
+    dormant = [_renamed(grade, homes) for grade in parent.past.dormant_grades()]
     lost = [
         judgment
         for judgment in parent.each_judgment()
         if judgment.source == "human" and not judgment.is_failed and judgment.chunk_id in moves.gone
     ]
-    gone = [*_gone(lost, diff)]
+    gone = [*_gone(lost, homes)]
     graded = {grade.judgment.query_id for grade in (*dormant, *gone)}
     named = {item.query.query_id: item for item in items if item.query.query_id in graded}
     queries = [item.before for item in named.values() if item.before is not None]
@@ -394,7 +401,7 @@ def peoples_grades(
     return PeoplesGrades(
         gone=gone,
         dormant=dormant,
-        quotes=GradedQuotes(lost, diff.removed(), queries, lambda doc_id: doc_id_now(diff, doc_id)),
+        quotes=GradedQuotes(lost, homes.before(), queries, homes.of),
         items=named,
         moves=moves,
         back={
@@ -419,16 +426,17 @@ def _by_people(dataset: Dataset) -> frozenset[tuple[str, str]]:
     return frozenset((pair.query_id, pair.chunk_id) for pair in given)
 
 
-def _gone(lost: Sequence[Judgment], diff: CorpusDiff) -> Iterator[DormantGrade]:
+def _gone(lost: Sequence[Judgment], homes: DocumentHomes) -> Iterator[DormantGrade]:
     wanted = {judgment.chunk_id for judgment in lost if _is_of_chunk(judgment)}
     chunks = {
-        chunk.chunk_id: (doc_id_now(diff, chunk.doc_id), seen_sha256(chunk))
-        for chunk in (diff.removed() if wanted else ())
+        chunk.chunk_id: (homes.of(chunk.doc_id), seen_sha256(chunk))
+        for chunk in (homes.before() if wanted else ())
         if chunk.chunk_id in wanted
     }
     for judgment in lost:
         if not _is_of_chunk(judgment):
-            yield waiting_label(judgment, doc_id_now(diff, judgment.chunk_id), diff)
+            doc_id = doc_id_now(homes.diff, judgment.chunk_id)
+            yield waiting_label(judgment, doc_id, homes.diff)
             continue
         doc_id, digest = chunks[judgment.chunk_id]
         yield DormantGrade(judgment=judgment, doc_id=doc_id, text_sha256=digest)
@@ -444,8 +452,10 @@ def _is_of_chunk(judgment: Judgment) -> bool:
     return judgment.level == "chunk"
 
 
-def _renamed(one: DormantGrade, diff: CorpusDiff) -> DormantGrade:
-    return one.model_copy(update={"doc_id": doc_id_now(diff, one.doc_id)})
+def _renamed(one: DormantGrade, homes: DocumentHomes) -> DormantGrade:
+    is_of_chunk = _is_of_chunk(one.judgment)
+    doc_id = homes.of(one.doc_id) if is_of_chunk else doc_id_now(homes.diff, one.doc_id)
+    return one.model_copy(update={"doc_id": doc_id})
 
 
 def _text_of(one: DormantGrade) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from ragforge.corpus.moved_documents import (
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.grades.document_homes import DocumentHomes
 from ragforge.refresh.grades.moved_chunks import MovedChunks
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.quotes.locations import is_rejected
@@ -54,7 +55,21 @@ def moved_documents(parent: Dataset, diff: CorpusDiff) -> MovedDocuments:
         parent: The version before.
         diff: What changed in its corpus.
     """
-    if parent.manifest.level is None or not diff.moves:
+    return NONE_MOVED if parent.manifest.level is None else _names_moved(parent, diff)
+
+
+def document_homes(parent: Dataset, diff: CorpusDiff) -> DocumentHomes:
+    """Return where documents are now, whatever labels name.
+
+    Args:
+        parent: The version before.
+        diff: What changed in its corpus.
+    """
+    return DocumentHomes(diff, parent.chunks_path, _names_moved(parent, diff))
+
+
+def _names_moved(parent: Dataset, diff: CorpusDiff) -> MovedDocuments:
+    if not diff.moves:
         return NONE_MOVED
     if parent.files not in diff.moved:
         diff.moved[parent.files] = _find_moved(parent, diff)

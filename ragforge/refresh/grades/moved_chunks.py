@@ -11,6 +11,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import each_chunk
 from ragforge.records import Chunk, MovedChunk, Query, text_id, without_place
 from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.grades.document_homes import DocumentHomes, doc_id_now
 from ragforge.refresh.queries.updates import UpdatedQuery
 
 
@@ -31,48 +32,55 @@ class MovedChunks:
         return self.now.get(chunk_id, ()) if chunk_id in self.gone else (chunk_id,)
 
 
-def find_moved(diff: CorpusDiff, wanted: Collection[str]) -> MovedChunks:
+def find_moved(
+    diff: CorpusDiff, wanted: Collection[str], homes: DocumentHomes | None = None
+) -> MovedChunks:
     """Return which of some chunks are gone, and where their texts stand now.
 
     A text is looked for among the new chunks of its document, by whatever id that goes now; where
     it is not there, among all new chunks. A text is what a reader sees, with blanks folded; of
-    several chunks with one text each is one of now, see `match_copies`.
+    several chunks with one text each is one of now, see `match_copies`. A chunk went with its
+    document where another one has the name of that, and the id, now.
 
     Args:
         diff: What changed. The chunks are read as streams; only digests of those wanted are held.
         wanted: Ids of chunks of the version before.
+        homes: Where documents are now; as far as `diff` tells if None.
     """
-    gone = {
-        chunk.chunk_id: seen_sha256(chunk) for chunk in diff.removed() if chunk.chunk_id in wanted
+    homes = homes or DocumentHomes(diff)
+    sought = {
+        chunk.chunk_id: seen_sha256(chunk) for chunk in homes.before() if chunk.chunk_id in wanted
     }
-    digests = {*gone.values()}
+    digests = {*sought.values()}
     before: dict[str, list[Copy]] = {}
-    for chunk in diff.removed() if gone else ():
+    for chunk in homes.before() if sought else ():
         if (digest := seen_sha256(chunk)) in digests:
-            home = doc_id_now(diff, chunk.doc_id)
-            before.setdefault(digest, []).append(_copy(chunk, home))
-    now = _new_copies(diff, digests)
+            before.setdefault(digest, []).append(homes.copy_before(chunk))
+    now = _by_digest(homes.added(), digests)
     places = {
         chunk_id: ids
         for digest, copies in before.items()
         for chunk_id, ids in match_copies(copies, now.get(digest, ())).items()
-        if chunk_id in gone
+        if chunk_id in sought
     }
-    return MovedChunks(frozenset(gone), places)
+    removed = {chunk.chunk_id for chunk in diff.removed() if chunk.chunk_id in sought}
+    stays = {one for one in sought.keys() - removed if places.get(one, (one,)) == (one,)}
+    moved = {chunk_id: ids for chunk_id, ids in places.items() if chunk_id not in stays}
+    return MovedChunks(frozenset(sought.keys() - stays), moved)
 
 
-def _copy(chunk: Chunk, home: str) -> Copy:
-    return Copy(chunk.doc_id, chunk.start, chunk.chunk_id, home)
-
-
-def _new_copies(diff: CorpusDiff, digests: Set[str]) -> dict[str, list[Copy]]:
-    """Return the new chunks with some texts, as they stand, by the digest of the text."""
+def _by_digest(chunks: Iterable[Chunk], digests: Set[str]) -> dict[str, list[Copy]]:
+    """Return the chunks of now with some texts, as they stand, by the digest of the text."""
     found: dict[str, list[Copy]] = {}
-    for chunk in diff.added() if digests else ():
+    for chunk in chunks if digests else ():
         # A grade that waits since markup was no matter has the digest of the text with it.
         for digest in digests & {seen_sha256(chunk), text_sha256(chunk.text)}:
-            found.setdefault(digest, []).append(_copy(chunk, chunk.doc_id))
+            found.setdefault(digest, []).append(_copy(chunk))
     return {digest: sorted(copies) for digest, copies in found.items()}
+
+
+def _copy(chunk: Chunk) -> Copy:
+    return Copy(chunk.doc_id, chunk.start, chunk.chunk_id, chunk.doc_id)
 
 
 def new_places(
@@ -85,7 +93,7 @@ def new_places(
         texts: Each as the id of the document where it is looked for first, and its digest.
     """
     texts = {*texts}
-    added = _new_copies(diff, {digest for _, digest in texts})
+    added = _by_digest(diff.added(), {digest for _, digest in texts})
     by_pair: dict[tuple[str, str], tuple[str, ...]] = {}
     for doc_id, digest in texts:
         places = added.get(digest, [])
@@ -120,7 +128,7 @@ def texts_back(diff: CorpusDiff, text_ids: Iterable[str]) -> dict[str, tuple[str
     found: dict[str, list[Copy]] = {}
     for chunk in diff.added() if wanted else ():
         for one in wanted.get(text_id(chunk.text), ()):
-            found.setdefault(one, []).append(_copy(chunk, chunk.doc_id))
+            found.setdefault(one, []).append(_copy(chunk))
     return {one: tuple(copy.chunk_id for copy in sorted(of)) for one, of in found.items()}
 
 
@@ -142,19 +150,17 @@ def moved_since(
 ) -> list[MovedChunk]:
     """Return what moved now, and where that stands now which moved before, by its ids of then.
 
-    An id that is in the corpus again is left out: it needs no other.
+    An id that is one of the corpus is left out: it needs no other, but for a chunk that had it in
+    the version before.
 
     Args:
         earlier: The moves that the version before knows of.
         moved: Those since.
         diff: What changed since.
     """
-    back = (
-        {chunk.chunk_id for chunk in diff.added() if chunk.chunk_id in earlier}
-        | earlier.keys() & diff.documents.added
-        if earlier
-        else ()
-    )
+    back = earlier.keys() & diff.documents.added if earlier else set[str]()
+    chunks = (chunk for _, chunk in each_chunk(diff.chunks_path)) if earlier else ()
+    back |= {chunk.chunk_id for chunk in chunks if chunk.chunk_id in earlier}
     moves = {
         before: tuple(sorted({now for chunk_id in then for now in moved.of(chunk_id)}))
         for before, then in earlier.items()
@@ -164,14 +170,6 @@ def moved_since(
     return [
         MovedChunk(before=before, now=moves[before]) for before in sorted(moves) if moves[before]
     ]
-
-
-def doc_id_now(diff: CorpusDiff, doc_id: str) -> str:
-    """Return the id that a document of the version before has now; its own where it is gone."""
-    move = diff.moves.get(doc_id)
-    if move is None or move.before is None or move.now is None or move.before.doc_id != doc_id:
-        return doc_id
-    return move.now.doc_id
 
 
 def named_chunks(dataset: Dataset) -> set[str]:
@@ -186,7 +184,9 @@ def named_chunks(dataset: Dataset) -> set[str]:
     return chunk_ids
 
 
-def with_sources(items: Iterable[UpdatedQuery], diff: CorpusDiff) -> list[UpdatedQuery]:
+def with_sources(
+    items: Iterable[UpdatedQuery], diff: CorpusDiff, homes: DocumentHomes | None = None
+) -> list[UpdatedQuery]:
     """Return the items of which a source chunk is gone, with what they have of sources now.
 
     A chunk that reads the same under another id goes by that; one that does not is left out, so
@@ -196,12 +196,13 @@ def with_sources(items: Iterable[UpdatedQuery], diff: CorpusDiff) -> list[Update
     Args:
         items: As their quotes leave them.
         diff: What changed in the corpus.
+        homes: As for `find_moved`.
     """
     named = [item for item in items if item.query.source_chunk_ids and _is_in_use(item.query)]
     wanted = {one for item in named for one in item.query.source_chunk_ids}
     if not wanted:
         return []
-    moves = find_moved(diff, wanted)
+    moves = find_moved(diff, wanted, homes)
     return [
         replace(item, query=_placed(item.query, moves))
         for item in named
