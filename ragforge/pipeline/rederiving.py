@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
-from functools import partial
+from functools import cached_property
 
 from ragforge.corpus.chunk_files import CUT_BY, renames
 from ragforge.corpus.document_matches import DocumentMatches, match_documents
@@ -121,14 +121,13 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
 
     Raises:
         UsageError: No quote at all is found: these are other documents; or a document that a label
-            names has another text now.
+            names has another text now, or its name another one with the same chunk.
     """
     documents = _Documents(dataset, prepared)
-    renamed, moved = documents.renamed(), documents.moved()
+    renamed, moved, homes = documents.renamed(), documents.moved(), documents.homes()
     queries = [_in_documents_of_now(query, renamed) for query in dataset.all_queries()]
     result = Rederivation(renamed=renamed)
-    doc_id_now = partial(_doc_id_now, renamed)
-    graded = GradedQuotes(dataset.each_judgment(), dataset.chunks(), queries, doc_id_now)
+    graded = GradedQuotes(dataset.each_judgment(), dataset.chunks(), queries, homes.of)
     index = _index(queries, graded.documents, prepared)
     derived, evidence = _derive_all(queries, index, result)
     if result.n_quotes and not result.n_found:
@@ -136,7 +135,7 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
             f"{dataset.path}: none of its {result.n_quotes} quotes stands in these chunks; they "
             "seem to be of other documents"
         )
-    moves = _NewChunkIds(dataset, prepared, renamed, moved)
+    moves = _NewChunkIds(dataset, prepared, homes, moved)
     followed = graded.place(index)
     old = dataset.judgments()
     texts = [one for one in old if is_text_id(one.chunk_id)]
@@ -147,7 +146,7 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
         *evidence,
     ]
     if corpus_digest(dataset) != prepared.digest:
-        result.runs = carry_runs(dataset, dataset, chunk_change(dataset, prepared, renamed, moved))
+        result.runs = carry_runs(dataset, dataset, chunk_change(dataset, prepared, homes, moved))
     pool = moved_pool(dataset.pool(), moves)
     if pool or dataset.pool():
         dataset.write_pool(pool)
@@ -200,6 +199,28 @@ def _index(queries: Iterable[Query], graded: Collection[str], prepared: Prepared
     return ChunkIndex(sorted(chunks, key=lambda chunk: (chunk.start, chunk.chunk_id)))
 
 
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Where documents of before are now, also where names changed hands.
+
+    Args:
+        now: The ids that documents have now which had others before.
+        homeless: Those whose name another has, where nothing tells their own.
+    """
+
+    now: Mapping[str, str] = field(default_factory=dict)
+    homeless: frozenset[str] = frozenset()
+
+    def of(self, doc_id: str) -> str:
+        """Return the id that a document has now; its own where it is gone."""
+        return self.now.get(doc_id, doc_id)
+
+    def copy_before(self, chunk: Chunk) -> Copy:
+        """Return a chunk of before; it has no home where its document is homeless."""
+        home = "" if chunk.doc_id in self.homeless else self.of(chunk.doc_id)
+        return Copy(chunk.doc_id, chunk.start, chunk.chunk_id, home)
+
+
 class _Documents:
     """The documents of the set, and those of now; none where these are not known."""
 
@@ -224,13 +245,9 @@ class _Documents:
             UsageError: One that a label names has another text now, and its own another name or
                 none: done again after it was interrupted, the label would go on.
         """
-        if self._dataset.manifest.level is None or not self._now:
+        if self._dataset.manifest.level is None:
             return NONE_MOVED
-        same = {name for name, digest in self._before.items() if self._now.get(name) == digest}
-        stayed = {self._before[name]: name for name in sorted(same, reverse=True)}
-        moved = find_moved_documents(
-            _without(self._before, same), _without(self._now, same), stayed, self._matches
-        )
+        moved = self._names
         judgments = self._dataset.each_judgment()
         labelled = {item.chunk_id for item in judgments if item.level != "chunk"}
         if replaced := sorted(labelled & moved.replaced):
@@ -241,6 +258,22 @@ class _Documents:
                 f"and {where}; `ragforge refresh` lets labels go with their texts"
             )
         return moved
+
+    def homes(self) -> Homes:
+        """Return where documents are now, whatever labels name."""
+        names = self._names
+        homeless = names.gone & names.replaced & {*names.now.values()}
+        return Homes({**names.now, **self.renamed()}, homeless)
+
+    @cached_property
+    def _names(self) -> MovedDocuments:
+        if not self._now:
+            return NONE_MOVED
+        same = {name for name, digest in self._before.items() if self._now.get(name) == digest}
+        stayed = {self._before[name]: name for name in sorted(same, reverse=True)}
+        return find_moved_documents(
+            _without(self._before, same), _without(self._now, same), stayed, self._matches
+        )
 
     def _matches(self, doc_ids: Collection[str], places: Collection[str]) -> DocumentMatches:
         return match_documents(doc_ids, places, self._dataset.chunks_path, self._prepared.path)
@@ -267,7 +300,7 @@ def _in_documents_of_now(query: Query, renamed: Mapping[str, str]) -> Query:
 def chunk_change(
     dataset: Dataset,
     prepared: Prepared,
-    renamed: Mapping[str, str],
+    homes: Homes,
     moved: MovedDocuments = NONE_MOVED,
 ) -> ChunkChange:
     """Return how the chunks of a set change where these are put under it."""
@@ -280,9 +313,10 @@ def chunk_change(
         now,
         now,
         prepared.digest,
-        partial(_doc_id_now, renamed),
+        homes.of,
         prepared.cutting,
         moved,
+        homes.homeless,
     )
 
 
@@ -293,22 +327,23 @@ class _NewChunkIds:
         self,
         dataset: Dataset,
         prepared: Prepared,
-        renamed: Mapping[str, str],
+        homes: Homes,
         moved: MovedDocuments,
     ) -> None:
         self._moved = moved
         graded = {judgment.chunk_id for judgment in dataset.each_judgment()}
         texts = {without_place(chunk_id) for chunk_id in graded if is_text_id(chunk_id)}
         graded |= {entry.chunk_id for entry in dataset.pool()}
+        systems = (dataset.answers(name) for name in dataset.answer_names())
+        graded |= {one for answers in systems for item in answers for one in item.chunk_ids}
         read = reader_of(dataset.manifest.cutting, prepared.cutting)
         self._old: dict[str, tuple[str, str]] = {}
         before: dict[str, list[Copy]] = {}
         for chunk in dataset.chunks():
-            home, of_text = _doc_id_now(renamed, chunk.doc_id), text_id(read(chunk).text)
-            copy = Copy(chunk.doc_id, chunk.start, chunk.chunk_id, home)
-            before.setdefault(of_text, []).append(copy)
+            of_text = text_id(read(chunk).text)
+            before.setdefault(of_text, []).append(homes.copy_before(chunk))
             if chunk.chunk_id in graded:
-                self._old[chunk.chunk_id] = home, of_text
+                self._old[chunk.chunk_id] = chunk.doc_id, of_text
         wanted = {of_text for _, of_text in self._old.values()} | texts
         self._by_text: dict[str, list[Copy]] = {}
         self._documents = set[str]()
@@ -327,6 +362,22 @@ class _NewChunkIds:
             for of_text, copies in self._by_text.items()
             for chunk_id, places in match_copies(before.get(of_text, ()), copies).items()
         }
+        self._refuse_taken(dataset, homes)
+
+    def _refuse_taken(self, dataset: Dataset, homes: Homes) -> None:
+        """Refuse names that changed hands where both documents have one text under one id.
+
+        Done again after it was interrupted, what names the chunk would go on.
+        """
+        for chunk_id, (doc_id, of_text) in sorted(self._old.items()):
+            there = {copy.chunk_id for copy in self._by_text.get(of_text, ())}
+            home = homes.of(doc_id)
+            if chunk_id in there and home != doc_id and self._now[chunk_id] != (chunk_id,):
+                raise UsageError(
+                    f"{dataset.path}: chunk {chunk_id}, which a grade or an answer names, is of "
+                    f"{doc_id}, which is {home} now, and another document of the name has its text "
+                    "too; `ragforge refresh` lets grades go with their documents"
+                )
 
     def of(self, chunk_id: str) -> list[str]:
         """Return the ids that a chunk has now, its own alone where it still reads the same."""

@@ -128,10 +128,10 @@ def test_a_quote_that_stands_twice_is_one_thing_however_cut(repeated):
 SUPPORT = f"## Support\n\n{'Write to the desk in the hall, or call it before noon. ' * 2}\n"
 
 
-def chapter(name, *, support):
+def chapter(name, *, support, title="Book"):
     """Return a chapter, with or without the section that some have."""
     said = f"The {name} part is about {name} and how the {name} people of the {name} coast live. "
-    return f"# Book\n\n## {name}\n\n{said * 2}\n\n{SUPPORT if support else ''}"
+    return f"# {title}\n\n## {name}\n\n{said * 2}\n\n{SUPPORT if support else ''}"
 
 
 def book(*named):
@@ -148,9 +148,12 @@ def support_of(dataset):
 def labelled(tmp_path):
     """Two chapters have one section; a person labelled one, which one run finds first."""
 
-    def made(*with_support, label):
+    def made(*with_support, label, titles="Book Book Book Book"):
         names = ["north", "south", "east", "west"]
-        chapters = [chapter(name, support=name in with_support) for name in names]
+        chapters = [
+            chapter(name, support=name in with_support, title=title)
+            for name, title in zip(names, titles.split(), strict=True)
+        ]
         night = bring(tmp_path / "labelled", book(*chapters))
         first, second = (f"{names.index(name) + 1:02d}.md" for name in with_support)
         copies = support_of(night.dataset)
@@ -256,3 +259,32 @@ def test_hits_of_copies_stay_two_where_one_goes_over_the_border_of_a_page(tmp_pa
     [ranking] = dataset.each_ranking("hits")
     assert [hit.chunk_id for hit in ranking.ranking] == ["k1", "k4", "k2"]
     assert values(dataset, "RR") == {"hits": 1 / 3}
+
+
+def rederive(night):
+    """Put the chunks of the pages under the set."""
+    words = ["generate", "--rederive", "--documents", str(night.docs), "--out", str(night.set)]
+    return run([*words, "--max-chars", "160", "-q"])
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_label_stays_with_its_copy_where_chunks_are_derived_anew(labelled, label):
+    """Another chapter took the name of the one that people labelled, and has its section."""
+    night, chapters = labelled("north", "south", label=label, titles="A B C D")
+    write(night, book(chapter("new", support=False), *chapters))
+
+    assert rederive(night).code == 0
+
+    assert labels(night.dataset) == [f"0{label + 2}.md"]
+    assert values(night.dataset, "RR") == {"right": 1, "wrong": 1 / 3}
+
+
+def test_chunks_are_not_derived_anew_where_another_document_took_an_id(labelled):
+    """Interrupted and done again, the label would go on: a refresh is for that."""
+    night, chapters = labelled("north", "south", label=1)
+    write(night, book(chapter("new", support=False), *chapters))
+
+    done = rederive(night)
+
+    assert (done.code, "02.md, which is 03.md now" in done.err) == (2, True)
+    assert labels(night.dataset) == ["02.md"]
