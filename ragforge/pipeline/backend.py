@@ -160,12 +160,14 @@ async def open_backend(
         asker = Asker(connection.model, connection.name, settings.model, loaded)
         if mode.retry_failed and stages:
             forget = (connection.tally or connection.store).forget
+            failures = (failure for failure in place.failures() if failure.what in stages)
+            # Read in any case: a file that is torn is told before anything is asked.
+            keys = [key for failure in failures for key in failure.call_keys]
             if isinstance(place, OutputFile) and settings.judge.batch == 1:
                 # As each is asked: what is not reached, or was bought in its place, stays.
                 asker = replace(asker, forget=_once(forget))
             else:
-                failures = (failure for failure in place.failures() if failure.what in stages)
-                forget(key for failure in failures for key in failure.call_keys)
+                forget(keys)
         prompts_dir = settings.prompts.prompts_dir
         yield Backend(asker, connection, prompts_dir, {loaded.name: loaded})
 

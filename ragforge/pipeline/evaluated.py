@@ -37,6 +37,7 @@ from ragforge.evaluating.judgments import (
 from ragforge.evaluating.runs import MeasuredRun, Qrels, Task
 from ragforge.evaluating.same_judge import PairJudges, pair_judges
 from ragforge.files.git import commit_and_branch
+from ragforge.files.manifest import Manifest
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level, ids_of_corpus
 from ragforge.files.set.history import content_id
@@ -255,7 +256,8 @@ class _Labels:
 class _EvaluationBasis:
     """What runs of a dataset are measured on: all of its queries, or those of one selection."""
 
-    dataset: Dataset
+    manifest: Manifest
+    """Of the dataset, which may be gone when a record is asked for."""
     task: Task
     items: Mapping[str, str]
     """Digests of the queries by id."""
@@ -280,7 +282,7 @@ def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _
         for q in task.queries
     )
     return _EvaluationBasis(
-        dataset=dataset,
+        manifest=dataset.manifest,
         task=task,
         items=item_digests(task.queries),
         judges=made,
@@ -337,12 +339,12 @@ def _recorded(
         key = (chosen.selection if chosen else None, run.task.cutting if run.task else None)
         if key not in bases:
             bases[key] = _evaluation_basis(dataset, labels, run.task)
-        basis = bases[key]
+        basis, corpus = bases[key], made_on(dataset, run.name)
         evaluated.append(
             EvaluatedRun(
                 measured=run,
                 scores=run.scores,
-                record=cache(partial(_evaluation, run, run.scores, basis)),
+                record=cache(partial(_evaluation, run, run.scores, corpus, basis)),
                 item_values=_ItemsOfRun(run, run.scores, basis),
                 task=basis.task,
                 qrels=basis.task.qrels,
@@ -358,9 +360,10 @@ def _recorded(
     return evaluated
 
 
-def _evaluation(run: MeasuredRun, scores: Scores, basis: _EvaluationBasis) -> Evaluation:
-    manifest = basis.dataset.manifest
-    corpus, here = made_on(basis.dataset, run.name), basis.digests["corpus"]
+def _evaluation(
+    run: MeasuredRun, scores: Scores, corpus: str, basis: _EvaluationBasis
+) -> Evaluation:
+    manifest, here = basis.manifest, basis.digests["corpus"]
     holes = run.summary.holes
     measures = {name: mean_of(scores, name) for name in run.summary.estimates}
     evaluation = Evaluation(
