@@ -42,6 +42,8 @@ class Usage:
 
     cpu_s: float = 0.0
     mb: float = 0.0
+    judging_s: float = 0.0
+    """Of these, what workers took that judge."""
 
     def wait(self, process: subprocess.Popen[bytes]) -> int:
         """Wait for a process, add what it took, and return its exit code."""
@@ -50,6 +52,13 @@ class Usage:
         self.cpu_s += used.ru_utime + used.ru_stime
         self.mb = max(self.mb, used.ru_maxrss / 1024)
         return process.returncode
+
+    def wait_for_worker(self, process: subprocess.Popen[bytes]) -> int:
+        """Wait for a process that judges."""
+        before_s = self.cpu_s
+        code = self.wait(process)
+        self.judging_s += self.cpu_s - before_s
+        return code
 
     def run(self, *words: object) -> None:
         """Run a command to its end."""
@@ -127,7 +136,9 @@ def measure_judging(folder: Path, options: argparse.Namespace) -> None:
             f"| {title} | {counts['billed']:,} | {counts['dup']:,} | {usage.cpu_s:.1f} "
             f"| {1000 * usage.cpu_s / n_pairs:.2f} | {wall_s:.1f} | {usage.mb:.0f} | {sha256} |"
         )
-    print(f"\nCPU of shards to one process: {rows[-1][2].cpu_s / rows[0][2].cpu_s:.2f}")
+    shards, alone_s = rows[-1][2], rows[0][2].cpu_s
+    print(f"\nCPU of shards to one process: {shards.cpu_s / alone_s:.2f}, ", end="")
+    print(f"of their workers alone: {shards.judging_s / alone_s:.2f}")
 
 
 def in_one(title: str, folder: Path, pairs: Path, url: str, how: Sequence[object]) -> Row:
@@ -166,9 +177,9 @@ def in_shards(
             time.sleep(0.1)  # Asked more often, it takes time from workers.
         victim = workers.pop(draws.randrange(WORKERS))
         victim.kill()
-        usage.wait(victim)
+        usage.wait_for_worker(victim)
         workers.append(begin("shard", "run", work, "-q"))
-    codes = [usage.wait(worker) for worker in workers]
+    codes = [usage.wait_for_worker(worker) for worker in workers]
     counts = ledger(url)
     if options.max_calls:
         return f"shards, exit codes {codes}", counts, usage, time.perf_counter() - began_s, "-"
