@@ -65,8 +65,8 @@ async def judge_pairs(
     Raises:
         DataError: The pairs do not hold to the format.
         UsageError: `out` holds something else, or the settings do not go together.
-        EndpointError, BudgetError: It was stopped, what was judged is written to `out` and its
-            replies are stored; or every pair failed.
+        EndpointError, BudgetError: It was stopped: replies are stored, and what was judged is
+            written to `out`, unless that has more judgments already; or every pair failed.
     """
     _check(settings)
     place = None if out is None else Path(out)
@@ -196,7 +196,8 @@ async def ground_answers(
 
     Raises:
         DataError: The answers do not hold to the format.
-        EndpointError, BudgetError: It was stopped, what was checked is written; or all failed.
+        EndpointError, BudgetError: It was stopped, what was checked is written, unless `out` has
+            more already; or all failed.
     """
     with (
         begin(ASK, settings, {}, mode=Mode(dry_run=dry_run)) as call,

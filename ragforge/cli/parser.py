@@ -244,8 +244,13 @@ def add_settings_group(parser: argparse.ArgumentParser, title: str) -> argparse.
     return group
 
 
-class Once(argparse.Action):
-    """Takes one value: the last of several would stand for those that nobody looked at."""
+class _Store(argparse.Action):
+    """Takes a value as argparse does, but one file or folder alone.
+
+    The last of several would stand for those that nobody looked at.
+    """
+
+    takes_one = False
 
     def __call__(
         self,
@@ -255,8 +260,9 @@ class Once(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         """Keep it."""
+        is_file = self.type is Path and self.option_strings and self.nargs is None
         before = getattr(namespace, self.dest)
-        if before not in (None, self.default, values):
+        if (self.takes_one or is_file) and before not in (None, self.default, values):
             raise UsageError(
                 f"{option_string} {values}: comes beside {option_string} {before}; the command "
                 "takes one, so call it once for each"
@@ -264,21 +270,10 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-class _Store(Once):
-    """Takes a value as argparse does; files and folders once, as those before would be left out."""
+class Once(_Store):
+    """Takes one value alone, whatever it is."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        """Keep it."""
-        if self.type is Path and self.option_strings and self.nargs is None:
-            super().__call__(parser, namespace, values, option_string)
-        else:
-            setattr(namespace, self.dest, values)
+    takes_one = True
 
 
 class _Help(argparse.Action):

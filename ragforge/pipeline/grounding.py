@@ -63,8 +63,8 @@ async def ground_traffic(
 
     Raises:
         DataError: The file does not hold to its format; nothing is written.
-        EndpointError, BudgetError: The run was stopped, what was checked is written; or every
-            answer failed.
+        EndpointError, BudgetError: The run was stopped, what was checked is written, unless the
+            file has more already; or every answer failed.
     """
 
     @contextmanager

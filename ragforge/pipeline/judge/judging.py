@@ -284,7 +284,8 @@ async def judge_file(
 
     Raises:
         DataError: The file of pairs does not hold to its format.
-        EndpointError, BudgetError: As for `judge_dataset`.
+        EndpointError, BudgetError: As for `judge_dataset`; a file that has more judgments already
+            stays as it is.
     """
     make_folder(out.parent)
     async with open_judges(job, OutputFile.beside(out, store_path), "judge") as judges:
