@@ -198,6 +198,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     if arguments.judge_as_needed:
         return _decided_as_needed(arguments, settings)
+    _require_comparable(arguments, settings)
     if arguments.dry_run:
         return _estimate(arguments, settings)
     made, judged = [], None
@@ -239,6 +240,18 @@ def _check_judging(arguments: argparse.Namespace) -> None:
     given = [name for name in flags if getattr(arguments, name)]
     if given:
         raise UsageError(f"--{given[0].replace('_', '-')}: goes with --judge")
+
+
+def _require_comparable(arguments: argparse.Namespace, settings: "Settings") -> None:
+    """Refuse what cannot be compared before a retriever works or a model is paid, if one does."""
+    if not (arguments.retriever or arguments.judge):
+        return
+    from ragforge.pipeline.comparing.runs import require_comparable
+    from ragforge.pipeline.run_list import named_specs
+
+    new = named_specs(arguments.retriever, arguments.name).keys()
+    dataset, names = _dataset(arguments, settings), _names(arguments)
+    require_comparable(dataset, names, new, settings.evaluate, _options(arguments))
 
 
 def _estimate(arguments: argparse.Namespace, settings: "Settings") -> int:
@@ -386,12 +399,10 @@ def _made(
         EndpointError: Too few of what was to be compared came of it.
         ConfigError: See `_require_price`.
     """
-    from ragforge.pipeline.comparing.deciding import check_names
     from ragforge.pipeline.retrieving import require_working
     from ragforge.pipeline.run_list import named_specs
 
     dataset, names = _dataset(arguments, settings), _names(arguments)
-    check_names(names, arguments.base, "run")
     if arguments.judge:
         _require_price(settings)
     kept = set(names) - named_specs(arguments.retriever, arguments.name).keys()

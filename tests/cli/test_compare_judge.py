@@ -63,6 +63,33 @@ def test_a_limit_on_a_model_without_a_price_is_refused_before_a_service_is_asked
     assert open_dataset(dataset).run_names() == ["bm25"]
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-m", "nDGC@10"], "no measure 'nDGC'"),
+        (["--alpha", "5"], "alpha: expected a number between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_before_anybody_is_asked(compare, dataset, words, told):
+    """A slip must not be told after hours of retrieving and a paid pool."""
+    with serving(Script()) as endpoint:
+        code, _, err = compare(endpoint, *RETRIEVERS, *words)
+
+        assert endpoint.ledger()["billed"] == 0
+    assert (code, open_dataset(dataset).run_names()) == (2, ["bm25"])
+    assert told in err
+
+
+def test_one_run_is_refused_before_its_pool_is_judged(compare):
+    """The refusal knows nothing that the pool could tell."""
+    with serving(Script()) as endpoint:
+        code, _, err = compare(endpoint, "bm25")
+
+        assert endpoint.ledger()["billed"] == 0
+    assert code == 2
+    assert "at least two runs, got bm25" in err
+
+
 def test_a_rerun_pays_for_nothing_twice(compare):
     """What was interrupted goes on by the same command."""
     with serving(Script()) as endpoint:

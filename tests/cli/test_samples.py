@@ -392,6 +392,19 @@ def test_two_samples_are_compared_on_what_they_share(home, capsys):
     assert (found["n"], found["mean_a"]) == (n, pytest.approx(0.875))
 
 
+@pytest.mark.parametrize("how", [(), ("--judge",), ("--judge-as-needed",)])
+def test_runs_of_different_splits_are_told_so(home, capsys, how):
+    """They share no query, so that no grade could make a comparison of them."""
+    retrieve("early", "--split", "dev")
+    retrieve("late", "--split", "test")
+
+    code, _, err = run(capsys, "compare", "early", "late", *how)
+
+    assert code == 3
+    assert "early was made for split dev, late was made for split test" in err
+    assert "judged" not in err
+
+
 def test_what_two_samples_share_is_named_so(home, capsys):
     """It is no sample of 20 with seed 7, which has 20 queries."""
     retrieve("seven", "--sample", "20", "--seed", "7")

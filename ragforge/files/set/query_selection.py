@@ -160,17 +160,30 @@ def combined(asked: Chosen | None, made_for: Chosen | None, what: str) -> Chosen
     return _part(asked, made_for)
 
 
-def shared(chosen: Iterable[Chosen | None]) -> Chosen | None:
+def shared(chosen: Mapping[str, Chosen | None]) -> Chosen | None:
     """Return the queries that several selections have in common; None where that is all.
 
     The weights are those of the queries in common within the strata of the smallest sample.
+
+    Args:
+        chosen: By the name of the run, or of the system, the queries it was made for.
+
+    Raises:
+        DataError: They have none in common.
     """
-    parts = [item for item in chosen if item is not None]
+    parts = [item for item in chosen.values() if item is not None]
     if not parts:
         return None
     samples = [item for item in parts if item.design is not None]
     first = min(samples or parts, key=lambda item: len(item.query_ids))
     common = first.query_ids.intersection(*(item.query_ids for item in parts))
+    if not common:
+        made_for = ", ".join(
+            f"{name} was made for {item.selection.in_words}"
+            for name, item in chosen.items()
+            if item is not None
+        )
+        raise DataError(f"no query in common: {made_for}; a comparison needs the same queries")
     if common == first.query_ids:
         return first
     splits = {item.selection.split for item in parts if item.selection.split}

@@ -65,7 +65,7 @@ def compare_answers(
     left = "" if len(records) > 1 else _left_behind(dataset)
     check_names(wanted, options.baseline, "system", f"{hint}{left}")
     systems = [_known(name, records, dataset) for name in wanted]
-    chosen = shared(item.chosen for item in systems)
+    chosen = shared({item.system: item.chosen for item in systems})
     if chosen is not None:
         systems = [item.only(chosen.query_ids) for item in systems]
     records = {item.system: item for item in systems}

@@ -11,6 +11,7 @@ from ragforge.evaluating.comparison import Compared, ComparisonReport, MovedQuer
 from ragforge.evaluating.formatting import enumerated, plural
 from ragforge.evaluating.graded_by import GradedBy
 from ragforge.evaluating.selection import Part
+from ragforge.measures.checked_numbers import check_share
 from ragforge.measures.checked_samples import differences
 from ragforge.measures.comparing import (
     ALPHA,
@@ -157,6 +158,17 @@ def check_names(names: Sequence[str], baseline: str | None, kind: str, hint: str
         raise UsageError(f"baseline {baseline!r}: expected one of the {kind}s compared: {listed}")
 
 
+def check_options(options: ComparisonOptions) -> None:
+    """Refuse options that no comparison can be made by.
+
+    Raises:
+        UsageError: One is out of its range.
+    """
+    check_share(options.alpha, "alpha")
+    if options.n_moved < 0:
+        raise UsageError(f"queries to name: expected a whole number from 0, got {options.n_moved}")
+
+
 def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
     """Compare each two, or each with the baseline, by every measure; all is one family.
 
@@ -166,8 +178,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         UsageError: The options cannot be taken.
         DataError: Fewer than two have a value, or the baseline has none.
     """
-    if options.n_moved < 0:
-        raise UsageError(f"queries to name: expected a whole number from 0, got {options.n_moved}")
+    check_options(options)
     by_name = {item.name: item for item in contest.contenders if item.has_values}
     without_values = [item.name for item in contest.contenders if not item.has_values]
     _require_enough(contest.of, by_name, without_values, options.baseline)

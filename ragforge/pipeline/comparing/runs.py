@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, combinations, starmap
 from math import inf
@@ -79,6 +79,7 @@ from ragforge.pipeline.comparing.deciding import (
     Contender,
     Contest,
     check_names,
+    check_options,
     decide,
 )
 from ragforge.pipeline.comparing.undecided import Origins, undecided
@@ -119,6 +120,33 @@ class _Retrieved:
         """What was retrieved, under its own ids."""
         came = self.as_retrieved
         return {key: came.get(key, of) for key, of in self.ranked.items()} if came else self.ranked
+
+
+def require_comparable(
+    dataset: Dataset,
+    names: Sequence[str],
+    new: Container[str],
+    settings: EvaluateSettings,
+    options: ComparisonOptions,
+) -> None:
+    """Refuse what nothing that is retrieved or graded yet could make a comparison of.
+
+    Args:
+        dataset: As for `compare_runs`.
+        names: As for `compare_runs`.
+        new: Those of them that are to be made, on all queries that the dataset is measured on.
+        settings: As for `compare_runs`.
+        options: As for `compare_runs`.
+
+    Raises:
+        DataError: The runs have no query in common.
+        UsageError: There are fewer than two runs, or a measure or an option cannot be taken.
+    """
+    check_names(names or dataset.run_names(), options.baseline, "run")
+    check_options(options)
+    comparison_basis(dataset.path, {}, settings, options)
+    parts = {name: dataset.chosen if name in new else dataset.chosen_of_run(name) for name in names}
+    shared(parts)
 
 
 def compare_runs(
@@ -169,7 +197,7 @@ def compare_runs(
     reading = reading_words(dataset, judgments, task, asked)
     parts = {name: dataset.chosen_of_run(name) for name in wanted}
     wanted = wanted if names else _of_one_part(parts, options, basis)
-    basis = basis.on_part(shared(parts[name] for name in wanted))
+    basis = basis.on_part(shared({name: parts[name] for name in wanted}))
     retrieved = _retrieved_by(wanted, usable, level, queries.keys(), basis)
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
@@ -272,7 +300,7 @@ def compare_gathered(
     basis = replace(basis, is_complete=task.is_complete, lacking=task.level.lacking)
     parts = {run.name: run.task.chosen if run.task else None for run in found.runs}
     wanted = _of_one_part(parts, options, basis)
-    basis = basis.on_part(shared(parts[name] for name in wanted))
+    basis = basis.on_part(shared({name: parts[name] for name in wanted}))
     answerable = of_queries(found.settled, basis.qrels)
     cut = {run.name: run.task.cutting for run in found.runs if run.task and run.task.cutting}
     basis = _with_texts(basis, cut, found.task, wanted)

@@ -66,7 +66,7 @@ def run_tops(dataset: Dataset, names: Sequence[str], k: int | None, split: str) 
     usable = usable_runs(dataset, names).require_any()
     accepted = dataset.require_accepted_queries()
     answerable = {each.query_id: each for each in accepted if each.answerable}
-    part = shared(dataset.chosen_of_run(name) for name in names)
+    part = shared({name: dataset.chosen_of_run(name) for name in names})
     asked = {
         key: each.asked
         for key, each in sorted(answerable.items())
