@@ -58,6 +58,11 @@ def _of_baseline(
     if before.digests.rankings == subject.evaluation.digests.rankings:
         what = "rankings" if subject.of == "runs" else "answers"
         yield f"the {what} are those of the baseline"
+    if before.digests == subject.evaluation.digests:
+        yield (
+            "the baseline is an evaluation of this very state: no drop could have been found; for "
+            "one before it, name a file of --write-baseline"
+        )
     n_failed = max((mean.n_failed for mean in before.measures.values()), default=0)
     if n_failed:
         failed = plural(n_failed, "query", "queries")

@@ -53,6 +53,7 @@ def test_last_is_what_is_like_now_where_nothing_ever_changed(dataset):
 
     assert verdict.outcome == "PASS"
     assert "the rankings are those of the baseline" in verdict.notes
+    assert any("this very state: no drop could have been found" in note for note in verdict.notes)
 
 
 def test_last_without_a_history_is_an_error(dataset):
