@@ -169,6 +169,8 @@ class HttpClient:
                 raise NoReplyInTimeError(
                     "error", f"{target.shown}: no reply in {self._timeout_s} s"
                 ) from error
+            if isinstance(error, http_client.IncompleteRead):
+                raise CallError("invalid", f"{target.shown}: the reply broke off") from error
             reason = str(error) or type(error).__name__
             raise NoReplyError("error", f"{target.shown}: no reply: {reason}") from error
         finally:

@@ -346,6 +346,8 @@ def test_printed_settings_can_be_read_again_with_their_services(file):
     [
         ("Bearer ${TOKEN}", "Bearer hunter2", "a secret in Authorization, which does not belong"),
         ("/v1", "/v1?api_key=hunter2", "a secret in api_key, which does not belong into a file"),
+        ("{ q", '{ to = [{ apiKey = "hunter22" }], q', "a secret in apiKey"),
+        ("body =", """body = '{"q": "{query}", "password": "hunter22"}' #""", "in password"),
         ("https://", "https://me:hunter2@", "no user name or password in the address"),
         ("https://", "ftp://hunter2.", "expected an address such as https://search.example/api"),
         ("headers =", "hedaers =", r"unknown key retrievers\.docs\.hedaers; did you mean headers"),
@@ -365,6 +367,15 @@ def test_a_service_that_cannot_be_taken_is_named_without_its_secrets(file, old, 
         load(file(SERVICE.replace(old, new, 1)), environment={})
 
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_body_may_say_what_only_sounds_like_a_secret(file):
+    """Engines have tokenizers, and limits of tokens."""
+    body = '{ q = "{query}", max_tokens = 500, tokenizer = "whitespace", api_key = "${KEY}" }'
+
+    service = load(file(f"[systems.a]\nurl = 'http://a'\nbody = {body}"), environment={})
+
+    assert service.systems["a"].body["tokenizer"] == "whitespace"
 
 
 def test_names_of_retrievers_that_are_there_are_no_names_of_services():

@@ -4,8 +4,10 @@ Texts may hold `${VARIABLE}` of the environment, and `{query}` and its kin, whic
 each query. What is secret stands in the environment alone: settings are printed and stored.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from ragforge.config.section import PositiveFloat, PositiveInt, Section
@@ -25,6 +27,12 @@ _SECRET_NAME: Final = pattern(
     r"|signature|^sig$",
     re.IGNORECASE,
 )
+_SECRET_FIELD: Final = pattern(
+    r"(?:password|passwd|pwd|secret|token|api[-_]?key|authorization|credentials?)$", re.IGNORECASE
+)
+"""Of a body, whose other fields may well be called `tokenizer` or `session`."""
+_SECRET_CHARS: Final = 8
+_FILLED: Final = pattern(r"\{[A-Za-z_]+(?::json)?\}")
 _ADDRESS: Final = pattern(r"(?:https?://|\$\{[A-Za-z_][A-Za-z0-9_]*\})\S*", re.IGNORECASE)
 
 
@@ -63,6 +71,31 @@ def _check_secret(name: str, given: str) -> None:
             f"a secret in {name}, which does not belong into a file; expected it in the "
             "environment, as ${VARIABLE}"
         )
+
+
+def _check_body(value: JsonValue) -> JsonValue:
+    """Return a body in which no secret is written out."""
+    parsed = value
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):  # That it is no JSON is told later on.
+            parsed = json.loads(value)
+    for name, given in _texts_in(parsed):
+        is_long = len(given) >= _SECRET_CHARS
+        if is_long and _SECRET_FIELD.search(name) and not _FILLED.search(given):
+            _check_secret(name, given)
+    return value
+
+
+def _texts_in(value: JsonValue) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a body, each with the name of its field."""
+    if isinstance(value, dict):
+        for name, given in value.items():
+            if isinstance(given, str):
+                yield name, given
+            yield from _texts_in(given)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
 
 
 def _check_variable(value: str) -> str:
@@ -108,7 +141,7 @@ class ServiceSettings(Section):
     """Headers by name; secrets as ${VARIABLE}."""
     params: Pairs = Field(default_factory=dict)
     """Parameters of the address by name, with {query}, {k} and ${VARIABLE}."""
-    body: JsonValue = None
+    body: Annotated[JsonValue, AfterValidator(_check_body)] = None
     """What is posted as JSON: a table, or its text; {query}, {k} and ${VARIABLE} in its texts are
     filled in."""
     error: str = ""

@@ -32,9 +32,14 @@ _SHOWN = 80
 _FAILED = frozenset({"error", "failed", "failure", "fail"})
 """What stands under `status` in a result that is none."""
 _STATUSES = ("status", "status_code", "statusCode", "code", "error_code", "errorCode")
+_KINDS = ("type", "event")
+"""Fields that say what a reply, or an event of a stream, is: an error."""
 _FAULT_STATUSES = range(400, 600)
 """Of HTTP, which services repeat in replies of status 200."""
-_REASONS = ("message", "msg", "reason", "detail", "error_message", "errorMessage")
+_REASONS = (
+    *("message", "msg", "reason", "detail", "error_message", "errorMessage", "error_text"),
+    "errorText",
+)
 _WORDS_OF_FAULTS = pattern(
     r"rate.?limit|quota|too many|exceeded|throttl|timed.?out|timeout|overload|unavailable|busy|"
     r"denied|forbidden|unauthori[sz]ed|exception|fail(?:ed|ure)|(?<!no )(?<!without )errors?\b",
@@ -53,7 +58,9 @@ def outcome_error(value: object) -> str:
     """
     if not isinstance(value, Mapping):
         return ""
-    told = next((f"{name} is false" for name in ("success", "ok") if value.get(name) is False), "")
+    told = next((f"{name} is error" for name in _KINDS if value.get(name) == "error"), "")
+    if false := [name for name in ("success", "ok") if value.get(name) is False]:
+        told = f"{false[0]} is false"
     if any(value.get(name) is True for name in ("timed_out", "timedOut")):
         told = "the search timed out"
     shards = value.get("_shards")  # of Elasticsearch and what is made like it

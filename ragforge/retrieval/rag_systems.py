@@ -27,6 +27,7 @@ from ragforge.retrieval.object_fields import (
     TEXTS,
     ids_of,
     nested_mappings,
+    outcome_error,
     refuse_query_of_another,
     shown,
     type_name,
@@ -77,6 +78,7 @@ class HttpSystem:
         """
         reply = await self._service.post({"query": query})
         refuse_query_of_another(reply.value, query, self._service.shown, reply.start)
+        _refuse_failed(reply.value, self._service.shown, reply.start)
         return read_answer(reply.value, self._service.shown, reply.start)
 
 
@@ -116,6 +118,7 @@ class _UserSystem:
         """Return the answer of the user's object, whose exceptions pass."""
         async with deadline(self._timeout_s, self._where):
             result = await call(self._function, partial(self._function, query))
+        _refuse_failed(result, self._where)
         return read_answer(answer_of(result), self._where)
 
 
@@ -182,6 +185,16 @@ def read_answer(result: object, where: str, raw: str = "") -> SystemAnswer:
     if not all(map(is_unicode, (answer.text, *named))):
         raise CallError("invalid", f"{where}: the answer holds half a surrogate pair", raw)
     return answer
+
+
+def _refuse_failed(result: object, where: str, raw: str = "") -> None:
+    """Refuse a result that calls itself failed, with whatever text beside it.
+
+    Raises:
+        CallError: It does.
+    """
+    if failed := outcome_error(result):
+        raise CallError("error", f"{where}: no answer, but an error: {failed}", raw)
 
 
 def _answer_of_fields(result: object, where: str, raw: str) -> SystemAnswer:

@@ -250,20 +250,14 @@ class ServiceClient:
         Raises:
             CallError: It is none, or tells of one.
         """
-        if _is_html(exchange):
-            raise CallError(
-                "invalid",
-                f"{self.where}: the reply is a page of HTML and not JSON, of a proxy or a login: "
-                f"{exchange.start!r}",
-                exchange.start,
-            )
         try:
             value = read_json(exchange.text)
         except ValueError as error:
+            found = f"not JSON: {exchange.start!r} ({error})"
+            if _is_html(exchange):
+                found = f"a page of HTML and not JSON, of a proxy or a login: {exchange.start!r}"
             raise CallError(
-                "invalid",
-                f"{self.where}: the reply is not JSON: {exchange.start!r} ({error})",
-                exchange.start,
+                "invalid", f"{self.where}: the reply is {found}", exchange.start
             ) from error
         self.refuse_error(value, exchange)
         return value
@@ -370,12 +364,14 @@ class ServiceClient:
             self._note(f"{self.where}: {sentence} (said once)")
 
     async def _wait(self, attempt: int, asked_s: float | None, why: str) -> None:
-        wait_s = asked_s if asked_s is not None else _FIRST_WAIT_S * 2 ** (attempt - 1)
-        if wait_s > self._service.max_wait_s:
+        most_s = self._service.max_wait_s
+        # Of many attempts the last would wait for longer than a float can say.
+        wait_s = min(_FIRST_WAIT_S * 2 ** min(attempt - 1, 30), most_s)
+        wait_s = wait_s if asked_s is None else asked_s
+        if wait_s > most_s:
             raise CallError(
                 "error",
-                f"{self._told(why)}; it asks to wait {wait_s:g} s, and max_wait_s is "
-                f"{self._service.max_wait_s:g}",
+                f"{self._told(why)}; it asks to wait {wait_s:g} s, and max_wait_s is {most_s:g}",
             )
         if not self._has_waited:
             self._has_waited = True

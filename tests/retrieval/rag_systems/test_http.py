@@ -103,6 +103,15 @@ def test_a_service_that_hangs_fails_the_query_in_time(server, ask, hang):
     assert "no reply in 0.2 s" in str(failure(ask, HttpSystem(server.url, timeout_s=0.2)))
 
 
+def test_an_answer_that_calls_itself_failed_is_none(server, ask):
+    """An apology would be graded as a wrong answer."""
+    server.body = b'{"answer": "Sorry, try again.", "success": false, "message": "quota"}'
+
+    error = failure(ask, HttpSystem(server.url))
+
+    assert "no answer, but an error: success is false: quota" in str(error)
+
+
 def test_a_huge_reply_is_cut_off(server, ask):
     """A service that returns its whole index must not fill the memory."""
     server.body = b" " * (17 * 1024 * 1024)

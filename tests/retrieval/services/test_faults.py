@@ -25,6 +25,13 @@ def test_a_page_of_html_is_named_as_one(scripted, retriever, failure):
     assert "Sign in" in error.raw
 
 
+def test_json_that_is_called_html_is_read(scripted, retriever, ids):
+    """Servers of PHP call all they send so, unless told otherwise."""
+    scripted.answer = Answer(["a"], kind="text/html; charset=UTF-8")
+
+    assert ids(retriever(), "q") == ["a"]
+
+
 def test_a_redirect_is_not_followed_with_a_secret(scripted, make_scripted, retriever, failure):
     """Another host would get the token."""
     other = make_scripted()
@@ -86,6 +93,28 @@ def test_a_service_that_stays_busy_has_failed(scripted, retriever, failure, wait
     assert "status 503: 'busy'" in str(error)
     assert len(scripted.seen) == 3
     assert {1.0, 2.0} <= set(waits)
+
+
+def test_many_attempts_wait_no_longer_than_they_may(scripted, retriever, failure, waits):
+    """The service asked for no wait at all, let alone for too long a one."""
+    scripted.answer = Answer("busy", 503)
+
+    error = failure(retriever(max_attempts=5, max_wait_s=3))
+
+    assert str(error) == "retrievers.docs: status 503: 'busy'"
+    assert len(scripted.seen) == 5
+    assert max(waits) == pytest.approx(3, abs=0.5)
+
+
+def test_a_reply_that_breaks_off_within_a_chunk_fails_its_query_alone(scripted, retriever, failure):
+    """The service was reached: the others may well be answered."""
+    scripted.answer = Answer(b"500\r\n[", headers=(("Transfer-Encoding", "chunked"),))
+
+    error = failure(retriever())
+
+    assert isinstance(error, CallError)
+    assert "the reply broke off" in str(error)
+    assert len(scripted.seen) == 1
 
 
 def test_half_a_json_is_no_reply(scripted, retriever, failure):

@@ -223,6 +223,14 @@ def test_where_the_pieces_stand_can_be_said(scripted, system, answer):
             "the stream tells of an error: overloaded",
         ),
         (stream({"token": "a"}, {"error": "quota"}), "tells of an error: quota"),
+        (
+            stream({"delta": "a"}, {"type": "error", "errorText": "busy"}, "[DONE]"),
+            "tells of an error: type is error: busy",
+        ),
+        (
+            stream({"token": "a"}, {"event": "error", "message": "busy"}),
+            "tells of an error: event is error: busy",
+        ),
         (stream({"step": "search"}), "no event of the stream holds a piece of an answer"),
         (Answer("", kind="text/event-stream"), "no event of the stream holds a piece"),
         (
