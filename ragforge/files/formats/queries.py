@@ -414,7 +414,9 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
         {
             "query_id": row.identifier(QUERY_ID) if _is_set(row, QUERY_ID) else make_id(text),
             "query": text,
-            "expected_answer": row.optional_text(EXPECTED_ANSWER),
+            "expected_answer": row.optional_text(
+                GROUND_TRUTH if row.has(GROUND_TRUTH) else EXPECTED_ANSWER
+            ),
             "difficulty": difficulty_of(row),
             "type": query_type,
             "persona": row.optional_text(PERSONA),
@@ -445,9 +447,7 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> _QueryRow:
 def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[str, ...]:
     """Return why values of a row are not read, in words."""
     reasons = []
-    if row.get(GROUND_TRUTH) not in (None, "") and row.given.get("answer") not in (
-        *(None, "", answer),
-    ):
+    if row.has(GROUND_TRUTH) and row.given.get("answer") not in (None, "", answer):
         reasons.append("'answer' stands beside the expected answer: it is what a system said")
     is_of_texts = any(not quote.must_stand for quote in relevance.graded_quotes)
     if is_of_texts and row.get(GRADE) not in (None, "") and not row.has(GRADE_OF_TEXTS):

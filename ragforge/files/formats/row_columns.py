@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ragforge.deferred import difflib, pattern
 from ragforge.errors import DataError, UsageError
@@ -57,13 +57,11 @@ _FIELDS: Final = (
 _ALSO_READ: Final = (GROUND_TRUTH, GROUND_TRUTHS, REFERENCE_TEXTS, SOURCE_CHUNK)
 """Under no other names than their own."""
 _SURELY_QUESTIONS: Final = Field("query", tuple(x for x in QUERY.accepted if x != "text"))
-_HOLDERS: Final[Mapping[Field, tuple[str, ...]]] = {
-    QUERY: ("inputs", "vars", "input"),
-    EXPECTED_ANSWER: (
-        *("outputs", "referenceoutputs", "expectations", "expectedoutput", "output", "assert"),
-    ),
-}
-"""Under which objects known tools keep a field, in the normal form of names."""
+_OF_QUESTIONS: Final = ("inputs", "vars", "input")
+"""Under which objects known tools keep questions, in the normal form of names."""
+_OF_TRUTHS: Final = ("referenceoutputs", "reference", "expectations", "expectedoutput")
+"""Likewise expected answers; beside one of these, outputs are what a system said."""
+_OF_OUTPUTS: Final = ("outputs", "output")
 _ASSERTING: Final = pattern(r"_expected\d{0,3}")
 """Columns of promptfoo, in the normal form of names; each holds an assertion."""
 _MISSING: Final = object()
@@ -134,18 +132,14 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
             ones and nothing says which counts.
     """
     given = dict(row.given)
-    read = set[str]()
     found = {field: _at(row, given, path) for field, path in columns.items()}
     if columns and found.get(QUERY) is _MISSING:
         raise DataError(
             f"{row.where}: has no {columns[QUERY]!r}, which --map calls the question; there are: "
             f"{_names(given)}"
         )
-    for field, holders in _HOLDERS.items():
-        if field not in columns and not _has_text(row, field):
-            found[field] = _held(row, given, field, holders)
-            if found[field] is not _MISSING:
-                read.update(holders)
+    held = {field: of for field, of in _held_by_tools(row).items() if field not in columns}
+    found |= {field: of.value for field, of in held.items()}
     found = {field: value for field, value in found.items() if value is not _MISSING}
     if QUERY not in found:
         _refuse_two_questions(row)
@@ -156,11 +150,18 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
         name: value
         for name, value in given.items()
         if name not in taken
-        and normal_name(name) not in read
+        and not any(_is_held(name, value, of) for of in held.values())
         and not any(_stands_for(name, field) for field in found)
     }
     rest |= {_written(field): value for field, value in found.items()}
     return _with_listed_answers(make_row(row.where, rest, is_of_table=row.is_of_table))
+
+
+def _is_held(name: str, value: object, held: "_Held") -> bool:
+    """Whether a column or key is what was read: an object, or the one `NAME.key` of its value."""
+    head, dot, _ = name.partition(".")
+    is_holder = normal_name(head) == held.holder
+    return normal_name(name) == held.holder or bool(is_holder and dot and value == held.value)
 
 
 def _stands_for(name: str, field: Field) -> bool:
@@ -353,20 +354,51 @@ def _refuse_two_questions(row: Row) -> None:
         )
 
 
-def _held(row: Row, given: Mapping[str, object], field: Field, holders: Sequence[str]) -> object:
-    """Return what an object of a known tool holds as a field; a missing one where none does."""
+class _Held(NamedTuple):
+    value: str
+    holder: str
+    """The object that has it, in the normal form of names."""
+
+
+def _held_by_tools(row: Row) -> dict[Field, _Held]:
+    """Return the question and the expected answer of a row, as far as objects of tools hold them.
+
+    Outputs are an expected answer where the row has no place for another one: else a system would
+    be held against what it said itself.
+    """
+    found = {}
+    if not _has_text(row, QUERY) and (question := _held(row, QUERY, _OF_QUESTIONS)):
+        found[QUERY] = question
+    if not _has_text(row, GROUND_TRUTH) and (answer := _held_truth(row)):
+        found[EXPECTED_ANSWER] = answer
+    return found
+
+
+def _held_truth(row: Row) -> _Held | None:
+    truth = _held(row, EXPECTED_ANSWER, _OF_TRUTHS)
+    if truth is not None or _has_text(row, EXPECTED_ANSWER):
+        return truth
+    names = {normal_name(name.partition(".")[0]) for name in row.given}
+    is_said = row.has(GROUND_TRUTH) or not names.isdisjoint(_OF_TRUTHS)
+    if not is_said and (truth := _held(row, EXPECTED_ANSWER, _OF_OUTPUTS)):
+        return truth
+    asserted = next(iter(_asserted(row.given)), None)
+    return None if asserted is None else _Held(asserted, "assert")
+
+
+def _held(row: Row, field: Field, holders: Iterable[str]) -> _Held | None:
+    """Return what one of the objects of a known tool holds as a field; None where none does."""
     for holder in holders:
-        inner = _object_called(given, holder)
+        inner = _object_called(row.given, holder)
         if not inner:
             continue
-        of_holder = make_row(row.where, inner)
-        value = of_holder.get(field)
+        value = make_row(row.where, inner).get(field)
         if isinstance(value, str) and value.strip():
-            return value
+            return _Held(value, holder)
         texts = [one for one in inner.values() if isinstance(one, str) and one.strip()]
         if len(texts) == 1 == len(inner):
-            return texts[0]
-    return next(iter(_asserted(given)), _MISSING) if field is EXPECTED_ANSWER else _MISSING
+            return _Held(texts[0], holder)
+    return None
 
 
 def _object_called(given: Mapping[str, object], holder: str) -> dict[str, object]:

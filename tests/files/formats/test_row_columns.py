@@ -43,6 +43,38 @@ def test_names_of_known_tools_need_no_map(tmp_path, row):
 
 
 @pytest.mark.parametrize(
+    ("row", "answer"),
+    [
+        ({"expectations": {"expected_response": "So."}, "outputs": {"response": "Dunno."}}, "So."),
+        ({"expectations": {"guidelines": ["be short"]}, "outputs": {"response": "Dunno."}}, None),
+        ({"reference_outputs": {"answer": "So."}, "outputs": {"answer": "Dunno."}}, "So."),
+        ({"reference_outputs": {"answer": "So."}, "answer": "Dunno."}, "So."),
+        ({"expectedOutput": None, "output": {"answer": "Dunno."}}, None),
+        ({"ground_truth": None, "answer": "Dunno."}, None),
+    ],
+    ids=lambda row: "+".join(row) if isinstance(row, dict) else "",
+)
+def test_what_a_system_said_is_no_expected_answer(tmp_path, row, answer):
+    """Rows of an experiment hold both: a system held against its own words is always right."""
+    text = json.dumps({"inputs": {"question": "Why?"}, **row})
+
+    assert asked(write(tmp_path / "set.jsonl", text)) == [("Why?", answer)]
+
+
+def test_outputs_of_an_experiment_in_columns_are_no_expected_answers(tmp_path):
+    """LangSmith gives a table of these columns; an empty reference is no reason to take another."""
+    rows = "Why?,Dunno.,So.,1\nWhen?,Never.,,0\n"
+    table = f"inputs.question,outputs.answer,reference.answer,inputs.k\n{rows}"
+    path = write(tmp_path / "set.csv", table)
+
+    assert asked(path) == [("Why?", "So."), ("When?", None)]
+    assert read_queries(path, str).left_out == (
+        f"{path}: columns that are not read: 'outputs.answer', 'inputs.k'; --map says what one of "
+        "them is",
+    )
+
+
+@pytest.mark.parametrize(
     "table",
     [
         "input,expected_output\nWhy?,So.\n",
@@ -383,7 +415,7 @@ def test_the_answer_beside_a_list_of_truths_is_what_a_system_said(tmp_path, suff
     found = read_queries(write(tmp_path / f"set.{suffix}", text), str)
 
     assert found.queries[0].query.expected_answer == expected
-    assert any("it is what a system said" in note for note in found.left_out) is bool(expected)
+    assert any("it is what a system said" in note for note in found.left_out)
 
 
 @pytest.mark.parametrize("labels", [{}, {"relevant": [{"chunk_id": "n", "grade": 2}]}])
