@@ -57,6 +57,7 @@ from ragforge.files.formats.row_relevance import (
     joined,
     relevance_of_row,
     settle_relevance,
+    with_mark,
 )
 from ragforge.files.record_files import explain
 from ragforge.files.row import Row, examples
@@ -362,7 +363,7 @@ def _rows(source: Source, columns: Columns) -> Iterator[Row]:
         if not is_own:
             head = head or found
             lacking = lacking_columns(found, lacking) if lacking else lacking
-        row = found if is_own else with_columns(found, columns)
+        row = found if is_own else with_mark(with_columns(found, columns))
         if first and not row.has(QUERY):
             if flag := _flag_of_row(row):
                 raise _holds_no_questions(path, flag)

@@ -28,7 +28,7 @@ from ragforge.files.field_names import (
     normal_name,
 )
 from ragforge.files.formats.named_texts import NamedText, text_beside
-from ragforge.files.row import Row, cell_items, load_json, make_row
+from ragforge.files.row import Row, cell_items, is_grade, load_json, make_row
 from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import LabelledQuery, explaining_threshold, labels_of
 from ragforge.scripts import reads_as_words
@@ -49,6 +49,8 @@ _OF_GOLDENS: Final = tuple(
 """Which rows are goldens that deepeval saved: its tables join contexts by a bar."""
 _BAR: Final = pattern(r"(?<=\S)\||\|(?=\S)")
 """Not a bar with blanks on both sides, as between the cells of a table."""
+_MARK: Final = Field("relevant", ("relevant",))
+"""Beside a passage it says whether that is relevant; elsewhere it holds a list."""
 _SURELY_QUOTE: Final = Field("quote", ("quote", "evidence_quote", "supporting_quote"))
 
 
@@ -385,6 +387,26 @@ def _refuse_twice(row: Row, chunk_ids: list[str]) -> None:
         seen.add(chunk_id)
 
 
+def with_mark(row: Row) -> Row:
+    """Return a row that says under `relevant` whether the passage it names is, with that as grade.
+
+    Raises:
+        DataError: It has another grade, too.
+    """
+    mark = row.get(_MARK)
+    of_passage = [row.get(field) for field in (QUOTE_OF_ROW, CHUNK_OF_ROW, DOCUMENT_OF_ROW)]
+    if not is_grade(mark) or row.has(GRADES) or all(value in (None, "") for value in of_passage):
+        return row
+    if row.get(GRADE_OF_LIST) not in (None, ""):
+        raise row.wrong(RELEVANT, "ids, or no other grade of the passage", mark)
+    others = {
+        name: value
+        for name, value in row.given.items()
+        if normal_name(name) not in (_MARK.name, GRADE.name)
+    }
+    return make_row(row.where, {**others, GRADE.name: mark}, is_of_table=row.is_of_table)
+
+
 def relevance_of_row(row: Row) -> Relevance:
     """Return the grades, lists and quotes of a row.
 
@@ -445,10 +467,12 @@ def grade_of_passage(row: Row) -> bool | None:
         is_listed = bool(relevance.listed or relevance.grades)
         return row.get(GRADE_OF_LIST) not in (None, "") if is_listed else None
     named = [row.get(field) for field in (QUOTE_OF_ROW, CHUNK_OF_ROW, DOCUMENT_OF_ROW)]
-    if row.has(RELEVANT, GRADES) or any(isinstance(value, list) for value in named):
-        return None
     if all(value in (None, "") for value in named):
         return None
+    if row.has(GRADES) or any(isinstance(value, list) for value in named):
+        return None
+    if row.has(RELEVANT):
+        return False if row.has(_MARK) and row.get(RELEVANT) in (None, "") else None
     if row.get(GRADE) not in (None, ""):
         return True
     quote, chunk, _ = named

@@ -294,12 +294,38 @@ def test_pairs_of_question_and_document_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("yes", "no", "grade"), [("yes", "no", 1), ("1", "0", 1), ("TRUE", "false", 1), ("3", "0", 3)]
+)
+def test_a_passage_that_is_marked_as_relevant_or_not_has_that_grade(tmp_path, yes, no, grade):
+    """The marks were ids of chunks called 1 and 0, both relevant, and the documents were lost."""
+    text = f"question,doc_id,Relevant\nWhy?,a.md,{yes}\nWhy?,b.md,{no}\n"
+    quotes = f"question,quote,relevant\nWhy?,for so,{yes}\nWhy?,no way,{no}\n"
+    [found] = read(write(tmp_path / "set.csv", text))
+    [quoted] = read(write(tmp_path / "quotes.csv", quotes))
+
+    assert found.grades == {"a.md": grade, "b.md": 0}
+    assert [(of.quote, of.grade) for of in quoted.graded_quotes] == [
+        ("for so", grade),
+        ("no way", 0),
+    ]
+
+
+def test_a_mark_beside_a_grade_is_refused(tmp_path):
+    """They may differ, and nothing says which of them counts."""
+    path = write(tmp_path / "set.csv", "question,doc_id,grade,relevant\nWhy?,a.md,1,no\n")
+
+    with pytest.raises(DataError, match="relevant: expected ids, or no other grade of the passage"):
+        read(path)
+
+
+@pytest.mark.parametrize(
     "rows",
     [
         "question,doc_id,grade\nWhy?,a.md,3\nWhy?,b.md,\n",
         "question,doc_id,quote,relevance\nWhy?,a.md,so,3\nWhen?,b.md,then,\n",
         "question,chunk_id,is_relevant\nWhy?,c1,1\nWhy?,c2,\n",
         "question,relevant_doc_ids,grade\nWhy?,a.md,3\nWhy?,b.md,\n",
+        "question,doc_id,relevant\nWhy?,a.md,yes\nWhen?,b.md,\n",
     ],
 )
 def test_a_blank_grade_beside_others_is_no_grade(rows, tmp_path):
