@@ -146,6 +146,8 @@ EXPECTED_BEHAVIOUR = Field(
 QUOTE_OF_ROW = Field("quote", ("quote", "evidence", "evidence_quote", "supporting_quote"))
 DOCUMENT_OF_ROW = Field("doc_id", ("doc_id", "document_id", "source_doc_id"))
 """In rows about a query that name one passage."""
+DOCUMENT_OF_QUOTE = Field("doc_id", (*DOCUMENT_OF_ROW.accepted, "document"))
+"""Of one quote in a list of them."""
 CHUNK_OF_ROW = Field("chunk_id", ("chunk_id", "passage_id"))
 """In rows about a query that name one chunk: it is meant, whatever document stands beside it."""
 SOURCE_CHUNK = Field(

@@ -25,6 +25,7 @@ from ragforge.files.field_names import (
     QUERY,
     QUERY_ID,
     QUERY_ID_OF_PAIR,
+    QUOTE_OF_ROW,
     RANKING,
     RELEVANT,
     SCORE,
@@ -450,6 +451,11 @@ def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[st
     reasons = []
     if row.has(GROUND_TRUTH) and row.given.get("answer") not in (None, "", answer):
         reasons.append("'answer' stands beside the expected answer: it is what a system said")
+    if row.get(QUOTE_OF_ROW) not in (None, "", [], {}) and not relevance.graded_quotes:
+        reasons.append(
+            "'evidence' that names no document may be an explanation; what is called quote is "
+            "looked up in all documents"
+        )
     is_of_texts = any(not quote.must_stand for quote in relevance.graded_quotes)
     if is_of_texts and row.get(GRADE) not in (None, "") and not row.has(GRADE_OF_TEXTS):
         reasons.append(

@@ -9,7 +9,7 @@ from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_OF_ROW,
-    DOC_ID,
+    DOCUMENT_OF_QUOTE,
     DOCUMENT_OF_ROW,
     EVIDENCE,
     GRADE,
@@ -24,6 +24,7 @@ from ragforge.files.field_names import (
     REFERENCE_TEXTS,
     RELEVANT,
     SOURCE_CHUNK,
+    TEXT,
     Field,
     normal_name,
 )
@@ -345,8 +346,9 @@ def _graded_quote(inner: Row, row: Row) -> GradedQuote:
     Raises:
         DataError: Both have one, and they differ.
     """
-    named = inner.get(DOC_ID) not in (None, "")
-    doc_id, quote = inner.identifier(DOC_ID) if named else "", inner.text(QUOTE)
+    named = inner.get(DOCUMENT_OF_QUOTE) not in (None, "")
+    doc_id = inner.identifier(DOCUMENT_OF_QUOTE) if named else ""
+    quote = inner.text(QUOTE if inner.has(QUOTE) else TEXT)
     own, of_row = _given_grade(inner, GRADE_OF_ITEM), _given_grade(row, GRADE_OF_LIST)
     if None not in (own, of_row) and own != of_row:
         raise row.wrong(GRADE_OF_LIST, f"grade {own}, which {shown(quote)} has", of_row)
@@ -584,15 +586,24 @@ def joined(first: Relevance, second: Relevance, where: str) -> Relevance:
 
 
 def _evidence(row: Row) -> list[GradedQuote]:
-    """Return a list of quotes with their documents, as queries of a set have it."""
+    """Return quotes with their documents, as queries of a set have them.
+
+    Raises:
+        DataError: Some are quotes, and one is not.
+    """
     value = row.get(QUOTE_OF_ROW)
-    items = value if isinstance(value, list) else []
+    items = value if isinstance(value, list) else [value]
     inner = [
         make_row(f"{row.where}: {EVIDENCE.name}", item)
         for item in items
         if isinstance(item, Mapping)
     ]
-    return [_graded_quote(one, row) for one in inner if one.has(QUOTE)]
+    if not any(one.has(QUOTE, TEXT) for one in inner):
+        return []
+    for one in inner:
+        if not one.has(QUOTE, TEXT):
+            one.require(QUOTE)
+    return [_graded_quote(one, row) for one in inner]
 
 
 def _quotes(row: Row, field: Field) -> list[str]:

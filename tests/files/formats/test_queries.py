@@ -535,6 +535,50 @@ def test_evidence_as_a_set_keeps_it_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "evidence",
+    [
+        [{"doc_id": "a.md", "text": "for so"}, {"doc_id": "b.md", "quote": "and so"}],
+        [{"document": "a.md", "quote": "for so"}, {"document_id": "b.md", "content": "and so"}],
+    ],
+)
+def test_all_quotes_of_evidence_are_read(tmp_path, evidence):
+    """One under another name was left out in silence, and recall was of the rest."""
+    text = json.dumps([{"query": "Why?", "evidence": evidence}])
+    [query] = read(write(tmp_path / "set.json", text))
+
+    assert query.graded_quotes == (
+        GradedQuote("a.md", "for so", 3),
+        GradedQuote("b.md", "and so", 3),
+    )
+
+
+def test_evidence_that_is_one_quote_is_read(tmp_path):
+    """A list of one is often written without the list."""
+    text = '[{"query": "Why?", "evidence": {"doc_id": "a.md", "quote": "for so"}}]'
+    [query] = read(write(tmp_path / "set.json", text))
+
+    assert query.graded_quotes == (GradedQuote("a.md", "for so", 3),)
+
+
+def test_evidence_without_words_beside_quotes_is_refused(tmp_path):
+    """Left out it would be one passage less to find."""
+    evidence = [{"doc_id": "a.md", "quote": "for so"}, {"doc_id": "b.md", "page": 3}]
+    path = write(tmp_path / "set.json", json.dumps([{"query": "Why?", "evidence": evidence}]))
+
+    with pytest.raises(DataError, match="evidence: quote: expected one of quote, got 'doc_id'"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["document", "source_doc_id"])
+def test_a_listed_quote_is_of_the_document_beside_it(tmp_path, name):
+    """Looked up without it, it became evidence of any other document that holds it."""
+    rows = [{"query": "Why?", "relevant": [{name: "a.md", "quote": "for so"}]}]
+    [query] = read(write(tmp_path / "set.json", json.dumps(rows)))
+
+    assert query.graded_quotes == (GradedQuote("a.md", "for so", 3),)
+
+
+@pytest.mark.parametrize(
     "marked",
     ["unanswerable\nWhy?,true", "is_impossible\nWhy?,1", "category\nWhy?,no_answer"],
 )
@@ -589,7 +633,13 @@ def test_explanation_without_a_document_is_passed_over(tmp_path):
     """Evidence means many things in the files of others."""
     text = '[{"query": "Why?", "evidence": "It says so.", "relevant": ["a"]}]'
 
-    assert read(write(tmp_path / "s.json", text)) == [ImportedQuery(human("made-4"), {"a": 1})]
+    path = write(tmp_path / "s.json", text)
+
+    assert read(path) == [ImportedQuery(human("made-4"), {"a": 1})]
+    assert read_queries(path, id_of).left_out == (
+        f"{path}: not read in 1 query: 'evidence' that names no document may be an explanation; "
+        "what is called quote is looked up in all documents",
+    )
 
 
 @pytest.mark.parametrize(
