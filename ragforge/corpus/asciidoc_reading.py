@@ -18,7 +18,7 @@ _LIST: Final = re.compile(
     r"\[(?P<given>[^\[\]]{0,500})\][ \t]{0,20}\Z|\[\[[^\[\]]{1,300}\]\][ \t]{0,20}\Z"
 )
 _SOURCE: Final = re.compile(
-    r"(?:source|listing|%[\w-]+)?\s?,\s?(?P<language>[\w+#-]{1,40})|source\b"
+    r"(?:source|listing)?(?:%[\w-]{1,40}){0,5}\s?,\s?(?P<language>[\w+#-]{1,40})|source\b"
 )
 _QUOTED: Final = re.compile(
     r"(?:quote|verse)[ \t]{0,20}+,[ \t]{0,20}+(?P<source>[^\s=\"][^=\"]{0,400}+)\Z"
@@ -242,17 +242,17 @@ class _Reader:
 
     def _delimited(self, at: int, end: int, bare: str) -> Iterator[Edit]:
         is_code = bare[0] in _CODE and bare != "--"
+        above, language = self._source or (None, "")
+        start = at if above is None else above
         if is_code or bare.startswith("//"):
             self._closing = "```" if bare[0] == "`" else bare
             self._is_seen = is_code
-            above, language = self._source or (None, "")
-            start = at if above is None else above
             if bare[0] == "`":
                 language = bare.strip("`")
             yield Edit(start, end, f"```{language}" if is_code else "")
         else:
             self._boxes ^= {bare}
-            yield Edit(at, end)
+            yield Edit(start, end)
         self._source = None
 
     def _given(self, at: int, end: int, given: str) -> Iterator[Edit]:

@@ -15,7 +15,10 @@ take it a minute."""
 
 _DEEPEST_INDENT = 30
 """Levels of lists that are shown; those of a page with thousands would be nothing but blanks."""
-_DROPPED = {"script", "style", "nav", "template", "noscript", "svg", "iframe", "head"}
+_DROPPED = {
+    *("script", "style", "nav", "template", "noscript", "svg", "iframe", "head", "annotation"),
+    "annotation-xml",
+}
 _FURNITURE = frozenset(
     "breadcrumb breadcrumbs breadcrumb-section theme-doc-breadcrumbs wy-breadcrumbs bd-breadcrumbs "
     "toc toc-macro toctree-wrapper table-of-contents table_of_contents theme-doc-toc-desktop "
@@ -23,7 +26,7 @@ _FURNITURE = frozenset(
     "bd-sidebar bd-header bd-toc pagination-nav prev-next-area prev-next-footer navheader "
     "navfooter page-metadata page-metadata-secondary footer-body edit-this-page "
     "theme-edit-this-page headerlink hash-link anchorjs-link skip-link skip-to-content "
-    "page-header-icon cookie-banner pageSectionHeader greybox".split()
+    "page-header-icon cookie-banner pageSectionHeader greybox katex-mathml".split()
 )
 """Classes and ids of what site generators and exports of wikis put around a page."""
 _FURNITURE_ROLES = frozenset({"navigation", "search", "contentinfo"})

@@ -101,6 +101,8 @@ class _Reader:
         self._body: list[str] = []
         self._n_unseen = 0
         """How many blocks are open of a condition that does not hold."""
+        self._n_conditions = 0
+        """How many conditions stand before a place in its line."""
         self._else: list[bool] = []
         self._table = ""
         """The sign between the cells of the table that a line is in."""
@@ -198,10 +200,13 @@ class _Reader:
             return
         while self._text.startswith("\\{", behind):
             behind += 2
-        if not self._text[behind:end].strip("\\ \t"):
+        is_deep = self._n_conditions == _MOST_DEEP
+        if is_deep or not self._text[behind:end].strip("\\ \t"):
             yield Edit(begin, end)
-        else:
-            yield from self._line(begin, behind, end)
+            return
+        self._n_conditions += 1
+        yield from self._line(begin, behind, end)
+        self._n_conditions -= 1
 
     def _holds(self, found: re.Match[str]) -> bool:
         """Whether a condition holds on a terminal of UTF-8."""

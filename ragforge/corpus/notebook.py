@@ -19,7 +19,11 @@ _PIECE: Final = re.compile(
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _LONGEST_LANGUAGE: Final = 10
 _FENCES: Final = ("```", "~~~")
-_TICKS: Final = re.compile(r"^[ \t]{0,100}+(?P<sign>`{3,1000}+|~{3,1000}+)", re.MULTILINE)
+_LONGEST_FENCE: Final = 10
+"""Of those that are closed for a cell: between two there may be no place for more."""
+_TICKS: Final = re.compile(
+    r"^[ \t]{0,100}+(?P<sign>`{3,1000}+|~{3,1000}+)(?P<rest>.*)", re.MULTILINE
+)
 
 
 class _Literal(str):
@@ -101,7 +105,7 @@ def _pieces(
             for piece, at in _decoded(text, line.start):
                 yield piece, at
                 behind = at + len(piece)
-        if kind == "code":
+        if fence := fence or _open_fence("".join(lines)):
             is_ended = lines[-1].endswith("\n")
             closing = fence if is_ended else f"\n{fence}"
             yield closing, behind
@@ -118,6 +122,18 @@ def _fence(code: str) -> str:
         if not any(sign.startswith(fence) for sign in signs):
             return fence
     return "`" * (max(len(sign) for sign in signs if sign[0] == "`") + 1)
+
+
+def _open_fence(source: str) -> str:
+    """Return what closes the fence that a cell of text leaves open, which ends with it."""
+    opened = ""
+    for found in _TICKS.finditer(source):
+        sign, rest = found["sign"], found["rest"]
+        if not opened:
+            opened = sign if sign[0] == "~" or "`" not in rest else ""
+        elif sign.startswith(opened) and not rest.strip():
+            opened = ""
+    return opened if len(opened) <= _LONGEST_FENCE else ""
 
 
 def _decoded(text: str, start: int) -> Iterator[tuple[str, int]]:

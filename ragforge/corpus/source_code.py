@@ -6,7 +6,7 @@ languages doc comments, each with the line of code below it.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ragforge.corpus.formats import UnreadableError
@@ -17,11 +17,15 @@ _NAME: Final = re.compile(
 )
 _OPENING: Final = re.compile(r"[A-Za-z]{0,2}(?P<quotes>\"\"\"|'''|\"|')")
 _COMMENT: Final = re.compile(
-    r"(?P<block>/\*\*(?!/))"
-    r"|(?P<lines>(?>(?:^[ \t]{0,200}+//[/!][^\n]{0,2000}+\n){1,500}))"
-    r"|(?P<go>(?>(?:^//[ \t][^\n]{0,2000}+\n){1,500}))(?=(?:func|type|package|var|const)\b)",
+    r"(?P<block>(?<![\w\"'`*./\\-])/\*\*(?!/))"
+    r"|(?P<lines>(?>(?:^[ \t]{0,200}+//[/!](?!/)[^\n]{0,2000}+\n){1,500}))"
+    r"|(?P<go>(?>(?:^//(?:[ \t]|$|[a-z]{1,20}:)[^\n]{0,2000}+\n){1,500}))"
+    r"(?=(?:func|type|package|var|const)\b)",
     re.MULTILINE,
 )
+"""A pattern of paths in quotes, such as `"src/**/*.js"`, begins no comment."""
+_DIRECTIVE: Final = re.compile(r"//[a-z]{1,20}:[^\n]{0,2000}")
+"""What tools of Go read, such as `//go:embed`."""
 _MARGIN: Final = re.compile(r"[ \t]{0,200}+(?:\*(?!/)|//[/!]?)?[ \t]?")
 _CODE_LINE: Final = re.compile(r"\s{0,200}(?P<code>[^\s/*@#}][^\n]{0,300})")
 _DEEPEST: Final = 3
@@ -80,9 +84,21 @@ def _described(node: _Described, depth: int) -> Iterator[tuple[_Described, int]]
     if _docstring(node) is not None or isinstance(node, ast.ClassDef):
         yield node, depth
     if isinstance(node, ast.Module | ast.ClassDef):
-        for inner in node.body:
-            if isinstance(inner, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield from _described(inner, depth + 1)
+        for inner in _definitions(node.body):
+            yield from _described(inner, depth + 1)
+
+
+def _definitions(
+    body: Sequence[ast.AST],
+) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the classes and functions of a body, those under a condition or in a try as well."""
+    waiting = [*reversed(body)]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield inner
+        elif isinstance(inner, ast.If | ast.Try | ast.ExceptHandler | ast.With):
+            waiting += reversed([*ast.iter_child_nodes(inner)])
 
 
 def _docstring(node: _Described) -> ast.Constant | None:
@@ -146,10 +162,13 @@ def _without_margins(text: str, start: int, end: int) -> list[tuple[str, int]]:
     for line in text[start:end].rstrip().split("\n"):
         margin = _MARGIN.match(line)
         skip = margin.end() if margin else 0
+        skip = len(line) if _DIRECTIVE.match(line) else skip
         if pieces:
             pieces.append(("\n", at - 1))
         pieces.append((line[skip:].rstrip(), at + skip))
         at += len(line) + 1
     while pieces and not pieces[0][0].strip():
         pieces.pop(0)
+    while pieces and not pieces[-1][0].strip():
+        pieces.pop()
     return pieces

@@ -69,6 +69,12 @@ def test_code_in_older_exports_of_confluence_is_read():
         ("<p>Pick <select><option>One<option>Two</select> now</p>", "Pick now"),
         ("<pre><code>x = 1</code><button>Copy</button></pre>", "```\nx = 1\n```"),
         ('<p style="display:block" hidden="until-found">found</p>', "found"),
+        (
+            '<p>So <span class="katex"><span class="katex-mathml"><math><mi>x</mi><annotation>'
+            'x_1</annotation></math></span><span aria-hidden="true">x1</span></span>.</p>',
+            "So x1.",
+        ),
+        ("<p><math><mi>x</mi><annotation encoding='t'>y</annotation></math></p>", "x"),
         ('<div role="tabpanel" hidden>Linux: apt.</div>', "Linux: apt."),
         ("<h2><button>Who pays?</button></h2>", "## Who pays?"),
         ('<button aria-expanded="false">Who pays?</button>', "Who pays?"),

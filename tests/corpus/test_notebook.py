@@ -22,6 +22,15 @@ def code(*lines, outputs=()):
     return {"cell_type": "code", "metadata": {}, "outputs": [*outputs], "source": [*lines]}
 
 
+def test_a_fence_that_a_cell_leaves_open_ends_with_it():
+    """All behind it would change places: code would be text, and text code."""
+    cells = notebook(markdown("```sh\n", "ls"), code("# no heading"), markdown("~~~\n", "a\n"))
+
+    read = read_notebook(json.dumps(cells))
+
+    assert read.text == "```sh\nls\n```\n\n```python\n# no heading\n```\n\n~~~\na\n~~~"
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 def test_cells_become_text_and_fences(indent):
     """That is what a reader of the notebook sees."""

@@ -51,6 +51,42 @@ def test_doc_comments_stand_before_what_they_describe():
     assert read == "Adds two numbers.\n@param a first\n\nexport function add(a, b)"
 
 
+def test_comments_of_go_may_have_empty_lines_and_directives():
+    """The first paragraph is what most of them are read for."""
+    text = (
+        "// Package foo reads.\n//\n// It is fast.\npackage foo\n\n"
+        "// Get gets it.\n//\n//go:noinline\nfunc Get() {}\n"
+    )
+
+    assert read_source_code(text, ".go").text == (
+        "Package foo reads.\n\nIt is fast.\npackage foo\n\nGet gets it.\n\nfunc Get() {}"
+    )
+
+
+def test_a_pattern_of_paths_begins_no_comment():
+    """Code up to the next comment would be text, and its first line lost."""
+    text = "const files = ['src/**/*.js', '/**'];\nrun(files);\n/** Runs. */\nrun();\n"
+
+    assert read_source_code(text, ".js").text == "Runs.\n\nrun()"
+
+
+def test_rules_of_slashes_are_no_comments():
+    """They part sections of a file."""
+    text = "////////////\n/// Adds.\n////////////\nint add();\n"
+
+    assert read_source_code(text, ".cpp").text == "Adds."
+
+
+def test_what_is_defined_under_a_condition_has_a_docstring():
+    """Versions of Python and missing packages are met so, by one branch after another."""
+    text = (
+        'try:\n    import x\nexcept ImportError:\n    def f():\n        """One."""\n'
+        'if A:\n    class B:\n        """Two."""\nelse:\n    def g():\n        """Three."""\n'
+    )
+
+    assert read_source_code(text, ".py").text == "# f()\n\nOne.\n\n# B\n\nTwo.\n\n# g()\n\nThree."
+
+
 def test_chunks_lead_into_the_file(tmp_path):
     """A person who checks a quote opens the file."""
     (tmp_path / "a.py").write_text(PYTHON, encoding="utf-8")
