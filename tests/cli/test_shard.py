@@ -158,6 +158,20 @@ def test_a_shard_that_was_changed_is_refused(run, planned, work, tmp_path):
     assert "is not as it was when the shard was done" in err
 
 
+def test_merging_writes_over_no_shard(run, planned, work):
+    """Its own judgments would be gone, and the shard be bought or run again."""
+    with serving(Script()) as endpoint:
+        planned(endpoint)
+        run("shard", "run", work, "-q")
+    judged = work / "shards" / "00000" / "judged.jsonl"
+    before = judged.read_bytes()
+
+    code, _, err = run("shard", "merge", work, "--out", judged)
+
+    assert (code, judged.read_bytes() == before) == (2, True)
+    assert "is among the files of a shard; name another" in err
+
+
 def test_pairs_that_were_changed_after_planning_are_refused(run, planned, work):
     """The merged file would be of pairs that nobody planned."""
     with serving(Script()) as endpoint:

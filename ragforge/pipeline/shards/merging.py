@@ -35,7 +35,7 @@ def merge_shards(folder: ShardFolder, out: Path) -> JudgingResult:
     does not grow with them.
 
     Raises:
-        UsageError: The shards are not of pairs.
+        UsageError: The shards are not of pairs; or the file is to be among those of a shard.
         ShortfallError: A shard is not done; or places in batches move grades after all.
         DataError: A shard is not as it was when it was done.
         EndpointError: Every pair failed.
@@ -46,6 +46,8 @@ def merge_shards(folder: ShardFolder, out: Path) -> JudgingResult:
             f"{folder.path}: holds requests of another command; start that one again, with the "
             "same --shards"
         )
+    if out.resolve().is_relative_to(folder.shards_path.resolve()):
+        raise UsageError(f"--out {out}: is among the files of a shard; name another")
     parts = all_done(folder, plan)
     _check(folder, parts)
     result = _counted(plan, parts)

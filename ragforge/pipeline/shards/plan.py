@@ -131,9 +131,14 @@ class ShardFolder:
         """The keys of calls that follow from replies that were taken over."""
         return self.path / "follow-ups.txt"
 
+    @property
+    def shards_path(self) -> Path:
+        """The folder of the shards."""
+        return self.path / "shards"
+
     def shard(self, index: int) -> Path:
         """Return the folder of a shard."""
-        return self.path / "shards" / f"{index:05d}"
+        return self.shards_path / f"{index:05d}"
 
     def pairs_path(self, index: int) -> Path:
         """Return the pairs of a shard."""
