@@ -57,6 +57,10 @@ class StoppedError(RagforgeError):
     exit_code = 130
 
 
+class LeaseLostError(StoppedError):
+    """A call or a shard was left to another process, which took it over from this one."""
+
+
 class BudgetError(RagforgeError):
     """A limit on calls, tokens or money is reached; what was done is saved."""
 

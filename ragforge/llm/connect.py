@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -23,7 +23,14 @@ from ragforge.llm.flow.pacer import PacedModel
 from ragforge.llm.flow.state import Flow
 from ragforge.llm.retries import AttemptError, Pause, RetryingModel, RetryPolicy
 from ragforge.llm.store.calls import CallStore
-from ragforge.llm.store.models import Collector, CountingModel, Replay, StoredModel, leases_renewed
+from ragforge.llm.store.models import (
+    Collector,
+    CountingModel,
+    LeasedModel,
+    Replay,
+    StoredModel,
+    leases_renewed,
+)
 from ragforge.llm.structured import reply_wrapping
 from ragforge.llm.wire import EMBEDDINGS
 from ragforge.observe import Event, Observer
@@ -182,6 +189,8 @@ async def _opened(opening: _Opening, *, dry_run: bool, replay: bool) -> AsyncIte
         resolved = await endpoints.resolve(settings.model)
         store = stack.enter_context(_store(opening))
         paced = await endpoints.paced(resolved, opening.innermost, store, observer)
+        leased = LeasedModel(paced.inner, store, resolved.endpoint, resolved.name)
+        paced = replace(paced, inner=leased)
         async with leases_renewed(store):
             budgeted = _budgeted(paced, settings, resolved, store, price, opening.account)
             model = _stored_model(budgeted, paced, resolved, store, observer, price)

@@ -143,7 +143,7 @@ def test_a_limit_on_tokens_is_that_of_all_workers_together(workers):
 
 
 def test_a_worker_that_was_suspended_repeats_no_more_than_it_had_in_work(workers):
-    """A laptop that slept finds its shard done; calls that waited to be sent are still sent."""
+    """A laptop that slept finds its shard done, and leaves it as the other worker wrote it."""
     here = workers()
     here.plan()
     asleep = here.worker()
@@ -156,10 +156,13 @@ def test_a_worker_that_was_suspended_repeats_no_more_than_it_had_in_work(workers
         store.execute("UPDATE leases SET until_boot = 0, until_wall = 0")
         store.commit()
     assert finish(here.worker()).code == 0
+    done = lease.parent / "done.json"
+    written = done.stat().st_ino
     asleep.send_signal(signal.SIGCONT)
     assert finish(asleep).code == 0
 
     assert here.endpoint.count("dup") <= AT_ONCE
+    assert done.stat().st_ino == written
 
 
 def test_an_interrupted_worker_gives_its_shard_back_at_once(workers):

@@ -313,6 +313,7 @@ class PacedModel:
 
         Raises:
             AttemptError: It failed; while the endpoint is down, in a way that does not count.
+            StoppedError: It was not sent.
         """
         pacer, prompt_tokens = self.pacer, float(estimate_tokens(request))
         ticket = await pacer.admit(prompt_tokens)
@@ -325,6 +326,9 @@ class PacedModel:
                 error.counted = not pacer.failed(ticket, str(error), unreachable=error.unreachable)
             else:
                 pacer.answered(ticket)
+            raise
+        except StoppedError:
+            pacer.abandoned(ticket)
             raise
         except Exception:
             pacer.answered(ticket)

@@ -17,7 +17,7 @@ from ragforge.files.manifest import Spent
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.store.damage import mending_lock, open_mended
 from ragforge.llm.store.leases import COLUMNS as LEASE_COLUMNS
-from ragforge.llm.store.leases import Owner, boot_id, lease_ends, lease_holder, this_owner
+from ragforge.llm.store.leases import Owner, Renewal, boot_id, lease_ends, lease_holder, this_owner
 from ragforge.llm.store.ledger import spent
 from ragforge.llm.store.sqlite_file import (
     ASIDE,
@@ -88,6 +88,7 @@ class CallStore:
         """Where a damaged store was moved on opening."""
         self.damaged_rows = 0
         """Rows set aside since."""
+        self._renewal = Renewal()
         try:
             make_own_place(path.parent)
             try:
@@ -159,6 +160,20 @@ class CallStore:
                 "DELETE FROM leases WHERE key = ? AND owner = ?", (key, str(self.owner))
             )
 
+    @property
+    def may_be_late(self) -> bool:
+        """Whether leases may have ended before they were renewed, now or ever since the opening."""
+        return self._renewal.is_late
+
+    def renew_one(self, key: str) -> bool:
+        """Keep the lease of one call; return whether this owner has it still."""
+        with self.connected() as connection:
+            renewed = connection.execute(
+                "UPDATE leases SET until_boot = ?, until_wall = ? WHERE key = ? AND owner = ?",
+                (*lease_ends(), key, str(self.owner)),
+            )
+        return renewed.rowcount == 1
+
     def renew(self) -> None:
         """Keep the leases of this owner."""
         with self.connected() as connection:
@@ -166,6 +181,7 @@ class CallStore:
                 "UPDATE leases SET until_boot = ?, until_wall = ? WHERE owner = ?",
                 (*lease_ends(), str(self.owner)),
             )
+        self._renewal.note()
 
     def note_unanswered(self, key: str, why: str) -> None:
         """Count an attempt that gave nothing and may have been billed all the same."""

@@ -1,9 +1,11 @@
 """Leases: who may buy a reply, and for how long."""
 
 import functools
+import operator
 import os
 import socket
 import time
+from dataclasses import field
 from pathlib import Path
 
 from ragforge.deferred import dataclass
@@ -116,3 +118,23 @@ def lease_holder(
     now = time.monotonic() if here else time.time()
     impossible = here and until > now + LEASE_S
     return None if now > until or impossible else known
+
+
+@dataclass(slots=True)
+class Renewal:
+    """When an owner renews its leases, and whether it ever came too late."""
+
+    _ends: tuple[float, float] = field(default_factory=lease_ends, init=False)
+    _was_late: bool = field(default=False, init=False)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a lease may have been lost by now: either clock went on for too long."""
+        now = time.monotonic(), time.time()
+        self._was_late = self._was_late or any(map(operator.gt, now, self._ends))
+        return self._was_late
+
+    def note(self) -> None:
+        """Note that all leases are renewed now."""
+        if not self.is_late:
+            self._ends = lease_ends()

@@ -1,7 +1,7 @@
 """Models that look into a call store first.
 
-`StoredModel` buys what the store lacks, exactly once; `Replay` fails instead; `CountingModel`
-counts instead, for a dry run.
+`StoredModel` buys what the store lacks, exactly once, and `LeasedModel` lets go of what another
+process took over; `Replay` fails instead; `CountingModel` counts instead, for a dry run.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
-from ragforge.errors import DataError, EndpointError
+from ragforge.errors import DataError, EndpointError, LeaseLostError
 from ragforge.llm.budget import Price
 from ragforge.llm.chat import (
     ChatModel,
@@ -73,7 +73,7 @@ class StoredModel:
         future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = future
         try:
-            reply = await self._claim(key) or await self._buy(key, request)
+            reply = await self._get(key, request)
         except BaseException as error:
             if isinstance(error, Exception):
                 future.set_exception(error)
@@ -85,6 +85,15 @@ class StoredModel:
             del self._in_flight[key]
         future.set_result(reply)
         return reply
+
+    async def _get(self, key: str, request: ChatRequest) -> ChatReply:
+        """Return the reply that is bought here, or by another process that took the call over."""
+        while True:
+            found = await self._claim(key)
+            if found is not None:
+                return found
+            with suppress(LeaseLostError):
+                return await self._buy(key, request)
 
     async def _claim(self, key: str) -> ChatReply | None:
         """Return once nobody else is at it; with the reply where another process bought it."""
@@ -117,6 +126,34 @@ class StoredModel:
         if other.cancelled():
             return await self.ask(request)
         return replace(other.result(), cached=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedModel:
+    """Sends a call unless another process has taken it over, which comes last before it is sent.
+
+    Args:
+        inner: Sends it.
+        store: Has the leases.
+        endpoint, model: What the call keys are bound to.
+    """
+
+    inner: ChatModel
+    store: CallStore
+    endpoint: str
+    model: str
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        """Answer one request.
+
+        Raises:
+            LeaseLostError: This process stood still, and another one asks.
+        """
+        if self.store.may_be_late and not self.store.renew_one(
+            call_key(self.endpoint, self.model, request)
+        ):
+            raise LeaseLostError("another process asks the same")
+        return await self.inner.ask(request)
 
 
 @dataclass(frozen=True, slots=True)

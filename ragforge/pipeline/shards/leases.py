@@ -5,7 +5,7 @@ from dataclasses import field
 from pathlib import Path
 
 from ragforge.deferred import dataclass
-from ragforge.errors import DataError
+from ragforge.errors import DataError, LeaseLostError
 from ragforge.files.atomic import alone_in, write_whole
 from ragforge.llm.store.leases import Owner, boot_id, lease_ends, lease_holder, this_owner
 
@@ -49,6 +49,16 @@ class ShardLease:
         with alone_in(self.folder):
             if holder_of(self.folder) == self.owner:
                 self._write()
+
+    def require(self) -> None:
+        """Check that no other worker has taken the shard over, as it may have from one that stood.
+
+        Raises:
+            LeaseLostError: The lease has ended, or another worker has it or had it.
+            DataError: It cannot be read.
+        """
+        if holder_of(self.folder) != self.owner:
+            raise LeaseLostError(f"{self.folder}: another worker took the shard over")
 
     def release(self) -> None:
         """Give it back."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
-from ragforge.errors import BudgetError, DataError, PlanLimitError, UsageError
+from ragforge.errors import BudgetError, DataError, LeaseLostError, PlanLimitError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.llm.store.models import leases_renewed
 from ragforge.observe import Event, Observer
@@ -79,8 +79,10 @@ class ShardRun:
                 # It may have been done between the look and the lease.
                 if not self._is_done(index):
                     async with leases_renewed(lease):
-                        await self._work(index)
+                        await self._work(index, lease)
                     mine.append(index)
+            except LeaseLostError:
+                held.append(index)
             finally:
                 lease.release()
         if self.job.mode.retry_failed:
@@ -91,12 +93,12 @@ class ShardRun:
         done = self.folder.done(self.plan, index)
         return done is not None and not (self.job.mode.retry_failed and done.n_failed)
 
-    async def _work(self, index: int) -> None:
+    async def _work(self, index: int, lease: ShardLease) -> None:
         path = self.folder.work_path(self.plan, index)
         if file_sha256(path) != self.plan.shards[index].sha256:
             raise DataError(f"{path}: is not the file that was planned")
         if self.plan.kind == "pairs":
-            await self._judge(index)
+            await self._judge(index, lease)
         elif self.plan.kind == "chunks":
             self.folder.begin(index)
             from ragforge.pipeline.shards.survey import survey_shard
@@ -107,9 +109,10 @@ class ShardRun:
             place = OutputFile.beside(self.folder.judged_path(index))
             counts = await ask_requests(path, place.store_path, self.plan, self.job)
             done = ShardDone(sha256=self.plan.shards[index].sha256, **counts)
+            lease.require()
             self.folder.write_done(index, done)
 
-    async def _judge(self, index: int) -> None:
+    async def _judge(self, index: int, lease: ShardLease) -> None:
         folder, shard, out = self.folder, self.plan.shards[index], self.folder.judged_path(index)
         async with open_judges(self.job, OutputFile.beside(out), "judge") as judges:
             self._require_planned(judges)
@@ -117,6 +120,7 @@ class ShardRun:
             with judged_spool(out.parent) as judged:
                 run = JudgeRun(judges, judged, result, self.plan.batched)
                 await run.judge(lambda: folder.pairs(index), shard.size)
+                lease.require()
                 folder.begin(index)
                 judged.write(out)
             folder.write_done(index, self._done(index, judges, result))

@@ -1,6 +1,7 @@
 import os
 import signal
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -190,6 +191,37 @@ def test_nobody_renews_what_was_taken_over(store, other, change):
     store.renew()
 
     assert store.claim("k") is None
+
+
+@pytest.fixture
+def stand_still(monkeypatch):
+    """Let more time go by than a lease lasts, as it does for a process that is stopped."""
+
+    def pass_over():
+        true = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: true() + LEASE_S + 1)
+
+    return pass_over
+
+
+def test_one_who_stood_still_has_lost_what_was_taken_over(store, other, stand_still):
+    """It must not buy what its successor buys, though it has renewed what it had left."""
+    store.claim("taken")
+    store.claim("left")
+    stand_still()
+    other.claim("taken")
+    store.renew()
+
+    assert store.may_be_late
+    assert (store.renew_one("taken"), store.renew_one("left")) == (False, True)
+
+
+def test_one_who_renews_in_time_has_lost_nothing(store):
+    """To look for each call would take time, too."""
+    store.claim("k")
+    store.renew()
+
+    assert not store.may_be_late
 
 
 @pytest.mark.parametrize("column", ["owner", "until_boot", "until_wall", "boot"])

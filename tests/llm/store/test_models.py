@@ -1,5 +1,6 @@
 import asyncio
 import sqlite3
+import time
 from contextlib import closing
 from dataclasses import replace
 
@@ -10,7 +11,14 @@ from ragforge.config import ModelSettings
 from ragforge.errors import BudgetError, CallError, DataError, EndpointError
 from ragforge.llm.budget import Price
 from ragforge.llm.chat import ChatReply, DryRunError, Usage
-from ragforge.llm.store.models import CountingModel, Replay, StoredModel, leases_renewed
+from ragforge.llm.store.leases import LEASE_S
+from ragforge.llm.store.models import (
+    CountingModel,
+    LeasedModel,
+    Replay,
+    StoredModel,
+    leases_renewed,
+)
 from ragforge.mock import Script, serving
 
 REPLY = ChatReply("fine", usage=Usage(100, 20), model="m-1", fingerprint="fp", latency_s=0.5)
@@ -253,6 +261,33 @@ def test_a_reply_that_another_process_buys_is_waited_for(store, other):
 
     assert (reply.text, reply.cached, asked) == ("theirs", True, [])
     assert told == [f"process {store.owner.pid} is asking some of the same; its replies are shared"]
+
+
+def test_a_call_that_another_process_took_over_is_not_sent(store, other, monkeypatch):
+    """A process that stood still while its call waited for its turn wakes up and would send it."""
+    inner, waiting = ScriptedModel([REPLY]), GatedModel()
+    leased = LeasedModel(inner, store, "e", "m")
+
+    class Turns:
+        async def ask(self, request):
+            await waiting.ask(request)
+            return await leased.ask(request)
+
+    model = stored(Turns(), store)
+    key = model.key(request())
+
+    async def wake():
+        asked = asyncio.create_task(model.ask(request()))
+        await asyncio.sleep(0)
+        true = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: true() + LEASE_S + 1)
+        assert other.claim(key) is None
+        other.put(key, "e", "m", replace(REPLY, text="bought elsewhere"), None)
+        waiting.gate.set()
+        return await asked
+
+    assert asyncio.run(wake()).text == "bought elsewhere"
+    assert inner.asked == []
 
 
 def test_a_call_that_another_process_gives_up_is_bought(store, other):
