@@ -8,14 +8,19 @@ from ragforge.corpus.seen_text import Edit
 from ragforge.deferred import pattern
 
 _SHOWN: Final = "label|title|summary|description|text|caption|header|heading|question|answer"
-_VALUE: Final = r"""=(?P<quote>["'])(?P<value>(?>(?:(?!(?P=quote))[^{}<>]){1,300}))(?P=quote)"""
+_TEXT: Final = r"""(?P<quote>["'])(?P<value>(?>(?:(?!(?P=quote))[^{}<>]){1,300}))(?P=quote)"""
+_VALUE: Final = f"={_TEXT}"
 _SHOWN_VALUE: Final = pattern(rf"\s(?P<name>{_SHOWN}){_VALUE}")
-_PARAMETER: Final = pattern(r"<\w{0,40}(?:Param|Field|Propert|Prop\b|Option\b|Attribute)")
-_SHOWN_OF_PARAMETER: Final = pattern(rf"\s(?P<name>name|type|path|query|body|{_SHOWN}){_VALUE}")
+_PARAMETER: Final = pattern(
+    r"<\w{0,40}(?:Param|Field|Propert|Prop\b|Option\b|Attribute)|\{%[ \t]{0,20}swagger"
+)
+_SHOWN_OF_PARAMETER: Final = pattern(
+    rf"\s(?P<name>name|type|method|path|status|query|body|{_SHOWN}){_VALUE}"
+)
 _TAB: Final = pattern(r"\{[{%<]{0,2}[ \t]{0,20}tab\b")
-_SHOWN_OF_TAB: Final = pattern(rf"\s(?P<name>name|title|header|label){_VALUE}")
+_SHOWN_OF_TAB: Final = pattern(rf"\s(?:(?P<name>name|title|header|label)=|(?<=\btab\s)){_TEXT}")
 _SHOWN_OF_LIQUID: Final = pattern(
-    rf"\s(?:(?P<name>content|message|{_SHOWN})=|(?<=heading\s))"
+    rf"\s(?:(?P<name>content|message|{_SHOWN})=|(?<=heading\s)|(?<=details\s)|(?<=expand\s))"
     r"""(?P<quote>["'])(?P<value>(?>(?:(?!(?P=quote))[^{}]){1,1500}))(?P=quote)"""
 )
 _SHOWN_ENTRY: Final = pattern(

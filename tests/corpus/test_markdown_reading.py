@@ -60,6 +60,14 @@ def seen(text, **how):
         ("> [!WARNING]\n> Hot.", "> Warning\n>\n> Hot."),
         ("{% hint style=\"info\" %}\nText.\n{% endhint %}", "Text."),
         ('{% tab title="Linux" %}\n\nText.', "Linux\n\nText."),
+        ('{{< tab "Linux" >}}\nText.\n{{< /tab >}}', "Linux\nText."),
+        ('{{% details "How?" open %}}\nSo.\n{{% /details %}}', "How?\nSo."),
+        (
+            '{% swagger method="get" path="/pets" summary="List" %}\n'
+            '{% swagger-parameter in="query" name="limit" type="number" %}\nAt most.\n'
+            "{% endswagger-parameter %}\n{% endswagger %}",
+            "get /pets List\nlimit number\nAt most.",
+        ),
         ('{% tab title="Linux" %} Run. {% endtab %}', "Linux Run."),
         ('{% hint style="info" %} Mind. {% endhint %}', "Mind."),
         ('Go to [b]({{ "/x" | url }}), [d]({% link a.md %}#e).', "Go to b, d."),
