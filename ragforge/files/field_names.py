@@ -24,7 +24,14 @@ CHUNK_ID = Field(
     "chunk_id",
     ("chunk_id", "passage_id", "doc_id", "document_id", "corpus_id", "docno", "pid", "did"),
 )
-ITEM_ID = Field("id", (*CHUNK_ID.accepted, "id", "_id"))
+ITEM_ID = Field(
+    "id",
+    (
+        *("chunk_id", "passage_id", "corpus_id", "docno", "pid", "id", "_id"),
+        *("doc_id", "document_id", "did"),
+    ),
+)
+"""Of one passage in a list of them: beside an id of its own, `doc_id` is the document it is of."""
 ID_OF_CHUNK = Field("chunk_id", ("chunk_id", "id", "_id", "passage_id", "docno", "pid"))
 """In files of chunks, where `doc_id` is the document that a chunk is a part of."""
 TEXT = Field(

@@ -463,6 +463,13 @@ def test_a_chunk_is_meant_whatever_document_stands_beside_it(tmp_path):
         assert query.grades == {"c1": 2, "c2": 0}
 
 
+def test_a_listed_passage_is_meant_whatever_document_it_is_of(tmp_path):
+    """Its document was labelled as a whole, so that any other chunk of it was right as well."""
+    rows = [{"question": "Why?", "relevant": [{"id": "c1", "doc_id": "a.md"}]}]
+
+    assert [of.grades for of in read(write(tmp_path / "set.json", json.dumps(rows)))] == [{"c1": 1}]
+
+
 def test_a_document_beside_quotes_of_other_rows_is_relevant(tmp_path):
     """Its grade was 1 where the quotes made 2 the threshold: found at rank 1, it was a miss."""
     text = "question,doc_id,quote\nWhy?,a.md,for so\nWhen?,b.md,\n"

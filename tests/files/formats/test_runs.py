@@ -1,4 +1,5 @@
 import gzip
+import json
 import math
 import re
 
@@ -363,3 +364,12 @@ def test_trec_run_whose_ranks_say_nothing_else_is_read(tmp_path, text):
 
     assert sum(map(len, run.values())) == text.count("\n")
     assert read_located(path, {"q": {"a": 1}}) is not None
+
+
+def test_hits_go_by_their_own_ids_beside_those_of_their_documents(tmp_path):
+    """Two chunks of one document were refused as one that comes twice."""
+    hits = [{"id": "c1", "doc_id": "a.md"}, {"id": "c2", "doc_id": "a.md"}]
+    path = tmp_path / "run.jsonl"
+    path.write_text(json.dumps({"query_id": "q1", "results": hits}), encoding="utf-8")
+
+    assert read_run(path).rankings == {"q1": ["c1", "c2"]}
