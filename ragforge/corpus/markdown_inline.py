@@ -96,6 +96,7 @@ _RAW_END: Final = pattern(
     r"(?P<tag>(?:\n[ \t]{0,100}+)?\{%-?[ \t]{0,20}+endraw[ \t]{0,20}+-?%\})\s{0,100}+\Z"
 )
 _PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_CELL_END: Final = pattern(r"(?<!\\)\|")
 _MOST_SIGNS: Final = 3
 ELEMENTS: Final = frozenset(
     "a abbr address article aside audio b blockquote body br button caption center cite code col "
@@ -133,6 +134,7 @@ class InlineReader:
         self._components = {found["name"] for found in CLOSED.finditer(text)}
         self._end = 0
         self._pairs: dict[int, int] | None = None
+        self._is_row = False
         self._opened: dict[str, int] = {}
         self._without: set[str] = set()
         self._target_start = self._target_stop = 0
@@ -158,6 +160,7 @@ class InlineReader:
     def edits(self, start: int, end: int) -> Iterator[Edit]:
         """Yield the edits of a paragraph at `text[start:end]`, in any order; no code is in it."""
         self._end, self._pairs = end, None
+        self._is_row = self._text.startswith("|", start)
         self._opened.clear()
         self._without.clear()
         if self._text.find("data-hidden", start, end) >= 0:
@@ -224,8 +227,9 @@ class InlineReader:
         before = text[at - 1] if at else " "
         after = text[behind] if behind < self._end else " "
         is_within = sign in "_=" and before.isalnum() and after.isalnum()
-        if run in self._opened and not before.isspace() and not is_within:
-            begin = self._opened.pop(run)
+        closes = run in self._opened and not before.isspace() and not is_within
+        begin = self._opened.pop(run) if closes else at
+        if closes and not (self._is_row and _CELL_END.search(text, begin, at)):
             yield Edit(begin, begin + len(run))
             yield Edit(at, behind)
             yield from self._attributes(behind)
