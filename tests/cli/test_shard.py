@@ -1,5 +1,6 @@
 """Shards from the command line: what is merged is what one process writes."""
 
+import asyncio
 import json
 
 import pytest
@@ -7,6 +8,10 @@ from endpoint import Reply, completion, datum
 from shards import digests, write_pairs
 
 from ragforge.mock import Script, serving
+from ragforge.observe import silent
+from ragforge.pipeline.job import Job, Mode
+from ragforge.pipeline.shards.plan import ShardFolder
+from ragforge.pipeline.shards.running import ShardRun
 
 
 @pytest.fixture
@@ -278,6 +283,30 @@ def test_failures_are_asked_for_again_only_on_demand(run, planned, work):
         after = json.loads(run("shard", "status", work, "--json")[1])
 
     assert 0 < after["failed"] < before["failed"]
+
+
+def test_several_workers_ask_again_once(run, planned, work):
+    """All of a job array are told to; each would pay once more for what stays refused."""
+    with serving(Script(p_refusal=1.0)) as endpoint:
+        planned(endpoint)
+        run("shard", "run", work, "-q")
+        billed = endpoint.ledger()["billed"]
+        folder = ShardFolder(work)
+        plan = folder.read_plan()
+
+        async def ask_again(order):
+            job = Job(folder.settings(plan), silent, Mode(retry_failed=True))
+            return await ShardRun(folder, plan, job).run(order)
+
+        async def workers():
+            forwards = [shard.index for shard in plan.shards]
+            async with asyncio.TaskGroup() as group:
+                group.create_task(ask_again(forwards))
+                group.create_task(ask_again(forwards[::-1]))
+
+        asyncio.run(workers())
+
+        assert endpoint.ledger()["billed"] == 2 * billed
 
 
 def test_a_shard_that_is_done_stays_so_when_a_retry_is_stopped(run, planned, work, tmp_path):

@@ -99,7 +99,7 @@ def changed_since(folder: ShardFolder, path: Path, index: int) -> DataError:
     """Return the error of a file or folder that is not what a shard was done with."""
     return DataError(
         f"{path}: is not as it was when the shard was done; remove "
-        f"{folder.shard(index) / 'done.json'} and run the shard again"
+        f"{folder.done_path(index)} and run the shard again"
     )
 
 

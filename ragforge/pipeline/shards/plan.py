@@ -169,6 +169,18 @@ class ShardFolder:
         """Return the judgments of a shard."""
         return self.shard(index) / "judged.jsonl"
 
+    def done_path(self, index: int) -> Path:
+        """Return the file that says what a shard came to."""
+        return self.shard(index) / "done.json"
+
+    def written(self, index: int) -> tuple[int, int] | None:
+        """Return what tells one writing of that file from another; None where it is missing."""
+        try:
+            status = self.done_path(index).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
     def pairs(self, index: int) -> Iterator[Pair]:
         """Yield the pairs of a shard, sorted by query and chunk."""
         for row in read_pair_rows(self.pairs_path(index)):
@@ -191,7 +203,7 @@ class ShardFolder:
 
     def done(self, plan: ShardPlan, index: int) -> ShardDone | None:
         """Return what a shard came to; None where it is not done as the plan has it."""
-        path = self.shard(index) / "done.json"
+        path = self.done_path(index)
         if not path.is_file():
             return None
         done = read_object(path, ShardDone)
@@ -200,11 +212,11 @@ class ShardFolder:
 
     def begin(self, index: int) -> None:
         """Take a shard for not done any more, so that a kill leaves no half of two runs."""
-        (self.shard(index) / "done.json").unlink(missing_ok=True)
+        self.done_path(index).unlink(missing_ok=True)
 
     def write_done(self, index: int, done: ShardDone) -> None:
         """Write what a shard came to."""
-        write_object(self.shard(index) / "done.json", done)
+        write_object(self.done_path(index), done)
 
     def settings(self, plan: ShardPlan) -> Settings:
         """Return the settings of a plan, with the files that it took along."""

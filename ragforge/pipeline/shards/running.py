@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import field, replace
 
 from ragforge.config import ModelSettings
 from ragforge.deferred import dataclass
@@ -35,6 +35,8 @@ class ShardRun:
     folder: ShardFolder
     plan: ShardPlan
     job: Job
+    _written: dict[int, tuple[int, int] | None] = field(default_factory=dict, init=False)
+    """When shards were done that are to be asked again: what others ask again since stays."""
 
     async def run(self, indexes: Iterable[int]) -> list[int]:
         """Work shards off, and return which of them this worker did.
@@ -57,6 +59,8 @@ class ShardRun:
 
     async def _work_off(self, left: list[int]) -> list[int]:
         mine, has_told = list[int](), False
+        if self.job.mode.retry_failed:
+            self._written.update((index, self.folder.written(index)) for index in left)
         while left := await self._pass(left, mine):
             if not has_told:
                 has_told = True
@@ -91,7 +95,9 @@ class ShardRun:
 
     def _is_done(self, index: int) -> bool:
         done = self.folder.done(self.plan, index)
-        return done is not None and not (self.job.mode.retry_failed and done.n_failed)
+        if done is None or not (self.job.mode.retry_failed and done.n_failed):
+            return done is not None
+        return self.folder.written(index) != self._written[index]
 
     async def _work(self, index: int, lease: ShardLease) -> None:
         path = self.folder.work_path(self.plan, index)
