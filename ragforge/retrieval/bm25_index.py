@@ -7,7 +7,6 @@ are kept term by term, by ascending row, so that a query reads what its terms ne
 
 import asyncio
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -28,6 +27,7 @@ from ragforge.files.array_files import (
     write_array,
 )
 from ragforge.records import Hit
+from ragforge.retrieval.bm25 import changes, length_norms, term_weights
 from ragforge.retrieval.tokens import tokenize, top_rows
 
 _Numbers = npt.NDArray[np.uint64]
@@ -41,7 +41,6 @@ _TERMS, _STARTS, _ROWS, _WEIGHTS = "terms.bin", "starts.bin", "rows.bin", "weigh
 """Files: sorted numbers of the terms; where the postings of each begin; the postings."""
 _TERM, _START, _ROW, _WEIGHT = "<u8", "<i8", "<u4", "<f4"
 """Types of the numbers in these files."""
-_K1, _B = 1.5, 0.75
 _COUNT = "<u2"
 _LENGTHS, _LENGTH = "lengths", "<u4"
 _MOST_COUNTED = 65_535
@@ -145,11 +144,11 @@ class PostingsWriter(AbstractContextManager["PostingsWriter"]):
         # A term and its row in one number: numpy sorts these ten times as fast as it finds orders.
         rows = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
         keys = np.sort(np.concatenate(self._held) << np.uint64(_ROW_BITS) | rows)
-        firsts = np.flatnonzero(_changes(keys))
+        firsts = np.flatnonzero(changes(keys))
         counts = np.diff(firsts, append=len(keys))
         keys = keys[firsts]
         numbers = keys >> np.uint64(_ROW_BITS)
-        heads = np.flatnonzero(_changes(numbers))
+        heads = np.flatnonzero(changes(numbers))
         path = _block_path(self._folder, self._n_blocks)
         local = (keys & np.uint64(_BLOCK_ROWS - 1)).astype(_ROW)
         write_array(path.with_suffix(".rows"), [local + np.uint32(self._n_rows)])
@@ -180,7 +179,7 @@ def write_index(folder: Path, parts: Sequence[Path]) -> None:
     folder.mkdir()
     each = [read_part(part / _LENGTHS, _LENGTH, 0, -1) for part in parts]
     lengths = np.concatenate([np.zeros(0, _LENGTH), *each])
-    norms = _K1 * ((1 - _B) + _B * lengths / (lengths.mean() if lengths.any() else 1.0))
+    norms = length_norms(lengths)
     firsts = np.cumsum([0, *map(len, each)]).tolist()
     blocks = [
         _Block(path, first)
@@ -264,13 +263,6 @@ def _ranges(blocks: Sequence[_Block]) -> Iterator[list[_Postings]]:
         yield [block.within(low, behind) for block in blocks]
 
 
-def _changes(values: _Numbers) -> npt.NDArray[np.bool_]:
-    """Return for each value whether it differs from the one before; the first does."""
-    differs = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=differs[1:])
-    return differs
-
-
 def _vocabulary(held: Sequence[_Postings]) -> tuple[_Numbers, _Offsets]:
     """Return the terms of all blocks, sorted, and in how many chunks each is."""
     terms = np.unique(np.concatenate([block.terms for block in held]))
@@ -290,11 +282,7 @@ def _merged(
         behind = int(np.searchsorted(starts, starts[first] + _MERGED_AT_ONCE, side="right")) - 1
         behind = max(behind, first + 1)
         rows, counts = _part(held, terms[first:behind], starts[first : behind + 1])
-        own = frequencies[first:behind]
-        distinct, place = np.unique(own, return_inverse=True)
-        idf = np.array([_idf(n, len(norms)) for n in distinct.tolist()], "<f4")[place]
-        weights = np.repeat(idf, own) * (counts / (norms[rows] + counts))
-        yield rows, weights.astype(_WEIGHT)
+        yield rows, term_weights(counts, norms[rows], frequencies[first:behind], len(norms))
         first = behind
 
 
@@ -316,10 +304,6 @@ def _part(held: Sequence[_Postings], terms: _Numbers, starts: _Offsets) -> tuple
         counts[places] = block_counts
         free[term_places] += n_each
     return rows, counts
-
-
-def _idf(frequency: int, n_chunks: int) -> float:
-    return math.log(1 + (n_chunks - frequency + 0.5) / (frequency + 0.5))
 
 
 def term_frequencies(folder: Path) -> _Offsets:
@@ -455,7 +439,7 @@ class StoredBM25:
         scores = np.zeros(self._n_chunks, np.float32)
         for place in terms:
             rows, weights = self.postings(place)
-            scores[rows] += weights
+            np.add.at(scores, rows, weights)
         return scores
 
 

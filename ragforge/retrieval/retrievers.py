@@ -135,11 +135,11 @@ def _built_in(spec: str, needs: _Needs) -> Retriever | None:
 
             return LocalRetriever(needs.chunks, _vectors(spec, needs.folder))
         case "bm25":
-            from ragforge.retrieval.lexical import BM25Retriever
+            from ragforge.retrieval.bm25 import BM25Retriever
 
             return BM25Retriever(needs.chunks)
         case "chargram":
-            from ragforge.retrieval.lexical import ChargramRetriever
+            from ragforge.retrieval.chargram import ChargramRetriever
 
             return ChargramRetriever(needs.chunks)
         case "dense":

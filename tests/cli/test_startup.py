@@ -9,7 +9,7 @@ from measured_set import make_measured_set
 
 from ragforge.cli import COMMANDS
 
-HEAVY = ("numpy", "asyncio", "openai", "tqdm", "tenacity", "rensa", "bm25s", "markdown_it", "ssl")
+HEAVY = ("numpy", "asyncio", "openai", "tqdm", "tenacity", "rensa", "markdown_it", "ssl")
 """Modules that take 20 ms of CPU and more, and those that bring such."""
 RUN = """
 import io, json, sys
@@ -96,14 +96,14 @@ def test_a_command_that_computes_nothing_loads_no_numpy(words, most, tmp_path):
 @pytest.mark.parametrize(
     ("line", "heavy"),
     [
-        ("worst --dataset set", "numpy asyncio openai tqdm rensa bm25s markdown_it"),
-        ("chunk docs --out chunks.jsonl -q", "numpy asyncio openai tqdm rensa bm25s sqlite3"),
+        ("worst --dataset set", "numpy asyncio openai tqdm rensa markdown_it"),
+        ("chunk docs --out chunks.jsonl -q", "numpy asyncio openai tqdm rensa sqlite3"),
         ("import golden.csv --documents docs --out new -q", "numpy asyncio openai tqdm rensa"),
-        ("judge --dataset set --dry-run", "numpy openai tqdm tenacity rensa bm25s markdown_it"),
-        ("evaluate --dataset set", "asyncio openai tqdm rensa bm25s markdown_it"),
-        ("compare --dataset set bad good", "asyncio openai tqdm rensa bm25s markdown_it"),
-        ("gate --dataset set --run good --min RR=0", "asyncio openai tqdm rensa bm25s markdown_it"),
-        ("history --dataset set", "asyncio openai tqdm rensa bm25s markdown_it"),
+        ("judge --dataset set --dry-run", "numpy openai tqdm tenacity rensa markdown_it"),
+        ("evaluate --dataset set", "asyncio openai tqdm rensa markdown_it"),
+        ("compare --dataset set bad good", "asyncio openai tqdm rensa markdown_it"),
+        ("gate --dataset set --run good --min RR=0", "asyncio openai tqdm rensa markdown_it"),
+        ("history --dataset set", "asyncio openai tqdm rensa markdown_it"),
     ],
     ids=lambda text: text.split()[0],
 )
@@ -121,7 +121,7 @@ def test_a_sheet_for_reviewers_loads_a_search_only_for_queries_without_an_answer
 
     modules = loaded("review", "export", "--dataset", "set", "--out", "page.html", cwd=tmp_path)
 
-    heavy = ("numpy", "asyncio", "openai", "tqdm", "rensa", "bm25s")
+    heavy = ("numpy", "asyncio", "openai", "tqdm", "rensa")
     assert [name for name in heavy if name in modules] == []
 
 

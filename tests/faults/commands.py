@@ -21,7 +21,7 @@ import openai
 import ragforge.cli.cache, ragforge.cli.evaluate, ragforge.cli.refresh, ragforge.corpus.markdown
 import ragforge.llm.openai_endpoint, ragforge.llm.store.transfer, ragforge.pipeline.history
 import ragforge.refresh.refreshing, ragforge.report.versions
-import ragforge.retrieval.lexical
+import ragforge.retrieval.bm25
 from ragforge.cli import main
 from ragforge.files import atomic
 

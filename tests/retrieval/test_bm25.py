@@ -1,8 +1,18 @@
+import asyncio
+from pathlib import Path
+
+import bm25s
 import pytest
 
+from ragforge.config import Settings
+from ragforge.corpus.chunk_files import chunk_documents
 from ragforge.errors import DataError
+from ragforge.observe import silent
 from ragforge.records import Chunk
-from ragforge.retrieval.lexical import BM25Retriever
+from ragforge.retrieval.bm25 import BM25Retriever
+from ragforge.retrieval.tokens import searched_text, tokenize
+
+DOCUMENTS = Path(__file__).parents[2] / "datasets" / "helpcentre" / "documents"
 
 
 def test_scores_are_those_of_the_formula(chunks, ask):
@@ -64,6 +74,23 @@ def test_an_id_that_comes_twice_is_refused(chunks):
     """Two chunks of one id cannot be judged apart."""
     with pytest.raises(DataError, match="id 'a' comes twice"):
         BM25Retriever([*chunks(a="red"), *chunks(a="blue")])
+
+
+def test_scores_are_those_of_bm25s_to_the_last_bit():
+    """A ranking that differs in its ties from that of the known library would be another BM25."""
+    chunks = list(chunk_documents([DOCUMENTS], Settings().chunk, silent))
+    words = [tokenize(searched_text(chunk)) for chunk in chunks]
+    known = bm25s.BM25(k1=1.5, b=0.75, method="lucene", backend="numpy")
+    known.index(words, show_progress=False)
+    retriever = BM25Retriever(chunks)
+
+    for chunk in chunks:
+        hits = asyncio.run(retriever.retrieve(chunk.text, len(chunks)))
+        scores = known.get_scores(tokenize(chunk.text)).tolist()
+        expected = {
+            each.chunk_id: score for each, score in zip(chunks, scores, strict=True) if score
+        }
+        assert {hit.chunk_id: hit.score for hit in hits} == expected
 
 
 def test_indexing_prints_nothing(chunks, capfd):

@@ -11,8 +11,8 @@ from ragforge.corpus.chunk_files import chunk_documents
 from ragforge.observe import silent
 from ragforge.records import Chunk
 from ragforge.retrieval import bm25_index
+from ragforge.retrieval.bm25 import BM25Retriever
 from ragforge.retrieval.bm25_index import PostingsWriter, StoredBM25, TermNumbers, write_index
-from ragforge.retrieval.lexical import BM25Retriever
 from ragforge.retrieval.tokens import searched_text, tokenize
 
 DOCUMENTS = Path(__file__).parents[2] / "datasets" / "helpcentre" / "documents"

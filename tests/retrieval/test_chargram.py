@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.retrieval.lexical import BM25Retriever, ChargramRetriever
+from ragforge.retrieval.bm25 import BM25Retriever
+from ragforge.retrieval.chargram import ChargramRetriever
 
 
 def test_a_misspelt_query_finds_what_words_do_not(chunks, ids):
@@ -68,7 +69,7 @@ def test_an_id_that_comes_twice_is_refused(chunks):
 _SCRIPT = """
 import asyncio
 from ragforge.records import Chunk
-from ragforge.retrieval.lexical import ChargramRetriever
+from ragforge.retrieval.chargram import ChargramRetriever
 texts = ["red apples", "green pears", "red pears", "dried apricots"]
 chunks = [Chunk(chunk_id=str(i), doc_id="d", text=text) for i, text in enumerate(texts)]
 print(asyncio.run(ChargramRetriever(chunks).retrieve("dread pares", 4)))

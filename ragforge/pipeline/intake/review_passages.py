@@ -45,7 +45,7 @@ def _nearest(dataset: Dataset, queries: Iterable[Query]) -> dict[str, list[str]]
     queries = list(queries)
     if not queries:
         return {}
-    from ragforge.retrieval.lexical import BM25Retriever
+    from ragforge.retrieval.bm25 import BM25Retriever
 
     chunks = list(islice(dataset.chunks(), MOST_SEARCHED + 1))
     if len(chunks) > MOST_SEARCHED:

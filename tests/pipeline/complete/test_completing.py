@@ -18,7 +18,7 @@ from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Provenance, Query
 from ragforge.retrieval import local_models
-from ragforge.retrieval.lexical import BM25Retriever
+from ragforge.retrieval.bm25 import BM25Retriever
 from ragforge.retrieval.local_models import is_installed
 
 SHARED = ("nothing", "beeswax", "beeswax polish", "beeswax polish for tables")
