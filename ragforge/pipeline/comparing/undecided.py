@@ -275,6 +275,8 @@ class _OpenSums:
     n_only_a: int = 0
     n_only_b: int = 0
     n_both: int = 0
+    n_ranks: float = 0
+    """Looked at, by the run that is looked at further."""
     paired: dict[str, float] = field(default_factory=dict)
     """The differences, by query."""
     of_failures: dict[str, Interval] = field(default_factory=dict)
@@ -292,6 +294,8 @@ class _OpenSums:
     ) -> None:
         """Add a query; the difference is None where a run has no value."""
         self.n += 1
+        usual = self.measure.cutoff or USUAL_DEPTH
+        self.n_ranks += min(usual, max(self._reach(a.known), self._reach(b.known)))
         certain = Interval(difference or 0.0, difference or 0.0)
         if difference is not None:
             self.paired[query_id] = difference
@@ -335,8 +339,7 @@ class _OpenSums:
 
         A chunk without a grade counts as not relevant: the run with more of them loses for it.
         """
-        ranks = self.n * (self.measure.cutoff or USUAL_DEPTH)
-        is_unlike = abs(self.n_only_a - self.n_only_b) > _UNLIKE * ranks
+        is_unlike = abs(self.n_only_a - self.n_only_b) > _UNLIKE * self.n_ranks
         behind_has_more = mean is not None and (mean < 0) == (self.n_only_b > self.n_only_a)
         if not is_unlike or not behind_has_more or not bounds.low <= 0 <= bounds.high:
             return ""
