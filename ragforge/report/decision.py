@@ -240,7 +240,7 @@ def _not_compared(summary: Summary) -> Decision:
         summary.measures[0],
         (summary.not_compared or "These runs cannot be compared.",),
         tuple(_grades(summary)),
-        _JUDGE,
+        f"see to that first. Then {_JUDGE}",
     )
 
 

@@ -225,7 +225,7 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
         warnings=(
             *contest.warnings,
             *_left_out(without_values, {name: few[name] for name in few if name not in by_name}),
-            *_remarks([item.comparison for item in items if not _is_of_few(item, few)]),
+            *_remarks(contest.of, [one.comparison for one in items if not _is_of_few(one, few)]),
         ),
         graded_by=contest.graded_by,
         baseline=options.baseline,
@@ -411,21 +411,26 @@ def _letters(
     return by_measure
 
 
-def _remarks(comparisons: Sequence[Comparison]) -> list[str]:
-    """Return remarks on comparisons that tell nothing: too few queries, or equal runs."""
+def _remarks(of: str, comparisons: Sequence[Comparison]) -> list[str]:
+    """Return remarks on comparisons that tell nothing: too few queries, or equal runs.
+
+    Args:
+        of: As in `ComparisonReport`.
+        comparisons: All that were made.
+    """
     couples: dict[tuple[str, str], list[Comparison]] = {}
     for item in comparisons:
         couples.setdefault((item.a, item.b), []).append(item)
     alike: dict[str, list[tuple[str, str]]] = {}
     for couple, items in couples.items():
-        if text := _remark(items):
+        if text := _remark(of, items):
             alike.setdefault(text, []).append(couple)
     return [
         f"{enumerated(names)}: {text}" for text, found in alike.items() for names in _groups(found)
     ]
 
 
-def _remark(items: Sequence[Comparison]) -> str:
+def _remark(of: str, items: Sequence[Comparison]) -> str:
     """Return why the comparisons of two runs tell nothing; "" where they may."""
     n = max(item.n for item in items)
     if n == 0:
@@ -437,7 +442,7 @@ def _remark(items: Sequence[Comparison]) -> str:
     if all(item.ties == item.n and not item.mean_a for item in items):
         return "every value is 0: nothing tells them apart"
     if all(item.ties == item.n for item in items):
-        return "all values are the same, of rankings that differ"
+        return "all values are the same" + (", of rankings that differ" if of == "runs" else "")
     return ""
 
 

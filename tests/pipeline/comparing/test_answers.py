@@ -133,6 +133,13 @@ def test_measure_of_rankings_is_refused(dataset):
         compared(dataset, "nDCG@10")
 
 
+def test_answers_alike_are_not_spoken_of_as_rankings(dataset):
+    """They rank nothing."""
+    dataset.write_answer_grades("low", grades(HIGH))
+
+    assert "low and high: all values are the same" in compared(dataset).warnings
+
+
 @pytest.mark.parametrize("how", ["ungraded", "failed grade", "failed answer", "unanswered"])
 def test_query_without_a_grade_is_left_out_and_bounded(dataset, how):
     """The score might have been anything from 0 to 1; the mean found is within all the same."""
