@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -26,7 +27,9 @@ _WORDS_FOR_GRADES: Final = dict.fromkeys(("true", "yes", "relevant"), 1) | dict.
     ("false", "no", "irrelevant", "not relevant", "not_relevant"), 0
 )
 _WHOLE = pattern(r"[+-]?[0-9]{1,18}(\.0*)?")
-_SEPARATORS = pattern(r"[;|,]")
+_SEPARATORS = pattern(r"[;|,\r\n]")
+_QUOTED = pattern(r"""('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")(\s++(?=['"]))?""", re.DOTALL)
+"""Numpy writes no comma between texts, and Python would read them as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,10 +263,11 @@ def cost_of(row: Row) -> float | None:
 def cell_items(row: Row, field: Field) -> object:
     """Return the value of a field that holds several; one cell of a table is taken apart.
 
-    A cell is a JSON list or object, or ids between `;`, `|` or `,`. None counts as no items.
+    A cell is a JSON list or object, one as Python or numpy writes it, or ids between `;`, `|`, `,`
+    or line ends. None counts as no items.
 
     Raises:
-        DataError: The cell starts as JSON does and is none.
+        DataError: The cell starts as a list or an object does and is none.
     """
     value = row.get(field)
     if value is None:
@@ -272,10 +276,32 @@ def cell_items(row: Row, field: Field) -> object:
         return value
     if value.lstrip()[:1] in ("[", "{"):
         try:
-            return load_json(value)
-        except (ValueError, RecursionError):
+            return _read_cell(value.strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
             raise row.wrong(field, "a JSON list or object", value) from None
     return [item for part in _SEPARATORS.split(value) if (item := part.strip())]
+
+
+def _read_cell(cell: str) -> object:
+    try:
+        return load_json(cell)
+    except json.JSONDecodeError:
+        return load_literal(cell)
+
+
+def load_literal(cell: str) -> object:
+    """Return what a list or an object says as Python or numpy writes it.
+
+    Raises:
+        ValueError, SyntaxError, RecursionError, MemoryError: It is none.
+    """
+    from ast import literal_eval  # Few files need it.
+
+    return literal_eval(_QUOTED.sub(_with_comma, cell))
+
+
+def _with_comma(text: re.Match[str]) -> str:
+    return f"{text[1]}, " if text[2] else text[0]
 
 
 def load_json(text: str | bytes) -> object:

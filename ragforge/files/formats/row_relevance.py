@@ -1,6 +1,5 @@
 """What a hand-made row says is relevant to its query: ids, grades, quotes."""
 
-from ast import literal_eval
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Final
@@ -29,7 +28,7 @@ from ragforge.files.field_names import (
     normal_name,
 )
 from ragforge.files.formats.named_texts import NamedText, text_beside
-from ragforge.files.row import Row, cell_items, is_grade, load_json, make_row
+from ragforge.files.row import Row, cell_items, is_grade, load_json, load_literal, make_row
 from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import LabelledQuery, explaining_threshold, labels_of
 from ragforge.scripts import reads_as_words
@@ -549,7 +548,7 @@ def _of_document(row: Row, texts: Iterable[GradedQuote]) -> Relevance:
 
 def literal_of(cell: str) -> object:
     """Return what a cell holds, as JSON or as Python writes it; else the cell."""
-    for read in (load_json, literal_eval):
+    for read in (load_json, load_literal):
         try:
             return read(cell)
         except (ValueError, SyntaxError, RecursionError, MemoryError):

@@ -604,6 +604,30 @@ def test_a_row_that_is_both_answerable_and_not_is_refused(tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize(
+    "cell",
+    ["['a.md', 'b.md']", "['a.md' 'b.md']", "['a.md'\n 'b.md']", "a.md\nb.md", "a.md; b.md"],
+    ids=["python", "numpy", "wrapped numpy", "lines", "semicolons"],
+)
+def test_a_cell_of_ids_is_read_as_programs_and_people_write_it(tmp_path, cell):
+    """What pandas saves of a list was refused; as Python reads what numpy writes, it is one id."""
+    text = f'question,relevant_doc_ids\nWhy?,"{cell}"\n'
+
+    assert [one.grades for one in read(write(tmp_path / "set.csv", text))] == [
+        {"a.md": 1, "b.md": 1}
+    ]
+
+
+@pytest.mark.parametrize("sign", [",", ""], ids=["python", "numpy"])
+def test_a_cell_of_texts_is_read_as_programs_write_it(tmp_path, sign):
+    """Two texts without a comma between them became one that stands nowhere."""
+    cell = f"""['It "is" "so".'{sign} "It's that way."]""".replace('"', '""')
+    text = f'user_input,reference_contexts\nWhy?,"{cell}"\n'
+    [query] = read(write(tmp_path / "set.csv", text))
+
+    assert [of.quote for of in query.graded_quotes] == ['It "is" "so".', "It's that way."]
+
+
 def test_documents_without_grades_are_listed(tmp_path):
     """Several stand in one cell."""
     text = "question,doc_id\nWhy?,a.md;b.md\n"
