@@ -44,7 +44,7 @@ def with_splits(
     A document that was renamed is the one it was: a query on it goes where the earlier ones of
     that document went, retired ones too. No split that was given changes here, also where two
     documents are one now (see `split_changes`); a new query of such a document goes into test if
-    both splits know it.
+    both splits know it. Where no query had a split, as in most sets made by hand, none gets one.
 
     Args:
         staged: The version that is made, with its documents.
@@ -52,7 +52,9 @@ def with_splits(
         survey: Of its corpus.
         settings: With the share of dev.
     """
-    if all(query.split or query.split_before for query in updated.queries):
+    before = [item.before for item in updated.items if item.before is not None]
+    is_parted = any(query.split or query.split_before for query in before) or not before
+    if not is_parted or all(query.split or query.split_before for query in updated.queries):
         return []
     documents = with_names(documents_of(updated.queries, survey), names_of(staged.documents()))
     split = assign_splits(updated.queries, documents, settings.generate.dev_share)

@@ -192,3 +192,11 @@ def test_nothing_is_read_where_all_have_a_split(tmp_path):
     updated = UpdatedQueries([UpdatedQuery(None, query("q_1", "a.md", "dev"))])
 
     assert with_splits(Dataset(tmp_path / "none"), updated, None, Settings()) == []
+
+
+def test_a_set_without_splits_stays_without(tmp_path):
+    """A set made by hand would be read otherwise than its author means, from its second night."""
+    by_hand = query("q_1", "a.md")
+    items = [UpdatedQuery(by_hand, by_hand), UpdatedQuery(None, query("q_2", "a.md"))]
+
+    assert with_splits(Dataset(tmp_path / "none"), UpdatedQueries(items), None, Settings()) == []
