@@ -13,7 +13,7 @@ from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_b
 _DIRECTIVE: Final = re.compile(
     r"\.\. (?:\|[^|\n]{1,100}\| )?(?P<name>[\w:+.-]{1,60}?)::(?:[ \t]{1,20}(?P<args>.*))?$"
 )
-_EXPLICIT: Final = re.compile(r"\.\.(?:[ \t]|\Z)")
+_EXPLICIT: Final = re.compile(r"\.\.(?:[ \t]|\Z)|__[ \t]+\S+\Z")
 _FOOTNOTE: Final = re.compile(r"\.\. \[[^\]]{1,100}\]")
 _OPTION: Final = re.compile(r":[\w -]{1,60}:(?:[ \t]|\Z)")
 _DOCINFO: Final = re.compile(r":[\w-]{1,60}:(?:[ \t]|\Z)")
@@ -141,7 +141,7 @@ class _Reader:
         self._options = False
         dedent = self._dedent(start - at)
         if dedent:
-            yield Edit(at, at + dedent)
+            yield Edit(at, min(at + dedent, start))
         if not self._began and _DOCINFO.match(bare):
             yield Edit(start, start + len(bare))
             return
@@ -176,7 +176,7 @@ class _Reader:
             self._around.append(_Container(column, "unseen"))
             yield Edit(start, end)
             return
-        self._options = True
+        self._options = self._began = True
         if name in _CODE:
             self._around.append(_Container(column, "code"))
             return
