@@ -12,7 +12,6 @@ from ragforge.records import Query
 from ragforge.refresh.coverage import estimate_coverage, plan_coverage
 from ragforge.refresh.grades.labelled_documents import (
     counts_of_labelled,
-    document_homes,
     update_labelled,
 )
 from ragforge.refresh.grades.moved_chunks import with_sources
@@ -50,8 +49,7 @@ async def plan_version(version: Version) -> RefreshPlan:
             key=lambda item: item.query.query_id,
         )
     )
-    homes = document_homes(version.parent, version.diff)
-    version.updated.replace(with_sources(version.updated.items, version.diff, homes))
+    version.updated.replace(with_sources(version.updated.items, version.diff, version.homes))
     labelled = update_labelled(version.updated, version.parent, version.diff, version.number)
     version.updated.replace(labelled)
     items |= counts_of_labelled(labelled, items)

@@ -39,6 +39,7 @@ from ragforge.records import (
 from ragforge.records.judgments import Grading
 from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.corpus.document_homes import DocumentHomes
 from ragforge.refresh.coverage import fill_coverage, plan_coverage
 from ragforge.refresh.delta_pools import DeltaPools, judge_new_chunks, without_judge
 from ragforge.refresh.grades.carrying import carry_judgments, count_grades
@@ -114,6 +115,11 @@ class Version:
         """The number of the version."""
         return self.staged.manifest.version
 
+    @property
+    def homes(self) -> DocumentHomes:
+        """Where the documents of the version before are now."""
+        return document_homes(self.parent, self.diff)
+
     async def make(self) -> VersionDiff | None:
         """Write the version; None where a pinned query would be lost.
 
@@ -148,8 +154,7 @@ class Version:
             self.settings,
             self.history(located_queries),
         )
-        homes = document_homes(self.parent, self.diff)
-        self.updated.replace(with_sources(self.updated.items, self.diff, homes))
+        self.updated.replace(with_sources(self.updated.items, self.diff, self.homes))
         self.updated.replace(update_labelled(self.updated, self.parent, self.diff, self.number))
         self.calls["verify"] += self.updated.n_calls
         self.staged.replace_failures("recheck", self.updated.failures, _is_query)
@@ -158,13 +163,13 @@ class Version:
     def located_queries(self) -> list[LocatedQuery]:
         """Return where the quotes of each query stand now."""
         return locate_queries(
-            self.parent.all_queries(), self.parent, self.diff, self.settings.refresh
+            self.parent.all_queries(), self.parent, self.diff, self.settings.refresh, self.homes
         )
 
     def history(self, located_queries: list[LocatedQuery]) -> QueryHistory:
         """Return what refreshes did to the queries so far."""
         return query_history(
-            self.parent, self.number, located_queries, self.diff, self.settings.refresh
+            self.parent, self.number, located_queries, self.homes, self.settings.refresh
         )
 
     async def carry(self) -> None:

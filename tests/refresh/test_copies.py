@@ -8,7 +8,7 @@ from pipeline.generation.making import run
 
 from ragforge.config import EvaluateSettings
 from ragforge.pipeline.evaluated import evaluate_runs
-from ragforge.records import Hit, Ranking
+from ragforge.records import Hit, Ranking, is_text_id
 
 SHORT = ("--max-chars", "160", "--complete", "off")
 QUOTE = "Flash photos are never allowed in here."
@@ -41,13 +41,14 @@ def chunks_of(dataset, doc_id, words):
     return [one.chunk_id for one in sorted(found, key=lambda one: one.start)]
 
 
-def bring(folder, pages, **row):
-    """Return a set of pages with one query, whose labels a person gave."""
+def bring(folder, pages, *others, **row):
+    """Return a set of pages with one query and maybe others, whose labels a person gave."""
     night = Night(folder, (*WIDE, *SHORT))
     night.docs.mkdir(parents=True)
     write(night, pages)
     path = folder / "golden.jsonl"
-    path.write_text(json.dumps({"query_id": "q", "query": "What is it?", **row}) + "\n")
+    rows = {"query_id": "q", "query": "What is it?", **row}, *others
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
     words = ["import", str(path), "--documents", str(night.docs), "--out", str(night.set)]
     assert run([*words, "--max-chars", "160", "--made-by", "Ann", "-q"]).code == 0
     return night
@@ -173,7 +174,8 @@ def labelled(tmp_path):
 def labels(dataset):
     """Return the documents whose section people labelled."""
     named = {one: doc_id for doc_id, one in support_of(dataset).items()}
-    return [named[one.chunk_id] for one in dataset.judgments() if one.grade]
+    graded = (one.chunk_id for one in dataset.judgments() if one.grade)
+    return [named[chunk_id] for chunk_id in graded if not is_text_id(chunk_id)]
 
 
 @pytest.mark.parametrize("others", [("north", "east"), ("north", "south"), ("south", "east")])
@@ -200,6 +202,26 @@ def test_a_label_stays_with_its_copy_where_the_titles_hold_the_numbers(labelled)
 
     assert labels(night.dataset) == ["04.md"]
     assert values(night.dataset, "RR") == {"right": 1, "wrong": 1 / 3}
+
+
+def test_evidence_goes_with_its_page_where_another_one_has_the_quote_too(tmp_path):
+    """Its name went to a page that repeats it: recall fell from 1.0 to 0.5, and a check was due."""
+    pages = {"a.md": page("north"), "b.md": page("south"), "c.md": page("east")}
+    row = {"expected_answer": QUOTE, "relevant": [{"doc_id": "b.md", "quote": QUOTE, "grade": 3}]}
+    night = bring(tmp_path / "moved", pages, **row)
+    first, _ = chunks_of(night.dataset, "b.md", QUOTE)
+    [other, _] = chunks_of(night.dataset, "c.md", QUOTE)
+    retrieved(night.dataset, one=[first, other])
+    write(night, {"b.md": pages["c.md"], "c.md": pages["b.md"], "a.md": pages["a.md"]})
+
+    told = night.json()
+
+    [query] = night.queries.values()
+    assert {item.doc_id for item in query.evidence} == {"c.md"}
+    assert told["items"] == {"remapped": 1}
+    assert told["changes"][0]["causes"][0]["kind"] == "document renamed"
+    assert {one.source for one in night.dataset.judgments()} == {"human"}
+    assert values(night.dataset) == {"one": 1}
 
 
 def test_labels_go_and_come_with_names_that_are_swapped(labelled):

@@ -42,7 +42,7 @@ from ragforge.records import (
     is_text_id,
 )
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks
-from ragforge.refresh.grades.document_homes import DocumentHomes, doc_id_now
+from ragforge.refresh.corpus.document_homes import DocumentHomes, doc_id_now
 from ragforge.refresh.grades.labelled_documents import (
     document_homes,
     documents_back,

@@ -22,7 +22,7 @@ from ragforge.corpus.moved_documents import (
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.grades.document_homes import DocumentHomes
+from ragforge.refresh.corpus.document_homes import DocumentHomes
 from ragforge.refresh.grades.moved_chunks import MovedChunks
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.quotes.locations import is_rejected

@@ -11,7 +11,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import each_chunk
 from ragforge.records import Chunk, MovedChunk, Query, text_id, without_place
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.grades.document_homes import DocumentHomes, doc_id_now
+from ragforge.refresh.corpus.document_homes import DocumentHomes, doc_id_now
 from ragforge.refresh.queries.updates import UpdatedQuery
 
 

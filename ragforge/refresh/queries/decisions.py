@@ -8,7 +8,7 @@ from ragforge.config import RefreshSettings
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, Evidence, ItemChange, Query
-from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.corpus.document_homes import DocumentHomes
 from ragforge.refresh.quotes.locations import (
     VERBATIM,
     LocatedQuery,
@@ -163,7 +163,7 @@ def query_history(
     parent: Dataset,
     version: int,
     located_queries: Sequence[LocatedQuery],
-    diff: CorpusDiff,
+    homes: DocumentHomes,
     settings: RefreshSettings,
 ) -> QueryHistory:
     """Return what refreshes did to the queries of a version, of which another one is made.
@@ -172,7 +172,7 @@ def query_history(
         parent: The version before.
         version: The number of the new one.
         located_queries: Where the quotes of its queries stand now.
-        diff: How the corpus differs.
+        homes: Where documents are now, in the corpus that changed.
         settings: As for `locate_queries`.
 
     Raises:
@@ -187,13 +187,13 @@ def query_history(
     }
     contradicted_queries = [query for query in contradicted.values() if query is not None]
     earlier = _earlier(parent, located_queries)
-    back = _locate(earlier, "retired", parent, diff, settings)
+    back = _locate(earlier, "retired", parent, homes, settings)
     return QueryHistory(
         version,
         last,
         cleared={
             located.query.query_id: _cleared(located)
-            for located in _locate(contradicted_queries, "quarantined", parent, diff, settings)
+            for located in _locate(contradicted_queries, "quarantined", parent, homes, settings)
             if all(one.state not in VERBATIM for one in located.quotes)
         },
         # Oldest first, so that the latest is left.
@@ -206,7 +206,7 @@ def _locate(
     queries: Sequence[Query],
     status: str,
     parent: Dataset,
-    diff: CorpusDiff,
+    homes: DocumentHomes,
     settings: RefreshSettings,
 ) -> list[LocatedQuery]:
     """Return where quotes stand; those of a retired query are looked for in new chunks alone."""
@@ -214,7 +214,7 @@ def _locate(
         return []
     update = {"status": status, "reviewed": None}
     looked_for = [query.model_copy(update=update) for query in queries]
-    found = locate_queries(looked_for, parent, diff, settings)
+    found = locate_queries(looked_for, parent, homes.diff, settings, homes)
     return [LocatedQuery(query, one.quotes) for query, one in zip(queries, found, strict=True)]
 
 

@@ -11,7 +11,7 @@ from ragforge.corpus.moved_copies import Copy
 from ragforge.corpus.moved_documents import NONE_MOVED, MovedDocuments
 from ragforge.files.set.sorted_records import DocumentLines
 from ragforge.records import Chunk
-from ragforge.refresh.corpus.diff import CorpusDiff
+from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 
 
 class DocumentHomes:
@@ -41,6 +41,14 @@ class DocumentHomes:
         """Return the id that a document of the version before has now; its own where it is gone."""
         now = doc_id_now(self.diff, doc_id)
         return now if now != doc_id else self._now.get(doc_id, doc_id)
+
+    def move_of(self, doc_id: str) -> DocumentMove | None:
+        """Return a document before and under the id that it has now; None where it is as it was."""
+        move, home = self.diff.moves.get(doc_id), self.of(doc_id)
+        there = self.diff.moves.get(home) if home != doc_id else None
+        if move is None or there is None or there.now is None:
+            return move
+        return DocumentMove(move.before, there.now)
 
     def copy_before(self, chunk: Chunk) -> Copy:
         """Return a chunk of before; it has no home where its document is homeless."""
