@@ -387,12 +387,20 @@ def label_reading(
     Returns:
         `complete` (it is not relevant) where people alone labelled, no pool was made and nothing
         else is said; `pooled` (nobody looked at it) where a judge graded; what the author says
-        goes before, but that labels are complete to which a judge added.
+        goes before, but that labels are complete to which a judge added. A quote by which people
+        proved an answer is theirs, though its words are others now.
     """
     if stated in ("pooled", "partial"):
         return stated
-    sources = {item.source for item, _ in with_counts(judgments)}
-    return "complete" if sources == {"human"} and not has_pool else "pooled"
+    sources = {_source_of_label(item) for item, _ in with_counts(judgments)}
+    is_peoples = "human" in sources <= {"human", "their evidence"}
+    return "complete" if is_peoples and not has_pool else "pooled"
+
+
+def _source_of_label(item: JudgmentOrGrading) -> str:
+    by = item.provenance
+    is_theirs = item.source == "evidence" and by is not None and by.kind == "human"
+    return "their evidence" if is_theirs else item.source
 
 
 def grades_by_source(judgments: Iterable[JudgmentOrGrading]) -> tuple[SourceGrades, ...]:

@@ -221,11 +221,12 @@ def _grade_by_twins(dataset: Dataset) -> int:
     if not keys:
         return 0
     known = _ids_of_texts(dataset, lambda _, of_text: of_text in keys)
+    chunks = known.keys() if _may_hold_more(dataset) else frozenset[str]()
     pairs = {
         PairId(query_id, chunk_id)
         for query_id, ids in _retrieved(dataset).items()
         for chunk_id in ids
-        if is_text_id(chunk_id) or chunk_id in known
+        if is_text_id(chunk_id) or chunk_id in chunks
     }
     judged = {key_of(old): old.source for old in dataset.each_judgment() if not old.is_failed}
     failed = {key_of(old) for old in dataset.each_judgment() if old.is_failed}
@@ -327,10 +328,15 @@ def _hits(dataset: Dataset) -> Iterator[tuple[str, str]]:
 
 def _chunks(dataset: Dataset, retrieved: Iterable[set[str]]) -> Iterator[Chunk]:
     """Yield the chunks of the set that were retrieved, where it may hold more relevant ones."""
-    from ragforge.evaluating.evaluation_data import reading_in_force
-
-    if reading_in_force(dataset, dataset.judgment_table()) == "complete":
+    if not _may_hold_more(dataset):
         return
     cited = set[str]().union(*retrieved)
     if dataset.chunks_path.exists():
         yield from (chunk for chunk in dataset.chunks() if chunk.chunk_id in cited)
+
+
+def _may_hold_more(dataset: Dataset) -> bool:
+    """Whether chunks without a grade may be relevant: labels are not complete."""
+    from ragforge.evaluating.evaluation_data import reading_in_force
+
+    return reading_in_force(dataset, dataset.judgment_table()) != "complete"

@@ -204,6 +204,25 @@ def test_a_label_stays_with_its_copy_where_the_titles_hold_the_numbers(labelled)
     assert values(night.dataset, "RR") == {"right": 1, "wrong": 1 / 3}
 
 
+def test_a_copy_that_is_gone_makes_no_other_copy_relevant(labelled):
+    """A page without a label was removed and one was copied: recall of a run fell from 1 to 1/3."""
+    night, chapters = labelled("north", "south", label=0)
+    copy = chapter("east", support=True)
+    write(night, book(*chapters[:2], copy, chapters[3]))
+    night.json()
+    copies = support_of(night.dataset)
+    retrieved(night.dataset, both=[copies["01.md"], copies["02.md"]], gone=[copies["03.md"]])
+    assert values(night.dataset)["both"] == 1
+
+    left = [*chapters[:2], chapters[3]]
+    for pages in book(*left), book(*left, chapter("new", support=True)):
+        write(night, pages)
+        night.json()
+
+        assert labels(night.dataset) == ["01.md"]
+        assert values(night.dataset)["both"] == 1
+
+
 def test_evidence_goes_with_its_page_where_another_one_has_the_quote_too(tmp_path):
     """Its name went to a page that repeats it: recall fell from 1.0 to 0.5, and a check was due."""
     pages = {"a.md": page("north"), "b.md": page("south"), "c.md": page("east")}
@@ -221,6 +240,27 @@ def test_evidence_goes_with_its_page_where_another_one_has_the_quote_too(tmp_pat
     assert told["items"] == {"remapped": 1}
     assert told["changes"][0]["causes"][0]["kind"] == "document renamed"
     assert {one.source for one in night.dataset.judgments()} == {"human"}
+    assert values(night.dataset) == {"one": 1}
+
+
+def test_a_quote_in_other_words_leaves_labels_complete(tmp_path):
+    """One page was edited: copies that people had not labelled counted for another query."""
+    pages = {"a.md": page("north"), "b.md": page("south"), "c.md": page("east")}
+    edited = "Bags and coats of all our guests stay in the room by the door until they leave."
+    pages["d.md"] = f"# Coats\n\n{edited}\n"
+    row = {"expected_answer": QUOTE, "relevant": [{"doc_id": "b.md", "quote": QUOTE, "grade": 3}]}
+    other = {"query_id": "p", "query": "Where do coats stay?", "expected_answer": edited}
+    other["relevant"] = [{"doc_id": "d.md", "quote": edited, "grade": 3}]
+    night = bring(tmp_path / "edited", pages, other, **row)
+    first, _ = chunks_of(night.dataset, "b.md", QUOTE)
+    copy, _ = chunks_of(night.dataset, "c.md", QUOTE)
+    retrieved(night.dataset, one=[first, copy])
+    write(night, pages | {"d.md": pages["d.md"].replace("stay in", "always stay in")})
+
+    night.json()
+
+    sources = {(one.query_id, one.source) for one in night.dataset.judgments()}
+    assert sources == {("p", "evidence"), ("q", "human")}
     assert values(night.dataset) == {"one": 1}
 
 

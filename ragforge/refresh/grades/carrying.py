@@ -117,7 +117,7 @@ def carry_judgments(
     }
     kept_grades = KeptGrades(tuple(judges), again=False)
     same = {item.query.query_id for item in updated.items if _has_same_answer(item)}
-    texts = {one.chunk_id for one in parent.each_judgment() if is_text_id(one.chunk_id)}
+    texts = {one.chunk_id for one in parent.each_judgment() if _is_of_text_alone(one)}
     back = texts_back(diff, texts)
     carrying = _Carrying(moves, back, kept_grades, evidence, followed, proofs, same)
     staged.put_judgments(carrying.judgments(parent.each_judgment()))
@@ -170,7 +170,7 @@ class _Carrying:
         for judgment in old:
             if judgment.source == "evidence":
                 judgments += [judgment] if again is None else []
-            elif judgment.chunk_id in self.back and not judgment.is_failed:
+            elif judgment.chunk_id in self.back and _is_of_text_alone(judgment):
                 now = self.back[judgment.chunk_id]
                 returned += [self._marked(one) for one in at_chunks(judgment, now)]
             else:
@@ -228,6 +228,17 @@ class _Carrying:
         if self.kept_grades.is_baseline or self.kept_grades.is_same(by):
             return judgment
         return judgment.model_copy(update={"source": "carried"})
+
+
+def _is_of_text_alone(judgment: Judgment) -> bool:
+    """Whether a grade is of a text that is no chunk, and no person's of a chunk with its words.
+
+    That one goes or waits by itself: of other chunks that read the same the person said nothing.
+    """
+    if judgment.is_failed or not is_text_id(judgment.chunk_id):
+        return False
+    original = judgment.copied_from
+    return judgment.source != "human" or not original or is_text_id(original)
 
 
 def _at_most(judgment: Judgment, highest: int) -> Judgment:
