@@ -125,7 +125,7 @@ class Row:
         Raises:
             DataError: It is neither such a word nor a whole number.
         """
-        grade = _parse_grade(value)
+        grade = grade_in_words(value)
         if grade is None:
             raise self.wrong(field, "a whole number", value)
         return grade
@@ -403,15 +403,15 @@ def parse_number(value: object) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _parse_grade(value: object) -> int | None:
-    """Return the grade that a value says: a whole number; true or "yes" is 1, false or "no" 0."""
+def grade_in_words(value: object) -> int | None:
+    """Return the grade that a value says: true or "yes" is 1, false or "no" 0; None for others."""
     word = _WORDS_FOR_GRADES.get(str(value).strip().lower())
     return parse_whole(value) if word is None else word
 
 
 def is_grade(value: object) -> bool:
     """Whether a value can be meant as a grade: a number, or a word for relevant or not."""
-    return _parse_grade(value) is not None or parse_number(value) is not None
+    return grade_in_words(value) is not None or parse_number(value) is not None
 
 
 _DECODER: Final = json.JSONDecoder(

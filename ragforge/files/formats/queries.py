@@ -1,5 +1,6 @@
 """Hand-made query sets of many shapes: queries with what is relevant to them."""
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
@@ -51,6 +52,7 @@ from ragforge.files.formats.row_columns import (
 )
 from ragforge.files.formats.row_files import none_found, read_rows_of
 from ragforge.files.formats.row_relevance import (
+    HIGHEST_GRADE,
     GradedQuote,
     Relevance,
     SettledRelevance,
@@ -61,7 +63,7 @@ from ragforge.files.formats.row_relevance import (
     with_mark,
 )
 from ragforge.files.record_files import explain
-from ragforge.files.row import Row, examples
+from ragforge.files.row import Row, examples, grade_in_words
 from ragforge.files.source_files import Source, has_header, open_source
 from ragforge.files.text import read_text, shown
 from ragforge.records import Query
@@ -287,6 +289,7 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
     repeated: list[str] = []
     not_read: dict[str, None] = {}
     graded: dict[bool | None, Row] = {}
+    marks = _UnreadMarks()
     source = _opened(path, columns)
     for row in _rows(source, columns):
         refuse_misspelt_quotes(row)
@@ -294,6 +297,7 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
         not_read |= dict.fromkeys(() if _is_record(row) else names_not_read(row))
         query_row = _query_row(row, make_id)
         query_id = query_row.imported.query.query_id
+        marks.look(row, query_row)
         first = seen.setdefault(query_id, row.where)
         if query_id in query_rows:
             before = query_rows[query_id]
@@ -310,8 +314,49 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
             f"{blank.where}: {GRADE.name}: is blank, where {graded[True].where} has one; give the "
             "passage a grade, or leave the row out while nobody has graded it"
         )
+    marks.refuse()
     of_sheet = tuple(source.sheet.told(path)) if source.sheet else ()
     return _ReadRows(list(query_rows.values()), repeated, list(not_read), row.is_of_table, of_sheet)
+
+
+@dataclass(frozen=True, slots=True)
+class _UnreadMarks:
+    """Columns that nobody knows, of which one may say which passages are not relevant."""
+
+    seen: dict[str, dict[str, dict[int, Row]]] = field(default_factory=dict)
+    """The first row of each grade, by column and query."""
+    others: set[str] = field(default_factory=set)
+    """Columns with values that are no grades."""
+
+    def look(self, row: Row, query_row: _QueryRow) -> None:
+        """Look at a row; one that names a single passage, and has no grade, tells something."""
+        relevance = query_row.relevance
+        n_passages = len(relevance.listed) + len(relevance.graded_quotes)
+        if n_passages != 1 or relevance.grades or row.get(GRADE) not in (None, ""):
+            return
+        for name in names_not_read(row):
+            grade = grade_in_words(row.given[name])
+            if grade is None or not 0 <= grade <= HIGHEST_GRADE:
+                self.others.add(name)
+                continue
+            of_query = self.seen.setdefault(name, {})
+            grades = of_query.setdefault(query_row.imported.query.query_id, {})
+            grades.setdefault(grade, row)
+
+    def refuse(self) -> None:
+        """Refuse a column that is 0 for one passage of a question and more for another.
+
+        Raises:
+            DataError: There is one: not read, it would leave both passages relevant.
+        """
+        for name in self.seen.keys() - self.others:
+            for rows in self.seen[name].values():
+                if 0 in rows and len(rows) > 1:
+                    flag = f"--map {shlex.quote(f'grade={name}')}"
+                    raise DataError(
+                        f"{rows[0].where}: {shown(name)}: is not read, and may be the grade of "
+                        f"the passage; where it is, say so with {flag}, else leave it out"
+                    )
 
 
 def _settled(query_row: _QueryRow, settled: SettledRelevance) -> ImportedQuery:

@@ -628,6 +628,34 @@ def test_a_cell_of_texts_is_read_as_programs_write_it(tmp_path, sign):
     assert [of.quote for of in query.graded_quotes] == ['It "is" "so".', "It's that way."]
 
 
+@pytest.mark.parametrize(
+    ("text", "flag"),
+    [
+        ("question,doc_id,Relevanz\nWhy?,a.md,2\nWhy?,b.md,0\n", "grade=Relevanz"),
+        ("question,relevant_id,is it ok\nWhy?,a.md,yes\nWhy?,b.md,no\n", "'grade=is it ok'"),
+        ("question,quote,ok\nWhy?,for so,true\nWhy?,no way,false\n", "grade=ok"),
+    ],
+)
+def test_a_column_that_may_hold_the_grades_is_refused(tmp_path, text, flag):
+    """Not read, it leaves what people call not relevant as relevant as the rest."""
+    path = write(tmp_path / "set.csv", text)
+
+    with pytest.raises(DataError, match=rf"set\.csv:3: .*the passage; .* --map {flag}, else"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ["page\nWhy?,a.md,0\nWhy?,b.md,17\n", "checked\nWhy?,a.md,no\nWhen?,b.md,yes\n"],
+    ids=["a number of something", "of questions"],
+)
+def test_a_column_of_something_else_is_told_and_not_read(tmp_path, rows):
+    """Most tables have columns that nobody but their authors knows."""
+    path = write(tmp_path / "set.csv", f"question,doc_id,{rows}")
+
+    assert any("columns that are not read" in note for note in read_queries(path, id_of).left_out)
+
+
 def test_documents_without_grades_are_listed(tmp_path):
     """Several stand in one cell."""
     text = "question,doc_id\nWhy?,a.md;b.md\n"
