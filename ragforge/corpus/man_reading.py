@@ -235,7 +235,9 @@ class _Reader:
             yield Edit(begin, end)
         elif macro in {"UR", "MT"}:
             follows = self._text[end + 1 : end + 4] in {".UE", ".ME"}
-            yield from self._said(begin, end, words if follows else ())
+            # A line that only names the address parts no sentence.
+            behind = end if follows else min(end + 1, len(self._text))
+            yield from self._said(begin, behind, words if follows else ())
         elif macro in _HEADINGS and macro[1] in "HS":
             yield from self._said(begin, end, _parted(words, " ", _HEADINGS[macro]))
         elif macro in _JOINED | _SPACED | {"UE", "ME", "MR", "OP"}:

@@ -11,7 +11,7 @@ from ragforge.corpus.markdown_inline import role_edits
 from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_blanks
 
 _DIRECTIVE: Final = re.compile(
-    r"\.\. (?:\|[^|\n]{1,100}\| )?(?P<name>[\w:+.-]{1,60}?)::(?:[ \t]{1,20}(?P<args>.*))?$"
+    r"\.\. (?:\|[^|\n]{1,100}\| )?(?P<name>[\w:+.-]{1,60}?) ?::(?:[ \t]{1,20}(?P<args>.*))?$"
 )
 _EXPLICIT: Final = re.compile(r"\.\.(?:[ \t]|\Z)|__[ \t]+\S+\Z")
 _FOOTNOTE: Final = re.compile(r"\.\. \[[^\]]{1,100}\]")
@@ -19,7 +19,7 @@ _OPTION: Final = re.compile(r":[\w -]{1,60}:(?:[ \t]|\Z)")
 _DOCINFO: Final = re.compile(r":[\w-]{1,60}:(?:[ \t]|\Z)")
 _TARGET: Final = re.compile(r"^[ \t]{0,40}\.\. _(?P<name>[^:\n`]{1,200}):", re.MULTILINE)
 _DEFINED: Final = re.compile(
-    r"^[ \t]{0,40}\.\. \|(?P<name>[^|\n]{1,100})\|[ \t]{1,20}(?P<how>[\w-]{1,30})::[ \t]{0,20}"
+    r"^[ \t]{0,40}\.\. \|(?P<name>[^|\n]{1,100})\|[ \t]{1,20}(?P<how>[\w-]{1,30}) ?::[ \t]{0,20}"
     r"(?P<text>.{0,300}(?:\n[ \t]{1,40}(?!:)\S.{0,100}){0,3})",
     re.MULTILINE,
 )

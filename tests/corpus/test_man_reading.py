@@ -188,6 +188,13 @@ def test_files_that_only_end_in_a_digit_are_no_pages(tmp_path):
     assert not is_man_page("started\n")
 
 
+def test_an_address_parts_no_sentence():
+    """What stands before the link would be a paragraph without an end."""
+    text = ".TH A 1\n.SH NAME\nSee the\n.UR https://x.org\nSite\n.UE .\n"
+
+    assert read_man_page(text).text == "# NAME\nSee the\nSite\n.\n"
+
+
 def test_conditions_without_number_in_a_line_are_no_fault():
     """Nothing in a document may end a command."""
     text = ".TH A 1\n.SH NAME\na\n" + ".if n \\{" * 5_000 + "x\n.if n \\{.if n b\nend\n"

@@ -31,6 +31,7 @@ PARTS = (
         (".. admonition:: Heads up\n   :class: x\n\n   Inside.", "Heads up\n\nInside."),
         (".. versionadded:: 2.0\n   A thing.", "New in version 2.0\nA thing."),
         (".. tip::\n\n      Deep.\n\n   Less deep.\n", "Tip\n\nDeep.\n\nLess deep."),
+        (".. note ::\n\n   Mind it.\n", "Note\n\nMind it."),
         (".. function:: f()\n\n   :returns: One.\n", "f()\n\n:returns: One."),
         ("`It`__ is.\n\n__ https://x.org\n\nEnd.", "It is.\n\nEnd."),
         (".. py:function:: get(url)\n   :module: httpx\n\n   Sends.", "get(url)\n\nSends."),
