@@ -251,7 +251,8 @@ def after_sweep(arguments: argparse.Namespace, found: "Swept") -> None:
     if best.splitter == "headings" and not best.overlap:
         documents = map(str, arguments.documents or ["DOCS"])
         words = ["chunk", *documents, "--max-chars", str(best.size), "--out", "chunks.jsonl"]
-        say_next(arguments, words, "cut as the best does")
+        why = "cut as one of the best does" if found.not_told_apart else "cut as the best does"
+        say_next(arguments, words, why)
 
 
 def after_planning(arguments: argparse.Namespace) -> None:

@@ -37,6 +37,15 @@ def test_the_verdict_stands_above_the_table(swept, capsys):
     assert shown.index("by EvidenceR(tokens=2000)") < shown.index("Configurations, best first")
 
 
+def test_one_of_several_that_may_be_the_best_is_not_called_it(swept, capsys):
+    """The proposed command must not say more than the verdict above it."""
+    swept("--size", "200,800", "--splitter", "headings")
+    shown = capsys.readouterr()
+
+    assert "Not told apart from the best" in shown.out
+    assert "# cut as one of the best does" in shown.err
+
+
 def test_in_a_terminal_the_picture_stands_below_the_table(swept, capsys, monkeypatch):
     """A file has the table alone: programs read on from it."""
     swept("--size", "200")
