@@ -42,7 +42,7 @@ def test_one_of_several_that_may_be_the_best_is_not_called_it(swept, capsys):
     swept("--size", "200,800", "--splitter", "headings")
     shown = capsys.readouterr()
 
-    assert "Not told apart from the best" in shown.out
+    assert "First by EvidenceR(tokens=2000): " in shown.out
     assert "# cut as one of the best does" in shown.err
 
 
