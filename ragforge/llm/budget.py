@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ragforge.config import BudgetSettings
 from ragforge.deferred import dataclass
-from ragforge.errors import BudgetError, ConfigError, StoppedError
+from ragforge.errors import BudgetError, ConfigError, DataError, StoppedError
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.retries import AttemptError
 
@@ -194,7 +194,8 @@ class BudgetedModel:
     That is the whole reply the request allows, so that limits hold whatever comes back (but for
     prompts, whose tokens are estimated). A call that would fit if calls in flight turn out shorter
     waits for them. An attempt that failed costs what the endpoint says it charged; where it may
-    have charged without saying, it counts as the most it can have taken.
+    have charged without saying, or the call was given up on its way, it counts as the most it can
+    have taken.
 
     Args:
         inner: Makes the attempt.
@@ -248,16 +249,27 @@ class BudgetedModel:
             self.account.calls -= 1  # It was never sent.
             raise
         except AttemptError as error:
-            if error.usage is not None:
-                self.account.spent += self._amount(error.usage)
-            elif error.maybe_billed:
-                self.account.spent += most
-            if error.maybe_billed:
-                self.unanswered(request, error)
+            self._count(request, error, most)
+            raise
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                given_up = "it was given up before its reply came"
+                # Why it is given up matters more than a store that fails.
+                with suppress(DataError):
+                    self._count(request, AttemptError(given_up, maybe_billed=True), most)
             raise
         finally:
             self.account.settle(most)
         return reply
+
+    def _count(self, request: ChatRequest, error: AttemptError, most: _Amount) -> None:
+        """Count an attempt that gave no reply."""
+        if error.usage is not None:
+            self.account.spent += self._amount(error.usage)
+        elif error.maybe_billed:
+            self.account.spent += most
+        if error.maybe_billed:
+            self.unanswered(request, error)
 
     def _fits(self, most: _Amount) -> bool:
         """Whether a call fits beside those in flight; an error where it cannot even alone."""

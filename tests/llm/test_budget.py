@@ -84,6 +84,28 @@ def test_a_call_that_a_stop_held_back_is_given_back():
     assert (model.account.used, model.account.in_flight) == ((0, 0, 0.0), 0)
 
 
+def test_a_call_that_is_given_up_on_its_way_counts_as_the_most_it_can_take():
+    """A second Ctrl-C, or a reply that takes longer than a stop waits, leaves it to be billed."""
+    noted = []
+
+    def note(request, error):
+        noted.append(str(error))
+
+    model = BudgetedModel(SlowModel(5), BudgetSettings(), PRICE, note)
+
+    async def give_up():
+        asked = asyncio.create_task(model.ask(request("a" * 8, max_output_tokens=100)))
+        await asyncio.sleep(0)
+        asked.cancel()
+        await asyncio.wait([asked])
+        return asked.cancelled()
+
+    assert asyncio.run(give_up())
+    assert model.calls == 1
+    assert model.tokens > 100
+    assert noted == ["it was given up before its reply came"]
+
+
 @pytest.mark.parametrize("completions", [(1, 100), (100, 1), (5, 5, 5, 100), (100,), (0,)])
 def test_tokens_stay_below_the_limit_whatever_the_replies_take(completions):
     """Replies vary in length; a limit that holds only on average is none."""
