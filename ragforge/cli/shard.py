@@ -334,7 +334,7 @@ def _status_lines(found: "ShardProgress") -> list[str]:
     if found.spent is not None:
         cost = found.spent.cost_usd
         price = "price unknown" if cost is None else f"{cost:.4f} USD"
-        lines.append(f"spent   {found.spent.calls:,} calls, {price}, in the shards that are done")
+        lines.append(f"spent   {found.spent.calls:,} calls, {price}, but for shards in work")
     for name, amount in found.taken.items():
         lines.append(f"budget  --{name.replace('_', '-')}: {amount:,g} spent or held by workers")
     return lines

@@ -336,6 +336,17 @@ def test_status_tells_what_was_spent(run, planned, work):
     assert found["spent"]["calls"] == found["taken"]["max_calls"] == 24
 
 
+def test_status_tells_what_was_spent_in_shards_that_were_stopped(run, planned, work):
+    """Where a limit ends the work, it may be all that was spent."""
+    with serving(Script()) as endpoint:
+        planned(endpoint, "--max-calls", "30")
+        run("shard", "run", work, "-q")
+        told = json.loads(run("shard", "status", work, "--json")[1])
+
+        assert told["done"] == 1
+        assert told["spent"]["calls"] == endpoint.ledger()["billed"] == 30
+
+
 def test_people_are_held_against_the_merged_judge(run, pairs, work, tmp_path):
     """Labels in the pairs tell how far the judge can be trusted, as in one process."""
     rows = [json.loads(line) for line in pairs.read_text().splitlines()]

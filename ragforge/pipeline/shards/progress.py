@@ -1,7 +1,12 @@
 """How far the work of a plan is."""
 
+from collections.abc import Iterable, Iterator
+
 from ragforge.deferred import dataclass
 from ragforge.files.manifest import Spent
+from ragforge.llm.store.ledger import spent as spent_in
+from ragforge.llm.store.sqlite_file import reading
+from ragforge.pipeline.job import OutputFile
 from ragforge.pipeline.shards.budget import read_taken
 from ragforge.pipeline.shards.leases import holder_of
 from ragforge.pipeline.shards.plan import ShardFolder
@@ -18,7 +23,7 @@ class ShardProgress:
         running: Shards in work, by the host and process that is at it.
         size, succeeded, failed: Pairs, requests or chunks: all, and those of shards that are done.
         batched: Whether passages are judged in batches.
-        spent: By the call stores of the shards that are done; None where no model is asked.
+        spent: By the call stores of all shards but those in work; None where there are none.
         taken: Of the budget, by the name of the limit; what running workers hold is in it.
     """
 
@@ -50,17 +55,19 @@ def progress_of(folder: ShardFolder) -> ShardProgress:
     done = [part for shard in plan.shards if (part := folder.done(plan, shard.index))]
     open_shards = [shard.index for shard in plan.shards if not folder.done(plan, shard.index)]
     holders = {index: holder_of(folder.shard(index)) for index in open_shards}
+    running = {
+        index: f"{owner.machine.partition('/')[0]}:{owner.pid}"
+        for index, owner in holders.items()
+        if owner is not None
+    }
     spent = [part.spent for part in done if part.spent is not None]
+    spent += _stopped(folder, [index for index in open_shards if index not in running])
     return ShardProgress(
         kind=plan.kind,
         asked=plan.asked,
         shards=len(plan.shards),
         done=len(done),
-        running={
-            index: f"{owner.machine.partition('/')[0]}:{owner.pid}"
-            for index, owner in holders.items()
-            if owner is not None
-        },
+        running=running,
         size=plan.size,
         succeeded=sum(part.n_done for part in done),
         failed=sum(part.n_failed for part in done),
@@ -68,6 +75,15 @@ def progress_of(folder: ShardFolder) -> ShardProgress:
         spent=_sum(spent) if spent else None,
         taken=read_taken(folder.budget_path),
     )
+
+
+def _stopped(folder: ShardFolder, indexes: Iterable[int]) -> Iterator[Spent]:
+    """Yield what was spent in shards that were begun, and that nobody is at."""
+    for index in indexes:
+        store_path = OutputFile.beside(folder.judged_path(index)).store_path
+        if store_path.exists():
+            with reading(store_path) as connection:
+                yield spent_in(connection)
 
 
 def _sum(parts: list[Spent]) -> Spent:
