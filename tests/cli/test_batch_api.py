@@ -240,6 +240,24 @@ def test_a_batch_that_the_provider_lost_does_not_hold_up_the_others(judge, tmp_p
     assert spent(tmp_path, "batches").calls == 96 - first.calls
 
 
+def test_a_batch_that_is_gone_for_good_can_be_given_up(judge, files, tmp_path):
+    """A job would else never end; and what the batch may have cost stays counted."""
+    with serving(Script(batch_s=60)) as endpoint:
+        judge(endpoint, "batches", "--batch-api", "submit")
+    with serving(Script()) as endpoint:
+        judge(endpoint, "live")
+        code, _, err = judge(endpoint, "batches", "--batch-api")
+        assert (code, "--batch-api cancel gives it up" in err) == (4, True)
+
+        cancelled, *_ = judge(endpoint, "batches", "--batch-api", "cancel")
+        stopped, *_ = judge(endpoint, "batches", *WAIT, "--max-calls", "96")
+        ended, *_ = judge(endpoint, "batches", *WAIT)
+
+    assert (cancelled, stopped, ended) == (0, 5, 0)
+    assert files("batches") == files("live")
+    assert bought(tmp_path, "batches").unanswered == 95
+
+
 def test_a_reply_that_cannot_be_read_counts_as_paid(judge, files, tmp_path):
     """The provider bills it, and the limits are on what is billed."""
     with serving(Script(p_empty=0.05)) as endpoint:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from ragforge.deferred import dataclass
 from ragforge.errors import CallError, EndpointError
 from ragforge.llm.retries import AttemptError
+from ragforge.llm.transport import RefusedError
 
 if TYPE_CHECKING:
     from ragforge.llm.official_client import Batch, Client
@@ -18,7 +19,12 @@ NAME: Final = "ragforge"
 """Of the metadata that holds the batch's own name."""
 _TIMEOUT_S: Final = 900.0
 _ATTEMPTS: Final = 5
+_NOT_FOUND: Final = 404
 _OVER: Final = ("completed", "failed", "expired", "cancelled")
+
+
+class UnknownBatchError(EndpointError):
+    """The provider knows a batch no more, or not under this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +112,22 @@ class Provider:
         return _told(made)
 
     async def look(self, batch_id: str) -> RemoteBatch:
-        """Return how far a batch is."""
-        return _told(await self._call(lambda client: client.batches.retrieve(batch_id)))
+        """Return how far a batch is.
+
+        Raises:
+            UnknownBatchError: There is none.
+            EndpointError: The provider cannot be asked.
+        """
+        try:
+            return _told(await self._call(lambda client: client.batches.retrieve(batch_id)))
+        except EndpointError as error:
+            refused = error.__cause__
+            if not isinstance(refused, RefusedError) or refused.reply.status != _NOT_FOUND:
+                raise
+            raise UnknownBatchError(
+                f"{error}; where it is gone for good, and not another key's, --batch-api cancel "
+                "gives it up, and its requests are sent again"
+            ) from error
 
     async def cancel(self, batch_id: str) -> RemoteBatch:
         """End a batch; what is done of it is paid for, and can be fetched."""

@@ -38,7 +38,7 @@ from ragforge.llm.batches.records import (
     read_line,
     read_lines,
 )
-from ragforge.llm.batches.remote import Provider, RemoteBatch
+from ragforge.llm.batches.remote import Provider, RemoteBatch, UnknownBatchError
 from ragforge.llm.budget import BudgetAccount, Price, find_price, require_price
 from ragforge.llm.chat import ChatReply, ChatRequest, Usage, estimate_tokens
 from ragforge.llm.connect import connect
@@ -204,11 +204,21 @@ class BatchSession:
         return count
 
     async def _cancel(self, record: BatchRecord) -> None:
-        record, remote = await self._known(record)
+        try:
+            record, remote = await self._known(record)
+        except UnknownBatchError:
+            return self._give_up(record)
         if remote is None:
             self.folder.end(_unpaid(record, "cancelled"))
         elif not remote.is_over:
             await self._provider(record).cancel(remote.batch_id)
+
+    def _give_up(self, record: BatchRecord) -> None:
+        """End a batch of which nothing is heard any more; it may have been paid, all of it."""
+        for key in self.folder.keys(record.name):
+            self.store.note_unanswered(key, "the provider knows its batch no more")
+        changes = {"state": "collected", "message": "given up", "was_cut": True}
+        self.folder.end(record.model_copy(update=changes))
 
     async def _known(self, record: BatchRecord) -> tuple[BatchRecord, RemoteBatch | None]:
         """Return a batch as the provider tells it; one that was perhaps made is looked for."""
