@@ -29,8 +29,8 @@ _DELIMITER: Final = re.compile(
 )
 _CONDITIONAL: Final = re.compile(r"ifn?def::[^\s\[\]]{1,200}\[(?P<shown>.{1,500})\]\Z")
 _MACRO: Final = re.compile(r"[a-z][\w-]{0,40}::[^\s\[\]]{0,500}+\[.{0,500}\]\Z")
-_BLOCK_TITLE: Final = re.compile(r"\.[^\s.]")
-_ITEM: Final = re.compile(r"(?:[*.-]{1,5}|\d{1,3}\.|<[\d.]{1,3}>)[ \t]|\|")
+_BLOCK_TITLE: Final = re.compile(r"\.(?!\d{1,3}[+*][<^>.a-z]{0,5}\|)[^\s.]")
+_ITEM: Final = re.compile(r"(?:[*.-]{1,5}|\d{1,3}\.|<[\d.]{1,3}>)[ \t]|(?:\.?\d{1,3}[+*])?\|")
 _CELL: Final = re.compile(
     r"(?<![^\s|])(?:\d{1,3}(?:\.\d{1,3})?[+*]|\.\d{1,3}[+*])?(?:[<^>](?:\.[<^>])?|\.[<^>])?"
     r"[adehlmsv]?\|"
@@ -196,6 +196,9 @@ class _Reader:
             yield from self._given(at, end, given["given"] or "")
         elif setting := _SETTING.match(bare):
             value = (setting["value"] or "").strip()
+            while value.endswith(" \\") and (more := self._next_line(end)):
+                value = f"{value[:-2].rstrip()} {more}"[:_MOST_SUBSTITUTED]
+                end = self._behind = self._line_end(end + 1)
             self._values[setting["name"].lower()] = self._resolved(value)[:_LONGEST_VALUE]
             yield Edit(at, end)
         elif shown := _CONDITIONAL.match(self._text, at, end):
@@ -231,8 +234,7 @@ class _Reader:
         marks = "#" * (_UNDERLINES.index(underline[0]) + 1)
         yield Edit(at, at + 1, f"{marks} {self._text[at]}")
         yield from self._inline(at + 1, end)
-        behind = self._text.find("\n", end + 1)
-        self._behind = behind if behind >= 0 else len(self._text)
+        self._behind = self._line_end(end + 1)
         yield Edit(end, self._behind)
 
     def _cells(self, at: int, end: int) -> Iterator[Edit]:
@@ -273,8 +275,11 @@ class _Reader:
             yield Edit(at, end)
 
     def _next_line(self, end: int) -> str:
-        behind = self._text.find("\n", end + 1)
-        return self._text[end + 1 : behind if behind >= 0 else len(self._text)].strip()
+        return self._text[end + 1 : self._line_end(end + 1)].strip()
+
+    def _line_end(self, at: int) -> int:
+        end = self._text.find("\n", at)
+        return end if end >= 0 else len(self._text)
 
     def _inline(self, start: int, end: int) -> Iterator[Edit]:
         readers: dict[str, Callable[[re.Match[str]], Iterator[Edit]]] = {

@@ -27,6 +27,8 @@ PARTS = (
         ("[source,python]\n----\nx = 1\n----", "```python\nx = 1\n```"),
         ("....\nraw *x*\n....", "```\nraw *x*\n```"),
         ("[source,java]\nFoo x;", "Foo x;"),
+        (":p: Acme \\\nCloud\n\nBuy {p}.", "Buy Acme Cloud."),
+        (".2+|a\n2+|b\n.Title\n|===", "|a\n|b\nTitle"),
         ("[source%linenums,ruby]\n----\nx\n----", "```ruby\nx\n```"),
         ('[%header,cols="1,2"]\n|===\n|a |b\n|===', "|a |b"),
         ("[%header%footer,format=csv]\n|===\na,b\n|===", "a,b"),
