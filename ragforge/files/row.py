@@ -28,7 +28,10 @@ _WORDS_FOR_GRADES: Final = dict.fromkeys(("true", "yes", "relevant"), 1) | dict.
 )
 _WHOLE = pattern(r"[+-]?[0-9]{1,18}(\.0*)?")
 _SEPARATORS = pattern(r"[;|,\r\n]")
-_QUOTED = pattern(r"""('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")(\s++(?=['"]))?""", re.DOTALL)
+_QUOTED = pattern(
+    r"""('(?>(?:[^'\\]|\\.|\\\Z)*)(?:'|\Z)|"(?>(?:[^"\\]|\\.|\\\Z)*)(?:"|\Z))(\s++(?=['"]))?""",
+    re.DOTALL,
+)
 """Numpy writes no comma between texts, and Python would read them as one."""
 
 
