@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from itertools import pairwise
 from typing import Final
 
 from ragforge.config import SystemService
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.errors import CallError, EndpointError
 from ragforge.files.text import is_unicode
 from ragforge.http_service import read_json
@@ -21,6 +22,8 @@ from ragforge.retrieval.services.streams import DONE, MIME, StreamEvent, each_ev
 
 _ERROR_EVENT: Final = "error"
 _CUT: Final = "length"
+_ASIDE: Final = pattern(r"reasoning|thinking|tool|function_call|mcp_call|[._-]done\Z|[._-]end\Z")
+"""Types of events of OpenAI's Responses API and the AI SDK that hold no piece of an answer."""
 _CUT_OFF: Final = "an answer was cut off at the service's limit of tokens, and is graded as it came"
 
 
@@ -111,6 +114,7 @@ class _AnswerReader:
         self._answer = ReplyPath(plan.answer, f"{where}.answer")
         self._contexts = ReplyPath(plan.contexts, f"{where}.contexts")
         self._delta = ReplyPath(plan.delta, f"{where}.delta")
+        self._is_own_delta = plan.delta != ServicePlan().delta
         self._cost = ReplyPath(plan.cost, f"{where}.cost")
         self._echo = ReplyPath(plan.echo, f"{where}.echo")
         self._id = ReplyPath(plan.id, f"{where}.id")
@@ -154,7 +158,7 @@ class _AnswerReader:
             self._take(answer, self._value(event, exchange))
         if answer.is_open:
             raise CallError("invalid", f"{self._where}: the stream broke off before its end")
-        if answer.whole is None and not answer.pieces:
+        if not (answer.wholes or answer.pieces):
             raise CallError(
                 "invalid",
                 f"{self._where}: no event of the stream holds a piece of an answer; "
@@ -162,8 +166,7 @@ class _AnswerReader:
             )
         if answer.is_cut:
             self._client.tell_once(_CUT_OFF)
-        text = "".join(answer.pieces) if answer.whole is None else answer.whole
-        return SystemAnswer(text, answer.context, answer.cost_usd)
+        return SystemAnswer(answer.text, answer.context, answer.cost_usd)
 
     def _take(self, answer: "_Streamed", value: object) -> None:
         """Take what one event holds."""
@@ -176,9 +179,10 @@ class _AnswerReader:
             answer.is_cut = answer.is_cut or reason == _CUT
         delta, whole = self._delta.find(value), self._whole(value)
         if isinstance(delta, str):
-            answer.pieces.append(delta)
+            if self._is_own_delta or not _is_aside(value):
+                answer.pieces.append(delta)
         elif isinstance(whole, str):
-            answer.whole = whole
+            answer.wholes.append(whole)
         answer.context = self._passages(value) or self._usual_passages(value) or answer.context
         cost_usd = self._cost_of(value)
         answer.cost_usd = answer.cost_usd if cost_usd is None else cost_usd
@@ -254,7 +258,7 @@ class _Streamed:
 
     Args:
         pieces: Of its text.
-        whole: Its text, where an event holds all of it.
+        wholes: What events hold where the answer stands: all of it, all so far, or a piece each.
         context: Its passages, as the last event that has any tells them.
         is_open: Whether more must come; an event without choices, as of usage, ends nothing.
         is_cut: Whether it was cut off at a limit of length.
@@ -262,11 +266,27 @@ class _Streamed:
     """
 
     pieces: list[str] = field(default_factory=list)
-    whole: str | None = None
+    wholes: list[str] = field(default_factory=list)
     context: tuple[ContextPassage, ...] = ()
     is_open: bool = False
     is_cut: bool = False
     cost_usd: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The answer; where each event holds a piece under its name, all of them in one."""
+        if not self.wholes:
+            return "".join(self.pieces)
+        *before, last = self.wholes
+        grows = all(later.startswith(earlier) for earlier, later in pairwise(self.wholes))
+        joined = "".join(before)
+        return last if grows or last.strip() == joined.strip() else joined + last
+
+
+def _is_aside(event: object) -> bool:
+    """Whether an event calls itself a thought or a call of a tool, or repeats what was streamed."""
+    kind = event.get("type") if isinstance(event, Mapping) else None
+    return isinstance(kind, str) and _ASIDE.search(kind) is not None
 
 
 def _finish_reason(choices: object) -> object:

@@ -201,6 +201,52 @@ def test_a_stream_of_objects_ends_with_its_sources(scripted, system, answer):
     assert (found.text, [passage.ids for passage in found.context]) == ("Thirty days", [("c1",)])
 
 
+@pytest.mark.parametrize(
+    "events",
+    [
+        # Chains of LangChain, and Dify: pieces under the name of the answer.
+        (
+            {"context": []},
+            {"answer": ""},
+            {"answer": "Thirty"},
+            {"answer": " days"},
+            {"answer": ""},
+        ),
+        ({"answer": "Thirty"}, {"answer": "Thirty days"}),
+        ({"answer": "Thirty"}, {"answer": " days"}, {"answer": "Thirty days"}),
+        ({"token": "Thirty"}, {"answer": "Thirty days"}),
+    ],
+)
+def test_an_answer_may_come_in_pieces_or_grow(scripted, system, answer, events):
+    """The last of its words would be graded as all of it."""
+    scripted.answer = stream(*events)
+
+    assert answer(system()).text == "Thirty days"
+    assert answer(system(answer="answer")).text == "Thirty days"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (
+            {"type": "response.reasoning_summary_text.delta", "delta": "Let me see"},
+            {"type": "response.output_text.delta", "delta": "Yes"},
+            {"type": "response.output_text.done", "text": "Yes"},
+        ),
+        (
+            {"type": "reasoning-delta", "delta": "Let me see"},
+            {"type": "text-delta", "delta": "Yes"},
+            {"type": "text-end"},
+        ),
+    ],
+)
+def test_thoughts_and_repetitions_in_a_stream_are_no_answer(scripted, system, answer, events):
+    """OpenAI's Responses API and the AI SDK have events of many types."""
+    scripted.answer = stream(*events)
+
+    assert answer(system()).text == "Yes"
+
+
 def test_where_the_pieces_stand_can_be_said(scripted, system, answer):
     """Names differ."""
     scripted.answer = stream({"d": {"t": "Thir"}}, {"d": {"t": "ty"}}, {"refs": [{"k": "c1"}]})
