@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ragforge.records import with_place, without_place
+
 
 class Copy(NamedTuple):
     """A chunk among those with one text; sorted as they stand.
@@ -19,6 +21,13 @@ class Copy(NamedTuple):
     start: int
     chunk_id: str
     home: str
+
+
+def at_place(text_id: str, copies: Iterable[Copy]) -> list[Copy]:
+    """Return the copies of a text, as they stand: those in its document where its id tells one."""
+    of_text, everywhere = without_place(text_id), sorted(copies)
+    own = [copy for copy in everywhere if with_place(of_text, copy.doc_id) == text_id]
+    return own or everywhere
 
 
 def match_copies(before: Iterable[Copy], now: Iterable[Copy]) -> dict[str, tuple[str, ...]]:

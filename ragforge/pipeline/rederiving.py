@@ -6,7 +6,7 @@ from functools import cached_property
 
 from ragforge.corpus.chunk_files import CUT_BY, renames
 from ragforge.corpus.document_matches import DocumentMatches, match_documents
-from ragforge.corpus.moved_copies import Copy, match_copies
+from ragforge.corpus.moved_copies import Copy, at_place, match_copies
 from ragforge.corpus.moved_documents import (
     NONE_MOVED,
     MovedDocuments,
@@ -39,6 +39,7 @@ from ragforge.records import (
     Query,
     is_text_id,
     text_id,
+    with_place,
     without_place,
 )
 from ragforge.stages.generate.truth import derive
@@ -140,8 +141,9 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     old = dataset.judgments()
     texts = [one for one in old if is_text_id(one.chunk_id)]
     chunks = [one for one in old if not is_text_id(one.chunk_id)]
+    originals = [one for one in texts if not (one.source == "human" and one.copied_from)]
     judgments = [
-        *in_order(_carried(texts, moves, followed.pairs, result), followed.judgments),
+        *in_order(_carried(originals, moves, followed.pairs, result), followed.judgments),
         *_carried(chunks, moves, followed.pairs, result),
         *evidence,
     ]
@@ -344,6 +346,11 @@ class _NewChunkIds:
             before.setdefault(of_text, []).append(homes.copy_before(chunk))
             if chunk.chunk_id in graded:
                 self._old[chunk.chunk_id] = chunk.doc_id, of_text
+        self._repeated = {
+            of_text
+            for of_text, copies in before.items()
+            if len({copy.doc_id for copy in copies}) > 1
+        }
         wanted = {of_text for _, of_text in self._old.values()} | texts
         self._by_text: dict[str, list[Copy]] = {}
         self._documents = set[str]()
@@ -396,12 +403,14 @@ class _NewChunkIds:
         """Return the ids that a chunk, or a text, has now; its own for a text that is no chunk."""
         if not is_text_id(chunk_id):
             return self.of(chunk_id)
-        places = sorted(self._by_text.get(without_place(chunk_id), ()))
+        places = at_place(chunk_id, self._by_text.get(without_place(chunk_id), ()))
         return [copy.chunk_id for copy in places] or [chunk_id]
 
     def as_text(self, chunk_id: str) -> list[str]:
         """Return the id under which a grade waits whose chunk is gone; [] where that is unknown."""
-        of_text = self._old.get(chunk_id, ("", ""))[1]
+        doc_id, of_text = self._old.get(chunk_id, ("", ""))
+        if of_text in self._repeated:
+            return [with_place(of_text, doc_id)]
         return [of_text] if of_text else []
 
     def of_failure(self, chunk_id: str) -> list[str]:

@@ -30,7 +30,7 @@ _NAMES = {
     "record": (
         "Chunk Failure FailureKind Grade JudgeKind Lineage NonEmpty Provenance Record "
         "RetrievedText Span Stage distinct_places id_in_set is_given_in_set is_text_id text_id "
-        "without_place"
+        "with_place without_place"
     ),
     "refresh": (
         "Action CallCounts Cause DocumentChange DocumentsDiff DormantGrade FormerGrade "

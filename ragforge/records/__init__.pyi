@@ -93,6 +93,7 @@ from ragforge.records.record import (
     is_given_in_set,
     is_text_id,
     text_id,
+    with_place,
     without_place,
 )
 from ragforge.records.refresh import (
@@ -215,5 +216,6 @@ __all__ = [
     "is_text_id",
     "label_text_sha256",
     "text_id",
+    "with_place",
     "without_place",
 ]

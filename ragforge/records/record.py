@@ -104,7 +104,12 @@ def text_id(text: str, place: str = "") -> str:
         place: Which it is, where the documents hold it several times; "" where nothing tells.
     """
     own = f"t_{_digest(' '.join(text.split()))[:16]}"
-    return f"{own}_{_digest(place)[:8]}" if place else own
+    return with_place(own, place) if place else own
+
+
+def with_place(own: str, place: str) -> str:
+    """Return the id of a text of which nothing tells the place, at one that is known."""
+    return f"{own}_{_digest(place)[:8]}"
 
 
 def _digest(text: str) -> str:

@@ -323,10 +323,32 @@ def test_hits_of_copies_stay_two_where_one_goes_over_the_border_of_a_page(tmp_pa
     assert values(dataset, "RR") == {"hits": 1 / 3}
 
 
-def rederive(night):
+def rederive(night, max_chars="160"):
     """Put the chunks of the pages under the set."""
     words = ["generate", "--rederive", "--documents", str(night.docs), "--out", str(night.set)]
-    return run([*words, "--max-chars", "160", "-q"])
+    return run([*words, "--max-chars", max_chars, "-q"])
+
+
+def refresh(night, max_chars):
+    """Refresh the set with chunks of this size."""
+    words = night.words("-q", "--accept-churn", "--complete", "off")
+    return run([*words, "--max-chars", max_chars])
+
+
+@pytest.mark.parametrize("there", [refresh, rederive])
+@pytest.mark.parametrize("back", [refresh, rederive])
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_label_stays_with_its_copy_where_pages_are_cut_otherwise_and_back(
+    labelled, label, there, back
+):
+    """No page changed: the other copy was relevant too, and RR rose from 0.33 to 1.00."""
+    night, _ = labelled("north", "south", label=label)
+
+    for cut, max_chars in (there, "100"), (back, "160"), (there, "100"), (back, "160"):
+        assert cut(night, max_chars).code == 0
+
+    assert labels(night.dataset) == [f"0{label + 1}.md"]
+    assert values(night.dataset, "RR") == {"right": 1, "wrong": 1 / 3}
 
 
 @pytest.mark.parametrize("label", [0, 1])

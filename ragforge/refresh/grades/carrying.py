@@ -231,14 +231,12 @@ class _Carrying:
 
 
 def _is_of_text_alone(judgment: Judgment) -> bool:
-    """Whether a grade is of a text that is no chunk, and no person's of a chunk with its words.
+    """Whether a grade is of a text that is no chunk, and no person's of its words elsewhere.
 
     That one goes or waits by itself: of other chunks that read the same the person said nothing.
     """
-    if judgment.is_failed or not is_text_id(judgment.chunk_id):
-        return False
-    original = judgment.copied_from
-    return judgment.source != "human" or not original or is_text_id(original)
+    is_persons_copy = judgment.source == "human" and bool(judgment.copied_from)
+    return is_text_id(judgment.chunk_id) and not (judgment.is_failed or is_persons_copy)
 
 
 def _at_most(judgment: Judgment, highest: int) -> Judgment:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from ragforge.corpus.chunking import text_sha256
-from ragforge.corpus.moved_copies import Copy, match_copies
+from ragforge.corpus.moved_copies import Copy, at_place, match_copies
 from ragforge.corpus.rereading import seen_sha256
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
@@ -117,7 +117,7 @@ def texts_back(diff: CorpusDiff, text_ids: Iterable[str]) -> dict[str, tuple[str
 
     Args:
         diff: What changed.
-        text_ids: Of any place of the texts.
+        text_ids: Of any place of the texts; where it is a document, its chunks are these.
 
     Returns:
         By the id of the text, those left out that are no chunk.
@@ -129,7 +129,7 @@ def texts_back(diff: CorpusDiff, text_ids: Iterable[str]) -> dict[str, tuple[str
     for chunk in diff.added() if wanted else ():
         for one in wanted.get(text_id(chunk.text), ()):
             found.setdefault(one, []).append(_copy(chunk))
-    return {one: tuple(copy.chunk_id for copy in sorted(of)) for one, of in found.items()}
+    return {one: tuple(copy.chunk_id for copy in at_place(one, of)) for one, of in found.items()}
 
 
 def new_to_readers(diff: CorpusDiff) -> frozenset[str]:
