@@ -273,9 +273,18 @@ def _placed(
     now: dict[str, str] = {}
     open_: list[Ranking] = []
     given: set[str] = set()
-    for chunk_id, each in sorted(sought.items()):
+    may_be = {
+        chunk_id: _chunks_of(each, same.get(text_id(each.text), ()), matched.get(chunk_id))
+        for chunk_id, each in sorted(sought.items())
+    }
+
+    def is_elsewhere(chunk_id: str) -> bool:
+        return all(one.doc_id not in sought[chunk_id].doc_ids for one in may_be[chunk_id])
+
+    # What is in its document goes first: of what has none nothing tells which it is.
+    for chunk_id in sorted(may_be, key=is_elsewhere):
+        each, chunks = sought[chunk_id], may_be[chunk_id]
         key = text_id(each.text)
-        chunks = _chunks_of(each, same.get(key, ()), matched.get(chunk_id))
         if chunks and not any(one.doc_id in each.doc_ids for one in chunks):
             folded, own = fold_text(each.text), [one for one in each.doc_ids if one in documents]
             if any(documents.folded(one).count(folded) > as_chunks()[one, key] for one in own):

@@ -323,6 +323,54 @@ def test_hits_of_copies_stay_two_where_one_goes_over_the_border_of_a_page(tmp_pa
     assert values(dataset, "RR") == {"hits": 1 / 3}
 
 
+def own_chunks(folder, rows, *hits):
+    """Return a set of chunks of the user's with a run of one query, whose first chunk is labelled.
+
+    Args:
+        folder: Gets the files.
+        rows: Id, document and text of each chunk.
+        hits: Ids of chunks.
+    """
+    night = Night(folder)
+    queries, labels, run_file = (folder / name for name in ("q.jsonl", "labels.trec", "hits.trec"))
+    queries.write_text(json.dumps({"query_id": "q", "query": "What is it?"}))
+    labels.write_text(f"q 0 {rows[0][0]} 3\n")
+    run_file.write_text("".join(f"q Q0 {one} {n} {9 - n} r\n" for n, one in enumerate(hits, 1)))
+    target = ["--dataset", str(night.set), "-q"]
+    chunks = own_file(folder, rows)
+    assert run(["import", str(queries), "--chunks", chunks, "--out", str(night.set)]).code == 0
+    named = ["--qrels", str(labels), "--made-by", "Ann", "--run", str(run_file)]
+    assert run(["import", *named, *target]).code == 0
+    return night
+
+
+def own_file(folder, rows):
+    """Write chunks of the user's, and return the path."""
+    path = folder / "chunks.jsonl"
+    names = ("chunk_id", "doc_id", "text")
+    path.write_text("".join(f"{json.dumps(dict(zip(names, row, strict=True)))}\n" for row in rows))
+    return str(path)
+
+
+def refresh_own(night, rows):
+    """Make rows the chunks, and refresh the set."""
+    chunks = ["--chunks", own_file(night.folder, rows), "--dataset", str(night.set)]
+    assert run(["refresh", *chunks, "--complete", "off", *WIDE, "-q"]).code == 0
+
+
+def test_hits_of_a_page_that_is_gone_take_no_place_from_others(tmp_path):
+    """An index was made anew: the hit on the labelled chunk was none of now, and its copy's was."""
+    same = "Write to the desk in the hall, or call it before noon."
+    one = [("b2", "b.md", same), ("a1", "a.md", "Paintings of the north."), ("a2", "a.md", same)]
+    night = own_chunks(tmp_path, [*one, ("b1", "b.md", "Paintings of the south.")], "a2", "b2")
+    now = [("y2", "b.md", same), ("y1", "b.md", "Paintings of the south.")]
+
+    refresh_own(night, now)
+
+    [ranking] = night.dataset.each_ranking("hits")
+    assert ranking.ranking[1].chunk_id == "y2"
+
+
 def rederive(night, max_chars="160"):
     """Put the chunks of the pages under the set."""
     words = ["generate", "--rederive", "--documents", str(night.docs), "--out", str(night.set)]
