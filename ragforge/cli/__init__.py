@@ -4,9 +4,11 @@ stdout carries data, stderr carries talk. What the exit codes mean is in `errors
 """
 
 import atexit
+import errno
 import gc
 import io
 import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -110,7 +112,10 @@ _COLLECT_AFTER = 200_000
 
 
 class _Outliving:
-    """A stream whose reader may leave: the command goes on, and its exit code says how it ended."""
+    """A stream whose reader may leave: the command goes on, and its exit code says how it ended.
+
+    So may one who closes the terminal.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -122,19 +127,24 @@ class _Outliving:
         """Write a text, to nowhere when the reader has left."""
         try:
             return self._stream.write(text)
-        except BrokenPipeError:
-            self._write_nowhere()
+        except OSError as error:
+            self._write_nowhere(error)
             return len(text)
 
     def flush(self) -> None:
         """Hand on what was written."""
         try:
             self._stream.flush()
-        except BrokenPipeError:
-            self._write_nowhere()
+        except OSError as error:
+            self._write_nowhere(error)
             self._stream.flush()
 
-    def _write_nowhere(self) -> None:
+    def _write_nowhere(self, error: OSError) -> None:
+        """Drop what is written from now on, unless the error is another one than a reader's end."""
+        is_device = stat.S_ISCHR(os.fstat(self._stream.fileno()).st_mode)
+        is_closed_terminal = error.errno == errno.EIO and is_device
+        if not (isinstance(error, BrokenPipeError) or is_closed_terminal):
+            raise error
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)

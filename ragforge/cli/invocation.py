@@ -54,8 +54,7 @@ def invoke(command: ModuleType, words: Sequence[str], second: str = "") -> int:
         common=getattr(command, f"{second.upper()}_COMMON" if second else "COMMON", ()),
     )
     if threading.current_thread() is threading.main_thread():
-        # A scheduler's stop is to lose no more than Ctrl-C does.
-        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+        _end_as_by_ctrl_c()
     try:
         getattr(command, f"configure{ending}")(parser)
         code: int = getattr(command, f"run{ending}")(parser.parse_args(words[n_names:]))
@@ -71,6 +70,15 @@ def invoke(command: ModuleType, words: Sequence[str], second: str = "") -> int:
     except Exception:  # noqa: BLE001  # the last frame: a bug becomes exit code 70 and a log file
         return _bug(words)
     return code
+
+
+def _end_as_by_ctrl_c() -> None:
+    """Have a scheduler's stop, and a terminal that is closed, lose no more than Ctrl-C does."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP.
+        # Under nohup it is ignored, and the command goes on.
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 def _explained(error: RagforgeError, words: Sequence[str]) -> int:

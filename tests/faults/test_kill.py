@@ -1,5 +1,7 @@
 """Rows 1-6: the process goes away, in every way a process can."""
 
+import os
+import pty
 import random
 import signal
 import time
@@ -308,6 +310,23 @@ def test_a_schedulers_stop_costs_no_call_twice(start, product):
     assert stopped.run("-q").code == 0
     assert stopped.endpoint.count("dup") == 0
     assert stopped.grades == stopped.expected
+
+
+def test_a_terminal_that_is_closed_costs_no_call_twice(start, product):
+    """Row 5: connections to the machine that runs it break, and laptops are shut."""
+    left = product(start(latency="fixed:150"), 80)
+    ours, theirs = pty.openpty()
+    process = left.begin(
+        *WIDE, first=lambda: os.login_tty(theirs), stdout=None, stderr=None, pass_fds=[theirs]
+    )
+    os.close(theirs)
+    left.endpoint.until_billed(40)
+    os.close(ours)
+
+    assert finish(process).code == 130
+    assert left.run("-q").code == 0
+    assert left.endpoint.count("dup") == 0
+    assert left.grades == left.expected
 
 
 def test_two_processes_share_the_work_of_one_folder(start, product):
