@@ -133,10 +133,19 @@ class Page:
     def places_of_wording(self, quote: str) -> list[Placement]:
         """Return where a quote is said, if it is several times; see `ChunkIndex`."""
         # Most quotes stand once, and to see that takes no numpy.
+        return self._said_places(quote) if self._n_bare(quote) > 1 else []
+
+    def said_places(self, quote: str) -> list[Placement]:
+        """Return where a quote is said, be it once; see `ChunkIndex.places_of_wording`."""
+        return self._said_places(quote) if self._n_bare(quote) else []
+
+    def _n_bare(self, quote: str) -> int:
         if self._bare is None:
             self._bare = _bare(self._text)
-        if self._bare.count(_bare(quote)) < 2:
-            return []
+        wanted = _bare(quote)
+        return self._bare.count(wanted) if wanted else 0
+
+    def _said_places(self, quote: str) -> list[Placement]:
         from ragforge.corpus.letters import GRAM
         from ragforge.corpus.wordings import Wording
 
@@ -321,9 +330,17 @@ class ChunkIndex:
         """
         return self._page(doc_id).places_of_wording(quote)
 
+    def said_places(self, quote: str, doc_id: str) -> list[Placement]:
+        """Return the places that `places_of_wording` means, where it is one as well."""
+        return self._page(doc_id).said_places(quote)
+
     def documents_with(self, quote: str) -> list[str]:
         """Return the ids of the documents that hold a quote; it looks through all of them."""
         return [doc_id for doc_id in self._chunks if self._page(doc_id).has(quote)]
+
+    def documents_saying(self, quote: str) -> list[str]:
+        """Return the ids of the documents that say what a quote does, see `said_places`."""
+        return [doc_id for doc_id in self._chunks if self._page(doc_id).said_places(quote)]
 
     def _page(self, doc_id: str) -> Page:
         if doc_id not in self._pages:

@@ -114,6 +114,8 @@ class ImportedTruth:
         """Grades of chunks and documents that another id of the file names too."""
         self._n_unplaced = 0
         """Quotes that nothing is known about, as there are no documents."""
+        self._with_other_marks: list[str] = []
+        """Quotes whose words stand with other marks or case."""
         self._passed_over: list[str] = []
         """Texts of other tools that stand nowhere as they are."""
         self._misnamed: dict[str, str] = {}
@@ -170,6 +172,10 @@ class ImportedTruth:
                 f"{n} not looked up, as the set has no documents; import the file into a new set "
                 "with --documents DIR --out NEW"
             )
+        if self._with_other_marks:
+            n = plural(len(self._with_other_marks), "quote stands", "quotes stand")
+            some = "; ".join(self._with_other_marks[:3])
+            yield f"{n} there with other marks, blanks or case, and counts as found: {some}"
         if self._passed_over:
             n = plural(len(self._passed_over), "reference text")
             yield f"{n} in no document as they are, passed over: {self._passed_over[0]}"
@@ -420,6 +426,8 @@ class ImportedTruth:
         doc_id = passage.evidence.doc_id
         if graded_quote.doc_id and doc_id not in (named := graded_quote.doc_id, id_in_set(named)):
             self._renamed[named] = doc_id
+        if not passage.is_as_is:
+            self._with_other_marks.append(f"{quoted} as {passage.evidence.quote[:60]!r}")
         if passage.n_places > 1:
             counts_again = passage.repeating and self._by.source == "human"
             told = self._counting_again if counts_again else self._repeated

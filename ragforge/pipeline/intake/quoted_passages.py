@@ -26,12 +26,14 @@ class PlacedQuote:
         grades: Of the chunks that hold it or a part of it, by id.
         repeating: Other chunks of the document that hold all of it at other places.
         n_places: How often it stands in its document; the first place is taken for the evidence.
+        is_as_is: Whether it stands there as it is, but for blanks and markup.
     """
 
     evidence: Evidence
     grades: dict[str, int]
     repeating: tuple[str, ...]
     n_places: int
+    is_as_is: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,11 @@ def find_in_chunk(
     Of several places the first is taken that the chunk has, be it in part.
     """
     quote, chunk_id = graded_quote.quote, graded_quote.chunk_id
-    places = [placed for placed in index.places(quote, doc_id) if _is_in(placed, chunk_id)]
+    places = [placed for placed in _places(quote, index, doc_id) if _is_in(placed, chunk_id)]
     if places:
         clear = [placed for placed in places if _is_clear(quote, placed)]
         return _placed(graded_quote, doc_id, clear, index)
-    for holding in index.documents_with(quote):
+    for holding in _documents_with(quote, index):
         for placed in _clear_places(quote, index, holding):
             return MisplacedQuote(placed.chunks[0].chunk_id)
     return LostQuote(f"is not in chunk {chunk_id}, nor in any other")
@@ -87,7 +89,7 @@ def find_passage(
     if len(meant) == 1:
         doc_ids = list(meant)
     else:
-        holding = index.documents_with(graded_quote.quote)
+        holding = _documents_with(graded_quote.quote, index)
         having = [doc_id for doc_id in holding if not name or doc_id in meant]
         doc_ids = [doc_id for doc_id in having if _clear_places(graded_quote.quote, index, doc_id)]
         doc_ids = doc_ids or having
@@ -95,7 +97,7 @@ def find_passage(
         if len(doc_ids) != 1:
             n = f"{len(doc_ids)} of them" if doc_ids else "none"
             return LostQuote(f"{which}, and is in {n}")
-    if not index.places(graded_quote.quote, doc_ids[0]):
+    if not _places(graded_quote.quote, index, doc_ids[0]):
         return LostQuote("is in no chunk of the document")
     clear = _clear_places(graded_quote.quote, index, doc_ids[0])
     return _placed(graded_quote, doc_ids[0], clear, index)
@@ -114,11 +116,22 @@ def _placed(
         grades_at(placed, graded_quote.grade),
         repeating_chunks(placed, same_words),
         max(len(clear), len(same_words)),
+        is_as_is=bool(index.places(graded_quote.quote, doc_id)),
     )
 
 
+def _documents_with(quote: str, index: ChunkIndex) -> list[str]:
+    """Return the documents in which a quote stands as it is, else those that say it."""
+    return index.documents_with(quote) or index.documents_saying(quote)
+
+
+def _places(quote: str, index: ChunkIndex, doc_id: str) -> list[Placement]:
+    """Return where a quote stands as it is, else where its words do with other marks or case."""
+    return index.places(quote, doc_id) or index.said_places(quote, doc_id)
+
+
 def _clear_places(quote: str, index: ChunkIndex, doc_id: str) -> list[Placement]:
-    return [placed for placed in index.places(quote, doc_id) if _is_clear(quote, placed)]
+    return [placed for placed in _places(quote, index, doc_id) if _is_clear(quote, placed)]
 
 
 def _is_clear(quote: str, placed: Placement) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from ragforge.config import EvaluateSettings
 from ragforge.corpus.quote_locations import ChunkIndex
+from ragforge.errors import DataError
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
@@ -61,6 +62,33 @@ def values(dataset, *names):
     """Return the values of the query by run and measure."""
     runs = evaluate_runs(dataset, names, EvaluateSettings(measures=MEASURES))
     return {run.measured.name: run.scores.row("q") for run in runs}
+
+
+@pytest.mark.parametrize("doc_id", ["a.md", ""], ids=["named", "unnamed"])
+@pytest.mark.parametrize(
+    ("quote", "chunk_id"),
+    [("\u201cbenches are made of oak\u2026\u201d", "middle"), ("the shop has two gates", "other")],
+)
+def test_a_quote_with_other_marks_or_case_is_that_of_the_document(
+    dataset, bring, quote, chunk_id, doc_id
+):
+    """Spreadsheets bend quotation marks and join hyphens; such a quote was lost, and the file."""
+    events = []
+
+    bring(quote=quote, doc_id=doc_id, observer=events.append)
+
+    [judgment], [query] = dataset.judgments(), dataset.queries()
+    [evidence] = query.evidence
+    assert (judgment.chunk_id, judgment.grade) == (chunk_id, 3)
+    assert evidence.quote in TEXTS[chunk_id]
+    assert any("1 quote stands there with other marks" in (of.message or "") for of in events)
+
+
+@pytest.mark.parametrize("quote", ["The gate opens at 9.", "Benches are made of !oak.", "The Shop"])
+def test_a_quote_that_says_something_else_stands_nowhere(bring, quote):
+    """Other words, and signs that change what is said, make it another one; so may few letters."""
+    with pytest.raises(DataError, match="1 relevant passages are lost"):
+        bring(quote=quote)
 
 
 def test_each_chunk_with_the_quote_counts_and_one_is_to_be_found(dataset, bring):
