@@ -279,7 +279,7 @@ def _beir_split(folder: Path) -> Path:
     Raises:
         DataError: There is none, or several and none is called test.
     """
-    splits = sorted((folder / "qrels").glob("*.tsv"))
+    splits = beir_splits(folder)
     test = [split for split in splits if split.stem == "test"]
     if len(test or splits) == 1:
         return (test or splits)[0]
@@ -287,6 +287,12 @@ def _beir_split(folder: Path) -> Path:
         raise DataError(f"{folder}: expected a folder with qrels/test.tsv or judgments.jsonl")
     names = ", ".join(f"qrels/{split.name}" for split in splits)
     raise DataError(f"{folder}: expected one split, or one called test; name one of {names}")
+
+
+def beir_splits(folder: Path) -> list[Path]:
+    """Return the qrels files in a BEIR folder: its tables, else JSON Lines as MTEB has them."""
+    qrels = folder / "qrels"
+    return sorted(qrels.glob("*.tsv")) or sorted(qrels.glob("*.jsonl"))
 
 
 def _files(path: Path) -> list[Path]:

@@ -582,7 +582,9 @@ def _in_split(item: ImportedQuery, split: str | None) -> ImportedQuery:
 
 def _left_out(folder: Path, splits: list[Path], n_unjudged: int) -> tuple[str, ...]:
     """Return notes on what of a BEIR folder is not taken."""
-    others = sorted(path.name for path in (folder / "qrels").glob("*.tsv") if path not in splits)
+    from ragforge.files.formats.qrels import beir_splits
+
+    others = [path.name for path in beir_splits(folder) if path not in splits]
     gaps = []
     if others:
         names = ", ".join(f"qrels/{name}" for name in others)

@@ -58,8 +58,8 @@ _SAID_BY: Final = {
 SAYABLE: Final = frozenset(_SAID_BY)
 """Fields of a query that a row may say nothing of."""
 _TRUTHS: Final = {
-    **dict.fromkeys(("true", "yes", "1"), True),
-    **dict.fromkeys(("false", "no", "0"), False),
+    **dict.fromkeys(("true", "yes", "y", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "n", "0", "0.0"), False),
 }
 
 

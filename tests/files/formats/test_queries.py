@@ -116,6 +116,15 @@ def test_judged_queries_of_a_beir_folder_are_read(tmp_path):
     assert read(tmp_path) == [ImportedQuery(human(), grades={"a": 1})]
 
 
+def test_a_beir_folder_may_have_its_qrels_in_json_lines(tmp_path):
+    """Data sets of MTEB come so."""
+    write(tmp_path / "queries.jsonl", '{"_id": "q1", "text": "Why?"}\n')
+    pair = {"query-id": "q1", "corpus-id": "d1", "score": 1.0}
+    write(tmp_path / "qrels" / "test.jsonl", json.dumps(pair))
+
+    assert [(of.query.query_id, of.grades) for of in read(tmp_path)] == [("q1", {"d1": 1})]
+
+
 def test_pairs_of_a_beir_folder_that_are_not_judged_are_left_out_and_told(tmp_path):
     """A grade below 0 was refused here, and left out of the same file as qrels."""
     write(tmp_path / "queries.jsonl", '{"_id": "q1", "text": "Why?"}\n')
@@ -587,7 +596,12 @@ def test_a_listed_quote_is_of_the_document_beside_it(tmp_path, name):
 
 @pytest.mark.parametrize(
     "marked",
-    ["unanswerable\nWhy?,true", "is_impossible\nWhy?,1", "category\nWhy?,no_answer"],
+    [
+        "unanswerable\nWhy?,true",
+        "answerable\nWhy?,N",
+        "is_impossible\nWhy?,1.0",
+        "category\nWhy?,no_answer",
+    ],
 )
 def test_what_is_marked_unanswerable_in_other_words_is_so(tmp_path, marked):
     """As answerable ones they would ask a retriever for what is not there."""
