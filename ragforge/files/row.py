@@ -181,10 +181,10 @@ class Row:
 
     def wrong(self, field: Field, expected: str, found: object) -> DataError:
         """Return the error that says which value was expected under the row's own name."""
-        name = self._name(field) or field.name
+        name = self.name_of(field) or field.name
         return DataError(f"{self.where}: {name}: expected {expected}, got {shown(found)}")
 
-    def _name(self, field: Field) -> str | None:
+    def name_of(self, field: Field) -> str | None:
         """Return the name by which the row knows a field: one that has a value, if there is."""
         there = [name for name in field.accepted if normal_name(name) in self._by_name]
         valued = (name for name in there if self._by_name[normal_name(name)] is not None)

@@ -83,6 +83,8 @@ SHAPES: Final = (
     "question belong together)",
 )
 _SHOWN: Final = 5
+_VAGUE: Final = Field("score", ("score", "value", "rating", "label"))
+"""Names of grades of passages that may be of anything, as of an answer."""
 _NAMED: Final = 12
 """Columns that a note names."""
 _QRELS_FLAG: Final = "--qrels FILE"
@@ -160,7 +162,7 @@ def read_queries(
         path = path / "queries.jsonl"
     if texts := _numbered_questions(path, columns):
         return ImportedQueries(texts)
-    query_rows, repeated, not_read, is_table, of_sheet = _read(path, make_id, columns)
+    query_rows, repeated, not_read, is_table, as_read = _read(path, make_id, columns)
     settled = settle_relevance(
         {query_row.imported.query.query_id: query_row.relevance for query_row in query_rows}
     )
@@ -175,7 +177,7 @@ def read_queries(
         *_passed_over_notes(path, query_rows),
         *_repeated_notes(path, repeated),
         *_column_notes(path, [name for name in unread if name not in labels], is_table=is_table),
-        *of_sheet,
+        *as_read,
     )
     return ImportedQueries(queries, threshold, reading, note, notes)
 
@@ -279,8 +281,8 @@ class _ReadRows(NamedTuple):
     not_read: list[str]
     """Columns and keys that hold something, and that are known by no name."""
     is_table: bool
-    of_sheet: tuple[str, ...] = ()
-    """How the cells of a spreadsheet were read, as far as it is to be told."""
+    as_read: tuple[str, ...] = ()
+    """How cells of a spreadsheet and grades of a vague name were read, in words."""
 
 
 def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUMNS) -> _ReadRows:
@@ -315,8 +317,18 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
             "passage a grade, or leave the row out while nobody has graded it"
         )
     marks.refuse()
-    of_sheet = tuple(source.sheet.told(path)) if source.sheet else ()
-    return _ReadRows(list(query_rows.values()), repeated, list(not_read), row.is_of_table, of_sheet)
+    as_read = (*(source.sheet.told(path) if source.sheet else ()), *_grade_notes(graded.get(True)))
+    return _ReadRows(list(query_rows.values()), repeated, list(not_read), row.is_of_table, as_read)
+
+
+def _grade_notes(graded: Row | None) -> Iterator[str]:
+    """Yield that a field of a vague name is read as grades, of the first row with one."""
+    name = graded.name_of(GRADE) if graded else None
+    if graded and name and goes_by(name, _VAGUE):
+        yield (
+            f"{graded.where}: {shown(name)} is taken for the grade of the passage beside it; where "
+            "it is of something else, leave it out"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -643,6 +643,18 @@ def test_a_cell_of_texts_is_read_as_programs_write_it(tmp_path, sign):
 
 
 @pytest.mark.parametrize(
+    ("columns", "told"), [("score", True), ("rating", True), ("relevance", False)]
+)
+def test_grades_of_a_vague_name_are_told(tmp_path, columns, told):
+    """A score beside a passage may be of the answer, and a wrong answer left it not relevant."""
+    path = write(tmp_path / "set.csv", f"question,doc_id,{columns}\nWhy?,a.md,3\nWhen?,b.md,0\n")
+    found = read_queries(path, id_of)
+
+    assert [of.grades for of in found.queries] == [{"a.md": 3}, {"b.md": 0}]
+    assert any("is taken for the grade" in note for note in found.left_out) is told
+
+
+@pytest.mark.parametrize(
     ("text", "flag"),
     [
         ("question,doc_id,Relevanz\nWhy?,a.md,2\nWhy?,b.md,0\n", "grade=Relevanz"),
