@@ -19,7 +19,9 @@ from ragforge.deferred import dataclass, pattern
 _FENCE: Final = pattern(r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[ \t]*(?P<info>.*)")
 _DIRECTIVE: Final = pattern(r"\{(?P<name>[a-zA-Z][\w:+.-]{0,60})\}[ \t]*(?P<title>.*)")
 _LANGUAGE: Final = pattern(r"\{?[ \t]*\.?(?P<language>[\w+#.-]{1,40})")
-_FENCE_TITLE: Final = pattern(r"""\btitle=(?:"[^"]{0,300}"|'[^']{0,300}')""")
+_FENCE_TITLE: Final = pattern(
+    r"""\btitle=(?:"[^"]{0,300}"|'[^']{0,300}')|\[(?=[^\[\]]{0,99}[A-Za-z])[^\[\]]{1,100}\](?=\s*\Z)"""
+)
 _OPTION: Final = pattern(r"[ \t]{0,100}+:[\w-]{1,60}:(?:[ \t]|\Z)")
 _ADMONITION: Final = pattern(
     r"(?:!!!|\?\?\?\+?)[ \t]{1,20}+(?P<words>[A-Za-z][\w -]{0,100}+)?"
@@ -34,6 +36,8 @@ _COLONS: Final = pattern(
     r":{3,}[ \t]*(?:\{(?P<directive>[\w:+.-]{1,60})\}|(?P<name>[\w-]{1,60}))?(?P<rest>.*)"
 )
 _AUTODOC: Final = pattern(r":::[ \t]+(?P<name>[\w.-]{1,200})[ \t]*\Z")
+_HEADER: Final = pattern(r"[ \t]{0,100}+:header:[ \t]{1,20}+(?=[^\s>|])")
+_CODE_OF_FILE: Final = pattern(r"<<<[ \t]{1,20}+[@./~\w]\S{0,300}+[ \t]*\Z")
 _SNIPPET: Final = pattern(r"-{1,3}8<-{1,3}(?:[ \t]+[\"'].*[\"'])?[ \t]*\Z")
 _INCLUDED: Final = pattern(r"8<-|^[ \t]{0,100}\{[*!]", re.MULTILINE)
 _MACRO_LINE: Final = pattern(r"\{[*!].{0,500}[*!]\}[ \t]*\Z")
@@ -217,7 +221,8 @@ class _Reader:
         if self._fences and self._fences[-1].is_code:
             self._code_line(begin, start, end)
         elif self._options and self._options.match(text[begin:end]):
-            self._unseen(start, end)
+            header = _HEADER.match(text, begin, end)
+            self._unseen(start, header.end() if header else end)
             return
         else:
             self._next_options = None
@@ -565,6 +570,8 @@ class _Reader:
     def _element(self, start: int, end: int) -> bool:
         if self._text.startswith("<!--", start):
             return self._unseen_until("-->", start)
+        if _CODE_OF_FILE.match(self._text[start:end]):
+            return self._unseen(start, end)
         if self._component(start, end) or self._pre(start):
             return True
         listed = _LISTED.match(self._text, start, end)

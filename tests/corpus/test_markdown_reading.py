@@ -59,6 +59,10 @@ def seen(text, **how):
         ("::: httpx.get\n    options:\n      x: 1\n\nText.", "httpx.get\n\nText."),
         ("> [!WARNING]\n> Hot.", "> Warning\n>\n> Hot."),
         ("{% hint style=\"info\" %}\nText.\n{% endhint %}", "Text."),
+        ("```js [a.config.js]\nx\n```", "```js [a.config.js]\nx\n```"),
+        ("```js [1,2]\nx\n```", "```js\nx\n```"),
+        ("<<< @/snippets/a.js{2}\n\nText <<< x.", "Text <<< x."),
+        ("```{csv-table} T\n:header: a, b\n:widths: 1, 2\n1, 2\n```", "T\n\na, b\n\n1, 2"),
         ("- *.py files\n- src/*\n- a `tick\n- [x](y)", "- *.py files\n- src/*\n- a `tick\n- x"),
         ("| *.md | docs/* |\n| src/* | *a* |", "| *.md | docs/* |\n| src/* | a |"),
         ("Since *May\n1986. It* is\n- *so*", "Since May\n1986. It is\n- so"),
@@ -302,7 +306,7 @@ def test_front_matter_of_closed_brackets_is_not_seen(head):
     [
         ("```{list-table} Cap\n:header-rows: 1\n\n* - a\n  - b\n```\n", "Cap\n\n* - a\n  - b\n"),
         (":::{list-table} Cap\n:header-rows: 1\n\n* - a\n:::\n", "Cap\n\n* - a\n"),
-        ("```{csv-table}\n:header: a, b\n\n1, 2\n```\n", "1, 2\n"),
+        ("```{csv-table}\n:header: a, b\n\n1, 2\n```\n", "a, b\n\n1, 2\n"),
     ],
 )
 def test_captions_of_tables_in_myst_are_text(typed, seen):
