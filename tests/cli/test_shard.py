@@ -347,6 +347,18 @@ def test_status_tells_what_was_spent_in_shards_that_were_stopped(run, planned, w
         assert told["spent"]["calls"] == endpoint.ledger()["billed"] == 30
 
 
+def test_status_is_told_beside_a_damaged_call_store(run, planned, work):
+    """The next worker mends it; until then it says nothing of how far the others are."""
+    with serving(Script()) as endpoint:
+        planned(endpoint, "--max-calls", "30")
+        run("shard", "run", work, "-q")
+        (work / "shards" / "00001" / ".ragforge" / "calls.sqlite").write_bytes(b"no store")
+
+        told = json.loads(run("shard", "status", work, "--json")[1])
+
+    assert (told["done"], told["spent"]["calls"]) == (1, 24)
+
+
 def test_people_are_held_against_the_merged_judge(run, pairs, work, tmp_path):
     """Labels in the pairs tell how far the judge can be trusted, as in one process."""
     rows = [json.loads(line) for line in pairs.read_text().splitlines()]

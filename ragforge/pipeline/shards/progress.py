@@ -1,8 +1,10 @@
 """How far the work of a plan is."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from ragforge.deferred import dataclass
+from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
 from ragforge.llm.store.ledger import spent as spent_in
 from ragforge.llm.store.sqlite_file import reading
@@ -81,9 +83,9 @@ def _stopped(folder: ShardFolder, indexes: Iterable[int]) -> Iterator[Spent]:
     """Yield what was spent in shards that were begun, and that nobody is at."""
     for index in indexes:
         store_path = OutputFile.beside(folder.judged_path(index)).store_path
-        if store_path.exists():
-            with reading(store_path) as connection:
-                yield spent_in(connection)
+        # One that cannot be read is mended by the worker that goes on with it.
+        with suppress(DataError), reading(store_path) as connection:
+            yield spent_in(connection)
 
 
 def _sum(parts: list[Spent]) -> Spent:
