@@ -75,6 +75,8 @@ class ComparisonBasis:
     warnings: list[str] = field(default_factory=list)
     is_complete: bool = False
     """Whether what has no label is not relevant."""
+    is_pool: bool = False
+    """Whether the labels are said to be of a pool, or of a part of what there is."""
     lacking: Collection[str] = ()
     """Documents that texts of runs name and the set lacks; see `DocumentLevel`."""
     reading: str = ""

@@ -92,6 +92,8 @@ if TYPE_CHECKING:
     from ragforge.files.formats.runs import Ranked
 
 _JUDGES: Final = frozenset({"llm", "baseline", "mock"})
+_POOLED: Final = frozenset({"pooled", "partial"})
+"""Readings of labels by which a chunk without one was not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ def compare_runs(
     retrieved = _retrieved_by(wanted, usable, level, queries.keys(), basis)
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
-    basis = replace(basis, lacking=level.lacking)
+    basis = replace(basis, lacking=level.lacking, is_pool=dataset.manifest.labels in _POOLED)
     basis, retrieved = _without_gone_texts(basis, dataset, retrieved)
     task, cut = replace(task, level=level), cuttings(dataset, level)
     basis = _with_texts(basis, cut, task, wanted)
@@ -298,6 +300,7 @@ def compare_gathered(
     )
     task = found.task
     basis = replace(basis, is_complete=task.is_complete, lacking=task.level.lacking)
+    basis = replace(basis, is_pool=dataset.manifest.labels in _POOLED)
     parts = {run.name: run.task.chosen if run.task else None for run in found.runs}
     wanted = _of_one_part(parts, options, basis)
     basis = basis.on_part(shared({name: parts[name] for name in wanted}))
@@ -359,7 +362,8 @@ def compare_files(
     said = reading_of_file(qrels_path, judged)
     words = [labels.reading, LABELS_IN_WORDS[said] if said else ""]
     reading = "; ".join(filter(None, words))
-    basis = replace(basis, is_complete=said == "complete", reading=reading)
+    basis = replace(basis, is_complete=said == "complete", is_pool=said in _POOLED)
+    basis = replace(basis, reading=reading)
     held, asked, failed = {}, {}, {}
     for name, path in zip(names, run_paths, strict=True):
         run = read_run(path)
@@ -533,7 +537,7 @@ def _decided(
         runs,
         compared,
         graded.origins,
-        is_pool=any(item.origin.kind in _JUDGES for item in graded.graded_by),
+        is_pool=basis.is_pool or any(item.origin.kind in _JUDGES for item in graded.graded_by),
     )
     contest = Contest(
         of="runs",

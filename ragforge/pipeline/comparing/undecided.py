@@ -74,8 +74,8 @@ def undecided(
         runs: The runs.
         couples: Names of those that are compared.
         origins: Who gave the grades, as far as that is recorded.
-        is_pool: Whether a judge graded, who may have left out what one of the runs retrieved;
-            labels of people may be all there is.
+        is_pool: Whether a judge graded, who may have left out what one of the runs retrieved, or
+            people's labels are said to be of a pool; else these may be all there is.
     """
     by_key: dict[Key, Undecided] = {}
     by_judge: dict[Key, str] = {}

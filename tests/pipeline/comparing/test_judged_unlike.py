@@ -1,7 +1,7 @@
 """A run does not lose because fewer of its chunks were graded."""
 
 import pytest
-from ranked_sets import ranked_set
+from ranked_sets import JUDGE, ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.pipeline.comparing.runs import compare_runs
@@ -10,13 +10,12 @@ from ragforge.records import Hit, Ranking
 N = 60
 
 
-@pytest.fixture
-def dataset(tmp_path):
-    """`old` has the relevant chunk first; `new` has one above it that nobody graded, in 24 of 60.
+def with_a_chunk_above(folder, judge):
+    """Return a set in which `new` has a chunk without a grade above the relevant one, in 24 of 60.
 
-    Below it both have what is graded.
+    Else it ranks as `old` does, which has the relevant chunk first.
     """
-    made = ranked_set(tmp_path / "set", {"old": [1] * N, "new": [1] * N})
+    made = ranked_set(folder, {"old": [1] * N, "new": [1] * N}, judge=judge)
 
     def rank(ranking, above):
         ids = [*above, *(hit.chunk_id for hit in ranking.ranking)]
@@ -29,9 +28,22 @@ def dataset(tmp_path):
 
 
 @pytest.mark.parametrize("measure", ["RR", "P@1"])
-def test_ranks_that_a_measure_does_not_look_at_are_not_counted_as_judged(dataset, measure):
+def test_ranks_that_a_measure_does_not_look_at_are_not_counted_as_judged(tmp_path, measure):
     """RR ends at the first hit: 24 chunks are no 4 % of ten ranks, but a quarter of what it saw."""
+    dataset = with_a_chunk_above(tmp_path / "set", JUDGE)
     [item] = compare_runs(dataset, [], EvaluateSettings(measures=(measure,))).items
 
     assert item.outcome == "UNKNOWN"
     assert "24 chunks that only the run behind retrieved have no grade" in item.withheld
+
+
+@pytest.mark.parametrize(
+    ("labels", "outcome"), [("pooled", "UNKNOWN"), ("partial", "UNKNOWN"), ("complete", "A")]
+)
+def test_labels_of_people_are_a_pool_where_that_is_said(tmp_path, labels, outcome):
+    """Nobody looked at what is not in it; of complete labels what is not there is not relevant."""
+    dataset = with_a_chunk_above(tmp_path / "set", None)
+    dataset.write_manifest(dataset.manifest.model_copy(update={"labels": labels}))
+    [item] = compare_runs(dataset, ["old", "new"], EvaluateSettings(measures=("P@1",))).items
+
+    assert item.outcome == outcome
