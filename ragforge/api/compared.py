@@ -18,6 +18,7 @@ from ragforge.report.comparison import (
     pair_table,
     render_comparison,
     render_comparison_summary,
+    warnings_of,
 )
 
 MOVED_SHOWN: Final = 5
@@ -78,7 +79,7 @@ class RunComparison(Result):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What must be known to read it."""
-        return self.report.every_warning
+        return warnings_of(self.report)
 
     def winner_in(self, measure: str) -> str | None:
         """Return the winner by one of the measures.

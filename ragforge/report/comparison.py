@@ -417,6 +417,19 @@ def _lead_caveats(items: Sequence[Compared]) -> list[str]:
     return sentences
 
 
+def warnings_of(report: ComparisonReport) -> tuple[str, ...]:
+    """Return the warnings of a report, and those of leads that missing grades could take away.
+
+    The text has these beside its verdict; who reads the winner alone needs them too.
+    """
+    caveats = (
+        f"{item.comparison.a} and {item.comparison.b}: {text}"
+        for item in report.items
+        for text in _lead_caveats([item])
+    )
+    return (*report.every_warning, *caveats)
+
+
 def has_doubtful_lead(item: Compared) -> bool:
     """Whether missing grades or answers could take the winner's lead away."""
     return bool(_lead_caveats([item]))
@@ -591,7 +604,7 @@ def comparison_json(report: ComparisonReport) -> dict[str, object]:
         "letters": report.letters,
         "means": report.means,
         "n_values": report.n_values,
-        "warnings": list(report.every_warning),
+        "warnings": list(warnings_of(report)),
         **({"calibration": calibration_summary(report.calibration)} if report.calibration else {}),
         **({"selection": part_json(report.part)} if report.part else {}),
         "rel_threshold": report.rel_threshold,

@@ -129,6 +129,13 @@ def test_a_lead_that_holes_could_take_is_called_doubtful():
     assert "the chunks without a grade could take new's lead away" in text
 
 
+def test_a_lead_that_missing_grades_could_take_away_is_a_warning_of_the_data():
+    """A program reads the winner, and not the sentence below the table."""
+    warnings = comparison_json(doubtful(-0.1, 0.5))["warnings"]
+
+    assert any("could take new's lead away" in warning for warning in warnings)
+
+
 def test_a_lead_within_its_bounds_is_not_called_doubtful():
     """A warning that always stands is not read."""
     assert "lead away" not in render_comparison(doubtful(0.1, 0.5))
