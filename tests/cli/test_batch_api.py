@@ -5,7 +5,7 @@ import json
 import pytest
 from shards import digests, write_pairs
 
-from ragforge.llm.batches import session
+from ragforge.llm.batches import records
 from ragforge.llm.batches.records import BatchFolder, BatchRecord
 from ragforge.llm.store.ledger import read_ledger
 from ragforge.mock import Script, serving
@@ -402,8 +402,8 @@ def test_a_request_that_is_refused_becomes_the_failure_of_a_live_call(judge, fil
 
 def test_few_refusals_of_many_are_asked_live(judge, files, monkeypatch):
     """One in a hundred is counted over all batches, not over the last one."""
-    monkeypatch.setattr(session, "_FEW", 0)
-    monkeypatch.setattr(session, "_LIVE_SHARE", 0.05)
+    monkeypatch.setattr(records, "_FEW", 0)
+    monkeypatch.setattr(records, "_LIVE_SHARE", 0.05)
     with serving(Script(bad_text="Note 3 of 7")) as endpoint:
         judge(endpoint, "live")
         code, *_ = judge(endpoint, "batches", *WAIT)

@@ -5,6 +5,7 @@ import shutil
 import pytest
 from shards import write_answers
 
+from ragforge.llm.batches import records
 from ragforge.mock import Script, serving
 
 
@@ -105,6 +106,32 @@ def test_a_limit_holds_over_workers_and_the_command_itself(run, dataset, tmp_pat
         assert endpoint.ledger()["billed"] == 3
     assert code == 5
     assert "are not done" in err or "is not done" in err
+
+
+def test_what_shards_left_unanswered_is_not_bought_in_one_process(
+    run, twins, tmp_path, monkeypatch
+):
+    """A worker whose server refused all it was asked would leave the whole job to the command."""
+    monkeypatch.setattr(records, "_FEW", 0)
+    here, there = twins
+    work = tmp_path / "work"
+    with serving(Script()) as endpoint, serving(Script(always_status=400)) as refusing:
+        how = ["--model", "m", "--base-url", endpoint.url, "--endpoint-id", "e", "-q"]
+        assert run("judge", "--dataset", here, *how)[0] == 0
+        endpoint.reset()
+        again = ["judge", "--dataset", there, *how, "--shards", work]
+        assert run(*again)[0] == 0
+        assert run("shard", "run", work, "-q", "--base-url", refusing.url)[0] == 0
+
+        code, _, err = run(*again)
+        assert (code, endpoint.ledger()["billed"]) == (5, 0)
+        assert f"`ragforge shard run {work} --retry-failed` asks again" in err
+
+        assert run("shard", "run", work, "-q", "--retry-failed")[0] == 0
+        billed = endpoint.ledger()["billed"]
+        assert run(*again)[0] == 0
+        assert endpoint.ledger()["billed"] == billed
+    assert published(here) == published(there)
 
 
 def test_shards_of_requests_are_not_merged_by_hand(run, dataset, tmp_path):

@@ -20,6 +20,10 @@ OPEN: Final = ("intended", "sent")
 OVER: Final = ("collected", "failed")
 """States of batches of which nothing is kept but the record."""
 
+_FEW: Final = 20
+_LIVE_SHARE: Final = 0.01
+"""So many requests, or so many of all, are an accident."""
+
 
 @dataclass(frozen=True, slots=True)
 class BatchSize:
@@ -123,6 +127,11 @@ class BatchFolder:
         for path in self.path.glob("*.*.jsonl"):
             if path.name.partition(".")[0] not in kept:
                 path.unlink()
+
+
+def is_much(n_left: int, n_all: int) -> bool:
+    """Whether more requests were left unanswered elsewhere than may be asked live in the end."""
+    return n_left > max(_FEW, _LIVE_SHARE * n_all)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, object]]]:

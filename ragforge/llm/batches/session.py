@@ -35,6 +35,7 @@ from ragforge.llm.batches.records import (
     BatchFolder,
     BatchRecord,
     BatchSize,
+    is_much,
     read_line,
     read_lines,
 )
@@ -56,9 +57,6 @@ DISCOUNT: Final = 0.5
 """What a reply of a batch costs, as a share of the price of a live one."""
 _MOST_TRIES: Final = 2
 """Batches that may leave a request unanswered before it is asked live."""
-_FEW: Final = 20
-_LIVE_SHARE: Final = 0.01
-"""So many requests, or so many of all, may be asked live in the end; more are no accident."""
 
 
 @dataclass(slots=True)
@@ -418,7 +416,7 @@ class BatchSession:
             EndpointError: It is too much to be an accident.
         """
         answered = sum(record.calls for record in self.records() if record.state == "collected")
-        if self.given_up > max(_FEW, _LIVE_SHARE * answered):
+        if is_much(self.given_up, answered):
             raise EndpointError(
                 f"{self.given_up:,} requests were left unanswered by {_MOST_TRIES} batches; "
                 "without --batch-api they are asked live, at the full price"

@@ -7,6 +7,7 @@ have been cut into shards is asked in one process.
 """
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import asdict, field, replace
 from pathlib import Path
@@ -14,10 +15,11 @@ from typing import Any, Generic, TypeVar
 
 from ragforge.config import ModelSettings, Settings
 from ragforge.deferred import dataclass
-from ragforge.errors import DataError, RagforgeError, UsageError
+from ragforge.errors import DataError, RagforgeError, ShortfallError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.atomic import make_folder, write_whole
 from ragforge.files.record_files import ExternalSorter, read_records
+from ragforge.llm.batches.records import is_much
 from ragforge.llm.chat import ChatReply, ChatRequest, Message
 from ragforge.llm.connect import connect
 from ragforge.llm.store.calls import CallStore
@@ -163,11 +165,14 @@ class ShardedJob(Generic[R]):
         The limits of the plan hold for what follows from the replies, too.
 
         Raises:
-            ShortfallError: A shard is not done.
+            ShortfallError: A shard is not done; or so many requests have no reply that shards
+                should ask them.
         """
         plan = self.folder.read_plan()
-        all_done(self.folder, plan)
+        n_failed = sum(part.n_failed for part in all_done(self.folder, plan))
         self._take_over(plan)
+        if is_much(n_failed, plan.size):
+            self._require_answered(plan)
         settings = self.whole.job.settings.model_copy(update={"budget": plan.settings.budget})
         job = self.whole.job.with_settings(settings)
         if self.whole.in_stages:
@@ -207,9 +212,27 @@ class ShardedJob(Generic[R]):
                 message += ", and none should be worked on any more"
         raise UsageError(f"{message}; name another folder, which takes what is left to ask")
 
+    def _require_answered(self, plan: ShardPlan) -> None:
+        """Check that hardly any request is left to this process.
+
+        Raises:
+            ShortfallError: Many are.
+        """
+        with closing(CallStore(self.whole.store_path)) as store:
+            n_open = sum(store.get(row.key) is None for row in self._planned_rows(plan))
+        if is_much(n_open, plan.size):
+            raise ShortfallError(
+                f"{self.folder.path}: {n_open:,} requests got no reply; `ragforge shard run "
+                f"{self.folder.path} --retry-failed` asks again. What its shards have bought is in "
+                f"{self.whole.store_path} now: without --shards this command asks the rest itself"
+            )
+
     def _planned_keys(self, plan: ShardPlan) -> CallKeys:
-        paths = (self.folder.requests_path(shard.index) for shard in plan.shards)
-        return CallKeys(row.key for path in paths for row in read_records(path, RequestRow))
+        return CallKeys(row.key for row in self._planned_rows(plan))
+
+    def _planned_rows(self, plan: ShardPlan) -> Iterator[RequestRow]:
+        for shard in plan.shards:
+            yield from read_records(self.folder.requests_path(shard.index), RequestRow)
 
     async def _note_followers(self, job: Job) -> None:
         """Note what follows from replies, as far as they are there.
