@@ -4,8 +4,11 @@ from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 
-def write_pdf(path, pages, *, outline=(), password=None, title=None):
-    """Write a PDF of the lines of each page; outline entries are (title, page, nested)."""
+def write_pdf(path, pages, *, outline=(), password=None, title=None, pictures=()):
+    """Write a PDF of the lines of each page; outline entries are (title, page, nested).
+
+    Pages whose numbers are among the pictures, from 0, hold one.
+    """
     writer = PdfWriter()
     font = writer._add_object(
         DictionaryObject(
@@ -17,17 +20,20 @@ def write_pdf(path, pages, *, outline=(), password=None, title=None):
         )
     )
     fonts = DictionaryObject({NameObject("/F1"): font})
-    for lines in pages:
+    for number, lines in enumerate(pages):
         page = writer.add_blank_page(600, 800)
-        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+        resources = DictionaryObject({NameObject("/Font"): fonts})
+        if number in pictures:
+            resources[NameObject("/XObject")] = DictionaryObject()
+        page[NameObject("/Resources")] = resources
         drawn = DecodedStreamObject()
         shown = " ".join(f"({line}) Tj T*" for line in lines)
         drawn.set_data(f"BT /F1 12 Tf 50 750 Td 14 TL {shown} ET".encode("latin-1"))
         page[NameObject("/Contents")] = writer._add_object(drawn)
     parent = None
-    for name, number, nested in outline:
+    for name, at, nested in outline:
         entry = writer.add_outline_item(
-            title=name, page_number=number, parent=parent if nested else None
+            title=name, page_number=at, parent=parent if nested else None
         )
         parent = parent if nested else entry
     if title is not None:

@@ -64,9 +64,9 @@ def read_documents(
         exclude: Patterns of what is not; stronger than include. A file given by name is not asked.
         follow_links: Read what links in a folder lead to outside of it, too.
         source_code: Read source files, too.
-        skipped: Told of documents without text, of links that are not followed, and of files that
-            cannot be read as what their suffix says: not UTF-8, a table with a broken row. How many
-            these are comes last.
+        skipped: Told of documents and pages without text, of links that are not followed, and of
+            files that cannot be read as what their suffix says: not UTF-8, a table with a broken
+            row. How many these are comes last.
         unread: Told the doc_id of each file that cannot be read; that of a row begins with it.
         named_must: Whether a file that is given by name must be read, and hold something.
 
@@ -128,7 +128,7 @@ def _without(found: Sequence[FileSource], sources: Sequence[FileSource]) -> list
 def _unbroken(source: FileSource, broken: list[str], skipped: Skipped) -> Iterator[Document]:
     """Yield the documents of a file; what is wrong with a broken one is added to the list."""
     try:
-        yield from _read(source)
+        yield from _read(source, skipped)
     except DataError as error:
         reason = str(error).removeprefix(f"{source.path}: ")
         broken.append(f"{source.path}: {reason}")
@@ -140,14 +140,17 @@ def _named(document: Document, source: FileSource) -> str:
     return f"{source.path}{row}"
 
 
-def _read(source: FileSource) -> Iterator[Document]:
+def _read(source: FileSource, skipped: Skipped) -> Iterator[Document]:
     match FORMATS.get(source.suffix, "source"):
         case "row":
             yield from _rows(source)
         case "pdf":
             from ragforge.corpus.pdf import read_pdf
 
-            yield _extracted_document(source.doc_id, read_pdf(_file(source)), "pdf")
+            page = read_pdf(_file(source))
+            if page.lacks:
+                skipped(str(source.path), page.lacks)
+            yield _extracted_document(source.doc_id, page, "pdf")
         case "docx":
             from ragforge.corpus.docx import read_docx
 

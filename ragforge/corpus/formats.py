@@ -74,10 +74,14 @@ def _installed(library: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedText:
-    """Title and text of a document as a reader of it sees them; headings are `#` lines."""
+    """Title and text of a document as a reader of it sees them; headings are `#` lines.
+
+    `lacks` says which part of the file holds no text, and why; "" for none.
+    """
 
     title: str
     text: str
+    lacks: str = ""
 
 
 class UnreadableError(DataError):

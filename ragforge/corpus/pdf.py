@@ -12,12 +12,13 @@ from ragforge.corpus.html import escape_markup
 from ragforge.deferred import dataclass
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from pypdf import PageObject, PdfReader
 
 _MAX_BYTES = 500_000_000
 _MAX_CHARS = 100_000_000
 """Of all pages together: more than any book, less than a file made to fill the memory."""
 _QUIET = logging.NullHandler()
+_MOST_LISTED = 10
 _EDGE_LINES = 3
 _FEWEST_PAGES = 3
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
@@ -51,7 +52,8 @@ def read_pdf(path: Path) -> ExtractedText:
             reader = PdfReader(stream)
             _unlock(reader)
             title = str((reader.metadata.title if reader.metadata else "") or "")
-            return ExtractedText(_usable(title), _text(reader))
+            pages = _pages(reader)
+            return ExtractedText(_usable(title), _text(reader, pages), _lacks(reader, pages))
     except UnreadableError:
         raise
     except Exception as error:  # what is broken raises whatever comes first
@@ -79,7 +81,8 @@ def _unlock(reader: "PdfReader") -> None:
         raise UnreadableError("is encrypted; save it without a password")
 
 
-def _text(reader: "PdfReader") -> str:
+def _pages(reader: "PdfReader") -> list[str]:
+    """Return the text of each page."""
     pages: list[str] = []
     length = 0
     for page in reader.pages:
@@ -89,6 +92,31 @@ def _text(reader: "PdfReader") -> str:
             raise UnreadableError(f"holds more than {_MAX_CHARS:,} characters")
     if pages and not any(map(str.strip, pages)):
         raise UnreadableError("holds pictures of pages and no text; run it through OCR first")
+    return pages
+
+
+def _lacks(reader: "PdfReader", pages: Sequence[str]) -> str:
+    """Return which pages are pictures, among others that have text; "" for none."""
+    numbers = [
+        number
+        for number, (page, text) in enumerate(zip(reader.pages, pages, strict=True), 1)
+        if not text.strip() and _has_picture(page)
+    ]
+    if not numbers:
+        return ""
+    listed = ", ".join(map(str, numbers[:_MOST_LISTED]))
+    more = f" and {len(numbers) - _MOST_LISTED} more" if len(numbers) > _MOST_LISTED else ""
+    word = "page" if len(numbers) == 1 else "pages"
+    return f"{word} {listed}{more} of {len(pages):,}, without text but with a picture; OCR reads it"
+
+
+def _has_picture(page: "PageObject") -> bool:
+    named = page.get("/Resources")
+    resources = named.get_object() if named is not None else None
+    return isinstance(resources, dict) and "/XObject" in resources
+
+
+def _text(reader: "PdfReader", pages: Sequence[str]) -> str:
     lines = [escape_markup(page).split("\n") for page in pages]
     # A heading is set apart first: `Chapter 1` and `Chapter 2` on top of pages are no header.
     kept = without_running_lines(list(_with_headings(lines, _outline(reader))))

@@ -112,6 +112,18 @@ def test_pages_without_text_are_called_pictures(tmp_path):
         read_pdf(write_pdf(tmp_path / "a.pdf", [[], []]))
 
 
+def test_scanned_pages_among_others_are_told(tmp_path):
+    """Nothing else tells that a part of the document is in no chunk."""
+    file = write_pdf(tmp_path / "a.pdf", [["Text."], [], [], ["More."], []], pictures={1, 4})
+    told = []
+
+    [document] = read_documents([tmp_path], skipped=lambda *what: told.append(what))
+
+    assert document.text.split() == ["Text.", "More."]
+    reason = "pages 2, 5 of 5, without text but with a picture; OCR reads it"
+    assert told == [(str(file), reason)]
+
+
 @pytest.mark.parametrize("content", [b"", b"%PDF-1.4\n", b"\x00" * 100, b"%PDF-1.7\ntrailer<<>>"])
 def test_broken_file_is_unreadable(tmp_path, content):
     """Whatever the library raises must not end the run."""
