@@ -435,7 +435,7 @@ def relevance_of_row(row: Row) -> Relevance:
     if row.get(CHUNK_OF_ROW) not in (None, ""):
         return _of_chunk(row, _named(row, CHUNK_OF_ROW))
     if named:
-        texts = _reference_texts(row).graded_quotes
+        texts = _reference_texts(row).graded_quotes or _source_texts(row)
         return _of_document(row, texts) if texts else _named(row, DOCUMENT_OF_ROW)
     return _source_chunks(row) if row.get(SOURCE_CHUNK) else _reference_texts(row)
 
@@ -611,6 +611,11 @@ def _quotes(row: Row, field: Field) -> list[str]:
         return [quote for quote in value if isinstance(quote, str) and quote.strip()]
     text = row.optional_text(field)
     return [text] if text else []
+
+
+def _source_texts(row: Row) -> tuple[GradedQuote, ...]:
+    """Return what the chunks that a query was written from say, where the row holds it."""
+    return _source_chunks(row).graded_quotes if row.get(SOURCE_CHUNK) else ()
 
 
 def _source_chunks(row: Row) -> Relevance:

@@ -501,6 +501,15 @@ def test_texts_beside_a_document_are_quotes_of_it(tmp_path):
     assert any("columns that are not read: 'Zitat'" in note for note in found.left_out)
 
 
+def test_the_text_a_query_was_written_from_is_a_quote_of_the_document_beside_it(tmp_path):
+    """The whole document was labelled, so that any part of it was right."""
+    text = "question,doc_id,source_chunk\nWhy?,a.md,It is so for so.\nWhen?,b.md,c7\n"
+    first, second = read(write(tmp_path / "set.csv", text))
+
+    assert first.graded_quotes == (GradedQuote("a.md", "It is so for so.", 3),)
+    assert (second.graded_quotes, second.grades) == ((), {"b.md": 2})
+
+
 @pytest.mark.parametrize("texts", ["context", "reference_contexts", "quote"])
 @pytest.mark.parametrize("grade", ["grade", "label", "relevance", "is_relevant", "rating"])
 def test_texts_have_the_grade_beside_them(tmp_path, texts, grade):
