@@ -56,8 +56,8 @@ _MYST_TARGET: Final = pattern(r"\([\w.:/ -]{1,200}\)=[ \t]*\Z")
 _ALERT: Final = pattern(r">[ \t]?\[!(?P<name>[A-Za-z]{1,30})\][+-]?(?P<title>.*)")
 _MYST: Final = pattern(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]{1,30}\}`", re.MULTILINE)
 _LIST_ITEM: Final = pattern(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_INTERRUPTS: Final = pattern(r"[-*+]|1[.)]")
-"""What begins an item within a paragraph; another number is one of its words."""
+_INTERRUPTS: Final = pattern(r"(?:>[ \t]{0,3}){0,9}(?:\||(?:[-*+]|1[.)])[ \t])")
+"""What begins an item or a row within a paragraph; another number is one of its words."""
 _BLOCK_OPTION: Final = pattern(r"[ \t]{2,100}+:?[\w-]{1,60}:(?:[ \t]|\Z)")
 _ATTRIBUTES_ALONE: Final = pattern(rf"(?:{ATTRIBUTES.pattern})[ \t]*\Z")
 _BRACKET: Final = pattern(r"[\[\](){}]")
@@ -249,7 +249,7 @@ class _Reader:
             self._unseen(start, end)
             return
         # Signs of one item or row, such as those of `*.py` and `src/*`, are no pair with another's.
-        if (item and (self._is_in_list or _INTERRUPTS.match(item[0]))) or self._text[start] == "|":
+        if (item and self._is_in_list) or _INTERRUPTS.match(self._text, start, end):
             self._end_paragraph()
         if item:
             self._is_in_list = True

@@ -64,6 +64,7 @@ def seen(text, **how):
         ("<<< @/snippets/a.js{2}\n\nText <<< x.", "Text <<< x."),
         ("```{csv-table} T\n:header: a, b\n:widths: 1, 2\n1, 2\n```", "T\n\na, b\n\n1, 2"),
         ("- *.py files\n- src/*\n- a `tick\n- [x](y)", "- *.py files\n- src/*\n- a `tick\n- x"),
+        ("> - *.md\n> - *\n>\n> a *b\n> c* d", "> - *.md\n> - *\n>\n> a b\n> c d"),
         ("| *.md | docs/* |\n| src/* | *a* |", "| *.md | docs/* |\n| src/* | a |"),
         ("Since *May\n1986. It* is\n- *so*", "Since May\n1986. It is\n- so"),
         ('{% tab title="Linux" %}\n\nText.', "Linux\n\nText."),
