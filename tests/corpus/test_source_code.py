@@ -137,3 +137,12 @@ def test_comments_that_nobody_closes_are_left_out():
     text = f"/** Said. */\nf()\n{'/** open ' * 50_000}"
 
     assert read_source_code(text, ".js").text == "Said. \n\nf()".replace(" \n", "\n")
+
+
+def test_annotations_stand_between_a_comment_and_what_it_describes():
+    """A text that does not say what it is about is found by nobody."""
+    java = "/** Gets it. */\n@Override\n@Deprecated\npublic int get() {\n"
+    rust = "/// Adds.\n#[inline]\npub fn add() {}\n"
+
+    assert read_source_code(java, ".java").text == "Gets it.\n\npublic int get()"
+    assert read_source_code(rust, ".rs").text == "Adds.\n\npub fn add() {}"
