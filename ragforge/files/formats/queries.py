@@ -27,6 +27,7 @@ from ragforge.files.field_names import (
     QUERY_ID,
     QUERY_ID_OF_PAIR,
     QUOTE_OF_ROW,
+    RANK,
     RANKING,
     RELEVANT,
     SCORE,
@@ -347,6 +348,8 @@ class _UnreadMarks:
         if n_passages != 1 or relevance.grades or row.get(GRADE) not in (None, ""):
             return
         for name in names_not_read(row):
+            if goes_by(name, RANK):
+                continue
             grade = grade_in_words(row.given[name])
             if grade is None or not 0 <= grade <= HIGHEST_GRADE:
                 self.others.add(name)

@@ -681,8 +681,12 @@ def test_a_column_that_may_hold_the_grades_is_refused(tmp_path, text, flag):
 
 @pytest.mark.parametrize(
     "rows",
-    ["page\nWhy?,a.md,0\nWhy?,b.md,17\n", "checked\nWhy?,a.md,no\nWhen?,b.md,yes\n"],
-    ids=["a number of something", "of questions"],
+    [
+        "page\nWhy?,a.md,0\nWhy?,b.md,17\n",
+        "rank\nWhy?,a.md,0\nWhy?,b.md,1\n",
+        "checked\nWhy?,a.md,no\nWhen?,b.md,yes\n",
+    ],
+    ids=["a number of something", "ranks", "of questions"],
 )
 def test_a_column_of_something_else_is_told_and_not_read(tmp_path, rows):
     """Most tables have columns that nobody but their authors knows."""
