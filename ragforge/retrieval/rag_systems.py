@@ -25,8 +25,8 @@ from ragforge.retrieval import Answerer, ContextPassage, SystemAnswer
 from ragforge.retrieval.frameworks import answer_of, ask_of
 from ragforge.retrieval.object_fields import (
     TEXTS,
+    document_names_of,
     ids_of,
-    nested_mappings,
     outcome_error,
     refuse_query_of_another,
     shown,
@@ -46,7 +46,6 @@ _CONTEXTS = (
 _ERRORS = ("error", "errors", "exception")
 _MESSAGES = ("messages",)
 _PARTS = (*TEXTS, "quote", "passage", "snippet")
-_DOCUMENTS = ("doc_id", "document_id", "source", "file_path", "file_name", "document")
 
 
 class HttpSystem:
@@ -285,13 +284,7 @@ def _passage(item: object, where: str, raw: str) -> ContextPassage:
     node = next(values_of(item, ("node",)), item)
     texts = tuple(text for text in values_of(node, _PARTS) if isinstance(text, str) and text)
     ids = tuple(ids_of(node))
-    places = [node, *nested_mappings(node)]
-    doc_ids = tuple(
-        value
-        for place in places
-        for value in values_of(place, _DOCUMENTS)
-        if isinstance(value, str) and value
-    )
+    doc_ids = tuple(document_names_of(node))
     if not texts and not ids and doc_ids:
         ids = doc_ids[:1]  # where documents are not cut, they are the chunks
     if not texts and not ids:

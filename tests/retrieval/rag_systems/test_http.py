@@ -103,6 +103,20 @@ def test_a_service_that_hangs_fails_the_query_in_time(server, ask, hang):
     assert "no reply in 0.2 s" in str(failure(ask, HttpSystem(server.url, timeout_s=0.2)))
 
 
+@pytest.mark.parametrize(
+    "source",
+    [{"title": "Returns", "url": "https://x.org/a.md"}, {"metadata": {"path": "a.md"}}],
+)
+def test_sources_may_be_known_by_title_and_address(server, ask, source):
+    """Such a list is for readers; the answer beside it was lost."""
+    server.body = json.dumps({"answer": "Thirty days.", "sources": [source]}).encode()
+
+    answer = ask(HttpSystem(server.url), "q")
+
+    assert answer.text == "Thirty days."
+    assert answer.context[0].doc_ids[0].endswith("a.md")
+
+
 def test_an_answer_that_calls_itself_failed_is_none(server, ask):
     """An apology would be graded as a wrong answer."""
     server.body = b'{"answer": "Sorry, try again.", "success": false, "message": "quota"}'
