@@ -221,7 +221,7 @@ def _grade_by_twins(dataset: Dataset) -> int:
     if not keys:
         return 0
     known = _ids_of_texts(dataset, lambda _, of_text: of_text in keys)
-    chunks = known.keys() if _may_hold_more(dataset) else frozenset[str]()
+    chunks = known.keys() if may_hold_more(dataset) else frozenset[str]()
     pairs = {
         PairId(query_id, chunk_id)
         for query_id, ids in _retrieved(dataset).items()
@@ -328,14 +328,14 @@ def _hits(dataset: Dataset) -> Iterator[tuple[str, str]]:
 
 def _chunks(dataset: Dataset, retrieved: Iterable[set[str]]) -> Iterator[Chunk]:
     """Yield the chunks of the set that were retrieved, where it may hold more relevant ones."""
-    if not _may_hold_more(dataset):
+    if not may_hold_more(dataset):
         return
     cited = set[str]().union(*retrieved)
     if dataset.chunks_path.exists():
         yield from (chunk for chunk in dataset.chunks() if chunk.chunk_id in cited)
 
 
-def _may_hold_more(dataset: Dataset) -> bool:
+def may_hold_more(dataset: Dataset) -> bool:
     """Whether chunks without a grade may be relevant: labels are not complete."""
     from ragforge.evaluating.evaluation_data import reading_in_force
 

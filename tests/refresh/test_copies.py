@@ -223,6 +223,30 @@ def test_a_copy_that_is_gone_makes_no_other_copy_relevant(labelled):
         assert values(night.dataset)["both"] == 1
 
 
+@pytest.mark.parametrize("nights", [1, 2])
+@pytest.mark.parametrize("is_found", [True, False])
+def test_a_label_goes_back_to_a_page_that_was_gone_beside_copies(labelled, nights, is_found):
+    """It stayed with the copies for ever, and what people labelled was not relevant."""
+    night, chapters = labelled("north", "south", label=0)
+    if not is_found:
+        retrieved(night.dataset, right=[], wrong=[])
+    pages = book(*chapters)
+    left = {name: text for name, text in pages.items() if name != "01.md"}
+    for extra in range(nights):
+        write(night, left | {f"{extra}.md": chapter(f"new {extra}", support=False)})
+        night.json()
+        assert labels(night.dataset) == ["02.md"]
+    write(night, pages)
+
+    night.json()
+
+    dataset = night.dataset
+    assert labels(dataset) == ["01.md"]
+    copies = support_of(dataset)
+    retrieved(dataset, right=[copies["01.md"]], wrong=[copies["02.md"], copies["01.md"]])
+    assert values(dataset, "RR") == {"right": 1, "wrong": 1 / 2}
+
+
 def test_evidence_goes_with_its_page_where_another_one_has_the_quote_too(tmp_path):
     """Its name went to a page that repeats it: recall fell from 1.0 to 0.5, and a check was due."""
     pages = {"a.md": page("north"), "b.md": page("south"), "c.md": page("east")}

@@ -6,7 +6,7 @@ given up: it stands where its text or its quote does, and waits where that is go
 
 import heapq
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import groupby
 from typing import Final, Literal
@@ -29,7 +29,7 @@ from ragforge.pipeline.graded_quotes import (
     with_quotes,
 )
 from ragforge.pipeline.judge.pooling import KeptGrades
-from ragforge.pipeline.text_grades import move_failures
+from ragforge.pipeline.text_grades import may_hold_more, move_failures
 from ragforge.records import (
     DormantGrade,
     Evidence,
@@ -55,6 +55,7 @@ from ragforge.refresh.grades.moved_chunks import (
     moved_since,
     named_chunks,
     new_places,
+    originals_back,
     places_anywhere,
     texts_back,
 )
@@ -119,7 +120,12 @@ def carry_judgments(
     same = {item.query.query_id for item in updated.items if _has_same_answer(item)}
     texts = {one.chunk_id for one in parent.each_judgment() if _is_of_text_alone(one)}
     back = texts_back(diff, texts)
-    carrying = _Carrying(moves, back, kept_grades, evidence, followed, proofs, same)
+    copied = {one.copied_from for one in parent.each_judgment() if one.source == "human"}
+    originals = originals_back(diff, copied)
+    copies_count = bool(originals) and may_hold_more(parent)
+    carrying = _Carrying(
+        moves, back, originals, copies_count, kept_grades, evidence, followed, proofs, same
+    )
     staged.put_judgments(carrying.judgments(parent.each_judgment()))
     _carry_pool(staged, parent, moves)
     _carry_checks(staged, parent, moves)
@@ -134,6 +140,8 @@ class _Carrying:
     Args:
         moves: Where chunks are now.
         back: The chunks that texts are again, by the id of the text.
+        originals: The chunks that read as one that is back under its id, by that.
+        copies_count: Whether copies of what people graded are graded too: labels are not complete.
         kept_grades: Who would judge today.
         evidence: What evidence says, by the id of each query for which it is told anew.
         followed: Grades of people that come to chunks, for those whose chunk is gone.
@@ -143,6 +151,8 @@ class _Carrying:
 
     moves: MovedChunks
     back: Mapping[str, Sequence[str]]
+    originals: Mapping[str, Collection[str]]
+    copies_count: bool
     kept_grades: KeptGrades
     evidence: Mapping[str, Sequence[Judgment]]
     followed: PlacedGrades
@@ -177,12 +187,29 @@ class _Carrying:
                 judgments += self._carried(judgment)
         # What was given to chunks says more than what waited as a text: it comes last.
         judgments = [*in_order(returned, self._following.get(query_id, ())), *judgments]
+        judgments = self._at_originals(judgments) if self.originals else judgments
         by_chunk = {judgment.chunk_id: judgment for judgment in by_rank(judgments)}
         graded = {chunk_id for chunk_id, one in by_chunk.items() if not one.is_failed}
         for judgment in self._claims(query_id, old, graded) if again else ():
             if _says_more(judgment, by_chunk.get(judgment.chunk_id)):
                 by_chunk[judgment.chunk_id] = judgment
         return [by_chunk[chunk_id] for chunk_id in sorted(by_chunk)]
+
+    def _at_originals(self, judgments: Sequence[Judgment]) -> list[Judgment]:
+        """Let grades go back that copies had while the chunk was gone that people graded."""
+        own = {one.chunk_id for one in judgments if one.source == "human" and not one.copied_from}
+        originals = self.originals.items()
+        back = {name for name, copies in originals if own.isdisjoint({*copies} - {name})}
+        found: list[Judgment] = []
+        for one in judgments:
+            original = one.copied_from
+            is_back = original in back and one.chunk_id in self.originals[original]
+            if is_back:
+                update = {"chunk_id": original, "copied_from": ""}
+                found.append(one.model_copy(update=update))
+            if not is_back or self.copies_count:
+                found.append(one)
+        return found
 
     def _claims(
         self, query_id: str, old: Sequence[Judgment], graded: Container[str]
@@ -342,9 +369,13 @@ class PeoplesGrades:
         returned: list[Judgment] = []
         pairs: set[tuple[str, str]] = set()
         for one in (*self.dormant, *self.gone):
-            now = self.back.get(_text_of(one)) or self._twins_of(one)
+            now = self.back.get(_text_of(one), ())
+            twins = () if now else self._twins_of(one)
             returned += at_chunks(one.judgment, now)
-            pairs |= {pair_of(one)} if now else set()
+            for judgment in at_chunks(one.judgment, twins):
+                update = {"copied_from": one.judgment.chunk_id}
+                returned.append(judgment.model_copy(update=update))
+            pairs |= {pair_of(one)} if now or twins else set()
         return PlacedGrades(returned, pairs)
 
     def _twins_of(self, one: DormantGrade) -> tuple[str, ...]:

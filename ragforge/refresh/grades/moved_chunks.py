@@ -112,6 +112,22 @@ def places_anywhere(diff: CorpusDiff, digests: Collection[str]) -> dict[str, tup
     return {digest: tuple(sorted(ids)) for digest, ids in found.items()}
 
 
+def originals_back(diff: CorpusDiff, chunk_ids: Collection[str]) -> dict[str, frozenset[str]]:
+    """Return the ids of the chunks that read as some do which are new, themselves among them.
+
+    Args:
+        diff: What changed.
+        chunk_ids: Of those that may be.
+    """
+    digests = {
+        chunk.chunk_id: seen_sha256(chunk)
+        for chunk in (diff.added() if any(chunk_ids) else ())
+        if chunk.chunk_id in chunk_ids
+    }
+    places = places_anywhere(diff, {*digests.values()})
+    return {chunk_id: frozenset(places[digest]) for chunk_id, digest in digests.items()}
+
+
 def texts_back(diff: CorpusDiff, text_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the ids of the new chunks that read as texts do which were no chunks, as they stand.
 
