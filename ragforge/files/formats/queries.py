@@ -84,6 +84,8 @@ SHAPES: Final = (
     "question belong together)",
 )
 _SHOWN: Final = 5
+_PLAIN_ID: Final = Field("id", ("id", "_id"))
+"""Names of an id that may be of the row, rather than of its query."""
 _VAGUE: Final = Field("score", ("score", "value", "rating", "label"))
 """Names of grades of passages that may be of anything, as of an answer."""
 _NAMED: Final = 12
@@ -293,6 +295,7 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
     not_read: dict[str, None] = {}
     graded: dict[bool | None, Row] = {}
     marks = _UnreadMarks()
+    asked: dict[str, dict[str, None]] = {}
     source = _opened(path, columns)
     for row in _rows(source, columns):
         refuse_misspelt_quotes(row)
@@ -301,6 +304,8 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
         query_row = _query_row(row, make_id)
         query_id = query_row.imported.query.query_id
         marks.look(row, query_row)
+        if not query_row.relevance.is_empty and goes_by(row.name_of(QUERY_ID) or "", _PLAIN_ID):
+            asked.setdefault(query_row.imported.query.query, {})[query_id] = None
         first = seen.setdefault(query_id, row.where)
         if query_id in query_rows:
             before = query_rows[query_id]
@@ -318,8 +323,26 @@ def _read(path: Path, make_id: Callable[[str], str], columns: Columns = NO_COLUM
             "passage a grade, or leave the row out while nobody has graded it"
         )
     marks.refuse()
-    as_read = (*(source.sheet.told(path) if source.sheet else ()), *_grade_notes(graded.get(True)))
+    of_sheet = source.sheet.told(path) if source.sheet else ()
+    as_read = (*of_sheet, *_grade_notes(graded.get(True)), *_split_notes(path, asked))
     return _ReadRows(list(query_rows.values()), repeated, list(not_read), row.is_of_table, as_read)
+
+
+def _split_notes(path: Path, asked: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yield how many questions have several ids, which may be those of their rows.
+
+    Args:
+        path: The file.
+        asked: Ids by question, of rows that name passages.
+    """
+    several = [ids for of in asked.values() if len(ids := list(of)) > 1]
+    if several:
+        n = "1 question comes" if len(several) == 1 else f"{len(several):,} questions come"
+        yield (
+            f"{path}: {n} under several ids, such as {shown(several[0][0])} and "
+            f"{shown(several[0][1])}, and each id is a query of its own, with its own passages; "
+            "where they number the rows, leave them out"
+        )
 
 
 def _grade_notes(graded: Row | None) -> Iterator[str]:

@@ -292,6 +292,16 @@ def test_rows_of_one_question_belong_together(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("name", "told"), [("id", True), ("query_id", False)])
+def test_a_question_under_several_plain_ids_is_told(tmp_path, name, told):
+    """Where the ids number the rows, its passages are torn apart into queries of one each."""
+    text = f"{name},question,doc_id\n1,Why?,a.md\n2,Why?,b.md\n3,When?,a.md\n"
+    found = read_queries(write(tmp_path / "set.csv", text), id_of)
+
+    assert [of.query.query_id for of in found.queries] == ["1", "2", "3"]
+    assert any("1 question comes under several ids" in note for note in found.left_out) is told
+
+
 def test_pairs_of_question_and_document_are_read(tmp_path):
     """Graded pairs are the plainest thing people label."""
     text = "question,doc_id,grade\nWhy?,a.md,3\nWhy?,b.md,0\nWhen?,a.md,1\n"
