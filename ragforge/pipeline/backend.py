@@ -144,7 +144,7 @@ async def open_backend(
 
     from ragforge.llm.connect import connect
     from ragforge.prompts import load_prompt
-    from ragforge.stages.asking import Asker
+    from ragforge.stages.asking import Asker, failed_replies
 
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
     async with connect(
@@ -162,7 +162,7 @@ async def open_backend(
             forget = (connection.tally or connection.store).forget
             failures = (failure for failure in place.failures() if failure.what in stages)
             # Read in any case: a file that is torn is told before anything is asked.
-            keys = [key for failure in failures for key in failure.call_keys]
+            keys = list(failed_replies(connection.store, failures))
             if isinstance(place, OutputFile) and settings.judge.batch == 1:
                 # As each is asked: what is not reached, or was bought in its place, stays.
                 asker = replace(asker, forget=_once(forget))

@@ -41,7 +41,7 @@ from ragforge.records import Failure, VersionDiff
 from ragforge.refresh.corpus.diff import CorpusDiff, diff_chunks, diff_corpus
 from ragforge.refresh.spending import BoughtCalls
 from ragforge.refresh.version_checks import CHURN, check_churn
-from ragforge.stages.runner import recorded
+from ragforge.stages.asking import failed_replies
 
 if TYPE_CHECKING:
     from ragforge.llm.store.calls import CallStore
@@ -241,18 +241,12 @@ def notify_of_failure(
 def try_again(store: CallStore, failures: Iterable[Failure]) -> None:
     """Put the replies of failed checks aside, so that they are asked for again.
 
-    What was asked for again since then stays, so that a run that was stopped buys nothing twice.
-
     Args:
         store: Has the replies.
         failures: Of the published version.
     """
-    for failure in failures:
-        if failure.what != "recheck" or not failure.call_keys:
-            continue
-        last = store.get(failure.call_keys[-1])
-        if last and failure.raw in (recorded(last.text), recorded(last.refusal)):
-            store.forget(failure.call_keys)
+    rechecks = (failure for failure in failures if failure.what == "recheck")
+    store.forget(list(failed_replies(store, rechecks)))
 
 
 def _refuse_baseline(parent: Dataset, settings: Settings) -> None:

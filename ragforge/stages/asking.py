@@ -15,12 +15,14 @@ from ragforge.deferred import dataclass
 from ragforge.errors import CallError
 from ragforge.files.text import normalize
 from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest, Message
-from ragforge.records import Provenance
+from ragforge.records import Failure, Provenance
 from ragforge.records.canaries import since_drift
 from ragforge.records.model import Field, FieldInfo, pydantic
+from ragforge.stages.runner import recorded
 from ragforge.stages.visible_text import visible
 
 if TYPE_CHECKING:
+    from ragforge.llm.store.calls import CallStore
     from ragforge.llm.structured import Structured
     from ragforge.prompts import Prompt
 
@@ -347,3 +349,17 @@ async def together(parts: Sequence[Coroutine[None, None, Part]]) -> list[Part | 
         error if isinstance(error, CallError) else task.result()
         for task, error in zip(tasks, errors, strict=True)
     ]
+
+
+def failed_replies(store: CallStore, failures: Iterable[Failure]) -> Iterator[str]:
+    """Yield the keys of replies that were no use, as far as the call store has them still.
+
+    What was asked for again since then stays, so that a run that was stopped buys nothing twice:
+    of several replies to one question some are missing then, or the text is another.
+    """
+    for failure in failures:
+        found = [store.get(key) for key in failure.call_keys]
+        kept = [reply for reply in found if reply is not None]
+        texts = {recorded(text) for reply in kept for text in (reply.text, reply.refusal)}
+        if len(kept) == len(found) and failure.raw in texts:
+            yield from failure.call_keys

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from itertools import pairwise
 
 import pytest
@@ -116,6 +117,32 @@ def test_a_retry_that_is_stopped_shortens_no_file_and_pays_for_no_reply_twice(ju
     assert [b - a for a, b in pairwise(billed)] == [2, 2, 2]
     assert sum(row["grade"] is None for row in whole[3]) < n_failed
     assert dry[3] == first[3]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [[], ["--batch", "2"], ["--panel", "a,b"], ["--votes", "2", "--temperature", "0.5"]],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("bad", [{"p_refusal": 1.0}, {"p_badjson": 1.0}], ids=str)
+def test_a_retry_of_a_set_that_is_killed_before_it_writes_buys_nothing_twice(
+    run, dataset, tmp_path, how, bad
+):
+    """All that it had bought in the place of replies of no use would be forgotten with these."""
+    words = ["judge", "--dataset", dataset, "--model", "m", "--endpoint-id", "e", "-q", *how]
+    with serving(Script(**bad)) as endpoint:
+        run(*words, "--base-url", endpoint.url)
+    before = tmp_path / "before"
+    shutil.copytree(dataset, before, ignore=shutil.ignore_patterns(".ragforge"))
+    with serving(Script()) as endpoint:
+        again = [*words, "--base-url", endpoint.url, "--retry-failed"]
+        assert run(*again)[0] == 0
+        billed = endpoint.ledger()["billed"]
+        shutil.copytree(before, dataset, dirs_exist_ok=True)
+
+        assert run(*again)[0] == 0
+        assert endpoint.ledger()["billed"] == billed > 0
+    assert (dataset / "failures.jsonl").read_text() == ""
 
 
 def test_a_panel_keeps_the_votes_of_all_its_models(judge):
