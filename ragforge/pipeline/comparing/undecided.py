@@ -7,7 +7,8 @@ difference rests on, or where the grades say nothing.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from math import fsum, inf
+from functools import cache
+from math import fsum, inf, log2
 from typing import Final, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
@@ -51,7 +52,7 @@ from ragforge.records.judgments import GradeOrigin
 USUAL_DEPTH: Final = 10
 """Ranks that `ragforge judge` pools where nothing is said."""
 _UNLIKE: Final = 0.05
-"""Share of the ranks by which one run may have more chunks without a grade than the other."""
+"""Share of the ranks, as they weigh, by which a run may have more chunks without a grade."""
 _NOISE: Final = 1e-12
 _NOTHING: Final[Mapping[str, int | None]] = {}
 Origins: TypeAlias = Mapping[tuple[str, str], GradeOrigin]
@@ -275,8 +276,11 @@ class _OpenSums:
     n_only_a: int = 0
     n_only_b: int = 0
     n_both: int = 0
-    n_ranks: float = 0
-    """Looked at, by the run that is looked at further."""
+    weight: float = 0.0
+    """Of the ranks looked at, by the run that is looked at further; see `_weight`."""
+    only_a: float = 0.0
+    only_b: float = 0.0
+    """Weight of the ranks of chunks without a grade that only one run retrieved."""
     paired: dict[str, float] = field(default_factory=dict)
     """The differences, by query."""
     of_failures: dict[str, Interval] = field(default_factory=dict)
@@ -295,7 +299,8 @@ class _OpenSums:
         """Add a query; the difference is None where a run has no value."""
         self.n += 1
         usual = self.measure.cutoff or USUAL_DEPTH
-        self.n_ranks += min(usual, max(self._reach(a.known), self._reach(b.known)))
+        looked_at = min(usual, max(self._reach(a.known), self._reach(b.known)))
+        self.weight += _weight_of_top(self.measure.name, int(looked_at))
         certain = Interval(difference or 0.0, difference or 0.0)
         if difference is not None:
             self.paired[query_id] = difference
@@ -339,14 +344,17 @@ class _OpenSums:
 
         A chunk without a grade counts as not relevant: the run with more of them loses for it.
         """
-        is_unlike = abs(self.n_only_a - self.n_only_b) > _UNLIKE * self.n_ranks
-        behind_has_more = mean is not None and (mean < 0) == (self.n_only_b > self.n_only_a)
-        if not is_unlike or not behind_has_more or not bounds.low <= 0 <= bounds.high:
+        if mean is None or not bounds.low <= 0 <= bounds.high:
             return ""
-        few, many = sorted((self.n_only_a, self.n_only_b))
+        of_a, of_b = (self.only_a, self.n_only_a), (self.only_b, self.n_only_b)
+        is_b_behind = mean < 0 or (mean == 0 and self.only_b > self.only_a)
+        (ahead, n_ahead), (behind, n_behind) = (of_a, of_b) if is_b_behind else (of_b, of_a)
+        if behind - ahead <= _UNLIKE * self.weight:
+            return ""
+        lower = ", which stand lower" if n_ahead >= n_behind else ""
         return (
-            f"{many:,} chunks that only the run behind retrieved have no grade, and {few:,} of the "
-            "one ahead; judge both alike first (`ragforge judge`)"
+            f"{n_behind:,} chunks that only the run behind retrieved have no grade, and "
+            f"{n_ahead:,} of the one ahead{lower}; judge both alike first (`ragforge judge`)"
         )
 
     def _mean(self, values: Mapping[str, float]) -> float:
@@ -376,9 +384,11 @@ class _OpenSums:
             found = holes[reach] = _open(a.holes, b.holes, *reach)
         if not found.chunks:
             return certain
-        self.n_only_a += found.n_only_a
-        self.n_only_b += found.n_only_b
-        self.n_both += len(found.chunks) - found.n_only_a - found.n_only_b
+        self.n_only_a += len(found.only_a)
+        self.n_only_b += len(found.only_b)
+        self.n_both += len(found.chunks) - len(found.only_a) - len(found.only_b)
+        self.only_a += sum(_weight(self.measure.name, rank) for rank in found.only_a)
+        self.only_b += sum(_weight(self.measure.name, rank) for rank in found.only_b)
         return self._over(OpenQuery(a.known, b.known, found.chunks), certain)
 
     def _reach(self, ranking: JudgedRanking) -> float:
@@ -419,8 +429,9 @@ class _Holes(NamedTuple):
     """What of a query nobody judged, as far as some measure looks."""
 
     chunks: Sequence[OpenChunk]
-    n_only_a: int
-    n_only_b: int
+    only_a: Sequence[int]
+    only_b: Sequence[int]
+    """Ranks of those that only one run retrieved."""
 
 
 _HolesByReach: TypeAlias = dict[tuple[float, float], _Holes]
@@ -433,23 +444,34 @@ def _open(
 ) -> _Holes:
     """Return the holes that either run has within its reach."""
     chunks = []
-    n_only_a = n_only_b = 0
+    only_a, only_b = [], []
     for chunk_id, rank in of_a.items():
         if rank > reach_a:
             break
         other = of_b.get(chunk_id)
         if other is not None and other > reach_b:
             other = None
-        n_only_a += other is None
+        if other is None:
+            only_a.append(rank)
         chunks.append(OpenChunk(rank, other))
     for chunk_id, rank in of_b.items():
         if rank > reach_b:
             break
         other = of_a.get(chunk_id)
         if other is None or other > reach_a:
-            n_only_b += 1
+            only_b.append(rank)
             chunks.append(OpenChunk(None, rank))
-    return _Holes(chunks, n_only_a, n_only_b)
+    return _Holes(chunks, only_a, only_b)
+
+
+def _weight(measure: str, rank: int) -> float:
+    """Return what a rank counts: by its discount in DCG and nDCG, else as much as any other."""
+    return 1 / log2(rank + 1) if measure in {"nDCG", "DCG"} else 1.0
+
+
+@cache
+def _weight_of_top(measure: str, n_ranks: int) -> float:
+    return fsum(_weight(measure, rank) for rank in range(1, n_ranks + 1))
 
 
 def _by_silent_grades(

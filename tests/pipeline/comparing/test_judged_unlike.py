@@ -27,9 +27,9 @@ def with_a_chunk_above(folder, judge):
     return made
 
 
-@pytest.mark.parametrize("measure", ["RR", "P@1"])
-def test_ranks_that_a_measure_does_not_look_at_are_not_counted_as_judged(tmp_path, measure):
-    """RR ends at the first hit: 24 chunks are no 4 % of ten ranks, but a quarter of what it saw."""
+@pytest.mark.parametrize("measure", ["RR", "P@1", "nDCG@10"])
+def test_ranks_count_by_what_a_measure_makes_of_them(tmp_path, measure):
+    """Of ten ranks 24 are 4 %; RR ends at the first hit, and a first rank is 22 % of nDCG@10."""
     dataset = with_a_chunk_above(tmp_path / "set", JUDGE)
     [item] = compare_runs(dataset, [], EvaluateSettings(measures=(measure,))).items
 
