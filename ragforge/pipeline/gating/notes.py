@@ -63,6 +63,13 @@ def _of_baseline(
             "the baseline is an evaluation of this very state: no drop could have been found; for "
             "one before it, name a file of --write-baseline"
         )
+    n_holes = subject.evaluation.n_holes
+    if rules.drops and n_holes > before.n_holes:
+        yield (
+            f"{plural(n_holes, 'chunk')} in the top 10 without a grade "
+            f"{'counts' if n_holes == 1 else 'count'} as not relevant ({before.n_holes:,} of the "
+            "baseline did): a drop may be theirs alone; `ragforge judge` grades them"
+        )
     n_failed = max((mean.n_failed for mean in before.measures.values()), default=0)
     if n_failed:
         failed = plural(n_failed, "query", "queries")

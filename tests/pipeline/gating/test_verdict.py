@@ -9,7 +9,7 @@ from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.pipeline.evaluated import evaluate_runs
 from ragforge.pipeline.gating.refusals import shared_items
 from ragforge.pipeline.gating.verdict import check_run, evaluate_for
-from ragforge.records import Judgment, Query
+from ragforge.records import Hit, Judgment, Query
 
 HALF_SECOND = [1] * 15 + [2] * 15
 """Reciprocal ranks 1 and 0.5: a mean of 0.75."""
@@ -747,3 +747,22 @@ def test_queries_that_the_run_lacks_are_told(tmp_path):
 
     assert verdict.outcome == "FAIL"
     assert "the run lacks 15 of 30 queries, which count 0" in verdict.notes
+
+
+def test_a_drop_that_may_be_of_chunks_without_a_grade_says_so(tmp_path):
+    """The run is as good, but for texts on top that nobody looked at."""
+    dataset = ranked_set(tmp_path / "set", {"now": [1] * 30, "before": [1] * 30})
+    rules = Rules(drops=(Threshold("P@1", 0.1),))
+    before = evaluate_for(rules, dataset, "before", EvaluateSettings()).baseline
+
+    def below(ranking):
+        hits = (Hit(chunk_id="other", score=99.0), *ranking.ranking)
+        return ranking.model_copy(update={"ranking": hits})
+
+    rankings = [below(item) if n < 10 else item for n, item in enumerate(dataset.run("now"))]
+    dataset.write_run("now", rankings)
+    verdict = check_run(
+        dataset, evaluate_for(rules, dataset, "now", EvaluateSettings()), rules, before
+    )
+
+    assert any("10 chunks in the top 10 without a grade count" in note for note in verdict.notes)
