@@ -22,6 +22,8 @@ _HTML_SIGN: Final = pattern("[<&]")
 _BRACKETS: Final = pattern(r"\\.|`+|[\[\]]", re.DOTALL)
 _TICKS: Final = pattern(r"`+")
 _MOST_CODE: Final = 2000
+_LONGEST_LABEL: Final = 999
+"""Characters of a label of a link, by CommonMark."""
 _ATTRIBUTE: Final = (
     r"""(?:[#.][\w:./-]{1,200}+|[\w:@-]{1,100}+="""
     r"""(?:"[^"\n]{0,500}+"|'[^'\n]{0,500}+'|[^\s{}"']{1,200}+))"""
@@ -295,7 +297,9 @@ class InlineReader:
         named = self._closing(behind) if self._text.startswith("[", behind) else 0
         name = self._text[behind + 1 : named - 1] if named else ""
         name = name or self._text[label : behind - 1]
-        is_known = (any_label and named) or " ".join(name.lower().split()) in self._labels
+        is_short = len(name) <= _LONGEST_LABEL  # Else each bracket of thousands is looked through.
+        is_known = is_short and " ".join(name.lower().split()) in self._labels
+        is_known = is_known or bool(any_label and named)
         return (named or behind) if is_known else 0
 
     def _angle(self, at: int) -> Iterator[Edit | int]:

@@ -72,6 +72,19 @@ def test_a_reader_takes_no_square_of_a_document(doc_id, unit):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("signs", ["[]", "()", "{}", "<>", "**", "``"])
+@pytest.mark.parametrize("doc_id", ["a.md", "a.rst", "a.adoc"])
+def test_nor_do_signs_within_each_other(doc_id, signs):
+    """Of thousands of brackets each was looked at with all that stand within it."""
+    form = FORMATS[suffix_of(doc_id)]
+
+    def read(half):
+        read_plain(f"{half}a{half.replace(signs[0], signs[1])}", form, doc_id)
+
+    assert any(growth(read, signs[0]) < MOST for _ in range(TRIES))
+
+
+@pytest.mark.slow
 def test_growth_that_is_a_square_is_seen():
     """A test that overlooks it would hold nothing."""
 

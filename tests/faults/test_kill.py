@@ -316,9 +316,12 @@ def test_a_terminal_that_is_closed_costs_no_call_twice(start, product):
     """Row 5: connections to the machine that runs it break, and laptops are shut."""
     left = product(start(latency="fixed:150"), 80)
     ours, theirs = pty.openpty()
-    process = left.begin(
-        *WIDE, first=lambda: os.login_tty(theirs), stdout=None, stderr=None, pass_fds=[theirs]
-    )
+
+    def log_in():
+        os.login_tty(theirs)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # These tests may run under nohup.
+
+    process = left.begin(*WIDE, first=log_in, stdout=None, stderr=None, pass_fds=[theirs])
     os.close(theirs)
     left.endpoint.until_billed(40)
     os.close(ours)
