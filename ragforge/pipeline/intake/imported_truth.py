@@ -13,7 +13,7 @@ from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.formats.export_note import Graded
 from ragforge.files.formats.named_texts import NamedText
-from ragforge.files.formats.queries import ImportedQuery
+from ragforge.files.formats.query_rows import ImportedQuery
 from ragforge.files.formats.row_relevance import HIGHEST_GRADE, GradedQuote
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import Label, LabelNames

@@ -16,7 +16,8 @@ from ragforge.errors import DataError, RagforgeError, UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import LABELS_IN_WORDS
 from ragforge.files.formats.export_note import Graded
-from ragforge.files.formats.queries import ImportedQueries, ImportedQuery, read_queries
+from ragforge.files.formats.queries import ImportedQueries, read_queries
+from ragforge.files.formats.query_rows import ImportedQuery
 from ragforge.files.formats.row_columns import NO_COLUMNS, Columns
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import create_dataset, open_dataset, refuse_other_files

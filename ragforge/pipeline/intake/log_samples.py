@@ -8,7 +8,7 @@ from typing import Final
 
 from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
-from ragforge.files.formats.queries import ImportedQuery
+from ragforge.files.formats.query_rows import ImportedQuery
 from ragforge.measures.proportional_sampling import inclusion_probabilities, systematic_draw
 from ragforge.records import Draw, LogDraw, Query, RealQuery
 

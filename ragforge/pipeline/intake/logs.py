@@ -10,8 +10,9 @@ from typing import Final, Literal, TypeVar
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
-from ragforge.files.formats.queries import ImportedQueries, ImportedQuery
+from ragforge.files.formats.queries import ImportedQueries
 from ragforge.files.formats.query_log import read_labels
+from ragforge.files.formats.query_rows import ImportedQuery
 from ragforge.files.formats.row_relevance import GradedQuote, Relevance, settle_relevance
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import LabelNames

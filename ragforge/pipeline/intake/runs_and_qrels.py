@@ -14,7 +14,8 @@ from ragforge.evaluating.formatting import plural
 from ragforge.files.formats.export_note import Graded, Source
 from ragforge.files.formats.named_texts import NamedText
 from ragforge.files.formats.qrels import JudgedQrels, judgments_in, read_judged_qrels
-from ragforge.files.formats.queries import ImportedQueries, ImportedQuery, has_zeros
+from ragforge.files.formats.queries import ImportedQueries, has_zeros
+from ragforge.files.formats.query_rows import ImportedQuery
 from ragforge.files.formats.row_relevance import HIGHEST_GRADE
 from ragforge.files.formats.runs import Ranked, Run, read_worded_run
 from ragforge.files.manifest import RunOrigin

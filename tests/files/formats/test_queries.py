@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ragforge.errors import DataError
-from ragforge.files.formats.queries import ImportedQuery, read_queries
+from ragforge.files.formats.queries import read_queries
+from ragforge.files.formats.query_rows import ImportedQuery
 from ragforge.files.formats.row_columns import parse_columns
 from ragforge.files.formats.row_relevance import GradedQuote
 from ragforge.files.shipped_folders import shipped

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.files.formats.queries import ImportedQuery
+from ragforge.files.formats.query_rows import ImportedQuery
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.intake.log_samples import LogSample, draw_questions
