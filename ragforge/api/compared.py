@@ -11,7 +11,6 @@ from ragforge.evaluating.comparison import Compared, ComparisonReport
 from ragforge.evaluating.graded_by import graded_line
 from ragforge.report.comparison import (
     by_pair,
-    comparison_json,
     corrected_tables,
     findings,
     means_table,
@@ -20,6 +19,7 @@ from ragforge.report.comparison import (
     render_comparison_summary,
     warnings_of,
 )
+from ragforge.report.comparison_json import comparison_json
 
 MOVED_SHOWN: Final = 5
 """Queries that gained, and that lost, in the text, where only two runs are compared."""

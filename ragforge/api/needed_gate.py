@@ -29,7 +29,8 @@ from ragforge.evaluating.judgments import failed_by_name
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.comparing.as_needed import NeededComparison, decide_as_needed
 from ragforge.pipeline.comparing.needed_pairs import Declared
-from ragforge.pipeline.gating.verdict import check_failures, untold_failures
+from ragforge.pipeline.gating.checks import check_failures
+from ragforge.pipeline.gating.verdict import untold_failures
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import notify_gate
 from ragforge.report.as_needed import gate_lines

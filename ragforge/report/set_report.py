@@ -13,7 +13,7 @@ from ragforge.evaluating.history.run_history import changes_since_last, not_eval
 from ragforge.evaluating.runs import Estimate, RunSummary
 from ragforge.evaluating.summary import Summary
 from ragforge.report.answers import answer_tables
-from ragforge.report.comparison import comparison_json, ends_json
+from ragforge.report.comparison_json import comparison_json, ends_json
 from ragforge.report.corrected_levels import corrected_table, levels_json
 from ragforge.report.decision import decision_json, decision_listing, decision_of
 from ragforge.report.document import Document

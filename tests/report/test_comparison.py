@@ -8,7 +8,8 @@ import pytest
 from comparisons import LOW, better, doubtful, report_of, three
 
 from ragforge.evaluating.formatting import MISSING
-from ragforge.report.comparison import comparison_json, render_comparison
+from ragforge.report.comparison import render_comparison
+from ragforge.report.comparison_json import comparison_json
 
 AGREED = [
     *("a", "b", "measure", "mean_a", "mean_b", "diff", "low", "high", "p", "p_corrected"),

@@ -64,7 +64,8 @@ def read_queries(
     queries that are judged are taken.
 
     Args:
-        path: A file of one of `query_rows.SHAPES`, a BEIR folder, or another folder with queries.jsonl.
+        path: A file of one of `query_rows.SHAPES`, a BEIR folder, or another folder with
+            queries.jsonl.
         make_id: Makes the id of a query without one from its text. It should fold case and blanks
             and hash the rest, so that the same question gets the same id in every file.
         columns: Where fields stand in rows that call them otherwise; see `parse_columns`.

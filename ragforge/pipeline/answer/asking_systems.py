@@ -118,7 +118,7 @@ class PassageFinder:
     @property
     def misnamed(self) -> str:
         """What is to be told of passages with the id of a chunk and another text; "" for none."""
-        from ragforge.pipeline.retrieving import misnamed_texts
+        from ragforge.pipeline.retrieved_counts import misnamed_texts
 
         return misnamed_texts(self._texts, "passage")
 

@@ -1,7 +1,8 @@
 """A comparison that cannot know which is better names no winner."""
 
 from ragforge.pipeline.comparing.deciding import AS_USUAL, Contender, Contest, Undecided, decide
-from ragforge.report.comparison import comparison_json, render_comparison
+from ragforge.report.comparison import render_comparison
+from ragforge.report.comparison_json import comparison_json
 
 WHY = "old was graded by one judge, and new by another"
 LOW = {f"q{n:02}": 0.1 + n / 100 for n in range(20)}

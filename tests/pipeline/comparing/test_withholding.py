@@ -6,7 +6,8 @@ import pytest
 
 from ragforge.config import EvaluateSettings
 from ragforge.pipeline.comparing.runs import compare_files
-from ragforge.report.comparison import comparison_json, render_comparison
+from ragforge.report.comparison import render_comparison
+from ragforge.report.comparison_json import comparison_json
 
 QUERIES = [f"q{n:02}" for n in range(30)]
 GOOD, BAD = ["d1", "d2", "d3"], ["d3", "d9", "d1"]
