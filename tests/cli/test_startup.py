@@ -221,7 +221,7 @@ def test_a_command_loads_no_module_for_what_it_does_not_do(line, tmp_path):
         ),
         (
             "import golden.csv --documents docs --out new -q",
-            115,
+            116,
             "report.generation measures.power pipeline.intake.logs pipeline.intake.runs_and_qrels "
             "pipeline.intake.former_grades measures.scores corpus.origins.sql corpus.origins.git "
             "stages.asking llm.chat",
