@@ -371,7 +371,8 @@ def test_a_service_that_cannot_be_taken_is_named_without_its_secrets(file, old, 
 
 def test_a_body_may_say_what_only_sounds_like_a_secret(file):
     """Engines have tokenizers, and limits of tokens."""
-    body = '{ q = "{query}", max_tokens = 500, tokenizer = "whitespace", api_key = "${KEY}" }'
+    own = 'max_tokens = 500, tokenizer = "whitespace", stop_token = "<|endoftext|>"'
+    body = f'{{ q = "{{query}}", {own}, api_key = "${{KEY}}" }}'
 
     service = load(file(f"[systems.a]\nurl = 'http://a'\nbody = {body}"), environment={})
 

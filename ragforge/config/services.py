@@ -28,7 +28,10 @@ _SECRET_NAME: Final = pattern(
     re.IGNORECASE,
 )
 _SECRET_FIELD: Final = pattern(
-    r"(?:password|passwd|pwd|secret|token|api[-_]?key|authorization|credentials?)$", re.IGNORECASE
+    r"(?:password|passwd|pwd|secret|"
+    r"(?<!stop)(?<!stop[-_])(?<!eos[-_])(?<!bos[-_])(?<!pad[-_])(?<!end[-_])(?<!page[-_])token|"
+    r"api[-_]?key|authorization|credentials?)$",
+    re.IGNORECASE,
 )
 """Of a body, whose other fields may well be called `tokenizer` or `session`."""
 _SECRET_CHARS: Final = 8

@@ -22,7 +22,9 @@ _FENCES: Final = ("```", "~~~")
 _LONGEST_FENCE: Final = 10
 """Of those that are closed for a cell: between two there may be no place for more."""
 _TICKS: Final = re.compile(
-    r"^[ \t]{0,100}+(?P<sign>`{3,1000}+|~{3,1000}+)(?P<rest>.*)", re.MULTILINE
+    r"^(?P<item>(?:[ \t]{0,100}+(?:[-*+]|\d{1,9}[.)])[ \t])?)[ \t]{0,100}+"
+    r"(?P<sign>`{3,1000}+|~{3,1000}+)(?P<rest>.*)",
+    re.MULTILINE,
 )
 
 
@@ -131,7 +133,7 @@ def _open_fence(source: str) -> str:
         sign, rest = found["sign"], found["rest"]
         if not opened:
             opened = sign if sign[0] == "~" or "`" not in rest else ""
-        elif sign.startswith(opened) and not rest.strip():
+        elif sign.startswith(opened) and not rest.strip() and not found["item"]:
             opened = ""
     return opened if len(opened) <= _LONGEST_FENCE else ""
 

@@ -13,7 +13,8 @@ from ragforge.corpus.seen_text import Edit, SeenText, seen_text, without_extra_b
 _DIRECTIVE: Final = re.compile(
     r"\.\. (?:\|[^|\n]{1,100}\| )?(?P<name>[\w:+.-]{1,60}?) ?::(?:[ \t]{1,20}(?P<args>.*))?$"
 )
-_EXPLICIT: Final = re.compile(r"\.\.(?:[ \t]|\Z)|__[ \t]+\S+\Z")
+_EXPLICIT: Final = re.compile(r"\.\.(?:[ \t]|\Z)")
+_ANONYMOUS: Final = re.compile(r"__[ \t]+\S+\Z")
 _FOOTNOTE: Final = re.compile(r"\.\. \[[^\]]{1,100}\]")
 _OPTION: Final = re.compile(r":[\w -]{1,60}:(?:[ \t]|\Z)")
 _DOCINFO: Final = re.compile(r":[\w-]{1,60}:(?:[ \t]|\Z)")
@@ -143,6 +144,9 @@ class _Reader:
         if dedent:
             yield Edit(at, min(at + dedent, start))
         if not self._began and _DOCINFO.match(bare):
+            yield Edit(start, start + len(bare))
+            return
+        if _ANONYMOUS.match(bare) and not self._paragraph[1]:
             yield Edit(start, start + len(bare))
             return
         if _EXPLICIT.match(bare) and not _FOOTNOTE.match(bare):

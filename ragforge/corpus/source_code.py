@@ -28,7 +28,8 @@ _DIRECTIVE: Final = re.compile(r"//[a-z]{1,20}:[^\n]{0,2000}")
 """What tools of Go read, such as `//go:embed`."""
 _MARGIN: Final = re.compile(r"[ \t]{0,200}+(?:\*(?!/)|//[/!]?)?[ \t]?")
 _CODE_LINE: Final = re.compile(
-    r"\s{0,200}(?>(?:(?:@|#\[)[^\n]{0,300}\n\s{0,200}){0,9})(?P<code>[^\s/*@#}][^\n]{0,300})"
+    r"\s{0,200}(?>(?:(?:@[^\n(]{0,100}+(?:\([^\n()]{0,300}\))?|#\[[^\n]{0,300})[ \t]{0,20}\n"
+    r"\s{0,200}){0,9})(?P<code>[^\s/*@#}][^\n]{0,300})"
 )
 _DEEPEST: Final = 3
 _WORD: Final = re.compile(r"\w")

@@ -31,6 +31,15 @@ def test_a_fence_that_a_cell_leaves_open_ends_with_it():
     assert read.text == "```sh\nls\n```\n\n```python\n# no heading\n```\n\n~~~\na\n~~~"
 
 
+def test_a_fence_within_an_item_of_a_list_is_closed_once(tmp_path):
+    """Its end was taken for a beginning, and prose behind it for code."""
+    cell = markdown("1. ```bash\n", "   pip install x\n", "   ```\n", "2. Go on.")
+
+    read = read_notebook(json.dumps(notebook(cell, markdown("Some *text*"))))
+
+    assert read.text.count("```") == 2
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 def test_cells_become_text_and_fences(indent):
     """That is what a reader of the notebook sees."""

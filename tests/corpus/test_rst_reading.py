@@ -34,6 +34,7 @@ PARTS = (
         (".. note ::\n\n   Mind it.\n", "Note\n\nMind it."),
         (".. function:: f()\n\n   :returns: One.\n", "f()\n\n:returns: One."),
         ("`It`__ is.\n\n__ https://x.org\n\nEnd.", "It is.\n\nEnd."),
+        ("Text\n__ init__\nmore.", "Text\n__ init__\nmore."),
         (".. py:function:: get(url)\n   :module: httpx\n\n   Sends.", "get(url)\n\nSends."),
         (".. image:: a.png\n   :alt: x\n\nText.", "Text."),
         ("See :pep:`8`, :rfc:`2616`, :pep:`it <8>`.", "See PEP 8, RFC 2616, `it`."),

@@ -144,5 +144,8 @@ def test_annotations_stand_between_a_comment_and_what_it_describes():
     java = "/** Gets it. */\n@Override\n@Deprecated\npublic int get() {\n"
     rust = "/// Adds.\n#[inline]\npub fn add() {}\n"
 
+    wide = java.replace("@Override", "@Foo(a = 1,\n  b = 2)")
+
+    assert read_source_code(wide, ".java").text == "Gets it."
     assert read_source_code(java, ".java").text == "Gets it.\n\npublic int get()"
     assert read_source_code(rust, ".rs").text == "Adds.\n\npub fn add() {}"

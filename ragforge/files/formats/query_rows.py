@@ -78,8 +78,22 @@ SHAPES: Final = (
     "CSV or TSV of passages: question,answer,doc_id,quote,difficulty,category (rows of one "
     "question belong together)",
 )
+_SURE_TRUTH: Final = Field(
+    "expected_answer", tuple(name for name in GROUND_TRUTH.accepted if name != "reference")
+)
+"""Beside `answer`, a `reference` is often the source of it."""
 _PLAIN_ID: Final = Field("id", ("id", "_id"))
 """Names of an id that may be of the row, rather than of its query."""
+_PLACE: Final = Field(
+    "place",
+    (
+        *("hop", "hop_index", "hop_number", "step", "order", "index", "no", "number"),
+        *("page", "page_no", "page_number", "page_index", "section", "paragraph", "line"),
+        *("chunk_index", "chunk_no", "chunk_number", "passage_index", "passage_no"),
+        *("evidence_index", "evidence_no"),
+    ),
+)
+"""Names of columns that number passages, or places in a document."""
 _VAGUE: Final = Field("score", ("score", "value", "rating", "label"))
 """Names of grades of passages that may be of anything, as of an answer."""
 _QRELS_FLAG: Final = "--qrels FILE"
@@ -226,7 +240,7 @@ class _UnreadMarks:
         if n_passages != 1 or relevance.grades or row.get(GRADE) not in (None, ""):
             return
         for name in names_not_read(row):
-            if goes_by(name, RANK):
+            if goes_by(name, RANK) or goes_by(name, _PLACE):
                 continue
             grade = grade_in_words(row.given[name])
             if grade is None or not 0 <= grade <= HIGHEST_GRADE:
@@ -347,7 +361,7 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> QueryRow:
             "query_id": row.identifier(QUERY_ID) if _is_set(row, QUERY_ID) else make_id(text),
             "query": text,
             "expected_answer": row.optional_text(
-                GROUND_TRUTH if row.has(GROUND_TRUTH) else EXPECTED_ANSWER
+                GROUND_TRUTH if row.has(_SURE_TRUTH) else EXPECTED_ANSWER
             ),
             "difficulty": difficulty_of(row),
             "type": query_type,

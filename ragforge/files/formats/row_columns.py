@@ -375,7 +375,8 @@ def _held_by_tools(row: Row) -> dict[Field, _Held]:
 
 
 def _held_truth(row: Row) -> _Held | None:
-    truth = _held(row, EXPECTED_ANSWER, _OF_TRUTHS)
+    is_answered = _has_text(row, EXPECTED_ANSWER)
+    truth = _held(row, EXPECTED_ANSWER, _OF_TRUTHS, any_text=not is_answered)
     if truth is not None or _has_text(row, EXPECTED_ANSWER):
         return truth
     names = {normal_name(name.partition(".")[0]) for name in row.given}
@@ -386,7 +387,7 @@ def _held_truth(row: Row) -> _Held | None:
     return None if asserted is None else _Held(asserted, "assert")
 
 
-def _held(row: Row, field: Field, holders: Iterable[str]) -> _Held | None:
+def _held(row: Row, field: Field, holders: Iterable[str], *, any_text: bool = True) -> _Held | None:
     """Return what one of the objects of a known tool holds as a field; None where none does."""
     for holder in holders:
         inner = _object_called(row.given, holder)
@@ -396,7 +397,8 @@ def _held(row: Row, field: Field, holders: Iterable[str]) -> _Held | None:
         if isinstance(value, str) and value.strip():
             return _Held(value, holder)
         texts = [one for one in inner.values() if isinstance(one, str) and one.strip()]
-        if len(texts) == 1 == len(inner):
+        # The one text of a `reference` is mostly the document of it, or its address.
+        if any_text and holder != "reference" and len(texts) == 1 == len(inner):
             return _Held(texts[0], holder)
     return None
 

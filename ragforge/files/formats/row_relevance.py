@@ -8,6 +8,7 @@ from ragforge.deferred import dataclass, pattern
 from ragforge.errors import DataError
 from ragforge.files.field_names import (
     CHUNK_OF_ROW,
+    DOC_ID,
     DOCUMENT_OF_QUOTE,
     DOCUMENT_OF_ROW,
     EVIDENCE,
@@ -28,7 +29,15 @@ from ragforge.files.field_names import (
     normal_name,
 )
 from ragforge.files.formats.named_texts import NamedText, text_beside
-from ragforge.files.row import Row, cell_items, is_grade, load_json, load_literal, make_row
+from ragforge.files.row import (
+    Row,
+    cell_items,
+    grade_in_words,
+    is_grade,
+    load_json,
+    load_literal,
+    make_row,
+)
 from ragforge.files.text import shown
 from ragforge.measures.listed_relevance import LabelledQuery, explaining_threshold, labels_of
 from ragforge.scripts import reads_as_words
@@ -290,7 +299,7 @@ def _relevant(row: Row) -> Relevance:
     listed: list[str] = []
     graded_quotes: list[GradedQuote] = []
     texts: list[NamedText] = []
-    for item in _items(row, RELEVANT, value):
+    for place, item in enumerate(_items(row, RELEVANT, value)):
         if not isinstance(item, Mapping):
             listed.append(row.as_id(item, RELEVANT))
             continue
@@ -298,7 +307,9 @@ def _relevant(row: Row) -> Relevance:
         if inner.has(QUOTE):
             graded_quotes.append(_graded_quote(inner, row))
             continue
-        name = inner.identifier(ITEM_ID)
+        # What only counts the items names no passage of a document.
+        is_number = inner.get(ITEM_ID) in (place, place + 1) and inner.has(DOC_ID)
+        name = inner.identifier(DOC_ID if is_number else ITEM_ID)
         texts += text_beside(inner, name)
         if inner.has(GRADE_OF_ITEM):
             _put(row, RELEVANT, grades, name, _grade(inner))
@@ -396,7 +407,10 @@ def with_mark(row: Row) -> Row:
     """
     mark = row.get(_MARK)
     of_passage = [row.get(field) for field in (QUOTE_OF_ROW, CHUNK_OF_ROW, DOCUMENT_OF_ROW)]
-    if not is_grade(mark) or row.has(GRADES) or all(value in (None, "") for value in of_passage):
+    grade = grade_in_words(mark)
+    if not is_grade(mark) or (grade is not None and not 0 <= grade <= HIGHEST_GRADE):
+        return row
+    if row.has(GRADES) or all(value in (None, "") for value in of_passage):
         return row
     if row.get(GRADE_OF_LIST) not in (None, ""):
         raise row.wrong(RELEVANT, "ids, or no other grade of the passage", mark)

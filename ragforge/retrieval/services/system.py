@@ -182,6 +182,9 @@ class _AnswerReader:
             if self._is_own_delta or not _is_aside(value):
                 answer.pieces.append(delta)
         elif isinstance(whole, str):
+            if isinstance(value, Mapping) and value.get("event") == "message_replace":
+                answer.wholes.clear()
+                answer.pieces.clear()
             answer.wholes.append(whole)
         answer.context = self._passages(value) or self._usual_passages(value) or answer.context
         cost_usd = self._cost_of(value)
@@ -277,10 +280,15 @@ class _Streamed:
         """The answer; where each event holds a piece under its name, all of them in one."""
         if not self.wholes:
             return "".join(self.pieces)
+        said = [whole for whole in self.wholes if whole.strip()]
+        pairs = list(pairwise(whole.rstrip() for whole in said))
+        if sum(len(later) > len(earlier) for earlier, later in pairs[:-1]) > 1:
+            pairs.pop()  # What grew may have other marks of sources at last.
+        if pairs and all(later.startswith(earlier) for earlier, later in pairs):
+            return said[-1]
         *before, last = self.wholes
-        grows = all(later.startswith(earlier) for earlier, later in pairwise(self.wholes))
         joined = "".join(before)
-        return last if grows or last.strip() == joined.strip() else joined + last
+        return last if last.strip() == joined.strip() else joined + last
 
 
 def _is_aside(event: object) -> bool:

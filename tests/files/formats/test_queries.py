@@ -695,15 +695,36 @@ def test_a_column_that_may_hold_the_grades_is_refused(tmp_path, text, flag):
     [
         "page\nWhy?,a.md,0\nWhy?,b.md,17\n",
         "rank\nWhy?,a.md,0\nWhy?,b.md,1\n",
+        "hop\nWhy?,a.md,0\nWhy?,b.md,1\n",
         "checked\nWhy?,a.md,no\nWhen?,b.md,yes\n",
     ],
-    ids=["a number of something", "ranks", "of questions"],
+    ids=["a number of something", "ranks", "steps", "of questions"],
 )
 def test_a_column_of_something_else_is_told_and_not_read(tmp_path, rows):
     """Most tables have columns that nobody but their authors knows."""
     path = write(tmp_path / "set.csv", f"question,doc_id,{rows}")
 
     assert any("columns that are not read" in note for note in read_queries(path, id_of).left_out)
+
+
+def test_numbers_of_items_name_no_chunks(tmp_path):
+    """Tools number what they list."""
+    listed = [{"id": 1, "doc_id": "a.md"}, {"id": 2, "doc_id": "b.md"}]
+    text = json.dumps([{"query": "Why?", "relevant": listed}])
+
+    assert [one.grades for one in read(write(tmp_path / "s.json", text))] == [
+        {"a.md": 1, "b.md": 1}
+    ]
+
+
+def test_one_numeric_id_under_relevant_is_no_grade(tmp_path):
+    """The next row lists two of them."""
+    text = "question,doc_id,relevant\nWhy?,3,17\nWhen?,3,17;18\n"
+
+    assert [one.grades for one in read(write(tmp_path / "set.csv", text))] == [
+        {"17": 1},
+        {"17": 1, "18": 1},
+    ]
 
 
 def test_documents_without_grades_are_listed(tmp_path):

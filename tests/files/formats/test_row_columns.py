@@ -61,6 +61,24 @@ def test_what_a_system_said_is_no_expected_answer(tmp_path, row, answer):
     assert asked(write(tmp_path / "set.jsonl", text)) == [("Why?", answer)]
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"reference": "https://x.org/y"},
+        {"reference": None},
+        {"reference": {"doc_id": "a.md"}},
+        {"reference": ["a.md"]},
+        {"expectations": {"tone": "formal"}},
+    ],
+    ids=str,
+)
+def test_a_source_beside_an_answer_is_no_expected_answer(tmp_path, beside):
+    """Many sheets call the page that an answer was taken from its reference."""
+    text = json.dumps({"question": "Why?", "answer": "So.", **beside})
+
+    assert asked(write(tmp_path / "set.jsonl", text)) == [("Why?", "So.")]
+
+
 def test_outputs_of_an_experiment_in_columns_are_no_expected_answers(tmp_path):
     """LangSmith gives a table of these columns; an empty reference is no reason to take another."""
     rows = "Why?,Dunno.,So.,1\nWhen?,Never.,,0\n"

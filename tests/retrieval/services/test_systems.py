@@ -215,6 +215,14 @@ def test_a_stream_of_objects_ends_with_its_sources(scripted, system, answer):
         ({"answer": "Thirty"}, {"answer": "Thirty days"}),
         ({"answer": "Thirty"}, {"answer": " days"}, {"answer": "Thirty days"}),
         ({"token": "Thirty"}, {"answer": "Thirty days"}),
+        (
+            {"answer": "Thirty"},
+            {"answer": "Thirty d"},
+            {"answer": "Thirty days ["},
+            {"answer": "Thirty days"},
+        ),
+        ({"answer": "Thirty d"}, {"answer": "Thirty days"}, {"answer": ""}),
+        ({"answer": "Four"}, {"event": "message_replace", "answer": "Thirty days"}),
     ],
 )
 def test_an_answer_may_come_in_pieces_or_grow(scripted, system, answer, events):
