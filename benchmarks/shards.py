@@ -2,6 +2,7 @@
 
     python benchmarks/shards.py                    # 20,000 pairs, 16 shards, 2 workers, 4 kills
     python benchmarks/shards.py --queries 10 --chunks 20 --shards 4 --kills 1     # does it run?
+    python benchmarks/shards.py --apart            # each worker starts by a command of its own
     python benchmarks/shards.py --batch-api --kills 0     # through the batch API, too
     python benchmarks/shards.py --merge 1000000    # time and memory of merging so many judgments
 
@@ -15,6 +16,7 @@ import hashlib
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -82,6 +84,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=100)
     parser.add_argument("--shards", type=int, default=16)
     parser.add_argument("--kills", type=int, default=4)
+    parser.add_argument("--apart", action="store_true", help="`shard run` once for each worker")
     parser.add_argument("--latency", default="fixed:20")
     parser.add_argument("--max-calls", type=int, help="of all workers: the run ends there")
     parser.add_argument("--batch", type=int, default=1, help="pairs a call")
@@ -168,18 +171,23 @@ def in_shards(
         *("shard", "plan", "--pairs", pairs, "--into", work, "--pairs-per-shard", size),
         *("--workers", WORKERS, "--concurrency", IN_FLIGHT, *limit, *how),
     )
+    together = () if options.apart else ("--on", "this-machine")
+    n_started = WORKERS if options.apart else 1
+    started = [begin("shard", "run", work, "-q", *together) for _ in range(n_started)]
     draws = random.Random(0)
-    workers = [begin("shard", "run", work, "-q") for _ in range(WORKERS)]
     for number in range(options.kills):
         n_calls = options.max_calls or n_pairs // options.batch
         goal = (number + 1) * n_calls // (options.kills + 2)
         while ledger(url)["billed"] < goal:
             time.sleep(0.1)  # Asked more often, it takes time from workers.
-        victim = workers.pop(draws.randrange(WORKERS))
+        if not options.apart:
+            os.kill(draws.choice(children(started[0])), signal.SIGKILL)
+            continue
+        victim = started.pop(draws.randrange(WORKERS))
         victim.kill()
         usage.wait_for_worker(victim)
-        workers.append(begin("shard", "run", work, "-q"))
-    codes = [usage.wait_for_worker(worker) for worker in workers]
+        started.append(begin("shard", "run", work, "-q"))
+    codes = [usage.wait_for_worker(process) for process in started]
     counts = ledger(url)
     if options.max_calls:
         return f"shards, exit codes {codes}", counts, usage, time.perf_counter() - began_s, "-"
@@ -206,6 +214,12 @@ def ledger(url: str) -> dict[str, int]:
     with urlopen(f"{url}/__ledger") as reply:
         counts: dict[str, int] = json.loads(reply.read())
         return counts
+
+
+def children(process: subprocess.Popen[bytes]) -> list[int]:
+    """Return the processes that a process started."""
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii")
+    return [int(pid) for pid in listed.split()]
 
 
 def digest(path: Path) -> str:

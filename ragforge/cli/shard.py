@@ -36,6 +36,7 @@ from ragforge.cli.flags import (
 )
 from ragforge.cli.output import dumps, show
 from ragforge.errors import UsageError
+from ragforge.evaluating.formatting import plural
 
 if TYPE_CHECKING:
     from ragforge.observe import Observer
@@ -91,7 +92,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     run = _add(actions, "run", "work shards off", _RUN)
     run.add_argument("--index", type=int, metavar="N", help="this shard only (default: all)")
     run.add_argument(
-        "--on", choices=("ray",), help="have Ray start the workers, here or where RAY_ADDRESS says"
+        "--on",
+        choices=("this-machine", "ray"),
+        help="start as many workers as the plan has (`shard plan --workers`), and start again what "
+        "is killed: on this machine, or by Ray, where RAY_ADDRESS says",
     )
     run.add_argument("--base-url", metavar="URL", help="where this worker asks a named endpoint")
     run.add_argument(
@@ -132,8 +136,11 @@ _RUN = """\
 Work shards off, one after the other, until all are done: those that other workers are at are waited
 for, and taken over where their worker is gone. Start as many workers as you like.
 
+With --on they are started for you, and started again when they are killed.
+
 Examples:
   ragforge shard run work/
+  ragforge shard run work/ --on this-machine
   ragforge shard run work/ --index "$SLURM_ARRAY_TASK_ID"
   ragforge shard run work/ --on ray
 """
@@ -272,13 +279,13 @@ def _run(arguments: argparse.Namespace, folder: "ShardFolder") -> int:
     relieve_collector()
     with observed(arguments) as observer:
         if arguments.on is not None:
-            return _run_on_ray(arguments, folder, plan, indexes, observer)
+            return _run_by_several(arguments, folder, plan, indexes, observer)
         mine = run_async(_worked_off(arguments, folder, plan, indexes, observer))
     say(f"{len(mine)} of {len(indexes)} shards worked off here; the others were done elsewhere")
     return 0
 
 
-def _run_on_ray(
+def _run_by_several(
     arguments: argparse.Namespace,
     folder: "ShardFolder",
     plan: "ShardPlan",
@@ -286,11 +293,17 @@ def _run_on_ray(
     observer: "Observer",
 ) -> int:
     from ragforge.pipeline.job import Mode
-    from ragforge.pipeline.shards.on_ray import run_on_ray
+    from ragforge.pipeline.shards.running import told_once
+
+    if arguments.on == "ray":
+        from ragforge.pipeline.shards.on_ray import run_on_ray as run_on
+    else:
+        from ragforge.pipeline.shards.on_this_machine import run_on_this_machine as run_on
 
     mode = Mode(retry_failed=arguments.retry_failed)
-    count = run_on_ray(folder, plan, indexes, mode, observer)
-    say(f"{count} of {len(indexes)} shards worked off by {plan.workers} workers of Ray")
+    count = run_on(folder, plan, indexes, mode, told_once(observer))
+    workers = plural(min(plan.workers, len(indexes)), "worker")
+    say(f"{count} of {plural(len(indexes), 'shard')} worked off by {workers}")
     return 0
 
 

@@ -99,6 +99,18 @@ def _is_fast(settings: ModelSettings) -> bool:
     return is_there and settings.transport != "httpx2" and settings.proxy == "none"
 
 
+def load_transport(settings: ModelSettings) -> None:
+    """Import what requests are sent by, ahead of the first: processes that are forked share it.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
+    if _is_fast(settings):
+        import ragforge.llm.aiohttp_client
+    else:
+        import ragforge.llm.official_client  # noqa: F401
+
+
 def _root_cause(error: BaseException) -> BaseException:
     """Return the root cause of an error."""
     *_, last = _causes(error)

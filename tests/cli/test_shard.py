@@ -96,6 +96,16 @@ def test_what_is_merged_is_what_one_process_writes(run, alone, planned, work, tm
     assert (ledger["billed"], ledger["dup"]) == (calls, 0)
 
 
+def test_one_shard_by_a_worker_of_this_machine(run, planned, work):
+    """What Ray takes, processes of this machine take too."""
+    with serving(Script()) as endpoint:
+        planned(endpoint)
+        code, _, err = run("shard", "run", work, "--index", 2, "--on", "this-machine")
+
+    assert (code, "1 of 1 shard worked off by 1 worker" in err) == (0, True)
+    assert [path.parent.name for path in work.glob("shards/*/done.json")] == ["00002"]
+
+
 def test_a_rerun_asks_nothing(run, planned, work):
     """What is done is done."""
     with serving(Script()) as endpoint:

@@ -5,7 +5,8 @@ import os
 import random
 import signal
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 from command_processes import CommandProcess
@@ -52,6 +53,9 @@ class Workers:
 
     def worker(self):
         return self.begin("shard", "run", self.work, "-q")
+
+    def together(self):
+        return self.begin("shard", "run", self.work, "--on", "this-machine", "-q")
 
     def alone(self):
         out = self.folder / "alone" / "judged.jsonl"
@@ -179,6 +183,81 @@ def test_an_interrupted_worker_gives_its_shard_back_at_once(workers):
     assert list(here.work.glob("shards/*/lease.json")) == []
     assert finish(here.worker()).code == 0
     assert here.endpoint.count("dup") == 0
+
+
+def children(process):
+    """Return the workers that a process started."""
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [int(pid) for pid in listed.split()]
+
+
+def test_workers_of_this_machine_are_started_again(workers):
+    """Whoever judges on one machine needs no script that looks after the workers."""
+    here, draws = workers(), random.Random(45)
+    expected = here.alone()
+    here.endpoint.reset()
+    here.plan()
+    running = here.together()
+    for _ in range(KILLS):
+        goal = here.endpoint.count("billed") + draws.randint(8, 24)
+        until(lambda goal=goal: here.endpoint.count("billed") >= goal)
+        until(lambda: len(children(running)) == 2)
+        os.kill(draws.choice(children(running)), signal.SIGKILL)
+    ended = finish(running)
+
+    assert (ended.code, here.merged()) == (0, expected)
+    assert "6 of 6 shards worked off by 2 workers" in ended.err
+    assert here.endpoint.count("dup") <= KILLS * AT_ONCE // 2
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_workers_of_this_machine_end_with_their_parent(workers, how):
+    """Nobody is left behind who spends money, and no reply on its way is lost."""
+    here = workers()
+    here.plan()
+    running = here.together()
+    here.endpoint.until_billed(20)
+    left = children(running)
+    running.send_signal(how)
+    ended = finish(running)
+
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
+    assert len(left) == 2
+    assert ended.code == (-9 if how == signal.SIGKILL else 130)
+    assert list(here.work.glob("shards/*/lease.json")) == []
+    assert finish(here.together()).code == 0
+    assert here.endpoint.count("dup") == 0
+
+
+def test_what_a_worker_of_this_machine_meets_ends_all(workers):
+    """The limit is that of the plan, and the message that of a single worker."""
+    here = workers()
+    here.plan("--max-calls", 100)
+    ended = finish(here.together())
+
+    assert ended.code == 5
+    assert "is reached by all workers of the shards together" in ended.err
+    assert 100 - AT_ONCE <= here.endpoint.count("billed") <= 100
+
+
+def test_workers_that_never_get_anywhere_are_given_up(workers):
+    """Where the memory does not hold one shard, it would be begun for ever."""
+    here, killed = workers(latency="fixed:60000"), set()
+    here.plan()
+    running = here.together()
+
+    def are_killed():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for pid in set(children(running)) - killed:
+                os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+        return len(killed) >= 11
+
+    until(are_killed)
+    ended = finish(running)
+
+    assert ended.code == 70
+    assert "workers ended, the last with exit code -9" in ended.err
 
 
 N_ANSWERS = 6

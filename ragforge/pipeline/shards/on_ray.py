@@ -16,6 +16,7 @@ from ragforge.errors import ConfigError, RagforgeError
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.shards.plan import ShardFolder, ShardPlan
+from ragforge.pipeline.shards.progress import end_of, start_of
 from ragforge.pipeline.shards.running import ShardRun, worker_job
 
 _FOR_EVER: Final = -1
@@ -42,9 +43,8 @@ def run_on_ray(
         EndpointError, BudgetError: As a worker meets it; shards that were done are.
     """
     left = [index for index in indexes if mode.retry_failed or folder.done(plan, index) is None]
-    todo, total = iter(left), sum(plan.shards[index].size for index in left)
-    stage = "survey" if plan.kind == "chunks" else "judge"
-    observer(Event("stage.start", stage, numbers={"total": float(total)}))
+    todo, stage = iter(left), plan.stage
+    observer(start_of(plan, left))
     n_done = 0
     with _cluster(plan.workers) as ray:
         # A worker that is lost, with its node or alone, is no failure of the task.
@@ -58,7 +58,7 @@ def run_on_ray(
                 if error is not None:
                     raise error
                 n_done += 1
-                _tell(folder, plan, index, stage, observer)
+                observer(end_of(folder, plan, index))
                 running |= {work.remote(place, plan, more, mode): more for more in _take(todo)}
             observer(Event("tick", stage))
     observer(Event("stage.end", stage))
@@ -69,13 +69,6 @@ def _take(todo: Iterator[int], plan: ShardPlan | None = None) -> list[int]:
     """Return the next shards: one, or one for each worker at the beginning."""
     wanted = plan.workers if plan else 1
     return [index for _, index in zip(range(wanted), todo, strict=False)]
-
-
-def _tell(folder: ShardFolder, plan: ShardPlan, index: int, stage: str, observer: Observer) -> None:
-    done = folder.done(plan, index)
-    failed = done.n_failed if done else 0
-    numbers = {"count": float(plan.shards[index].size), "failed": float(failed)}
-    observer(Event("unit", stage, "done", numbers=numbers))
 
 
 def _work(place: Path, plan: ShardPlan, index: int, mode: Mode) -> RagforgeError | None:

@@ -66,6 +66,11 @@ class ShardPlan(Record):
     shards: tuple[Shard, ...]
 
     @property
+    def stage(self) -> str:
+        """What workers do, as events and messages name it."""
+        return "survey" if self.kind == "chunks" else "judge"
+
+    @property
     def size(self) -> int:
         """Pairs, requests or chunks in all shards."""
         return sum(shard.size for shard in self.shards)

@@ -8,10 +8,11 @@ from ragforge.errors import DataError
 from ragforge.files.manifest import Spent
 from ragforge.llm.store.ledger import spent as spent_in
 from ragforge.llm.store.sqlite_file import reading
+from ragforge.observe import Event
 from ragforge.pipeline.job import OutputFile
 from ragforge.pipeline.shards.budget import read_taken
 from ragforge.pipeline.shards.leases import holder_of
-from ragforge.pipeline.shards.plan import ShardFolder
+from ragforge.pipeline.shards.plan import ShardFolder, ShardPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,20 @@ class ShardProgress:
     def left(self) -> int:
         """Shards that are neither done nor in work."""
         return self.shards - self.done - len(self.running)
+
+
+def start_of(plan: ShardPlan, indexes: Iterable[int]) -> Event:
+    """Return the event that these shards are begun with."""
+    total = sum(plan.shards[index].size for index in indexes)
+    return Event("stage.start", plan.stage, numbers={"total": float(total)})
+
+
+def end_of(folder: ShardFolder, plan: ShardPlan, index: int) -> Event:
+    """Return the event that a shard is done."""
+    done = folder.done(plan, index)
+    failed = done.n_failed if done else 0
+    numbers = {"count": float(plan.shards[index].size), "failed": float(failed)}
+    return Event("unit", plan.stage, "done", numbers=numbers)
 
 
 def progress_of(folder: ShardFolder) -> ShardProgress:

@@ -1,7 +1,7 @@
 """Working shards off: one worker takes one after the other, until all are done."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 
 from ragforge.config import ModelSettings
@@ -30,13 +30,16 @@ class ShardRun:
         folder: Of the plan.
         plan: What is to be done.
         job: Under the settings of the plan.
+        written: When shards were done that are to be asked again: what others ask again since
+            stays.
+        on_done: Told of each shard that this worker did.
     """
 
     folder: ShardFolder
     plan: ShardPlan
     job: Job
-    _written: dict[int, tuple[int, int] | None] = field(default_factory=dict, init=False)
-    """When shards were done that are to be asked again: what others ask again since stays."""
+    written: dict[int, tuple[int, int] | None] = field(default_factory=dict)
+    on_done: Callable[[int], None] = lambda index: None
 
     async def run(self, indexes: Iterable[int]) -> list[int]:
         """Work shards off, and return which of them this worker did.
@@ -57,15 +60,20 @@ class ShardRun:
             way_on = self.plan.way_on(self.folder.path)
             raise PlanLimitError(f"{error}; {way_on}") from error
 
+    def remember(self, indexes: Iterable[int]) -> None:
+        """Remember when shards were done, where they are to be asked again."""
+        if self.job.mode.retry_failed:
+            for index in indexes:
+                self.written.setdefault(index, self.folder.written(index))
+
     async def _work_off(self, left: list[int]) -> list[int]:
         mine, has_told = list[int](), False
-        if self.job.mode.retry_failed:
-            self._written.update((index, self.folder.written(index)) for index in left)
+        self.remember(left)
         while left := await self._pass(left, mine):
             if not has_told:
                 has_told = True
                 words = plural(len(left), "shard is", "shards are")
-                self._note(f"{words} in work elsewhere, and waited for")
+                self._note(f"{words} with another worker, and waited for")
             await asyncio.sleep(_LOOK_EVERY_S)
         return mine
 
@@ -73,7 +81,7 @@ class ShardRun:
         """Work off what is free, and return what other workers hold."""
         held = []
         for index in left:
-            if self._is_done(index):
+            if self.is_done(index):
                 continue
             lease = ShardLease(self.folder.shard(index))
             if lease.take() is not None:
@@ -81,23 +89,25 @@ class ShardRun:
                 continue
             try:
                 # It may have been done between the look and the lease.
-                if not self._is_done(index):
+                if not self.is_done(index):
                     async with leases_renewed(lease):
                         await self._work(index, lease)
                     mine.append(index)
+                    self.on_done(index)
             except LeaseLostError:
                 held.append(index)
             finally:
                 lease.release()
         if self.job.mode.retry_failed:
             return []  # What is asked for again elsewhere would be asked for here once more.
-        return [index for index in held if not self._is_done(index)]
+        return [index for index in held if not self.is_done(index)]
 
-    def _is_done(self, index: int) -> bool:
+    def is_done(self, index: int) -> bool:
+        """Whether nothing is to be done for a shard, or nothing any more."""
         done = self.folder.done(self.plan, index)
         if done is None or not (self.job.mode.retry_failed and done.n_failed):
             return done is not None
-        return self.folder.written(index) != self._written[index]
+        return self.folder.written(index) != self.written[index]
 
     async def _work(self, index: int, lease: ShardLease) -> None:
         path = self.folder.work_path(self.plan, index)

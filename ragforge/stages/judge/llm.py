@@ -34,6 +34,7 @@ from ragforge.stages.judge.votes import (
 )
 from ragforge.stages.quotes import find_proof, is_evidence
 from ragforge.stages.visible_text import locate_shown, visible
+from ragforge.stages.words import languages_by_word
 
 if TYPE_CHECKING:
     from ragforge.files.formats.pairs import Example
@@ -245,6 +246,18 @@ class LLMJudge:
         return await self.asker.ask(
             holes, RelevanceReply, lambda reply: broken_rule(reply, pair.text), way
         )
+
+
+def build_ahead() -> None:
+    """Build what every judgment needs and a process builds once, ahead of the first.
+
+    Processes that are forked then share it.
+    """
+    from ragforge.llm.structured import reply_schema
+
+    reply_schema(RelevanceReply)
+    flags("")
+    languages_by_word()
 
 
 @dataclass(frozen=True, slots=True)

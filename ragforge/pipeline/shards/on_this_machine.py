@@ -1,0 +1,211 @@
+"""Workers of shards on this machine: children of one process, which starts again what is killed.
+
+They are forked, so that what all of them load is loaded once. They end with their parent.
+"""
+
+import asyncio
+import gc
+import signal
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import field, replace
+from multiprocessing import Pipe, get_all_start_methods, get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Final, NamedTuple
+
+from ragforge.config.sections import is_offline
+from ragforge.deferred import dataclass
+from ragforge.errors import RagforgeError, UsageError
+from ragforge.llm.openai_endpoint import load_transport
+from ragforge.observe import Event, Observer, silent
+from ragforge.pipeline.job import Job, Mode
+from ragforge.pipeline.shards.plan import ShardFolder, ShardPlan
+from ragforge.pipeline.shards.progress import end_of, start_of
+from ragforge.pipeline.shards.running import ShardRun, worker_job
+from ragforge.stages.judge.llm import build_ahead
+
+_TICK_S: Final = 5.0
+_MOST_LOST: Final = 10
+"""Workers that end, though nobody stopped them, with no shard done between."""
+_STOPPED: Final = 130
+_PASSED_ON: Final = frozenset({"note", "flow", "retry"})
+"""Events of workers that the user is told of; the others are too many."""
+
+
+def run_on_this_machine(
+    folder: ShardFolder, plan: ShardPlan, indexes: Iterable[int], mode: Mode, observer: Observer
+) -> int:
+    """Work shards off in processes of this machine, the plan's number of workers at once.
+
+    Args:
+        folder: Of the plan.
+        plan: What is to be done.
+        indexes: Of the shards.
+        mode: Whether replies that were no use are asked for again.
+        observer: Told of each shard that is done.
+
+    Returns:
+        How many shards were done meanwhile.
+
+    Raises:
+        RagforgeError: As a worker meets it, or workers are killed again and again. Shards that
+            were done are.
+        KeyboardInterrupt: They have ended, too.
+    """
+    if "fork" not in get_all_start_methods():
+        raise UsageError(
+            "--on this-machine: this system cannot fork processes; start `ragforge shard run` "
+            "once for each worker"
+        )
+    run = ShardRun(folder, plan, worker_job(Job(folder.settings(plan), silent, mode), plan))
+    indexes = list(indexes)
+    run.remember(indexes)
+    left = [index for index in indexes if not run.is_done(index)]
+    observer(start_of(plan, left))
+    _load(plan)
+    crew, n_done = _Crew(run, left), 0
+    try:
+        for _ in range(min(plan.workers, len(left))):
+            crew.begin_one()
+        while crew.workers:
+            for message in crew.heard():
+                if isinstance(message, Event):
+                    observer(message)
+                else:
+                    n_done += 1
+                    observer(end_of(folder, plan, message))
+            observer(Event("tick", plan.stage))
+    finally:
+        crew.stop()
+    observer(Event("stage.end", plan.stage))
+    return n_done
+
+
+def _load(plan: ShardPlan) -> None:
+    """Load what every worker needs."""
+    models = plan.models if plan.kind == "requests" else (plan.settings.model,)
+    for model in models:
+        if plan.kind != "chunks" and not is_offline(model.name):
+            load_transport(model)
+    if plan.kind == "pairs":
+        build_ahead()
+    gc.freeze()  # Looked through by a worker's collector, it would be copied.
+
+
+class _Worker(NamedTuple):
+    process: BaseProcess
+    told: Connection
+
+
+@dataclass(slots=True)
+class _Crew:
+    """Workers that are at work.
+
+    Args:
+        run: What each does.
+        indexes: Of the shards.
+    """
+
+    run: ShardRun
+    indexes: list[int]
+    workers: list[_Worker] = field(default_factory=list)
+    n_lost: int = 0
+
+    def begin_one(self) -> None:
+        """Start a worker."""
+        here, there = Pipe()
+        inherited = [here, *(worker.told for worker in self.workers)]
+        process = get_context("fork").Process(
+            target=_work, args=(self.run, self.indexes, there, inherited)
+        )
+        process.start()
+        there.close()
+        self.workers.append(_Worker(process, here))
+
+    def heard(self) -> Iterator[Event | int]:
+        """Wait a while, and yield events, and shards that are done; start killed workers again.
+
+        Raises:
+            RagforgeError: A worker met it, or workers are killed again and again.
+        """
+        for told in wait([worker.told for worker in self.workers], _TICK_S):
+            [worker] = [one for one in self.workers if one.told is told]
+            try:
+                message = worker.told.recv()
+            except (EOFError, OSError):  # It ended, perhaps within a message.
+                self._ended(worker)
+                continue
+            if isinstance(message, BaseException):
+                raise message
+            if isinstance(message, int):
+                self.n_lost = 0
+            yield message
+
+    def _ended(self, worker: _Worker) -> None:
+        self.workers.remove(worker)
+        worker.told.close()
+        worker.process.join()
+        if worker.process.exitcode == 0:
+            return
+        self.n_lost += 1
+        if self.n_lost > _MOST_LOST:
+            raise RagforgeError(
+                f"{self.n_lost} workers ended, the last with exit code {worker.process.exitcode}, "
+                "and no shard was done meanwhile: does the memory suffice?"
+            )
+        self.begin_one()
+
+    def stop(self) -> None:
+        """Have workers give their shards back, and wait for that; kill them at another Ctrl-C."""
+        try:
+            for worker in self.workers:
+                worker.told.close()
+            for worker in self.workers:
+                worker.process.join()
+        except KeyboardInterrupt:
+            for worker in self.workers:
+                worker.process.kill()
+            raise
+
+
+def _work(
+    run: ShardRun, indexes: list[int], told: Connection, inherited: Iterable[Connection]
+) -> None:
+    """Work shards off in a child, which hears of an interrupt from its parent."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    for connection in inherited:
+        connection.close()  # Else nobody would see that its process is gone.
+    try:
+        asyncio.run(_worked_off(run, indexes, told))
+    except asyncio.CancelledError:
+        sys.exit(_STOPPED)
+    except Exception as error:  # noqa: BLE001  # told to the parent, which raises it
+        error.add_note(traceback.format_exc())
+        with suppress(OSError):
+            told.send(error)
+
+
+async def _worked_off(run: ShardRun, indexes: list[int], told: Connection) -> None:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def stop() -> None:
+        loop.remove_reader(told.fileno())
+        if not task.cancelling():
+            task.cancel()
+
+    def tell(message: Event | int) -> None:
+        with suppress(OSError):  # Nobody listens any more.
+            told.send(message)
+
+    def observe(event: Event) -> None:
+        if event.name in _PASSED_ON:
+            tell(event)
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    loop.add_reader(told.fileno(), stop)  # All there is to read is that the parent is gone.
+    await replace(run, job=replace(run.job, observer=observe), on_done=tell).run(indexes)
