@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from ragforge.corpus.cut_ends import whole_ends
 from ragforge.corpus.quote_locations import Location
 from ragforge.deferred import dataclass, pattern
 from ragforge.records import Chunk, Evidence
@@ -25,8 +26,8 @@ from ragforge.stages.generate.gates.shape import (
     order_followed,
 )
 from ragforge.stages.generate.gates.standing_alone import copied_run, given_away, points_away
-from ragforge.stages.quotes import has_content
-from ragforge.stages.visible_text import locate_shown
+from ragforge.stages.quotes import find_proof, has_content
+from ragforge.stages.visible_text import locate_shown, visible
 from ragforge.stages.words import content_stems, entries, words
 
 _FEWEST_WORDS: Final = 3
@@ -236,7 +237,7 @@ def _anchored(candidate: Candidate, brief: Brief) -> tuple[Evidence, ...] | Reje
     located: list[_LocatedQuote] = []
     for quote in candidate.quotes:
         chunk = brief.chunks[quote.passage]
-        place = locate_shown(quote.text, chunk.text)
+        place = _place(quote.text, chunk.text)
         if place is None:
             return Rejection("quote_not_found", _missing(quote, brief))
         why = _too_little(place, chunk, candidate)
@@ -251,6 +252,18 @@ def _anchored(candidate: Candidate, brief: Brief) -> tuple[Evidence, ...] | Reje
     if candidate.type in _MULTI_HOP and len(merged) == 1:
         return Rejection("schema", "one quote for two hops")
     return tuple(_evidence(each, brief.chunks[each.passage]) for each in merged)
+
+
+def _place(quote: str, text: str) -> Location | None:
+    """Return where a quote first stands whole: "limit 10" is no quote of "limit 100"."""
+    place = locate_shown(quote, text)
+    if place is None or _is_whole(quote, place, text):
+        return place
+    return find_proof(visible(quote), text, _is_whole)
+
+
+def _is_whole(quote: str, place: Location, text: str) -> bool:
+    return all(whole_ends(text, place.start, place.end))
 
 
 def _is_too_long(size: int, chunk: Chunk) -> bool:
@@ -288,6 +301,8 @@ def _evidence(located: _LocatedQuote, chunk: Chunk) -> Evidence:
 
 def _missing(quote: Quoted, brief: Brief) -> str:
     quoted = repr(quote.text.strip()[:60])
+    if locate_shown(quote.text, brief.chunks[quote.passage].text) is not None:
+        return f"{quoted} ends within a word or number"
     elsewhere = next(
         (at for at, chunk in enumerate(brief.chunks) if locate_shown(quote.text, chunk.text)), None
     )

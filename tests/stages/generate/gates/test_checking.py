@@ -105,6 +105,31 @@ def test_evidence_of_a_chunk_without_offsets_has_none():
     assert (evidence.start, evidence.end) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("It is closed after 5005 attempts.", "It is closed after 500"),
+        ("It is closed after 5.5 seconds.", "It is closed after 5"),
+        ("It is closed after -5 seconds.", "5 seconds"),
+        ("It is unlimited for paying users.", "limited for paying users"),
+    ],
+)
+def test_a_quote_that_ends_within_a_word_or_number_is_none(text, quote):
+    """It says something else than the document, and a checker sees the quote alone."""
+    assert anchor(text, [quote]) == Rejection(
+        "quote_not_found", f"{quote!r} ends within a word or number"
+    )
+
+
+def test_of_several_places_evidence_is_the_one_that_cuts_nothing():
+    """The first is of another number."""
+    text = "A pool closes after 500 attempts. A client closes after 50 attempts, or so."
+
+    [evidence] = anchor(text, ["closes after 50"]).evidence
+
+    assert evidence.prefix.endswith("A client ")
+
+
 def test_hops_are_counted_by_passage():
     """Quotes of different hops are all needed; two of one passage are one hop."""
     one = HONEST["multi-hop across"]
