@@ -52,7 +52,21 @@ _FEW = 10
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="plan|run|status|merge")
-    plan = actions.add_parser("plan", help="cut the work into shards", description=_PLAN)
+    _configure_plan(actions.add_parser("plan", help="cut the work into shards", description=_PLAN))
+    _configure_run(_add(actions, "run", "work shards off", _RUN))
+    add_json(_add(actions, "status", "how far the work is", _STATUS))
+    merge = _add(actions, "merge", "put the judgments together", _MERGE)
+    merge.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the judgments; of chunks, the dataset's folder",
+    )
+    add_json(merge)
+
+
+def _configure_plan(plan: argparse.ArgumentParser) -> None:
     source = plan.add_mutually_exclusive_group(required=True)
     source.add_argument("--pairs", type=Path, metavar="FILE", help="what to judge")
     source.add_argument(
@@ -89,7 +103,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_observer(plan)
     add_json(plan)
     add_common(plan, "judge", *PAID, without=("depth", "split"))
-    run = _add(actions, "run", "work shards off", _RUN)
+
+
+def _configure_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--index", type=int, metavar="N", help="this shard only (default: all)")
     run.add_argument(
         "--on",
@@ -103,16 +119,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_observer(run)
     run.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
-    add_json(_add(actions, "status", "how far the work is", _STATUS))
-    merge = _add(actions, "merge", "put the judgments together", _MERGE)
-    merge.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="the judgments; of chunks, the dataset's folder",
-    )
-    add_json(merge)
 
 
 _PLAN = """\
