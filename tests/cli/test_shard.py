@@ -96,6 +96,25 @@ def test_what_is_merged_is_what_one_process_writes(run, alone, planned, work, tm
     assert (ledger["billed"], ledger["dup"]) == (calls, 0)
 
 
+def test_pairs_of_a_query_stay_together_whatever_its_id_holds(run, tmp_path, work):
+    """The beginning of a line names the query; an id may look like its end."""
+    rows = [
+        {"query_id": f'q","query":"{query}', "query": "?", "chunk_id": f"c{at}", "text": "Wax."}
+        for query in range(2)
+        for at in range(3)
+    ]
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    size = ["--pairs-per-shard", "1"]
+    run("shard", "plan", "--pairs", pairs, "--into", work, *size, "--model", "offline", "-q")
+
+    assert [len(ShardFolder(work).pairs_path(at).read_text().splitlines()) for at in (0, 1)] == [
+        3,
+        3,
+    ]
+    assert ShardFolder(work).read_plan().size == 6
+
+
 def test_one_shard_by_a_worker_of_this_machine(run, planned, work):
     """What Ray takes, processes of this machine take too."""
     with serving(Script()) as endpoint:
