@@ -85,14 +85,6 @@ class LabelPlan:
     widths: tuple[PlannedWidth, ...]
     differences: tuple[PlannedDifference, ...]
 
-    def labels_for(self, width: float, measure: str, run: str, against: str = "") -> int | None:
-        """Return the least number of labels planned whose interval is no wider; None for none."""
-        for each in self.widths:
-            asked = (each.measure, each.run, each.against) == (measure, run, against)
-            if asked and each.width <= width:
-                return each.n
-        return None
-
 
 def plan_labels(
     dataset: Dataset,

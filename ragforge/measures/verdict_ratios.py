@@ -43,16 +43,6 @@ class Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class RatioDifference:
-    """How far apart the means of two groups of queries are."""
-
-    mean: float
-    """Of the second group less that of the first."""
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class _Ratio:
     """What each kind of answer (correct, wrong, not attempted) adds above and below the line."""
 

@@ -1,6 +1,6 @@
 """A calibration as text and as JSON."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from ragforge.calibration.planning import LabelPlan, PlannedDifference
@@ -254,8 +254,3 @@ def _ends(ends: tuple[float | None, float | None] | None) -> str:
     if ends is None or ends[0] is None or ends[1] is None:
         return MISSING
     return f"[{number(ends[0])}, {number(ends[1])}]"
-
-
-def warning_lines(found: Calibration) -> Iterable[str]:
-    """Return what is to be told beside the figures."""
-    return found.warnings

@@ -56,7 +56,6 @@ _NUMBERS: Final = {"F32": "<f4", "F16": "<f2"}
 """Kinds of numbers that are read; what else there is counts positions."""
 _HEADS: Final = 12
 _EPSILON: Final = 1e-12
-_FAR_BELOW: Final = -1e9
 _ALONE: Final = Lock()
 """The limit holds for the process: of two that set it, the second would make it stay."""
 _CLS: Final = 101

@@ -11,7 +11,7 @@ from ragforge.config.sections import is_offline
 from ragforge.deferred import shutil
 from ragforge.errors import DataError, UsageError
 from ragforge.files.atomic import write_whole
-from ragforge.files.formats.pairs import PairRow, read_pair_rows
+from ragforge.files.formats.pairs import read_pair_rows
 from ragforge.files.manifest import Spent
 from ragforge.files.record_files import read_object, write_object
 from ragforge.records import Provenance

@@ -130,13 +130,6 @@ def most_similar(quote: str, page: Page, least: float) -> Similar | None:
     return Similar(page.placement_at(statement_at(page.text, rough)), best.likeness)
 
 
-def likeness_of(one: str, other: str) -> float:
-    """Return the likeness of the shorter of two texts to the part of the longer most like it."""
-    from rapidfuzz import fuzz
-
-    return fuzz.partial_ratio(fold(one), fold(other)) / 100
-
-
 def in_percent(likeness: float) -> str:
     """Return a likeness for people; 100 % stands for nothing but all of it."""
     return f"{math.floor(100 * likeness + 1e-9)} %"
