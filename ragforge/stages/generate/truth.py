@@ -56,13 +56,13 @@ def derive(query: Query, index: ChunkIndex) -> Rederived:
         evidence.append(evidence_at(item, placed))
         for chunk in placed.chunks:
             derived.setdefault(chunk.chunk_id, []).append((evidence[-1], _is_whole(placed, chunk)))
-    hops = {item.hop for item in evidence}
-    judgments = tuple(
-        evidence_judgment(query, chunk_id, held, hops) for chunk_id, held in derived.items()
-    )
     sources = tuple(dict.fromkeys(item.chunk_id for item in evidence)) or query.source_chunk_ids
     update = {"evidence": tuple(evidence), "source_chunk_ids": sources}
-    return Rederived(query.model_copy(update=update), judgments, tuple(lost))
+    found = query.model_copy(update=update)
+    judgments = tuple(
+        evidence_judgment(found, chunk_id, held) for chunk_id, held in derived.items()
+    )
+    return Rederived(found, judgments, tuple(lost))
 
 
 def grades_at(placed: Placement, grade: int) -> dict[str, int]:
@@ -94,19 +94,25 @@ def _is_whole(placed: Placement, chunk: Chunk) -> bool:
 
 
 def evidence_judgment(
-    query: Query, chunk_id: str, held: Sequence[tuple[Evidence, bool]], hops: set[int]
+    query: Query, chunk_id: str, held: Sequence[tuple[Evidence, bool]]
 ) -> Judgment:
-    """Return the judgment of a chunk that holds evidence: 3 where it has all hops whole, else 2.
+    """Return the judgment of a chunk that holds evidence: 3 where it has all that counts, else 2.
+
+    Of a generated query each quote is needed, for the writer gives one for each statement of the
+    answer; of others one of each hop is, as people may quote the same answer at several places.
 
     Args:
         query: Has the evidence.
         chunk_id: Of the chunk.
-        held: What it holds, and whether from end to end; at least one.
-        hops: Of all evidence.
+        held: What it holds of that, and whether from end to end; at least one.
     """
     first = held[0][0]
-    whole_hops = {item.hop for item, is_whole in held if is_whole}
-    grade = _WHOLE if whole_hops == hops else _PART
+    whole = {item for item, is_whole in held if is_whole}
+    if query.origin == "synthetic":
+        has_all = whole.issuperset(query.evidence)
+    else:
+        has_all = {item.hop for item in whole} == {item.hop for item in query.evidence}
+    grade = _WHOLE if has_all else _PART
     by = query.lineage
     return Judgment(
         query_id=query.query_id,

@@ -74,9 +74,8 @@ class TextsInPlace:
             for chunk_id, is_whole in self._holding(item, retrieved):
                 of_text = held.setdefault(chunk_id, {})
                 of_text[item] = of_text.get(item, False) or is_whole
-        hops = {item.hop for item in query.evidence}
         for chunk_id, of_text in sorted(held.items()):
-            judgment = evidence_judgment(query, chunk_id, list(of_text.items()), hops)
+            judgment = evidence_judgment(query, chunk_id, list(of_text.items()))
             whole = [fold(item.quote) for item, is_whole in of_text.items() if is_whole]
             if whole and all(quote in given for quote in whole):
                 highest = max(given[quote] for quote in whole)

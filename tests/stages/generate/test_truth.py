@@ -134,3 +134,21 @@ def test_a_quote_over_two_chunks_stays_as_the_document_has_it():
 
     assert (item.quote, item.start, item.end) == (text[10:39], 10, 39)
     assert item.prefix == text[:10]
+
+
+BOTH = (quote("It weighs 7 kg."), quote("The Beta costs 40 euros."))
+
+
+def test_a_chunk_with_one_statement_of_two_that_a_writer_quoted_has_a_part():
+    """The answer needs both, though one passage had them when the query was written."""
+    both = query(*BOTH)
+
+    assert grades(derive(both, ChunkIndex(cut(43, len(TEXT))))) == {"c0": 2, "c1": 2}
+    assert grades(derive(both, ChunkIndex(cut(len(TEXT))))) == {"c0": 3}
+
+
+def test_a_chunk_with_one_of_two_quotes_of_people_may_answer_alone():
+    """People quote the same answer at several places."""
+    both = query(*BOTH).model_copy(update={"origin": "human"})
+
+    assert grades(derive(both, ChunkIndex(cut(43, len(TEXT))))) == {"c0": 3, "c1": 3}
