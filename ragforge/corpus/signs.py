@@ -220,7 +220,7 @@ def _unformatted(text: str) -> str:
         before, behind = text[: marks.start()][-1:], text[marks.end() :][:1]
         return marks[0] if before.isalnum() and behind.isalnum() else ""
 
-    text = _UNSEEN.sub("", text)
+    text = _ACCENT.sub("", _UNSEEN.sub("", text))
     return _FORMAT.sub(left, text)
 
 

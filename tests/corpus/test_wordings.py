@@ -15,6 +15,12 @@ SAME = [
     ("set to 100 GB", "set to 100GB"),
     ("the limit of the document", "the limit of the docu-\nment"),
     ("the limit of the document", "the limit of the docu\u00admen\u200bt"),
+    ("in the cafe\u0301", "In the caf\u00e9, they say"),
+    ("in the caf\u00e9", "In the cafe\u0301, they say"),
+    (
+        "\u0634\u0643\u0631\u0627 \u062c\u062f\u0627\u064b",
+        "\u0634\u0643\u0631\u0627 \u062c\u062f\u0627\u064b.",
+    ),
     ("a well-known limit", "a well known limit"),
     ('the "limit" is 5', "the \u201climit\u201d is 5"),
     ("it's the user's limit", "it\u2019s the user\u2019s limit"),
