@@ -3,6 +3,7 @@
 import sys
 import time
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Never
@@ -81,11 +82,15 @@ class _Counts:
         if event.outcome == "cached":
             self.cached += 1
         elif event.outcome == "done":
-            self.bought += 1
-            tokens = numbers.get("prompt_tokens", 0) + numbers.get("completion_tokens", 0)
-            self.tokens += int(tokens)
-            self.cost_usd += numbers.get("cost_usd", 0.0)
-            self.unpriced += "cost_usd" not in numbers
+            self.buy(1, numbers)
+
+    def buy(self, calls: int, numbers: Mapping[str, float]) -> None:
+        """Count calls that were bought, with their tokens and money."""
+        self.bought += calls
+        tokens = numbers.get("prompt_tokens", 0) + numbers.get("completion_tokens", 0)
+        self.tokens += int(tokens)
+        self.cost_usd += numbers.get("cost_usd", 0.0)
+        self.unpriced += "cost_usd" not in numbers
 
     def line(self) -> str:
         """Return the counts as they are shown behind a bar or in a plain line."""
@@ -176,6 +181,8 @@ class Progress:
         count = int(event.numbers.get("count", 1))
         counts.done += count
         counts.failed += int(event.numbers.get("failed", 0))
+        if "calls" in event.numbers:  # Of a shard, whose worker tells of no single one.
+            counts.buy(int(event.numbers["calls"]), event.numbers)
         if event.outcome == "failed":
             told = one_line(event.message, _LONGEST)
             if told not in counts.notes and len(counts.notes) < _NOTES_SHOWN and not self.quiet:

@@ -42,13 +42,13 @@ class Event:
         stage: Which stage, such as "judge"; "" outside of any.
         outcome: How the unit, call, query or grade ended.
         message: The sentence of a note, the reason of a failure, retry or change of flow.
-        numbers: As they apply: total, done, failed, count (things in a unit), prompt_tokens,
-            completion_tokens, latency_s (of the reply, as it was when bought), wait_s, cost_usd,
-            attempts, in_flight, temperature, max_output_tokens, seed. Of an evaluation: total,
-            done, failed, without_judgments, retrieved, holes, longest_s (latency of a query). Of
-            a query: latency_s, retrieved, holes, rank (of the first relevant chunk). Of a measure:
-            low and high (of its interval), least and most (what failures could make of it), done,
-            failed. Of a grade: grade.
+        numbers: As they apply: total, done, failed, count (things in a unit), calls (of a unit that
+            is a shard, with what they took), prompt_tokens, completion_tokens, latency_s (of the
+            reply, as it was when bought), wait_s, cost_usd, attempts, in_flight, temperature,
+            max_output_tokens, seed. Of an evaluation: total, done, failed, without_judgments,
+            retrieved, holes, longest_s (latency of a query). Of a query: latency_s, retrieved,
+            holes, rank (of the first relevant chunk). Of a measure: low and high (of its interval),
+            least and most (what failures could make of it), done, failed. Of a grade: grade.
         labels: As they apply to a call or retry: model (asked for), reply_model (that answered),
             endpoint (its address), schema (name of the reply's form), finish_reason, reply_id,
             wrapping (what stood around the JSON: thinking, channel, fence), kind (of a failed

@@ -116,12 +116,14 @@ def test_pairs_of_a_query_stay_together_whatever_its_id_holds(run, tmp_path, wor
 
 
 def test_one_shard_by_a_worker_of_this_machine(run, planned, work):
-    """What Ray takes, processes of this machine take too."""
+    """What Ray takes, processes of this machine take too, and what was bought is told."""
     with serving(Script()) as endpoint:
         planned(endpoint)
         code, _, err = run("shard", "run", work, "--index", 2, "--on", "this-machine")
+        billed = endpoint.ledger()["billed"]
 
     assert (code, "1 of 1 shard worked off by 1 worker" in err) == (0, True)
+    assert f"done, 0 failed, {billed} calls" in err
     assert [path.parent.name for path in work.glob("shards/*/done.json")] == ["00002"]
 
 

@@ -208,4 +208,5 @@ async def _worked_off(run: ShardRun, indexes: list[int], told: Connection) -> No
 
     loop.add_signal_handler(signal.SIGTERM, stop)
     loop.add_reader(told.fileno(), stop)  # All there is to read is that the parent is gone.
-    await replace(run, job=replace(run.job, observer=observe), on_done=tell).run(indexes)
+    job = replace(run.job, observer=observe)
+    await replace(run, job=job, on_done=tell, has_siblings=True).run(indexes)

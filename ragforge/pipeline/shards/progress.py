@@ -55,10 +55,14 @@ def start_of(plan: ShardPlan, indexes: Iterable[int]) -> Event:
 
 
 def end_of(folder: ShardFolder, plan: ShardPlan, index: int) -> Event:
-    """Return the event that a shard is done."""
+    """Return the event that a shard is done, with what its call store has spent."""
     done = folder.done(plan, index)
-    failed = done.n_failed if done else 0
-    numbers = {"count": float(plan.shards[index].size), "failed": float(failed)}
+    numbers = {"count": float(plan.shards[index].size)}
+    if done is not None:
+        numbers["failed"] = float(done.n_failed)
+        if done.spent is not None:
+            spent = done.spent.model_dump(exclude_none=True)
+            numbers |= {name: float(amount) for name, amount in spent.items()}
     return Event("unit", plan.stage, "done", numbers=numbers)
 
 

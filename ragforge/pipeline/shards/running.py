@@ -33,6 +33,7 @@ class ShardRun:
         written: When shards were done that are to be asked again: what others ask again since
             stays.
         on_done: Told of each shard that this worker did.
+        has_siblings: Whether it was started with others, for which to wait is no news.
     """
 
     folder: ShardFolder
@@ -40,6 +41,7 @@ class ShardRun:
     job: Job
     written: dict[int, tuple[int, int] | None] = field(default_factory=dict)
     on_done: Callable[[int], None] = lambda index: None
+    has_siblings: bool = False
 
     async def run(self, indexes: Iterable[int]) -> list[int]:
         """Work shards off, and return which of them this worker did.
@@ -67,7 +69,7 @@ class ShardRun:
                 self.written.setdefault(index, self.folder.written(index))
 
     async def _work_off(self, left: list[int]) -> list[int]:
-        mine, has_told = list[int](), False
+        mine, has_told = list[int](), self.has_siblings
         self.remember(left)
         while left := await self._pass(left, mine):
             if not has_told:
