@@ -210,12 +210,21 @@ def keep_generated(
     evidence = [judgment for each in derived for judgment in each.judgments]
     dataset.write_queries(split)
     ids = {query.query_id for query in split}
-    dataset.write_judgments(_judgments(dataset, ids, mine.keys(), evidence))
+    moved = {
+        each.query.query_id
+        for each in derived
+        if _quotes(standing.get(each.query.query_id)) != _quotes(each.query)
+    }
+    dataset.write_judgments(_judgments(dataset, ids, moved, evidence))
     if is_whole:
         pool = dataset.pool()
         left = [entry for entry in pool if entry.query_id in ids]
         if len(left) < len(pool):
             dataset.write_pool(left)
+
+
+def _quotes(query: Query | None) -> tuple[str, ...]:
+    return tuple(item.quote for item in query.evidence) if query else ()
 
 
 def _settled(query: Query, old: Query | None) -> Query:
@@ -254,7 +263,7 @@ def documents_of(queries: Iterable[Query], survey: Survey) -> dict[str, set[str]
 def _judgments(
     dataset: Dataset,
     query_ids: Collection[str],
-    derived: Collection[str],
+    moved: Collection[str],
     evidence: Iterable[Judgment],
 ) -> Iterable[Judgment]:
     """Return the judgments of the set: what others gave stands above what the evidence says.
@@ -262,15 +271,15 @@ def _judgments(
     Args:
         dataset: As it stands.
         query_ids: Of the queries that it holds now.
-        derived: Of those whose evidence was looked up again.
-        evidence: What that says.
+        moved: Of those with other quotes than before; else what they say of texts of runs stays.
+        evidence: What quotes say at their places.
     """
     by_pair = {(item.query_id, item.chunk_id): item for item in evidence}
     for old in dataset.each_judgment():
         pair = (old.query_id, old.chunk_id)
         if old.query_id not in query_ids:
             continue
-        if old.source == "evidence" and old.query_id in derived:
+        if old.source == "evidence" and (old.query_id in moved or pair in by_pair):
             continue
         if old.grade is not None or pair not in by_pair:
             by_pair[pair] = old

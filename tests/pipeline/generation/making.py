@@ -19,6 +19,14 @@ from ragforge.pipeline.validating import validate
 POLICIES = shipped("datasets") / "helpcentre" / "documents" / "policies"
 """Nine documents in 81 chunks."""
 
+PAGE = """# Returns
+
+## Time limit for parcels
+
+Parcels may be sent back within thirty days of the day on which they were delivered.
+"""
+"""A document in one chunk."""
+
 SET = ("queries.jsonl", "judgments.jsonl", "pool.jsonl", "plan.jsonl", "rejected.jsonl")
 """What two runs on the same inputs have in common, whatever their directories are called."""
 
@@ -58,6 +66,14 @@ def generate(out: Path, *flags: str, n: int = 6, documents: Path = POLICIES) -> 
     """Run the command in this process."""
     words = ["generate", "--documents", str(documents), "-n", str(n), "--out", str(out), *flags]
     return run(words)
+
+
+def pages(folder: Path, *names: str) -> Path:
+    """Write a folder of documents that all read the same."""
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text(PAGE)
+    return folder
 
 
 def run(words: list[str]) -> Done:

@@ -10,6 +10,7 @@ from pipeline.generation.making import (
     files,
     generate,
     ids,
+    pages,
     problems,
     run,
     stages,
@@ -143,3 +144,16 @@ def test_splits_stay_as_they_were_given(out, running):
 
     after = {name: row["split"] for name, row in rows(out).items()}
     assert {name: after[name] for name in before} == before
+
+
+def test_what_runs_retrieved_keeps_the_grades_of_its_evidence(tmp_path):
+    """A command that changes no query must not move what runs are measured by."""
+    documents, out = pages(tmp_path / "documents", "one.md", "two.md"), tmp_path / "set"
+    generate(out, documents=documents, n=1)
+    run(["retrieve", "--dataset", str(out), "--retriever", "bm25", "-q"])
+    before = (out / "judgments.jsonl").read_bytes()
+
+    generate(out, documents=documents, n=1)
+
+    assert before.count(b"\n") == 2
+    assert (out / "judgments.jsonl").read_bytes() == before
