@@ -16,9 +16,8 @@ from ragforge.stages.judge.pairs import PairId
 if TYPE_CHECKING:
     from ragforge.retrieval.retrieved_texts import Standing, StandingOf
 
-_RANKS: Final = {"human": 0, "judge": 1, "carried": 2}
-"""Whose word is taken where several ids of one text have a grade. What evidence says is not among
-them: it follows from quotes, whose places are known."""
+_RANKS: Final = {"human": 0, "judge": 1, "carried": 2, "evidence": 3}
+"""Whose word is taken where several ids of one text have a grade."""
 
 
 class TwinGrades:
@@ -77,6 +76,11 @@ class TwinGrades:
         return [chunk_id for chunk_id in twins if chunk_id != judgment.chunk_id]
 
 
+def _is_given(judgment: Judgment) -> bool:
+    """Whether it is no word of evidence, which follows from where its quotes stand."""
+    return judgment.source != "evidence"
+
+
 def _is_only_listed(judgment: Judgment) -> bool:
     return judgment.grade is None and not judgment.is_failed
 
@@ -87,6 +91,9 @@ def _rank(judgment: Judgment) -> tuple[bool, int, bool, str]:
 
 
 def _copied(judgment: Judgment, chunk_id: str) -> Judgment:
+    if judgment.source == "evidence":
+        # Its quotes stand in this text as well.
+        return judgment.model_copy(update={"chunk_id": chunk_id})
     original = judgment.copied_from or judgment.chunk_id
     is_persons = judgment.source == "human" and (is_text_id(chunk_id) or is_text_id(original))
     # A person's word on a text counts beside any judge's, cut as it may be.
@@ -231,7 +238,7 @@ def _grade_by_twins(dataset: Dataset) -> int:
     judged = {key_of(old): old.source for old in dataset.each_judgment() if not old.is_failed}
     failed = {key_of(old) for old in dataset.each_judgment() if old.is_failed}
     pairs = {pair for pair in pairs if judged.get(pair, "evidence") == "evidence"}
-    found = TwinGrades(known.get).of(sorted(pairs), dataset.each_judgment, lambda _: True)
+    found = TwinGrades(known.get).of(sorted(pairs), dataset.each_judgment, _is_given)
     copies = [
         one
         for one in found

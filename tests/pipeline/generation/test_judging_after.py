@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from pipeline.generation.making import at, endpoint, generate, problems, run
+from pipeline.generation.making import at, endpoint, generate, pages, problems, run, stages
+
+from ragforge.files.set.dataset import Dataset
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +45,16 @@ def test_who_says_how_to_judge_is_heard(searched):
 
     assert "judged like the pools" not in done.err
     assert done.code == 0
+
+
+def test_a_copy_of_what_holds_the_evidence_has_its_grade(tmp_path):
+    """A retriever that returns the other of two equal pages has found the answer as well."""
+    documents, out = pages(tmp_path / "documents", "one.md", "two.md"), tmp_path / "set"
+
+    with endpoint() as running:
+        generate(out, *at(running), "--types", "fact=100", n=1, documents=documents)
+        judged = [stage for stage in stages(running) if stage == "judge"]
+
+    found = {(one.chunk_id, one.grade, one.source) for one in Dataset(out).judgments()}
+    assert {(grade, source) for _, grade, source in found} == {(3, "evidence")}
+    assert (len(found), judged) == (2, [])
