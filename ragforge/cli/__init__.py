@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TextIO, cast
 
@@ -137,7 +137,6 @@ class _Outliving:
             self._stream.flush()
         except OSError as error:
             self._write_nowhere(error)
-            self._stream.flush()
 
     def _write_nowhere(self, error: OSError) -> None:
         """Drop what is written from now on, unless the error is another one than a reader's end."""
@@ -145,9 +144,14 @@ class _Outliving:
         is_closed_terminal = error.errno == errno.EIO and is_device
         if not (isinstance(error, BrokenPipeError) or is_closed_terminal):
             raise error
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Write nowhere from now on, and there what could not be written."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
+        self._stream.flush()
 
 
 @contextmanager
@@ -166,9 +170,22 @@ def _outliving_streams() -> Iterator[None]:
     finally:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
-                with suppress(OSError, ValueError):
-                    stream.flush()
+                _end(stream)
         sys.stdout, sys.stderr = streams
+
+
+def _end(stream: TextIO) -> None:
+    """Hand on the last of what was written.
+
+    What a full disk does not take is given up: Python would try once more, and end with code 120.
+    """
+    try:
+        stream.flush()
+    except OSError:
+        if isinstance(stream, _Outliving):
+            stream.give_up()
+    except ValueError:
+        pass  # It is closed.
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -401,8 +401,12 @@ def test_a_wish_for_a_million_calls_at_once_is_no_hang(tmp_path, pairs, serve):
     assert len(rows(out)) == 2
 
 
-def test_a_full_disk_behind_the_messages_fails_no_run(tmp_path, pairs, serve, monkeypatch):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_the_messages_fails_no_run(
+    tmp_path, pairs, serve, monkeypatch, unbuffered
+):
     """What was judged counts, not what could be said about it."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     endpoint, out = serve(), tmp_path / "judged.jsonl"
     words = ["judge", "--pairs", str(pairs), "--out", str(out), "--model", "test-model"]
     command = [sys.executable, "-m", "ragforge", *words, "--base-url", endpoint.url]
