@@ -91,13 +91,10 @@ def _rank(judgment: Judgment) -> tuple[bool, int, bool, str]:
 
 
 def _copied(judgment: Judgment, chunk_id: str) -> Judgment:
-    if judgment.source == "evidence":
-        # Its quotes stand in this text as well.
-        return judgment.model_copy(update={"chunk_id": chunk_id})
     original = judgment.copied_from or judgment.chunk_id
     is_persons = judgment.source == "human" and (is_text_id(chunk_id) or is_text_id(original))
-    # A person's word on a text counts beside any judge's, cut as it may be.
-    source = "human" if is_persons else "carried"
+    # A person's word on a text counts beside any judge's, cut as it may be; quotes stand in it too.
+    source = judgment.source if is_persons or judgment.source == "evidence" else "carried"
     return judgment.model_copy(
         update={"chunk_id": chunk_id, "source": source, "copied_from": original}
     )

@@ -26,7 +26,7 @@ from ragforge.pipeline.judge.pooling import (
     refuse_mixed_judges,
 )
 from ragforge.pipeline.text_grades import TwinGrades, add_copies
-from ragforge.records import Judgment, PoolEntry, Query, text_id
+from ragforge.records import Judgment, PoolEntry, Query, is_text_id, text_id
 from ragforge.stages.complete import Growth, Item, Ranked
 from ragforge.stages.judge.pairs import Pair, PairId
 
@@ -230,10 +230,21 @@ class PoolWaves:
         refuse_beside_drift(self._n_before, n_open, self._kept_grades)
 
     def _without_twins(self, pairs: Sequence[PairId]) -> list[PairId]:
-        """Return the pairs whose text has no grade under another id either; note those grades."""
-        self._copies = self._twins.of(pairs, self.dataset.each_judgment, self.stands)
+        """Return the pairs whose text has no grade under another id either; note those grades.
+
+        What evidence says of a text holds under the same titles alone: they may say what it is of.
+        """
+        found = self._twins.of(pairs, self.dataset.each_judgment, self.stands)
+        self._copies = [one for one in found if one.source != "evidence" or self._has_titles(one)]
         self._grades |= {(one.query_id, one.chunk_id): one.grade or 0 for one in self._copies}
         return [pair for pair in pairs if pair not in self._grades]
+
+    def _has_titles(self, copy: Judgment) -> bool:
+        """Whether a chunk stands under the titles of the one that its grade is copied from."""
+        if is_text_id(copy.copied_from):
+            return False
+        titles = self.survey.chunk(copy.copied_from).heading_path
+        return self.survey.chunk(copy.chunk_id).heading_path == titles
 
     def _id_of_text(self, chunk_id: str) -> str | None:
         try:

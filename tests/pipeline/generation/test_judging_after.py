@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from pipeline.generation.making import at, endpoint, generate, pages, problems, run, stages
+from pipeline.generation.making import PAGE, at, endpoint, generate, pages, problems, run, stages
 
 from ragforge.files.set.dataset import Dataset
 
@@ -58,3 +58,21 @@ def test_a_copy_of_what_holds_the_evidence_has_its_grade(tmp_path):
     found = {(one.chunk_id, one.grade, one.source) for one in Dataset(out).judgments()}
     assert {(grade, source) for _, grade, source in found} == {(3, "evidence")}
     assert (len(found), judged) == (2, [])
+
+
+def test_what_reads_the_same_under_other_titles_is_judged(tmp_path):
+    """The title may be what says which product "it" is."""
+    chunks, out = tmp_path / "chunks.jsonl", tmp_path / "set"
+    rows = [
+        {"chunk_id": name, "doc_id": name, "text": PAGE, "heading_path": [name]}
+        for name in ("Alpha", "Beta")
+    ]
+    chunks.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    with endpoint() as running:
+        words = ["generate", "--chunks", str(chunks), "-n", "1", "--out", str(out)]
+        run([*words, *at(running), "--types", "fact=100"])
+        judged = [stage for stage in stages(running) if stage == "judge"]
+
+    assert sorted(one.source for one in Dataset(out).judgments()) == ["evidence", "judge"]
+    assert judged == ["judge"]
