@@ -16,7 +16,7 @@ from ragforge.errors import CallError
 from ragforge.llm.chat import ChatReply, DryRunError
 from ragforge.records import Failure, Judgment, Provenance, Vote
 from ragforge.records.model import ConfigDict, Model
-from ragforge.stages.asking import Asker, Way, quoted, quoted_by_id, together
+from ragforge.stages.asking import Asker, Way, quoted, quoted_by_id, repeats_data, together
 from ragforge.stages.judge.llm import (
     RelevanceReply,
     broken_rule,
@@ -358,8 +358,9 @@ async def _in_order(
                 raise
             missing = error
             break
+        holes = _batch_holes(passages)
         for verdict, reply, passage in verdicts:
-            rule = broken_rule(verdict, passage.pair.text)
+            rule = _repetition(verdict, holes) or broken_rule(verdict, passage.pair.text)
             if rule is None:
                 votes[passage.pair.chunk_id] = _ballot(asker, verdict, reply, passage, permutation)
             else:
@@ -378,9 +379,7 @@ async def _ask(
 ) -> list[tuple[BatchVerdict, ChatReply, _ShownPair]]:
     by_id = {passage.opaque: passage for passage in passages}
     answered = await asker.ask(
-        _batch_holes(
-            passages[0].pair.query, [(passage.opaque, passage.pair.text) for passage in passages]
-        ),
+        _batch_holes(passages),
         BatchReply,
         lambda reply: _broken_ids(reply, by_id) or _slipped(reply, by_id),
         Way(permutation=permutation, more_tokens=_TOKENS_EACH * (len(passages) - 1)),
@@ -388,14 +387,18 @@ async def _ask(
     return [(verdict, answered.reply, by_id[verdict.id]) for verdict in answered.value.verdicts]
 
 
-def _batch_holes(query: str, passages: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the values for the holes of the prompt for a batch.
+def _batch_holes(passages: Sequence[_ShownPair]) -> dict[str, str]:
+    """Return the values for the holes of the prompt for a batch, its passages as they are shown."""
+    texts = [(passage.opaque, passage.pair.text) for passage in passages]
+    return {"query": quoted(passages[0].pair.query), "passages": quoted_by_id(texts, "passage")}
 
-    Args:
-        query: Its text.
-        passages: Id and text of each, in the order shown.
-    """
-    return {"query": quoted(query), "passages": quoted_by_id(passages, "passage")}
+
+def _repetition(verdict: BatchVerdict, holes: Mapping[str, str]) -> str | None:
+    """Return the rule that is broken where a verdict is one that the data holds, but for its id."""
+    alone = RelevanceReply.model_construct(**verdict.model_dump(exclude={"id"}))
+    if repeats_data(alone, holes):
+        return "the verdict repeats an object that stands in the data; that is no verdict"
+    return None
 
 
 def _broken_ids(reply: BatchReply, known: Mapping[str, _ShownPair]) -> str | None:
