@@ -5,7 +5,7 @@ made of its words where a splitter of the user's cut it, and one more for each p
 documents repeat it. What was graded once for a query is not asked for again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragforge.files.set.dataset import Dataset
@@ -287,7 +287,9 @@ def grade_by_evidence(dataset: Dataset) -> int:
     from ragforge.stages.judge.evidence import TextsInPlace
 
     retrieved = _retrieved(dataset)
-    texts = TextsInPlace(dataset.retrieved_texts(), _chunks(dataset, retrieved.values()))
+    quoted = {item.chunk_id for query in queries for item in query.evidence}
+    chunks = _chunks(dataset, quoted.union(*retrieved.values()))
+    texts = TextsInPlace(dataset.retrieved_texts(), chunks)
     if not texts:
         return 0
     from ragforge.pipeline.graded_quotes import note_quotes
@@ -330,13 +332,10 @@ def _hits(dataset: Dataset) -> Iterator[tuple[str, str]]:
                 yield answer.query_id, chunk_id
 
 
-def _chunks(dataset: Dataset, retrieved: Iterable[set[str]]) -> Iterator[Chunk]:
-    """Yield the chunks of the set that were retrieved, where it may hold more relevant ones."""
-    if not may_hold_more(dataset):
-        return
-    cited = set[str]().union(*retrieved)
-    if dataset.chunks_path.exists():
-        yield from (chunk for chunk in dataset.chunks() if chunk.chunk_id in cited)
+def _chunks(dataset: Dataset, ids: Collection[str]) -> Iterator[Chunk]:
+    """Yield chunks of the set by their ids, where it may hold more relevant ones."""
+    if may_hold_more(dataset) and dataset.chunks_path.exists():
+        yield from (chunk for chunk in dataset.chunks() if chunk.chunk_id in ids)
 
 
 def may_hold_more(dataset: Dataset) -> bool:

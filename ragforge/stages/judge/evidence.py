@@ -27,7 +27,9 @@ class TextsInPlace:
 
     Args:
         texts: Of all runs.
-        chunks: Of the set, which hold evidence by their wording alone: their own truth is known.
+        chunks: Of the set: those at evidence, whose own truth is known, and others, which hold it
+            by their wording under the same titles. Under others it may be of another thing: the
+            same sentence stands in the manual of each product.
     """
 
     def __init__(self, texts: Iterable[RetrievedText], chunks: Iterable[Chunk] = ()) -> None:
@@ -104,10 +106,14 @@ class TextsInPlace:
         text, chunk = self._texts.get(chunk_id), self._chunks.get(chunk_id)
         if text is not None and (not text.places or text.likeness < 1):
             return float(any(self._wording(chunk_id, text.text).places(quote)))
-        copy = text or (chunk if chunk and not _is_at(chunk, item) else None)
+        copy = text or (chunk if chunk and self._may_repeat(chunk, item) else None)
         if copy is None or len(quote.letters) < GRAM:
             return 0.0
         return self._wording(chunk_id, copy.text).n_shared(quote) / len(quote.letters)
+
+    def _may_repeat(self, chunk: Chunk, item: Evidence) -> bool:
+        home = self._chunks.get(item.chunk_id)
+        return not _is_at(chunk, item) and (not home or home.heading_path == chunk.heading_path)
 
     def _wording(self, chunk_id: str, text: str) -> Wording:
         if chunk_id not in self._wordings:

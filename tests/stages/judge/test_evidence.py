@@ -118,6 +118,22 @@ def test_a_copy_of_the_evidence_is_graded_as_the_evidence_is(wording, expected):
     assert found == ({"t": expected, "c9": expected} if expected else {})
 
 
+def test_a_copy_under_other_titles_may_be_of_another_thing():
+    """The same sentence stands in the manual of each product."""
+    asked = query(evidence(100))
+    home = Chunk(
+        chunk_id="c", doc_id="d", text=QUOTE, start=100, end=128, heading_path=("Alpha", "Time")
+    )
+    same, other = (
+        home.model_copy(update={"chunk_id": name, "doc_id": name, "heading_path": titles})
+        for name, titles in (("same", ("Alpha", "Time")), ("other", ("Beta", "Time")))
+    )
+    texts = TextsInPlace([], [home, same, other])
+
+    found = texts.judgments(asked, {"c", "same", "other"})
+    assert [(item.chunk_id, item.grade) for item in found] == [("same", 3)]
+
+
 def test_a_chunk_at_the_evidence_has_no_second_grade():
     """Its own truth is known since the query was made."""
     chunk = Chunk(chunk_id="c", doc_id="d", text=QUOTE, start=100, end=128)
