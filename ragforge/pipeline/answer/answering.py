@@ -109,7 +109,8 @@ async def _by_judge(dataset: Dataset, system: str, taken: AnswerFile, job: Job) 
 
         def keep(graded: Collected[AnswerGrade]) -> None:
             if not job.mode.dry_run:
-                _write(dataset, system, graded, by, job.observer)
+                kept = _not_reached(dataset, system, grading.cases, graded)
+                _write(dataset, system, graded, by, job.observer, kept)
                 backend.note_in(dataset)
 
         graded = await grade_answers(
@@ -237,11 +238,25 @@ def _write(
     graded: Collected[AnswerGrade],
     by: _GradedBy,
     observer: Observer,
+    kept: Sequence[AnswerGrade] = (),
 ) -> None:
     mine = f"{system}/"
-    dataset.write_answer_grades(system, map(by.noted_in, graded.results))
+    stays = {f"{mine}{grade.query_id}" for grade in kept}
+    dataset.write_answer_grades(system, [*map(by.noted_in, graded.results), *kept])
     emit_answer_grades(system, graded.results, observer)
-    dataset.replace_failures("answer", graded.failures, lambda key: key.startswith(mine))
+    dataset.replace_failures(
+        "answer", graded.failures, lambda key: key.startswith(mine) and key not in stays
+    )
+
+
+def _not_reached(
+    dataset: Dataset, system: str, cases: Iterable[Case], graded: Collected[AnswerGrade]
+) -> list[AnswerGrade]:
+    """Return the grades from before of answers that a run which was stopped did not come to."""
+    if system not in dataset.answer_grade_names():
+        return []
+    left = {case.query.query_id for case in cases} - {grade.query_id for grade in graded.results}
+    return [grade for grade in dataset.answer_grades(system) if grade.query_id in left]
 
 
 def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:

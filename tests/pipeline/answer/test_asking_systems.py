@@ -1,4 +1,5 @@
 import asyncio
+import json
 import sys
 import threading
 from types import ModuleType
@@ -571,3 +572,28 @@ def test_a_file_of_nothing_but_errors_is_refused(dataset, tmp_path):
 
     with pytest.raises(DataError, match="each row is a failure; the first: no route"):
         asyncio.run(grade_system(dataset, path, "mine", Job(Settings(), Recorder())))
+
+
+def test_a_judge_that_cannot_be_reached_leaves_the_grades_of_before(dataset, tmp_path):
+    """They were paid for, and nothing has come in their place."""
+    path = tmp_path / "a.jsonl"
+    rows = ({"query_id": f"q{n}", "answer": "Squid and seals."} for n in (1, 2, 3))
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    asyncio.run(grade_system(dataset, path, "mine", Job(Settings(), Recorder())))
+    before = dataset.answer_grades("mine")
+    settings = Settings(
+        model={
+            "name": "m",
+            "base_url": "http://127.0.0.1:1/v1",
+            "max_wait_s": 0.1,
+            "max_attempts": 1,
+        }
+    )
+
+    job = Job(settings, Recorder(), Mode(single_call=True))
+
+    with pytest.raises(EndpointError, match="cannot be reached"):
+        asyncio.run(grade_system(dataset, path, "mine", job))
+
+    assert [grade.query_id for grade in before] == ["q1", "q2", "q3"]
+    assert dataset.answer_grades("mine") == before
