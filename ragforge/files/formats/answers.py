@@ -32,6 +32,7 @@ from ragforge.files.field_names import (
     TOTALS,
     VERDICT,
     Field,
+    normal_name,
 )
 from ragforge.files.formats.query_words import truth_of
 from ragforge.files.formats.row_files import none_found, read_document, read_rows_of, unknown_shape
@@ -64,7 +65,10 @@ SHAPES: Final = (
 )
 
 
-_VERDICTS: Final[Mapping[str, Verdict]] = {word: word for word in get_args(Verdict)}
+_VERDICTS: Final[Mapping[str, Verdict]] = {
+    **{normal_name(word): word for word in get_args(Verdict)},
+    "partiallycorrect": "partial",
+}
 _VERDICT_OF_SCORE: Final[Mapping[float | None, Verdict]] = {
     0.0: "incorrect",
     0.5: "partial",
@@ -125,6 +129,8 @@ class AnswerRow:
     """The score of a row that says no verdict, as a message repeats it; "" without."""
     grade_of_score: GivenGrade | None = field(default=None, compare=False)
     """What that score says on a scale from 0 to 1; None where it is none of 0, 0.5 and 1."""
+    other_verdict: str = field(default="", compare=False)
+    """A verdict that is no `Verdict`, as a message repeats it; "" without."""
     expected_answer: str | None = None
     """What the file says is right; None where it does not say."""
     where: str = field(default="", compare=False)
@@ -215,6 +221,7 @@ def _answer_row(row: Row, source: str) -> AnswerRow:
         question=row.text(QUERY) if by_question else "",
         grade=_grade(row, source),
         lone_score=_lone_score(row),
+        other_verdict=_other_verdict(row),
         grade_of_score=_grade_of_score(row, source),
         expected_answer=_text(row, GROUND_TRUTH) or None,
         where=row.where,
@@ -278,7 +285,7 @@ def _verdict(row: Row) -> Verdict | None:
     is_correct, is_partial = truth_of(row, IS_CORRECT), truth_of(row, IS_PARTIAL)
     if is_correct and is_partial:
         raise row.wrong(IS_PARTIAL, "false, as is_correct is true", is_partial)
-    stated = _VERDICTS.get(str(row.get(VERDICT)))
+    stated = _VERDICTS.get(normal_name(str(row.get(VERDICT))))
     if is_correct is None and is_partial is None:
         return stated
     verdict: Verdict = "correct" if is_correct else "partial" if is_partial else "incorrect"
@@ -287,6 +294,12 @@ def _verdict(row: Row) -> Verdict | None:
     if stated == "not_attempted" and verdict == "incorrect":
         return stated
     raise row.wrong(VERDICT, f"{verdict}, as is_correct and is_partially_correct say", stated)
+
+
+def _other_verdict(row: Row) -> str:
+    value = row.get(VERDICT)
+    is_read = value in (None, "") or _verdict(row) is not None or row.given.get("given") is not None
+    return "" if is_read else shown(value)
 
 
 def _lone_score(row: Row) -> str:

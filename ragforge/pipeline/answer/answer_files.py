@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
@@ -15,7 +15,7 @@ from ragforge.files.formats.answers import AnswerRow, graded_by_scores, read_ans
 from ragforge.files.set.dataset import Dataset, text_as_chunk
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
-from ragforge.records import Answer, AnswerGrade, GivenGrade, Query, RetrievedText
+from ragforge.records import Answer, AnswerGrade, GivenGrade, Query, RetrievedText, Verdict
 from ragforge.records.judgments import question_digest
 from ragforge.retrieval import ContextPassage
 from ragforge.stages.answer.stage import Case, cases, unknown_passages
@@ -64,7 +64,7 @@ def read_answer_file(
     everything = dataset.require_accepted_queries()
     given = graded_by_scores(read_answers(path, graded_by=graded_by))
     totals = (f"{told}; the rows count" for told in wrong_totals(given, read_totals(path)))
-    for told in (*totals, *lone_scores(given)):
+    for told in (*totals, *lone_scores(given), *other_verdicts(given)):
         observer(Event("note", message=f"{path}: {told}"))
     rows = with_query_ids(given, everything, observer)
     expected, notes = expected_answers(rows, everything)
@@ -311,6 +311,18 @@ def lone_scores(rows: Iterable[AnswerRow]) -> Iterator[str]:
         )
     elif alone:
         yield f"{n} alone: 1 is taken as correct, 0.5 as partial, 0 as incorrect"
+
+
+def other_verdicts(rows: Iterable[AnswerRow]) -> Iterator[str]:
+    """Yield what is to be told of verdicts that are no grades.
+
+    Args:
+        rows: All of a file.
+    """
+    others = [row.other_verdict for row in rows if row.other_verdict]
+    if others:
+        n = plural(len(others), "verdict is", "verdicts are")
+        yield f"{n} none of {', '.join(get_args(Verdict))}, such as {others[0]}, and no grade"
 
 
 def wrong_totals(rows: Sequence[AnswerRow], totals: Mapping[str, float]) -> Iterator[str]:

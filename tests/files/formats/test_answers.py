@@ -301,3 +301,30 @@ def test_an_answer_beside_an_error_is_an_answer(tmp_path):
     [row] = read_answers(path)
 
     assert (row.answer, row.failure) == ("Five.", "")
+
+
+@pytest.mark.parametrize(
+    ("word", "verdict"),
+    [
+        ("Correct", "correct"),
+        ("PARTIAL", "partial"),
+        ("partially correct", "partial"),
+        ("Not attempted", "not_attempted"),
+    ],
+)
+def test_a_verdict_is_read_however_it_is_written(tmp_path, word, verdict):
+    """Else the answer has no grade, and the offline baseline says that it is wrong."""
+    text = f'{{"query_id": "1", "answer": "So.", "verdict": "{word}"}}\n'
+
+    [row] = read_answers(write(tmp_path / "a.jsonl", text))
+
+    assert (row.grade.verdict, row.other_verdict) == (verdict, "")
+
+
+def test_a_verdict_of_another_kind_is_no_grade(tmp_path):
+    """Tools say "pass" of what they check, which need not be whether an answer is right."""
+    text = '{"query_id": "1", "answer": "So.", "verdict": "pass"}\n'
+
+    [row] = read_answers(write(tmp_path / "a.jsonl", text))
+
+    assert (row.grade, row.other_verdict) == (None, "'pass'")

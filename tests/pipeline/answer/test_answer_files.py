@@ -3,7 +3,7 @@ import pytest
 from ragforge.errors import DataError
 from ragforge.files.formats.answers import AnswerRow
 from ragforge.observe import silent
-from ragforge.pipeline.answer.answer_files import with_query_ids
+from ragforge.pipeline.answer.answer_files import other_verdicts, with_query_ids
 from ragforge.records import Query
 
 QUERIES = [
@@ -89,3 +89,13 @@ def test_a_question_that_is_answered_too_often_is_refused():
 
     with pytest.raises(DataError, match=r"a\.json: item 1: .* comes twice"):
         with_query_ids(rows, QUERIES, silent)
+
+
+def test_verdicts_that_are_no_grades_are_told():
+    """Else answers count as not graded, or the offline baseline grades them, and nobody knows."""
+    rows = [AnswerRow("q1", "So.", other_verdict="'pass'"), AnswerRow("q2", "So.")]
+
+    assert list(other_verdicts(rows)) == [
+        "1 verdict is none of correct, partial, incorrect, not_attempted, such as 'pass', and no "
+        "grade"
+    ]
