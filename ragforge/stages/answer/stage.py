@@ -8,6 +8,7 @@ from typing import Final
 from ragforge.deferred import dataclass
 from ragforge.records import Answer, AnswerGrade, Chunk, Failure, Provenance, Query
 from ragforge.stages.answer.refusals import abstains, speaks_of_absence
+from ragforge.stages.quotes import find_proof
 from ragforge.stages.runner import Collected, Judge, Work, Workers, collect
 from ragforge.stages.values import equal_values, same_text
 from ragforge.stages.visible_text import visible
@@ -48,10 +49,10 @@ def graded_by_rule(case: Case) -> AnswerGrade | None:
     """Return the grade that needs no judge; None where a judge must read.
 
     Decided are empty answers, abstentions, and answers that equal the expected one up to how it is
-    written. To abstain is correct where the question cannot be answered, else it is no attempt.
-    Where the expected answer itself speaks of what is not, not said or not known, a judge decides
-    on abstentions. An answer that differs from the expected one is left to the judge, however far
-    it is off.
+    written; of these, one that stands in a chunk is not made up. To abstain is correct where the
+    question cannot be answered, else it is no attempt. Where the expected answer itself speaks of
+    what is not, not said or not known, a judge decides on abstentions. An answer that differs from
+    the expected one is left to the judge, however far it is off.
     """
     rule = _matched(case)
     if rule is not None:
@@ -79,12 +80,18 @@ def _matched(case: Case) -> str | None:
 
 
 def _grade(case: Case, rule: str, explanation: str, *, is_right: bool) -> AnswerGrade:
-    abstained = rule in ("abstention", "empty answer")
+    claims_nothing = rule in ("abstention", "empty answer")
+    is_held = claims_nothing or any(
+        find_proof(said, text)
+        for said in (case.answer, case.query.expected_answer or "")
+        for text in case.contexts
+    )
     return AnswerGrade(
         query_id=case.query.query_id,
         verdict="correct" if is_right else "not_attempted",
         score=1.0 if is_right else 0.0,
-        has_hallucination=False if abstained else None,
+        # Elsewhere the chunks may say it in other words, or not at all.
+        has_hallucination=False if is_held else None,
         explanation=explanation,
         rule=rule,
         provenance=Provenance(kind="rule", model=_NAME),

@@ -171,6 +171,18 @@ def test_an_answer_with_other_content_is_left_to_a_judge(by_rule, answer):
     assert by_rule(answer, expected_answer="krill") is None
 
 
+@pytest.mark.parametrize(
+    ("context", "has_hallucination"), [("Whales eat small krill.", False), ("Squid.", None)]
+)
+def test_an_answer_that_stands_in_its_context_is_not_made_up(query, context, has_hallucination):
+    """A gate on hallucination counts what nobody checked at its worst, and no judge is asked."""
+    case = Case(query(expected_answer="small krill"), "Small krill", ("Orcas.", context))
+
+    grade = graded_by_rule(case)
+
+    assert (grade.rule, grade.has_hallucination) == ("exact match", has_hallucination)
+
+
 def test_an_unequal_number_is_left_to_a_judge(by_rule):
     """It may be rounded, or count something else: only a reader can tell."""
     assert by_rule("1001", expected_answer="1000") is None
