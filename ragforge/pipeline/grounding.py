@@ -132,7 +132,7 @@ def _spool(folder: Path) -> ResultSpool[Grounding]:
 
 def _of_traffic(row: TrafficRow) -> Exchange:
     passages = tuple(Passage(item.chunk_id, item.text) for item in row.contexts)
-    return Exchange(row.query_id, row.question, row.answer, passages)
+    return Exchange(row.query_id, row.question, row.answer, passages, failure=row.failure)
 
 
 def _rows(dataset: Dataset, answers: Path | str, observer: Observer) -> list[AnswerRow]:

@@ -198,12 +198,12 @@ def _refuse_failed(result: object, where: str, raw: str = "") -> None:
 
 def _answer_of_fields(result: object, where: str, raw: str) -> SystemAnswer:
     whole = _normalised_keys(result)
-    text = _text_of(whole)
-    if not isinstance(text, str):
-        raise CallError("invalid", f"{where}: {_describe_lack(result)}", raw)
     error = _first(whole, _ERRORS)
     if error:
         raise CallError("error", f"{where}: no answer, but an error: {shown(error)}", raw)
+    text = _text_of(whole)
+    if not isinstance(text, str):
+        raise CallError("invalid", f"{where}: {_describe_lack(result)}", raw)
     context = _passages(_first(whole, _CONTEXTS), where, raw)
     return SystemAnswer(text, context, usd_of(_first(whole, COST_USD.accepted)))
 

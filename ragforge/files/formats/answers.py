@@ -383,12 +383,14 @@ class TrafficRow:
         question: "" where the file gives none.
         answer: May be empty.
         contexts: Empty where nothing was retrieved.
+        failure: Why there is no answer; "" where there is one, which may be empty.
     """
 
     query_id: str
     question: str
     answer: str
     contexts: tuple[ContextRow, ...]
+    failure: str = ""
 
 
 def read_traffic(path: Path) -> Iterator[TrafficRow]:
@@ -422,13 +424,16 @@ def read_traffic(path: Path) -> Iterator[TrafficRow]:
 
 
 def _traffic_row(row: Row) -> TrafficRow:
-    answer = _answer_text(row)
-    row.require(_CONTEXTS)
+    failure = "" if row.get(ANSWER) else given_failure(row)
+    answer = "" if failure else _answer_text(row)
+    if not failure:
+        row.require(_CONTEXTS)
     return TrafficRow(
         query_id=_query_name(row),
         question=row.optional_text(_QUESTION) or "",
         answer=answer,
-        contexts=tuple(_contexts(row, _context_items(row))),
+        contexts=() if failure else tuple(_contexts(row, _context_items(row))),
+        failure=failure,
     )
 
 

@@ -142,6 +142,7 @@ class Exchange:
         answer: As it was given.
         passages: None where the system retrieved nothing.
         lost: Ids of further passages whose texts are not to be had.
+        failure: Why the system gave no answer; "" where it gave one.
     """
 
     query_id: str
@@ -149,6 +150,7 @@ class Exchange:
     answer: str
     passages: tuple[Passage, ...]
     lost: tuple[str, ...] = ()
+    failure: str = ""
 
 
 def spans(text: str) -> list[Location]:

@@ -35,6 +35,8 @@ async def ground_exchanges(
     """
 
     async def ground(exchange: Exchange) -> Grounding:
+        if exchange.failure:
+            raise CallError("error", f"the system gave no answer: {exchange.failure}")
         if exchange.lost:
             return _of_incomplete(exchange)
         return await judge.judge(exchange)

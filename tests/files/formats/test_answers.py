@@ -293,6 +293,17 @@ def test_an_error_in_the_place_of_an_answer_is_a_failure(tmp_path, name, text):
     assert (row.answer, row.failure) == ("", "503")
 
 
+@pytest.mark.parametrize("rest", ['"answer": null', '"answer": "", "contexts": ["So."]'])
+def test_an_error_in_the_place_of_an_answer_of_traffic_is_a_failure(tmp_path, rest):
+    """Logs of a service have timeouts, and one must not refuse all of the file."""
+    ok = '{"id": "1", "answer": "So.", "contexts": ["So."]}\n'
+    text = f'{ok}{{"id": "2", {rest}, "error": "timeout"}}\n'
+
+    first, second = read_traffic(write(tmp_path / "a.jsonl", text))
+
+    assert (first.failure, second.answer, second.failure) == ("", "", "timeout")
+
+
 def test_an_answer_beside_an_error_is_an_answer(tmp_path):
     """A column of warnings takes nothing from what was said."""
     path = tmp_path / "a.jsonl"

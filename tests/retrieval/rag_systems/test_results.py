@@ -141,10 +141,11 @@ def test_no_error_beside_an_answer_is_none(error):
     assert read_answer({"answer": "x", "error": error}, "here").text == "x"
 
 
-def test_an_error_beside_an_empty_answer_is_a_failure():
-    """Services put "" where an answer would be, and the reason beside it."""
+@pytest.mark.parametrize("lacking", [{"answer": ""}, {"answer": None}, {}])
+def test_an_error_in_the_place_of_an_answer_is_a_failure(lacking):
+    """Services put nothing where an answer would be, and the reason beside it."""
     with pytest.raises(CallError, match="no answer, but an error: 'timeout'") as caught:
-        read_answer({"answer": "", "error": "timeout"}, "here")
+        read_answer({**lacking, "error": "timeout"}, "here")
 
     assert caught.value.kind == "error"
 

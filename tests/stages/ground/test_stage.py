@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from fakes import Recorder
 
 from ragforge.errors import CallError
@@ -40,6 +42,16 @@ def test_a_context_with_a_gap_cannot_be_held_against_an_answer(wait, exchange):
 
     assert sink.results[0].failure == "error"
     assert sink.failures[0].message == "1 of its chunks are not in the dataset, such as c7"
+
+
+def test_a_system_that_failed_has_not_said_nothing(wait, exchange):
+    """As an empty answer it would count as one in which there was nothing to check."""
+    case = replace(exchange(""), failure="timeout")
+
+    sink = ground(wait, LexicalGrounder(), case)
+
+    assert (sink.results[0].rule, sink.results[0].failure) == ("", "error")
+    assert sink.failures[0].message == "the system gave no answer: timeout"
 
 
 def test_an_abstention_needs_no_context(wait, exchange):
