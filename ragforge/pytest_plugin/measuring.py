@@ -32,6 +32,8 @@ from ragforge.records.model import pydantic
 
 MARKER: Final = "ragforge"
 _KNOWN: Final = ("dataset", "run", "retriever", "measures", "rel_threshold")
+_RUNS: Final = ("run", "retriever")
+"""Either says which run: a marker with one of them goes before both of a farther marker."""
 
 NO_CASE: Final = "ragforge"
 """Id of the one case of a test whose queries cannot be listed."""
@@ -74,7 +76,10 @@ def _requested_run(node: pytest.Item, extra: str = "") -> _RunRequest:
                 f"marker ragforge: {marker.args[0]!r:.80} has no name; expected keywords such as "
                 "dataset='DIR', run='NAME'"
             )
-        given = {**marker.kwargs, **given}
+        outer = marker.kwargs
+        if any(given.get(name) for name in _RUNS):
+            outer = {name: value for name, value in outer.items() if name not in _RUNS}
+        given = {**outer, **given}
     for name in given:
         if name not in _KNOWN:
             raise UsageError(f"marker ragforge: {name!r} is unknown{_nearest(name)}")
@@ -205,7 +210,16 @@ class Case:
     problem: str = field(default="", compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Retrieved:
+    """What a retriever returned, beside the dataset."""
+
+    usable: UsableRuns
+    settings: str
+
+
 _CACHE: Final = pytest.StashKey[dict[tuple[_RunRequest, _State], Measured | RagforgeError]]()
+_RETRIEVED: Final = pytest.StashKey[dict[tuple[str, _State], _Retrieved | RagforgeError]]()
 
 
 @contextmanager
@@ -265,10 +279,11 @@ def measured_of(request: pytest.FixtureRequest, extra: str = "") -> Measured:
     with as_test_failure():
         asked = _requested_run(node, extra)
         dataset = open_dataset(asked.path)
-        key = asked, _state(dataset, asked)
+        state = _state(dataset, asked)
+        key = asked, state
         cache = request.config.stash.setdefault(_CACHE, {})
         if key not in cache:
-            cache[key] = _measure(dataset, asked)
+            cache[key] = _measure(dataset, asked, state, request.config)
         measured = cache[key]
         if isinstance(measured, RagforgeError):
             raise measured
@@ -292,21 +307,39 @@ def _state(dataset: Dataset, asked: _RunRequest) -> _State:
     return dataset.files, tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
-def _measure(dataset: Dataset, asked: _RunRequest) -> Measured | RagforgeError:
+def _measure(
+    dataset: Dataset, asked: _RunRequest, state: _State, config: pytest.Config
+) -> Measured | RagforgeError:
     try:
         if not asked.retriever:
             usable = usable_runs(dataset, [asked.run]) if asked.run else _only_run(dataset)
             return _measured(dataset, usable, asked)
-        from ragforge.pytest_plugin.retrieved import retrieve_beside
+        # By whatever measures: a ranking is asked for once.
+        made = config.stash.setdefault(_RETRIEVED, {})
+        key = asked.retriever, state
+        if key not in made:
+            made[key] = _retrieve(dataset, asked.retriever, config)
+        retrieved = made[key]
+        if isinstance(retrieved, RagforgeError):
+            return retrieved
+        measured = _measured(dataset, retrieved.usable, asked)
+        return replace(measured, settings=retrieved.settings)
+    except RagforgeError as error:
+        return error
 
-        read: list[SettingsFile] = []
-        with TemporaryDirectory(prefix="ragforge-") as folder:
-            place = Path(folder)
-            beside, name = _in_thread(
-                lambda: retrieve_beside(dataset, asked.retriever, place, read.append)
-            )
-            measured = _measured(dataset, usable_runs(beside, [name]), asked)
-            return replace(measured, settings="; ".join(file.line for file in read))
+
+def _retrieve(
+    dataset: Dataset, retriever: str, config: pytest.Config
+) -> _Retrieved | RagforgeError:
+    from ragforge.pytest_plugin.retrieved import retrieve_beside
+
+    read: list[SettingsFile] = []
+    folder = TemporaryDirectory(prefix="ragforge-")
+    config.add_cleanup(folder.cleanup)
+    place = Path(folder.name)
+    try:
+        beside, name = _in_thread(lambda: retrieve_beside(dataset, retriever, place, read.append))
+        return _Retrieved(usable_runs(beside, [name]), "; ".join(file.line for file in read))
     except RagforgeError as error:
         # Kept, so that a retriever that is down is not asked again by each of a thousand cases.
         return error

@@ -359,6 +359,36 @@ def test_a_retriever_of_the_user_is_asked_once(run, pytester):
     result.assert_outcomes(passed=30)
 
 
+def test_a_retriever_is_asked_once_for_whatever_measures(run, pytester):
+    """Each measure would be of another ranking, and each ranking be paid for."""
+    pytester.syspathinsert()
+    pytester.makepyfile(
+        my_search="asked = []\n"
+        "def retriever(query, k):\n"
+        "    asked.append(query)\n"
+        "    return ['cq00']\n"
+    )
+    body = (
+        "def test_gate(assert_measure):\n"
+        "    import my_search\n"
+        "    for measure in ('nDCG@10', 'P@3', 'Success@2'):\n"
+        "        assert_measure(measure, min=0, allow=['holes'])\n"
+        "    assert len(my_search.asked) == 31"
+    )
+
+    run(marked(body, retriever="my_search:retriever")).assert_outcomes(passed=1)
+
+
+def test_a_retriever_of_a_nearer_marker_goes_before_a_run(run):
+    """Either says which run; a module with a run could have no test of a retriever."""
+    source = "pytestmark = pytest.mark.ragforge(dataset='set', run='bad')\n"
+    body = RUN.format("assert ragforge_run.evaluation.run == 'bm25'")
+
+    result = run(f"{source}@pytest.mark.ragforge(retriever='bm25')\n{body}")
+
+    result.assert_outcomes(passed=1)
+
+
 def test_the_session_ends_with_what_was_measured(run):
     """A log of CI says how good the run is also on the days on which it is good enough."""
     result = run(marked(GATE.format("'RR', min=0.1"), run="good", measures="RR"))
