@@ -492,6 +492,19 @@ def spec_of(given: AnyRetriever | AnySystem) -> str:
     return HandedOver(joined or f"{module}.{name}", given)
 
 
+def specs_of(given: Iterable[AnyRetriever]) -> list[str]:
+    """Return what names each; of several objects of one name the later ones are numbered."""
+    taken: dict[str, HandedOver] = {}
+    specs = [spec_of(item) for item in given]
+    for place, spec in enumerate(specs):
+        if not isinstance(spec, HandedOver):
+            continue
+        names = (spec, *(f"{spec}-{number}" for number in range(2, len(specs) + 1)))
+        name = next(n for n in names if n not in taken or taken[n].held is spec.held)
+        specs[place] = taken[name] = HandedOver(name, spec.held)
+    return specs
+
+
 _ALL: Final = AuditPlan()
 
 

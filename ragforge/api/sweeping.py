@@ -222,7 +222,8 @@ async def sweep(
         DataError: The documents cannot be read, or no query has evidence that stands in them.
         EndpointError, BudgetError: It was stopped; what was ranked is kept.
     """
-    from ragforge.api.jobs import spec_of  # The command has words, and needs no jobs of others.
+    # The command has words, and needs no jobs of others.
+    from ragforge.api.jobs import spec_of, specs_of
 
     check_out(None if out is None else Path(out))
     if processes is not None and processes < 1:
@@ -230,8 +231,8 @@ async def sweep(
     plan = sweep_plan(
         sizes=_texts(sizes),
         overlaps=_texts(overlaps),
-        splitters=[spec_of(item) for item in _several(splitters)],
-        retrievers=[spec_of(item) for item in _several(retrievers)],
+        splitters=specs_of(_several(splitters)),
+        retrievers=specs_of(_several(retrievers)),
         cutoffs=_texts(k),
         tokens=_texts(tokens),
         decide_by=decide_by,

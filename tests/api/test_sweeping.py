@@ -288,6 +288,25 @@ def beginning(text):
     return [piece for piece in text.split("\n\n") if piece.strip()][:6]
 
 
+def test_objects_of_one_name_are_all_tried(ds):
+    """Splitters of a framework are objects of one class; one alone was ranked, in silence."""
+
+    class Splitter:
+        def __init__(self, size):
+            self.size = size
+
+        def split_text(self, text):
+            return sized(text, self.size)
+
+    small, large = Splitter(100), Splitter(300)
+
+    rows = ds.sweep(splitters=[small, large, small], tokens=[60]).rows()
+
+    chunks = {row["splitter"].rpartition(".")[2]: row["chunks"] for row in rows}
+    pieces = {size: sum(len(sized(t, size)) for t in DOCUMENTS.values()) for size in (100, 300)}
+    assert chunks == {"Splitter": pieces[100], "Splitter-2": pieces[300]}
+
+
 def test_a_splitter_that_leaves_out_text_is_told(ds):
     """Its low recall would pass for that of a size."""
     found = ds.sweep(splitters=[beginning])
