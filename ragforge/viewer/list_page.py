@@ -11,7 +11,7 @@ from ragforge.evaluating.history.trends import trend
 from ragforge.records import Evaluation
 from ragforge.report.page.charts import Scale
 from ragforge.report.page.markup import Child, Html, element, scrolling, site_link, table_row
-from ragforge.viewer.pages import mean_cell, notes, page
+from ragforge.viewer.pages import mean_cell, notes, page, selection_note
 from ragforge.viewer.served import Night, ServedDataset, followed
 
 _SPARK_WIDTH: Final = 80
@@ -110,7 +110,7 @@ def _dataset_row(served: ServedDataset) -> Html:
 def _mean(last: Sequence[Evaluation], measure: str) -> Html:
     if not measure:
         return element("td", MISSING, class_="num")
-    return mean_cell(last[-1].measures[measure], *notes(last, measure))
+    return mean_cell(last[-1].measures[measure], selection_note(last[-1]), *notes(last, measure))
 
 
 def _state(served: ServedDataset, last: Sequence[Evaluation], measure: str) -> str:

@@ -206,8 +206,18 @@ def mean_cell(mean: MeasuredMean | None, *notes: Html | None) -> Html:
 
 
 def _count_cells(now: Evaluation) -> Iterator[Html]:
-    counts = (now.n_queries, now.n_failed, now.n_holes)
-    yield from (element("td", f"{count:,}", class_="num") for count in counts)
+    yield element(
+        "td", f"{now.n_queries:,}", selection_note(now), class_="num", data_value=str(now.n_queries)
+    )
+    for count in (now.n_failed, now.n_holes):
+        yield element("td", f"{count:,}", class_="num")
+
+
+def selection_note(evaluation: Evaluation) -> Html | None:
+    """Return which queries were measured; None where it was all of them."""
+    if evaluation.selection is None:
+        return None
+    return element("span", one_line(evaluation.selection.in_words), class_="bounds")
 
 
 def _when(evaluation: Evaluation) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.evaluated import with_content_id
+from ragforge.records.queries import Selection
 from ragforge.viewer.server import serving
 
 pytestmark = pytest.mark.slow
@@ -20,6 +21,15 @@ def test_the_list_shows_each_dataset_with_its_latest_mean(site, dataset, add, ma
     shown = site.ask("/").text
 
     assert ('href="datasets/first"' in shown, "0.625" in shown) == (True, True)
+
+
+def test_a_mean_of_a_part_of_the_queries_says_so(site, dataset, add, make_evaluation):
+    """A sample stood beside the whole set as if it were as good."""
+    add(dataset, make_evaluation(at="2026-01-02T00:00:00+00:00", selection=Selection(split="dev")))
+
+    pages = [site.ask(path).text for path in ("/", "/datasets/first")]
+
+    assert [page.count(">split dev<") for page in pages] == [1, 2]
 
 
 def test_a_dataset_shows_its_history_newest_first(site, dataset, add, make_evaluation):
