@@ -18,6 +18,7 @@ from ragforge.evaluating.answers.records import (
     SystemRecords,
     read_systems,
     source_chunks,
+    system_names,
 )
 from ragforge.evaluating.causes.catalogue import CAUSES, CauseGroup, Causes, grouped
 from ragforge.evaluating.causes.finder import CauseFinder
@@ -381,14 +382,14 @@ def summarise_system(
     threshold, by_lists = dataset.rel_threshold(rel_threshold), rel_threshold == "auto"
     task = task_of(queries.values(), settled, (), threshold, by_lists=by_lists)
     task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
-    systems = read_systems(dataset, dataset.failures(), queries)
-    records = next((item for item in systems if item.system == system), None)
-    if records is None:
-        names = [item.system for item in systems]
+    failures = dataset.failures()
+    names = system_names(dataset, failures, queries)
+    if system not in names:
         raise DataError(
             f"{dataset.path}: no answers of system {system!r}{did_you_mean(system, names)}; "
             f"there are: {', '.join(names) or 'none'}"
         )
+    [records] = read_systems(dataset, failures, queries, [system])
     rankings = {} if records.names_contexts else _rankings(dataset, level, task)
     grades = _grades(dataset, judgments, level, settled, rel_threshold)
     contexts = context_names([records], grades, rankings if task.is_complete else {})

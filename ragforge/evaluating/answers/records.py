@@ -195,16 +195,39 @@ class Relevance:
         return folded
 
 
+def system_names(
+    dataset: Dataset, failures: Iterable[Failure], queries: Collection[str]
+) -> list[str]:
+    """Return the names of the systems that answered, or failed to; sorted.
+
+    Args:
+        dataset: Where they are.
+        failures: Those of the dataset.
+        queries: Ids of those on which a failure counts.
+    """
+    failed = failed_by_name(failures, "ask", "answer")
+    names = {system for system, query_ids in failed.items() if query_ids & set(queries)}
+    return sorted(names.union(dataset.answer_names(), dataset.answer_grade_names()))
+
+
 def read_systems(
-    dataset: Dataset, failures: Iterable[Failure], queries: Mapping[str, Query]
+    dataset: Dataset,
+    failures: Sequence[Failure],
+    queries: Mapping[str, Query],
+    names: Iterable[str] | None = None,
 ) -> list[SystemRecords]:
-    """Return the records of every system that answered, or failed to, ordered by name.
+    """Return the records of systems that answered, or failed to, in the order of their names.
 
     Args:
         dataset: Where they are read from.
         failures: Those of the dataset.
         queries: All accepted queries, by id. The records are of the part that is chosen, or that a
             system answered when one was.
+        names: Of which systems, of `system_names`; all of these where None.
+
+    Raises:
+        DataError: One was not made for the part that is chosen, or a file does not hold to its
+            format.
     """
     with_answers, graded = set(dataset.answer_names()), set(dataset.answer_grade_names())
     failed = {
@@ -218,7 +241,8 @@ def read_systems(
         if query.expected_answer or not query.answerable
     )
     systems = []
-    for system in sorted(with_answers | graded | failed.keys()):
+    there = system_names(dataset, failures, queries) if names is None else names
+    for system in sorted(set(there)):
         part = dataset.chosen_of_answers(system)
         answers = dataset.answers(system) if system in with_answers else []
         grades = dataset.answer_grades(system) if system in graded else []

@@ -6,7 +6,12 @@ from typing import Final, TypeAlias
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError, did_you_mean
-from ragforge.evaluating.answers.records import LOWER_IS_BETTER, SystemRecords, read_systems
+from ragforge.evaluating.answers.records import (
+    LOWER_IS_BETTER,
+    SystemRecords,
+    read_systems,
+    system_names,
+)
 from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import count_silent, grades_of, judge_name, why_unknown
@@ -59,12 +64,20 @@ def compare_answers(
     """
     require_own_chunks(dataset)
     queries = {query.query_id: query for query in dataset.require_accepted_queries()}
-    records = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
-    wanted = list(names) or list(records)
-    hint = f"; {dataset.path} has answers of {', '.join(records) or 'no system'}"
-    left = "" if len(records) > 1 else _left_behind(dataset)
+    failures = dataset.failures()
+    there = system_names(dataset, failures, queries)
+    wanted = list(names) or there
+    hint = f"; {dataset.path} has answers of {', '.join(there) or 'no system'}"
+    left = "" if len(there) > 1 else _left_behind(dataset)
     check_names(wanted, options.baseline, "system", f"{hint}{left}")
-    systems = [_known(name, records, dataset) for name in wanted]
+    for name in wanted:
+        if name not in there:
+            near, known = did_you_mean(name, there), ", ".join(there) or "none"
+            raise DataError(
+                f"{dataset.path}: no answers of system {name!r}{near}; there are: {known}"
+            )
+    records = {item.system: item for item in read_systems(dataset, failures, queries, wanted)}
+    systems = [_graded(records[name], dataset) for name in wanted]
     chosen = shared({item.system: item.chosen for item in systems})
     if chosen is not None:
         systems = [item.only(chosen.query_ids) for item in systems]
@@ -125,18 +138,15 @@ def _part(
     return Part(chosen, design, frozenset(graded & chosen.query_ids))
 
 
-def _known(name: str, systems: Mapping[str, SystemRecords], dataset: Dataset) -> SystemRecords:
-    if name not in systems:
-        near, there = did_you_mean(name, systems), ", ".join(systems) or "none"
-        raise DataError(f"{dataset.path}: no answers of system {name!r}{near}; there are: {there}")
-    if not systems[name].grades and not systems[name].failed:
-        if why := systems[name].outdated_text:
+def _graded(system: SystemRecords, dataset: Dataset) -> SystemRecords:
+    if not system.grades and not system.failed:
+        if why := system.outdated_text:
             raise DataError(f"{dataset.path}: {why}")
         raise DataError(
-            f"{dataset.path}: no answer of system {name!r} is graded; grade them with "
+            f"{dataset.path}: no answer of system {system.system!r} is graded; grade them with "
             "`ragforge answer`"
         )
-    return systems[name]
+    return system
 
 
 def _measures(settings: EvaluateSettings, systems: Sequence[SystemRecords]) -> tuple[str, ...]:

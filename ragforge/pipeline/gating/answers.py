@@ -9,7 +9,12 @@ from typing import Final
 from ragforge import __version__
 from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.answers.rates import RATES
-from ragforge.evaluating.answers.records import LOWER_IS_BETTER, SystemRecords, read_systems
+from ragforge.evaluating.answers.records import (
+    LOWER_IS_BETTER,
+    SystemRecords,
+    read_systems,
+    system_names,
+)
 from ragforge.evaluating.formatting import one_line
 from ragforge.evaluating.graded_by import judge_name
 from ragforge.evaluating.judgments import Judge, judges
@@ -52,13 +57,14 @@ def answers_subject(dataset: Dataset, system: str) -> Subject:
     """
     require_own_chunks(dataset)
     queries = {query.query_id: query for query in dataset.require_accepted_queries()}
-    found = {item.system: item for item in read_systems(dataset, dataset.failures(), queries)}
-    if system not in found:
-        near, there = did_you_mean(system, found), ", ".join(found) or "none"
+    failures = dataset.failures()
+    names = system_names(dataset, failures, queries)
+    if system not in names:
+        near, there = did_you_mean(system, names), ", ".join(names) or "none"
         raise DataError(
             f"{dataset.path}: no answers of system {system!r}{near}; there are: {there}"
         )
-    records = found[system]
+    [records] = read_systems(dataset, failures, queries, [system])
     if not records.graded:
         why = records.outdated_text or (
             f"no answer of system {system!r} is graded; grade them with `ragforge answer`"

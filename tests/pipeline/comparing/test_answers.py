@@ -4,10 +4,13 @@ import pytest
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
+from ragforge.evaluating.summary import summarise_system
 from ragforge.files.set.opening import create_dataset
+from ragforge.files.set.query_selection import Wanted, choose
 from ragforge.measures.comparing import RunPair, compare_pairs
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
+from ragforge.pipeline.gating.answers import answers_subject
 from ragforge.records import Answer, AnswerGrade, Failure, Provenance, Query
 
 QUERIES = [f"q{n}" for n in range(1, 9)]
@@ -71,6 +74,23 @@ def test_scores_and_verdicts_are_compared_as_values_per_query(dataset):
 def test_all_systems_are_compared_where_none_is_named(dataset):
     """The short command is the usual one."""
     assert compared(dataset, names=()).names == ("high", "low")
+
+
+def test_systems_on_other_queries_are_in_nobodys_way(dataset):
+    """A sample of its own for one system must not end commands that are about others."""
+    queries = dataset.accepted_queries()
+    small, other = (choose(queries, Wanted(sample=3, seed=seed)) for seed in (1, 2))
+    assert not other.query_ids <= small.query_ids
+    dataset.choosing(small).write_answers("small", answers(sorted(small.query_ids)))
+    part = dataset.choosing(other)
+
+    report = compared(part)
+
+    assert {item.comparison.n for item in report.items} == {3}
+    assert answers_subject(part, "low").evaluation.n_queries == 3
+    assert summarise_system(part, "low").n_answers == 3
+    with pytest.raises(DataError, match="answers of small: was made for sample 3, seed 1"):
+        compared(part, names=("low", "small"))
 
 
 def test_queries_that_moved_come_with_their_texts(dataset):
