@@ -349,7 +349,7 @@ def measure_altered(
             row.pieces += 1
             if location is None:
                 row.nowhere += 1
-            elif len(location.spans) > 1:
+            elif location.is_ambiguous:
                 row.ambiguous += 1
             elif _is_about(
                 location.spans[0], Span(doc_id=doc_id, start=start, end=start + len(piece))
@@ -388,7 +388,7 @@ def measure(name: str, split: Splitter, documents: dict[str, str], *, named: boo
             if location is None:
                 row.nowhere += 1
                 continue
-            if len(location.spans) > 1:
+            if location.is_ambiguous:
                 row.ambiguous += 1
                 told_apart = locator.locate(piece, doc_ids=[doc_id] if named else (), near=told)
             if told_apart is None or told_apart.is_ambiguous:

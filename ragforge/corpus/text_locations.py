@@ -89,6 +89,11 @@ class TextLocation:
     likeness: float = 1.0
     has_other_signs: bool = False
 
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether it stands in several places."""
+        return len(self.spans) > 1
+
 
 class TextLocator:
     """Finds the places of texts in documents.

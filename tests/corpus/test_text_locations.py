@@ -138,6 +138,7 @@ def test_text_of_several_places_is_ambiguous() -> None:
 
     assert location is not None
     assert [span.doc_id for span in location.spans] == ["v1", "v2"]
+    assert location.is_ambiguous
 
 
 def test_an_offset_tells_places_apart() -> None:
@@ -269,7 +270,7 @@ def test_spelling_does_not_pick_one_of_more_places_than_were_looked_at() -> None
     location = TextLocator(documents).locate("if limit != total: stop_the_process()")
 
     assert location is not None
-    assert len(location.spans) > 1
+    assert location.is_ambiguous
 
 
 def test_a_short_text_is_no_part_of_a_word() -> None:
