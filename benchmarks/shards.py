@@ -3,12 +3,14 @@
     python benchmarks/shards.py                    # 20,000 pairs, 16 shards, 2 workers, 4 kills
     python benchmarks/shards.py --queries 10 --chunks 20 --shards 4 --kills 1     # does it run?
     python benchmarks/shards.py --apart            # each worker starts by a command of its own
+    python benchmarks/shards.py --pinned           # commands on one core, the endpoint on the other
     python benchmarks/shards.py --batch-api --kills 0     # through the batch API, too
     python benchmarks/shards.py --merge 1000000    # time and memory of merging so many judgments
 
 The endpoint is `ragforge mock`; its own ledger counts calls and those that were billed twice. CPU
 is that of `ragforge judge` for the one process, and that of planning, all workers and merging for
-the shards, as the system counts it.
+the shards, as the system counts it. Three busy processes on two cores get more of it counted for
+the same work than two do, by up to a fifth; with `--pinned` both sides have one core.
 """
 
 import argparse
@@ -30,6 +32,7 @@ from urllib.request import Request, urlopen
 
 IN_FLIGHT: Final = 64
 WORKERS: Final = 2
+CORES: Final = os.sched_getaffinity(0)
 WORDS: Final = "beeswax polish table oil wood cloth rub shine coat dry lamp glass iron rust".split()
 
 
@@ -77,6 +80,11 @@ def begin(*words: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
 
+def pin(core: int) -> None:
+    """Keep this process, and those that it starts from now on, on one core."""
+    os.sched_setaffinity(0, {sorted(CORES)[core]})
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -85,6 +93,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=16)
     parser.add_argument("--kills", type=int, default=4)
     parser.add_argument("--apart", action="store_true", help="`shard run` once for each worker")
+    parser.add_argument("--pinned", action="store_true", help="commands on one core")
     parser.add_argument("--latency", default="fixed:20")
     parser.add_argument("--max-calls", type=int, help="of all workers: the run ends there")
     parser.add_argument("--batch", type=int, default=1, help="pairs a call")
@@ -122,7 +131,11 @@ def measure_judging(folder: Path, options: argparse.Namespace) -> None:
     """Judge in one process, then in shards whose workers are killed."""
     pairs = folder / "pairs.jsonl"
     n_pairs = write_pairs(pairs, options.queries, options.chunks)
+    if options.pinned:
+        pin(1)
     with mock(options.latency) as url:
+        if options.pinned:
+            pin(0)
         batch = ("--batch", str(options.batch)) if options.batch > 1 else ()
         how = ("--model", "mock", "--base-url", url, "--endpoint-id", "bench", "-q", *batch)
         rows = [in_one("one process", folder / "alone", pairs, url, how)]

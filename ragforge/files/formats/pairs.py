@@ -81,6 +81,11 @@ class PairRow:
         """Return the row of such JSON."""
         return cls(**json.loads(line))
 
+    @staticmethod
+    def query_prefix(line: str) -> str:
+        """Return the beginning of such JSON, which names the query: rows of one query share it."""
+        return line.partition('","query":')[0]  # Within a text, quotation marks are escaped.
+
 
 def read_pair_rows(path: Path) -> Iterator[PairRow]:
     """Yield rows that were written as lines.

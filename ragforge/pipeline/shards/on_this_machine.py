@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
-from ragforge.errors import RagforgeError, UsageError
+from ragforge.errors import RagforgeError, StoppedError, UsageError
 from ragforge.llm.openai_endpoint import load_transport
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.job import Job, Mode
@@ -30,7 +30,6 @@ from ragforge.stages.judge.llm import build_ahead
 _TICK_S: Final = 5.0
 _MOST_LOST: Final = 10
 """Workers that end, though nobody stopped them, with no shard done between."""
-_STOPPED: Final = 130
 _PASSED_ON: Final = frozenset({"note", "flow", "retry"})
 """Events of workers that the user is told of; the others are too many."""
 
@@ -38,17 +37,9 @@ _PASSED_ON: Final = frozenset({"note", "flow", "retry"})
 def run_on_this_machine(
     folder: ShardFolder, plan: ShardPlan, indexes: Iterable[int], mode: Mode, observer: Observer
 ) -> int:
-    """Work shards off in processes of this machine, the plan's number of workers at once.
+    """Work shards off in processes of this machine, the plan's number at once; return how many.
 
-    Args:
-        folder: Of the plan.
-        plan: What is to be done.
-        indexes: Of the shards.
-        mode: Whether replies that were no use are asked for again.
-        observer: Told of each shard that is done.
-
-    Returns:
-        How many shards were done meanwhile.
+    Its arguments are those of `run_on_ray`.
 
     Raises:
         RagforgeError: As a worker meets it, or workers are killed again and again. Shards that
@@ -66,12 +57,12 @@ def run_on_this_machine(
     left = [index for index in indexes if not run.is_done(index)]
     observer(start_of(plan, left))
     _load(plan)
-    crew, n_done = _Crew(run, left), 0
+    pool, n_done = _WorkerPool(run, left), 0
     try:
         for _ in range(min(plan.workers, len(left))):
-            crew.begin_one()
-        while crew.workers:
-            for message in crew.heard():
+            pool.start_one()
+        while pool.workers:
+            for message in pool.messages():
                 if isinstance(message, Event):
                     observer(message)
                 else:
@@ -79,7 +70,7 @@ def run_on_this_machine(
                     observer(end_of(folder, plan, message))
             observer(Event("tick", plan.stage))
     finally:
-        crew.stop()
+        pool.stop()
     observer(Event("stage.end", plan.stage))
     return n_done
 
@@ -97,11 +88,11 @@ def _load(plan: ShardPlan) -> None:
 
 class _Worker(NamedTuple):
     process: BaseProcess
-    told: Connection
+    pipe: Connection
 
 
 @dataclass(slots=True)
-class _Crew:
+class _WorkerPool:
     """Workers that are at work.
 
     Args:
@@ -114,10 +105,10 @@ class _Crew:
     workers: list[_Worker] = field(default_factory=list)
     n_lost: int = 0
 
-    def begin_one(self) -> None:
+    def start_one(self) -> None:
         """Start a worker."""
         here, there = Pipe()
-        inherited = [here, *(worker.told for worker in self.workers)]
+        inherited = [here, *(worker.pipe for worker in self.workers)]
         process = get_context("fork").Process(
             target=_work, args=(self.run, self.indexes, there, inherited)
         )
@@ -125,16 +116,16 @@ class _Crew:
         there.close()
         self.workers.append(_Worker(process, here))
 
-    def heard(self) -> Iterator[Event | int]:
+    def messages(self) -> Iterator[Event | int]:
         """Wait a while, and yield events, and shards that are done; start killed workers again.
 
         Raises:
             RagforgeError: A worker met it, or workers are killed again and again.
         """
-        for told in wait([worker.told for worker in self.workers], _TICK_S):
-            [worker] = [one for one in self.workers if one.told is told]
+        for pipe in wait([worker.pipe for worker in self.workers], _TICK_S):
+            [worker] = [one for one in self.workers if one.pipe is pipe]
             try:
-                message = worker.told.recv()
+                message = worker.pipe.recv()
             except (EOFError, OSError):  # It ended, perhaps within a message.
                 self._ended(worker)
                 continue
@@ -146,7 +137,7 @@ class _Crew:
 
     def _ended(self, worker: _Worker) -> None:
         self.workers.remove(worker)
-        worker.told.close()
+        worker.pipe.close()
         worker.process.join()
         if worker.process.exitcode == 0:
             return
@@ -156,13 +147,13 @@ class _Crew:
                 f"{self.n_lost} workers ended, the last with exit code {worker.process.exitcode}, "
                 "and no shard was done meanwhile: does the memory suffice?"
             )
-        self.begin_one()
+        self.start_one()
 
     def stop(self) -> None:
         """Have workers give their shards back, and wait for that; kill them at another Ctrl-C."""
         try:
             for worker in self.workers:
-                worker.told.close()
+                worker.pipe.close()
             for worker in self.workers:
                 worker.process.join()
         except KeyboardInterrupt:
@@ -172,41 +163,41 @@ class _Crew:
 
 
 def _work(
-    run: ShardRun, indexes: list[int], told: Connection, inherited: Iterable[Connection]
+    run: ShardRun, indexes: list[int], pipe: Connection, inherited: Iterable[Connection]
 ) -> None:
-    """Work shards off in a child, which hears of an interrupt from its parent."""
+    """Work shards off in a child, which is told of an interrupt by its parent."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     for connection in inherited:
         connection.close()  # Else nobody would see that its process is gone.
     try:
-        asyncio.run(_worked_off(run, indexes, told))
+        asyncio.run(_worked_off(run, indexes, pipe))
     except asyncio.CancelledError:
-        sys.exit(_STOPPED)
+        sys.exit(StoppedError.exit_code)
     except Exception as error:  # noqa: BLE001  # told to the parent, which raises it
         error.add_note(traceback.format_exc())
         with suppress(OSError):
-            told.send(error)
+            pipe.send(error)
 
 
-async def _worked_off(run: ShardRun, indexes: list[int], told: Connection) -> None:
+async def _worked_off(run: ShardRun, indexes: list[int], pipe: Connection) -> None:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 
     def stop() -> None:
-        loop.remove_reader(told.fileno())
+        loop.remove_reader(pipe.fileno())
         if not task.cancelling():
             task.cancel()
 
     def tell(message: Event | int) -> None:
         with suppress(OSError):  # Nobody listens any more.
-            told.send(message)
+            pipe.send(message)
 
     def observe(event: Event) -> None:
         if event.name in _PASSED_ON:
             tell(event)
 
     loop.add_signal_handler(signal.SIGTERM, stop)
-    loop.add_reader(told.fileno(), stop)  # All there is to read is that the parent is gone.
+    loop.add_reader(pipe.fileno(), stop)  # All there is to read is that the parent is gone.
     job = replace(run.job, observer=observe)
     await replace(run, job=job, on_done=tell, has_siblings=True).run(indexes)

@@ -309,11 +309,6 @@ def cut(
         yield _written(path_of(index), index, held)
 
 
-def query_of(line: str) -> str:
-    """Return the beginning of a pair's line that names its query, whose pairs stay together."""
-    return line.partition('","query":')[0]  # Within a text, quotation marks are escaped.
-
-
 def _written(path: Path, index: int, lines: list[str]) -> Shard:
     write_whole(path, lines)
     size = sum(not line.isspace() for line in lines)

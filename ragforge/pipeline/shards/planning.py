@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ragforge.config.sections import is_offline
 from ragforge.files.atomic import make_folder
+from ragforge.files.formats.pairs import PairRow
 from ragforge.observe import Event
 from ragforge.pipeline.job import Job, OutputFile
 from ragforge.pipeline.judge.judge_run import (
@@ -30,7 +31,6 @@ from ragforge.pipeline.shards.plan import (
     cut,
     naming_address,
     planned_settings,
-    query_of,
     require_same_work,
     take_along,
 )
@@ -68,7 +68,7 @@ async def plan_pairs(
         lines = _HashedLines(rows.lines())
         if old is None:
             take_along(job.settings, folder)
-            shards = tuple(cut(lines, pairs_per_shard, folder.pairs_path, query_of))
+            shards = tuple(cut(lines, pairs_per_shard, folder.pairs_path, PairRow.query_prefix))
         else:
             shards = ()
             collections.deque(lines, maxlen=0)
