@@ -108,7 +108,7 @@ def test_ci_runs_the_command_of_the_readme():
 
     assert marked is not None
     assert marked[1].endswith(
-        "ruff check . && ruff format --check . && mypy && pytest -n 2 --dist worksteal"
+        "ruff check . && ruff format --check . && mypy && pytest -n 3 --dist worksteal"
     )
 
 
