@@ -94,6 +94,7 @@ _PLACE: Final = Field(
     ),
 )
 """Names of columns that number passages, or places in a document."""
+_OUTPUTS: Final = Field("outputs", ("outputs", "output"))
 _VAGUE: Final = Field("score", ("score", "value", "rating", "label"))
 """Names of grades of passages that may be of anything, as of an answer."""
 _QRELS_FLAG: Final = "--qrels FILE"
@@ -392,36 +393,47 @@ def _query_row(row: Row, make_id: Callable[[str], str]) -> QueryRow:
 
 def _passed_over(row: Row, relevance: Relevance, answer: str | None) -> tuple[str, ...]:
     """Return why values of a row are not read, in words."""
-    reasons = []
+    return (*_answers_passed_over(row, answer), *_labels_passed_over(row, relevance))
+
+
+def _answers_passed_over(row: Row, answer: str | None) -> Iterator[str]:
     if row.has(GROUND_TRUTH) and row.given.get("answer") not in (None, "", answer):
-        reasons.append("'answer' stands beside the expected answer: it is what a system said")
+        yield "'answer' stands beside the expected answer: it is what a system said"
+    if answer is None and isinstance(row.get(_OUTPUTS), Mapping):
+        name = row.name_of(_OUTPUTS)
+        yield (
+            f"'{name}' beside a place for the expected answer is what a system said; where it is "
+            f"the expected answer, say so with --map answer={name}.KEY"
+        )
+    if len({*(answers_with_places(row) or ())}) > 1:
+        yield "of several texts in 'answers' the first is the expected answer"
+    if has_other_assertions(row):
+        yield (
+            "'__expected' asserts something else than the answer, as `contains:` and `is-json` do"
+        )
+
+
+def _labels_passed_over(row: Row, relevance: Relevance) -> Iterator[str]:
     if row.get(QUOTE_OF_ROW) not in (None, "", [], {}) and not relevance.graded_quotes:
-        reasons.append(
+        yield (
             "'evidence' that names no document may be an explanation; what is called quote is "
             "looked up in all documents"
         )
     is_of_texts = any(not quote.must_stand for quote in relevance.graded_quotes)
     if is_of_texts and row.get(GRADE) not in (None, "") and not row.has(GRADE_OF_TEXTS):
-        reasons.append(
+        yield (
             "a score beside texts that hold the answer may be of anything; --map grade=… says that "
             "it is their grade"
         )
     is_beside_list = row.has(RELEVANT, GRADES) and bool(relevance.listed)
     if is_beside_list and row.get(GRADE) not in (None, "") and not row.has(GRADE_OF_LIST):
-        reasons.append(
+        yield (
             "a score, rating or label beside relevant ids may be of anything; --map grade=… says "
             "that it is their grade"
         )
-    if len({*(answers_with_places(row) or ())}) > 1:
-        reasons.append("of several texts in 'answers' the first is the expected answer")
-    if has_other_assertions(row):
-        reasons.append(
-            "'__expected' asserts something else than the answer, as `contains:` and `is-json` do"
-        )
     is_graded = any(row.given.get(name) not in (None, "") for name in ("grade", "relevance"))
     if is_graded and relevance.is_empty:
-        reasons.append("a grade stands beside no passage that it could be of")
-    return tuple(reasons)
+        yield "a grade stands beside no passage that it could be of"
 
 
 def _query(row: Row, fields: dict[str, object]) -> Query:

@@ -62,6 +62,14 @@ _OF_QUESTIONS: Final = ("inputs", "vars", "input")
 _OF_TRUTHS: Final = ("referenceoutputs", "reference", "expectations", "expectedoutput")
 """Likewise expected answers; beside one of these, outputs are what a system said."""
 _OF_OUTPUTS: Final = ("outputs", "output")
+_SOURCE: Final = Field(
+    "source",
+    (
+        *("doc_id", "document_id", "document", "chunk_id", "passage_id", "id", "source"),
+        *("url", "uri", "link", "title", "path", "file", "filename", "page", "section"),
+    ),
+)
+"""What names the place that an answer was taken from."""
 _ASSERTING: Final = pattern(r"_expected\d{0,3}")
 """Columns of promptfoo, in the normal form of names; each holds an assertion."""
 _MISSING: Final = object()
@@ -133,12 +141,13 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
     """
     given = dict(row.given)
     found = {field: _at(row, given, path) for field, path in columns.items()}
+    held = {field: of for field, of in _held_by_tools(row).items() if field not in columns}
+    row = _with_reference_apart(row)
     if columns and found.get(QUERY) is _MISSING:
         raise DataError(
             f"{row.where}: has no {columns[QUERY]!r}, which --map calls the question; there are: "
             f"{_names(given)}"
         )
-    held = {field: of for field, of in _held_by_tools(row).items() if field not in columns}
     found |= {field: of.value for field, of in held.items()}
     found = {field: value for field, value in found.items() if value is not _MISSING}
     if QUERY not in found:
@@ -148,7 +157,7 @@ def with_columns(row: Row, columns: Columns = NO_COLUMNS) -> Row:
     taken = {path for field, path in columns.items() if field in found}
     rest = {
         name: value
-        for name, value in given.items()
+        for name, value in row.given.items()
         if name not in taken
         and not any(_is_held(name, value, of) for of in held.values())
         and not any(_stands_for(name, field) for field in found)
@@ -379,12 +388,33 @@ def _held_truth(row: Row) -> _Held | None:
     truth = _held(row, EXPECTED_ANSWER, _OF_TRUTHS, any_text=not is_answered)
     if truth is not None or _has_text(row, EXPECTED_ANSWER):
         return truth
-    names = {normal_name(name.partition(".")[0]) for name in row.given}
-    is_said = row.has(GROUND_TRUTH) or not names.isdisjoint(_OF_TRUTHS)
-    if not is_said and (truth := _held(row, EXPECTED_ANSWER, _OF_OUTPUTS)):
+    if not _has_place_for_truth(row) and (truth := _held(row, EXPECTED_ANSWER, _OF_OUTPUTS)):
         return truth
     asserted = next(iter(_asserted(row.given)), None)
     return None if asserted is None else _Held(asserted, "assert")
+
+
+def _has_place_for_truth(row: Row) -> bool:
+    """Whether a row may hold an expected answer elsewhere, be it empty.
+
+    A `reference` of which all fields name a document is none: its text may be an answer.
+    """
+    heads = {normal_name(name.partition(".")[0]) for name in row.given}
+    reference = _object_called(row.given, "reference")
+    if reference and all(goes_by(name, _SOURCE) for name in reference):
+        heads.discard("reference")
+    return any(head in _OF_TRUTHS or goes_by(head, GROUND_TRUTH) for head in heads)
+
+
+def _with_reference_apart(row: Row) -> Row:
+    """Return a row with columns `reference.key` for a `reference` of fields, which is no text."""
+    apart = dict[str, object]()
+    for name, value in row.given.items():
+        if normal_name(name) == "reference" and (inner := _as_object(value)) is not None:
+            apart |= {f"{name}.{key}": of for key, of in inner.items()}
+        else:
+            apart[name] = value
+    return row if apart == row.given else make_row(row.where, apart, is_of_table=row.is_of_table)
 
 
 def _held(row: Row, field: Field, holders: Iterable[str], *, any_text: bool = True) -> _Held | None:

@@ -51,6 +51,11 @@ def test_names_of_known_tools_need_no_map(tmp_path, row):
         ({"reference_outputs": {"answer": "So."}, "answer": "Dunno."}, "So."),
         ({"expectedOutput": None, "output": {"answer": "Dunno."}}, None),
         ({"ground_truth": None, "answer": "Dunno."}, None),
+        ({"reference": {"answer": "So."}, "outputs": {"answer": "Dunno."}}, "So."),
+        ({"reference": {"answer": ""}, "outputs": {"answer": "Dunno."}}, None),
+        ({"reference": '{"answer": ""}', "outputs": {"answer": "Dunno."}}, None),
+        ({"reference": {"text": "So.", "url": "x.org"}, "outputs": {"answer": "Dunno."}}, None),
+        ({"reference": {}, "outputs": {"answer": "Dunno."}}, None),
     ],
     ids=lambda row: "+".join(row) if isinstance(row, dict) else "",
 )
@@ -77,6 +82,28 @@ def test_a_source_beside_an_answer_is_no_expected_answer(tmp_path, beside):
     text = json.dumps({"question": "Why?", "answer": "So.", **beside})
 
     assert asked(write(tmp_path / "set.jsonl", text)) == [("Why?", "So.")]
+
+
+@pytest.mark.parametrize("reference", [{"doc_id": "a.md"}, {"url": "x.org", "title": "Returns"}])
+def test_outputs_beside_the_place_they_were_taken_from_are_expected(tmp_path, reference):
+    """Fields that only name a document leave no room for another answer."""
+    row = {"inputs": {"question": "Why?"}, "outputs": {"answer": "So."}, "reference": reference}
+    path = write(tmp_path / "set.jsonl", json.dumps(row))
+
+    assert asked(path) == [("Why?", "So.")]
+    names = ", ".join(f"'reference.{name}'" for name in reference)
+    assert read_queries(path, str).left_out == (
+        f"{path}: fields that are not read: {names}; --map says what one of them is",
+    )
+
+
+def test_outputs_that_may_be_of_a_system_are_told(tmp_path):
+    """Who has his expected answers there gets none of them, and has to know how to say so."""
+    row = {"inputs": {"question": "Why?"}, "outputs": {"answer": "So."}, "reference": {"text": "x"}}
+    path = write(tmp_path / "set.jsonl", json.dumps(row))
+
+    assert "say so with --map answer=outputs.KEY" in "\n".join(read_queries(path, str).left_out)
+    assert asked(path, "answer=outputs.answer") == [("Why?", "So.")]
 
 
 def test_outputs_of_an_experiment_in_columns_are_no_expected_answers(tmp_path):
