@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from endpoint import Reply, answering, completion, datum
+from endpoint import Reply, answering, completion, datum, valid
 
 from ragforge.cli import main
 from ragforge.files.set.dataset import Dataset
@@ -38,6 +38,25 @@ def grading(path, body, number):
             }
         )
     )
+
+
+def refusing(path, body, number):
+    return Reply(completion("", refusal="no"))
+
+
+def leaving_open(left, alone):
+    """Return an endpoint whose batches have no verdict on a text, which is then asked for alone."""
+
+    def act(path, body, number):
+        first = {**body, "messages": body["messages"][:2]}
+        prompt = first["messages"][-1]["content"]
+        if "\npassages: " not in prompt:
+            return alone(path, body, number)
+        texts = {shown["id"]: shown["passage"] for shown in datum(prompt, "passages")}
+        verdicts = [one for one in valid(first)["verdicts"] if texts[one["id"]] != left]
+        return Reply(completion({"verdicts": verdicts}))
+
+    return act
 
 
 @pytest.fixture
@@ -179,6 +198,38 @@ def test_checked_pairs_are_not_checked_again(graded_set, serve):
     assert judge_labels(graded_set, endpoint) == 0
     assert len(endpoint.seen) == asked
     assert (graded_set.path / "label_checks.jsonl").read_bytes() == checks
+
+
+@pytest.mark.parametrize("alone", [answering, refusing], ids=["graded", "refused"])
+def test_checks_that_a_batch_left_open_are_not_bought_again(graded_set, serve, capsys, alone):
+    """They bear a name of their own, and were put into new batches at every call."""
+    [left, *_] = [chunk.text for chunk in graded_set.chunks()]
+    endpoint = serve(leaving_open(left, alone))
+    batches = ("--batch", "2", "--permutations", "1")
+    judge_labels(graded_set, endpoint, *batches)
+    asked = len(endpoint.seen)
+    checks = [(one.grade, one.provenance) for one in graded_set.label_checks()]
+
+    judge_labels(graded_set, endpoint, *batches)
+    capsys.readouterr()
+    assert main(["report", "--dataset", str(graded_set.path)]) == 0
+
+    assert {by.protocol for _, by in checks} == {"batch 2 x 1", "batch 2 x 1, alone"}
+    assert len(endpoint.seen) == asked
+    assert [(one.grade, one.provenance) for one in graded_set.label_checks()] == checks
+    assert capsys.readouterr().out.count("Agreement with people: test-model") == 1
+
+
+def test_a_check_that_failed_alone_gives_way_to_one_in_a_batch(graded_set, serve):
+    """Both are of one judge, and the failure would be counted beside the grade."""
+    [left, *_] = [chunk.text for chunk in graded_set.chunks()]
+    batches = ("--batch", "2", "--permutations", "1", "--endpoint-id", "e")
+    judge_labels(graded_set, serve(leaving_open(left, refusing)), *batches)
+
+    assert judge_labels(graded_set, serve(answering), *batches, "--retry-failed") == 0
+    checks = graded_set.label_checks()
+    assert len(checks) == len({(check.query_id, check.chunk_id) for check in checks})
+    assert [check for check in checks if check.is_failed] == []
 
 
 def test_checks_of_two_judges_stand_beside_each_other(graded_set, serve):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.graded_by import ALWAYS_0, BASELINE
+from ragforge.evaluating.same_judge import JudgeKey, canonical_judge_keys
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.judgment_table import GradedPair, JudgmentTable
 from ragforge.records import Judgment
@@ -48,8 +49,12 @@ class HumanLabels:
         """
         if not self._labels:
             return None
-        each = ((PairId(one.query_id, one.chunk_id), one) for one in judgments)
-        mine = {pair: one for pair, one in each if pair in self._labels}
+        mine: dict[PairId, Judgment] = {}
+        for one in judgments:
+            pair = PairId(one.query_id, one.chunk_id)
+            # A judge of batches may have failed on a pair in one way, and graded it in the other.
+            if pair in self._labels and (pair not in mine or not one.is_failed):
+                mine[pair] = one
         asked = [pair for pair in self._labels if pair in mine]
         if not asked:
             return None
@@ -101,13 +106,19 @@ def agreement_in(dataset: Dataset, judgments: JudgmentTable) -> "tuple[Agreement
         DataError: A file of the dataset does not hold to its format.
     """
     labels = labels_of(dataset, judgments)
-    by_judge: dict[tuple[str, str, str, str], list[Judgment]] = {}
+    named: dict[JudgeKey, list[Judgment]] = {}
     for check in dataset.label_checks():
         by = check.provenance
         if by is not None and by.kind != "baseline" and check.source != "evidence":
-            judge = by.kind, by.model, by.prompt_sha256, by.protocol
-            by_judge.setdefault(judge, []).append(check)
-    found = [labels.agreement_with(_judge_name(checks[0]), checks) for checks in by_judge.values()]
+            named.setdefault((by.kind, by.model, by.protocol, by.prompt_sha256), []).append(check)
+    by_judge: dict[JudgeKey, list[Judgment]] = {}
+    canonical = canonical_judge_keys(named)
+    for key, checks in named.items():
+        by_judge.setdefault(canonical[key], []).extend(checks)
+    found = [
+        labels.agreement_with(_judge_name(named[judge][0]), checks)
+        for judge, checks in by_judge.items()
+    ]
     held = tuple(agreement for agreement in found if agreement is not None)
     alone = labels.baseline()
     return held or ((alone,) if alone else ())

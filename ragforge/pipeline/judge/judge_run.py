@@ -367,7 +367,8 @@ async def judge_into(
     with judged_spool(dataset.files) as judged:
         try:
             run = JudgeRun(judges, judged, result)
-            singly = kept_grades.failed_before(dataset) if judges.batch > 1 else _never
+            before = dataset.each_judgment() if judges.batch > 1 else ()
+            singly = kept_grades.failed_before(before)
             await run.judge(lambda: kept.shown(pairs()), total, singly)
         finally:
             if judged.has_any and not mode.dry_run:

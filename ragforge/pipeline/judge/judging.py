@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import ChunkTexts
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
-from ragforge.pipeline.job import Job, OutputFile, ResultSpool, all_failed
+from ragforge.pipeline.job import Job, OutputFile, all_failed
 from ragforge.pipeline.judge.judge_run import (
     JudgeRun,
     JudgingResult,
@@ -27,7 +27,7 @@ from ragforge.pipeline.judge.judge_run import (
     judged_spool,
 )
 from ragforge.pipeline.judge.judges import Judges, open_judges
-from ragforge.pipeline.judge.keeping import add_failures
+from ragforge.pipeline.judge.keeping import JudgedPairs
 from ragforge.pipeline.judge.pooling import (
     NO_NEEDS,
     ONE_BACK,
@@ -44,7 +44,7 @@ from ragforge.pipeline.judge.pooling import (
     refuse_mixed_judges,
     with_texts,
 )
-from ragforge.records import Judgment, Provenance
+from ragforge.records import Judgment
 from ragforge.stages.judge.llm import refuse_shared_queries
 from ragforge.stages.judge.pairs import Pair, PairId, QuerySummary, open_pairs, summarise
 
@@ -404,30 +404,41 @@ async def judge_labels(dataset: Dataset, job: Job) -> JudgingResult:
         async with open_judges(job, dataset, "judge") as judges:
             refuse_shared_queries(judges.examples, queries)
             result = JudgingResult(judges.name, len(asked))
-            known = _graded_before(dataset, judges)
-            is_rule = judges.provenance().kind == "baseline"
-            todo = [] if is_rule else [pair for pair in asked if pair not in known]
-
-            def pairs() -> Iterator[Pair]:
-                for query_id, chunk_id in todo:
-                    yield Pair(query_id, queries[query_id], chunk_id, texts[chunk_id])
-
-            with judged_spool(dataset.files) as judged:
-                try:
-                    if todo:
-                        await JudgeRun(judges, judged, result).judge(pairs, len(todo))
-                finally:
-                    if judged.has_any and not job.mode.dry_run:
-                        _write_label_checks(dataset, judged)
-                        judges.note_in(dataset)
-                known |= {_pair_of(check): check for check in judged.results()}
+            kept_grades = KeptGrades(judges.provenances(), again=False)
+            todo = _not_checked(dataset, asked, kept_grades)
+            if todo:
+                pairs = partial(_pairs, todo, queries, texts)
+                await _judge_checks(dataset, judges, kept_grades, result, pairs, len(todo))
             if job.mode.dry_run:
                 counts = {"graded_by_people": len(asked), "new": len(todo)}
                 result.estimate = {"pairs": counts, **judges.estimate(result.n_texts)}
                 return result
     labels = labels_of(dataset, dataset.judgment_table())
-    result.agreement = labels.agreement_with(result.judge, known.values()) or labels.baseline()
+    own = filter(kept_grades.is_by_judge, dataset.label_checks())
+    result.agreement = labels.agreement_with(result.judge, own) or labels.baseline()
     return refused_if_all_failed(result, len(todo))
+
+
+async def _judge_checks(
+    dataset: Dataset,
+    judges: Judges,
+    kept_grades: KeptGrades,
+    result: JudgingResult,
+    pairs: Callable[[], Iterable[Pair]],
+    total: int,
+) -> None:
+    """Judge pairs into the label checks, also what was done of a run that is stopped."""
+    kept = JudgedPairs(dataset)
+    with judged_spool(dataset.files) as judged:
+        try:
+            before = dataset.label_checks() if judges.batch > 1 else ()
+            singly = kept_grades.failed_before(before)
+            run = JudgeRun(judges, judged, result)
+            await run.judge(lambda: kept.shown(pairs()), total, singly)
+        finally:
+            if judged.has_any and not judges.job.mode.dry_run:
+                kept.write_checks(judged, judges.job.observer, kept_grades.is_by_judge)
+                judges.note_in(dataset)
 
 
 def _graded_by_people(dataset: Dataset, queries: Mapping[str, str]) -> list[PairId]:
@@ -446,30 +457,20 @@ def _graded_by_people(dataset: Dataset, queries: Mapping[str, str]) -> list[Pair
     return pairs
 
 
-def _graded_before(dataset: Dataset, judges: Judges) -> dict[PairId, Judgment]:
-    """Return the judge's own checks that have a grade."""
-    judge = _judge_key(judges.provenance())
-    return {
-        _pair_of(check): check
+def _not_checked(
+    dataset: Dataset, asked: Iterable[PairId], kept_grades: KeptGrades
+) -> list[PairId]:
+    """Return the pairs of which the judge's own checks have no grade; none for the baseline."""
+    if kept_grades.is_baseline:
+        return []
+    known = {
+        _pair_of(check)
         for check in dataset.label_checks()
-        if check.grade is not None and check.provenance and _judge_key(check.provenance) == judge
-        if check.provenance.kind != "mock"
+        if kept_grades.is_by_judge(check) and not check.is_failed
+        if check.provenance is not None and check.provenance.kind != "mock"
     }
-
-
-def _write_label_checks(dataset: Dataset, judged: ResultSpool[Judgment]) -> None:
-    """Put new checks in the place of the same judge's old ones of their pairs."""
-    checks = {
-        (_pair_of(check), check.provenance and _judge_key(check.provenance)): check
-        for check in (*dataset.label_checks(), *judged.results())
-    }
-    dataset.write_label_checks(checks.values())
-    add_failures(judged, dataset)
+    return [pair for pair in asked if pair not in known]
 
 
 def _pair_of(one: Judgment) -> PairId:
     return PairId(one.query_id, one.chunk_id)
-
-
-def _judge_key(by: Provenance) -> tuple[str, str, str]:
-    return by.model, by.prompt_sha256, by.protocol

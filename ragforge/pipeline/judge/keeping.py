@@ -50,8 +50,7 @@ class JudgedPairs:
         dataset = self._dataset
         with dataset.alone():
             people = _by_people(dataset.judgment_table()) - _by_people(self._before)
-            asked = {query.query_id: query.asked for query in dataset.all_queries()}
-            reworded = {name for name, text in self._shown.items() if asked.get(name) != text}
+            reworded = self._reworded()
 
             def stands(one: Judgment) -> bool:
                 return one.query_id not in reworded and key_of(one) not in people
@@ -67,6 +66,43 @@ class JudgedPairs:
             add_failures(judged, dataset, lambda key: key not in keys)
         for message in _told(len(reworded), len(beside)):
             observer(Event("note", message=message))
+
+    def write_checks(
+        self,
+        judged: ResultSpool[Judgment],
+        observer: Observer,
+        is_by_judge: Callable[[Judgment], bool],
+    ) -> None:
+        """Write what stands to the label checks, in the place of what the judge said before.
+
+        Args:
+            judged: What came of the pairs that were shown.
+            observer: Told how much does not stand.
+            is_by_judge: Whether a check is of the judge, whatever it was asked in.
+
+        Raises:
+            DataError: A file cannot be read or written.
+        """
+        dataset = self._dataset
+        with dataset.alone():
+            reworded = self._reworded()
+            new = [one for one in judged.results() if one.query_id not in reworded]
+            anew = {key_of(one) for one in new}
+            keys = {f"{query_id}/{chunk_id}" for query_id, chunk_id in anew}
+            stay = (
+                old
+                for old in dataset.label_checks()
+                if key_of(old) not in anew or not is_by_judge(old)
+            )
+            dataset.write_label_checks([*stay, *new])
+            add_failures(judged, dataset, keys.__contains__)
+        for message in _told(len(reworded), 0):
+            observer(Event("note", message=message))
+
+    def _reworded(self) -> set[str]:
+        """Return the ids of queries that ask something else than was shown."""
+        asked = {query.query_id: query.asked for query in self._dataset.all_queries()}
+        return {name for name, text in self._shown.items() if asked.get(name) != text}
 
 
 def _by_people(table: JudgmentTable) -> set[Key]:

@@ -111,6 +111,10 @@ class KeptGrades:
         """Whether a record is of this judge, asked in this way."""
         return any(_same(by, judge) for judge in self.judges)
 
+    def is_by_judge(self, old: Judgment) -> bool:
+        """Whether a judgment is of this judge, in batches or of what they left open."""
+        return old.provenance is not None and self.is_same(old.provenance)
+
     def keeps(self, old: Judgment) -> bool:
         """Whether a grade is not asked for again."""
         by = old.provenance
@@ -133,16 +137,16 @@ class KeptGrades:
         by = old.provenance
         return self.keeps(old) and (old.source == "human" or by is None or self.is_same(by))
 
-    def failed_before(self, dataset: Dataset) -> Callable[[Pair], bool]:
-        """Return a test whether this judge failed on a pair before.
+    def failed_before(self, judgments: Iterable[Judgment]) -> Callable[[Pair], bool]:
+        """Return a test whether this judge failed on a pair before, by what it gave then.
 
         Such a pair was left over by its batch and then asked for alone; in a new batch it would be
         bought again, and so would those beside it.
         """
         keys = {
             (old.query_id, old.chunk_id)
-            for old in dataset.each_judgment()
-            if old.is_failed and old.provenance is not None and self.is_same(old.provenance)
+            for old in judgments
+            if old.is_failed and self.is_by_judge(old)
         }
         return lambda pair: (pair.query_id, pair.chunk_id) in keys
 

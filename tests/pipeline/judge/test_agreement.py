@@ -99,6 +99,18 @@ def test_each_judge_of_the_label_checks_is_compared(dataset):
     ]
 
 
+def test_a_judge_of_batches_is_one_whatever_they_left_open(dataset):
+    """Its agreement was told in two halves, each of pairs that are like each other."""
+    batch = LLM.model_copy(update={"prompt": "batches", "protocol": "batch 4 x 3"})
+    alone = LLM.model_copy(update={"protocol": "batch 4 x 3, alone"})
+    dataset.write_label_checks([judged("q0", "c0", 3, batch), judged("q0", "c1", 1, alone)])
+
+    [found] = agreement_in(dataset, dataset.judgment_table())
+
+    assert names(found)[0] == "m (batches abababab, batch 4 x 3)"
+    assert found.n_pairs == 2
+
+
 def test_baseline_is_held_against_labels_that_no_judge_saw(dataset):
     """What a judge would have to beat is known before it is paid for."""
     [found] = agreement_in(dataset, dataset.judgment_table())

@@ -92,3 +92,21 @@ def test_nothing_is_told_where_nobody_was_beside(dataset, write):
     """The usual run."""
     assert write(lambda: None) == []
     assert len(grades(dataset)) == 4
+
+
+def test_checks_of_other_words_are_left_out_and_those_of_others_stay(dataset):
+    """Who labels and edits while a judge is held against him loses nothing, and gains no lie."""
+    kept, told = JudgedPairs(dataset), []
+    other = JUDGE.model_copy(update={"model": "other"})
+    with judged_spool(dataset.files) as judged:
+        for pair in kept.shown(Pair(q, f"What is {q}?", "a", "") for q in ("q1", "q2")):
+            judged.result(graded(pair.query_id, pair.chunk_id, 1))
+        dataset.write_label_checks([graded("q2", "a", 3, by=other), graded("q2", "a", 0)])
+        dataset.write_queries([Query(query_id="q1", query="Who?"), *list(dataset.queries())[1:]])
+        kept.write_checks(
+            judged, lambda event: told.append(event.message), lambda one: one.provenance == JUDGE
+        )
+
+    checks = [(one.query_id, one.grade, one.provenance.model) for one in dataset.label_checks()]
+    assert checks == [("q2", 1, "judge"), ("q2", 3, "other")]
+    assert told == ["1 query asks something else than the judge was asked: left out; judge again"]
