@@ -130,23 +130,8 @@ def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> No
     if report.of != "runs":
         return
     names = list(report.names)
-    fair = [item.fair_measure for item in report.of_measure(report.measures[0])]
-    if outcome == "UNKNOWN" and any(fair):
-        words = ["compare", *_source(arguments), *names, "-m", next(filter(None, fair))]
-        say_next(arguments, words, "which finds more evidence in a prompt of one size?")
-        return
     if outcome == "UNKNOWN":
-        if report.calibration is not None:
-            _say_labels(arguments, report)
-            return
-        if arguments.dataset is not None and any(
-            item.is_open and item.n_open > item.n_left_out for item in report.items
-        ):
-            words = ["judge", *_source(arguments), "--retry-failed", *_model(arguments, "NAME")]
-            say_next(arguments, words, "judgments that failed could turn it round")
-        elif arguments.dataset is not None:
-            words = ["compare", *_source(arguments), *names, "--judge", *_model(arguments, "NAME")]
-            say_next(arguments, words, "a model's grades can tell; --base-url names its endpoint")
+        _after_unknown(arguments, report)
         return
     paths = dict(zip(names, arguments.run, strict=False)) if arguments.dataset is None else {}
     winner = found.winner or names[-1]
@@ -157,6 +142,26 @@ def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> No
     other = next(name for name in reversed(names) if name != winner)
     runs = {name: str(paths.get(name, name)) for name in (other, winner)}
     _say_gate(arguments, runs, report.measures[0])
+
+
+def _after_unknown(arguments: argparse.Namespace, report: "ComparisonReport") -> None:
+    """Say what would tell which run is better."""
+    fair = [item.fair_measure for item in report.of_measure(report.measures[0])]
+    if any(fair):
+        words = ["compare", *_source(arguments), *report.names, "-m", next(filter(None, fair))]
+        say_next(arguments, words, "which finds more evidence in a prompt of one size?")
+    elif report.calibration is not None:
+        _say_labels(arguments, report)
+    elif arguments.dataset is None:
+        return
+    elif any(item.is_open and item.n_open > item.n_left_out for item in report.items):
+        words = ["judge", *_source(arguments), "--retry-failed", *_model(arguments, "NAME")]
+        say_next(arguments, words, "judgments that failed could turn it round")
+    elif not any("`ragforge judge " in item.withheld for item in report.items):
+        # Where a reason names the judge to ask, a model of any name would not settle it.
+        model = _model(arguments, "NAME")
+        words = ["compare", *_source(arguments), *report.names, "--judge", *model]
+        say_next(arguments, words, "a model's grades can tell; --base-url names its endpoint")
 
 
 def _say_labels(arguments: argparse.Namespace, report: "ComparisonReport") -> None:

@@ -49,6 +49,26 @@ def test_runs_that_two_judges_graded_have_no_winner(dataset, endpoint, capsys):
     assert {item["why"] for item in bought.values()} == {None}
 
 
+def test_a_regrade_that_was_stopped_is_led_to_its_end(dataset, endpoint, capsys):
+    """Half of the grades are of one judge, half of the other; another command would buy nothing."""
+    rank(dataset, NEW, "new")
+    judge(dataset, endpoint, "strict")
+    assert judge(dataset, endpoint, "lenient", "--again", "--max-calls", "90") == 5
+    capsys.readouterr()
+
+    assert main(["compare", "--dataset", str(dataset.path)]) == 0
+
+    out, err = capsys.readouterr()
+    text = " ".join(out.split())
+    assert "new is better" not in text
+    assert "old is better" not in text
+    assert "next: " not in err
+    words = shlex.split(text.partition("`ragforge ")[2].partition("`")[0])
+    assert main([*words, "--base-url", endpoint.url, "-q"]) == 0
+    assert {one.provenance.model for one in dataset.judgments()} == {"lenient"}
+    assert {item["why"] for item in compared(dataset, capsys).values()} == {None}
+
+
 def test_the_report_names_no_winner_either(dataset, endpoint, capsys):
     """It is what people who never see the command line look at."""
     judge(dataset, endpoint, "strict")
