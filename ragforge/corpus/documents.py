@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from ragforge.corpus.formats import FORMATS, ExtractedText, Format, suffix_of
-from ragforge.corpus.seen_text import SeenText, composed
+from ragforge.corpus.seen_text import SeenText, composed, without_trailing_blanks
 from ragforge.corpus.sources import FileSource, Skipped, find_sources, with_readers
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
@@ -185,9 +185,9 @@ def _exported(source: FileSource) -> Iterator[Document]:
 def _plain(doc_id: str, title: str, text: str, form: Format) -> Document:
     text = normalise(text)
     title = normalise(title) or _stated_title(text, form)
-    seen = read_plain(text, form, doc_id)
+    seen = without_trailing_blanks(read_plain(text, form, doc_id))
     title = title or _title(seen.text[:_TITLE_WITHIN], form)
-    if not seen.places:
+    if seen.text == text:
         return Document(doc_id, title, text, form)
     return Document(doc_id, title, seen.text, form, seen, text)
 

@@ -58,7 +58,7 @@ _MYST: Final = pattern(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]{1,30}\}`", re.MULTILIN
 _LIST_ITEM: Final = pattern(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _INTERRUPTS: Final = pattern(r"(?:>[ \t]{0,3}){0,9}(?:\||(?:[-*+]|1[.)])[ \t])")
 """What begins an item or a row within a paragraph; another number is one of its words."""
-_BLOCK_OPTION: Final = pattern(r"[ \t]{2,100}+:?[\w-]{1,60}:(?:[ \t]|\Z)")
+_BLOCK_OPTION: Final = pattern(r"(?: {2,100}+|[ ]?\t[ \t]{0,99}+):?[\w-]{1,60}:(?:[ \t]|\Z)")
 _ATTRIBUTES_ALONE: Final = pattern(rf"(?:{ATTRIBUTES.pattern})[ \t]*\Z")
 _BRACKET: Final = pattern(r"[\[\](){}]")
 _UNSEEN: Final = pattern(r"<(?P<name>script|style|svg|iframe|template)\b", re.IGNORECASE)
@@ -210,6 +210,8 @@ class _Reader:
             start += 1
         if start == end:
             self._end_paragraph()
+            if self._after_blank and begin and not (self._fences and self._fences[-1].is_code):
+                self._edits.append(Edit(begin, min(end + 1, len(text))))
             self._after_blank, self._options = True, None
             return
         column = start - begin + (_TAB_WIDTH - 1) * text.count("\t", begin, start)

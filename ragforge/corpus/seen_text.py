@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from ragforge.deferred import dataclass, pattern
 
 _EXTRA_BLANK: Final = pattern(r"(?:\A|(?<=\n))(?:[ \t]*\n){2,}|\A(?:[ \t]*\n)+")
+_TRAILING: Final = pattern(r"(?<![ \t])[ \t]++(?=\n|\Z)")
 
 
 class Edit(NamedTuple):
@@ -153,6 +154,12 @@ def _places_in(outer: SeenText, offsets: Sequence[int]) -> Iterable[int]:
 def without_extra_blanks(seen: SeenText) -> SeenText:
     """Return a text with one empty line, and none at its top, where something was left out."""
     return composed(seen, seen_text(seen.text, _extra_blanks(seen)))
+
+
+def without_trailing_blanks(seen: SeenText) -> SeenText:
+    """Return a text without the blanks at its line ends, which would count as its size."""
+    edits = [Edit(*blanks.span()) for blanks in _TRAILING.finditer(seen.text)]
+    return composed(seen, seen_text(seen.text, edits)) if edits else seen
 
 
 def _extra_blanks(seen: SeenText) -> Iterator[Edit]:

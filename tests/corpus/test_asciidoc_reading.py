@@ -110,3 +110,13 @@ def test_quotation_marks_and_raw_html_are_read(typed, seen):
 
     assert read.text.replace("`code`", "code") == seen
     assert typed[read.offset(read.text.index(" ")) + 1] != ""
+
+
+def test_file_with_no_other_markup_is_cut_at_its_headings(tmp_path):
+    """As many characters are seen as are written, yet others."""
+    (tmp_path / "a.adoc").write_text("= Title\n\n== One\n\nText.\n\n== Two\n\nMore.\n", "utf-8")
+
+    [document] = read_documents([tmp_path])
+
+    found = chunk_document(document, min_chars=0)
+    assert [chunk.heading_path for chunk in found] == [("Title", "One"), ("Title", "Two")]

@@ -320,3 +320,25 @@ def test_code_of_an_expression_in_one_line_is_not_seen():
     typed = "Before.\n\n{list.map(i => <li>{i.name}</li>)}\n\n{`kept`}\n"
 
     assert read_markdown(typed, is_mdx=True).text == "Before.\n\nkept\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [("\n", " \t\n"), ("\n\n", "\n\n\n\n"), ("\n\n", "\n \n\t\n"), ("    ", "\t")],
+)
+def test_blanks_that_no_reader_sees_move_no_cut(tmp_path, before, now):
+    """Chunks keep their ids, and so their grades, when an editor lays a file out otherwise."""
+    part = "## Part\n\nSome words of it.\n\n::: pkg.name\n    options:\n\n- item\n    - inner\n\n"
+    text = "# Title\n\n" + "".join(part.replace("words", f"{n} words") for n in range(40))
+    (tmp_path / "a.md").write_text(text, "utf-8")
+    chunks = chunk_document(*read_documents([tmp_path]))
+    (tmp_path / "a.md").write_text(text.replace(before, now), "utf-8")
+
+    laid_out = chunk_document(*read_documents([tmp_path]))
+
+    assert [chunk.chunk_id for chunk in laid_out] == [chunk.chunk_id for chunk in chunks]
+
+
+def test_empty_lines_of_code_stay():
+    """Code is as it is written."""
+    assert read_markdown("a\n\n\n```py\nx\n\n\ny\n```\n").text == "a\n\n```py\nx\n\n\ny\n```\n"
