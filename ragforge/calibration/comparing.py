@@ -146,12 +146,18 @@ def next_labels(report: ComparisonReport) -> tuple[str, ...]:
     figures = [_difference(found, measure, c.a, c.b) for c in (one.comparison for one in open_)]
     if all(figure is not None and figure.corrected is None for figure in figures):
         return ("label", "--name", found.name, "--page", "labels.html")
+    return (*first_sample(report), "--name", f"{found.name}-2")
+
+
+def first_sample(report: ComparisonReport) -> tuple[str, ...]:
+    """Return the rest of the `ragforge calibrate` that draws for the first measure of all runs."""
+    measure = report.measures[0]
     drawn_by = [measure] if is_correctable(measure) else [_USUAL_MEASURE]
     if measure.startswith("nDCG"):
         drawn_by.append(f"DCG@{parse_measure(measure).cutoff}")
     runs = [word for name in report.names for word in ("--run", name)]
     by = [word for name in drawn_by for word in ("-m", name)]
-    return ("sample", *runs, *by, "-n", _USUAL_SIZE, "--name", f"{found.name}-2")
+    return ("sample", *runs, *by, "-n", _USUAL_SIZE)
 
 
 def linear_instead(report: ComparisonReport) -> str:

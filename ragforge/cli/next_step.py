@@ -154,6 +154,12 @@ def _after_unknown(arguments: argparse.Namespace, report: "ComparisonReport") ->
         _say_labels(arguments, report)
     elif arguments.dataset is None:
         return
+    elif any(item.has_uneven_labels for item in report.of_measure(report.measures[0])):
+        from ragforge.calibration.comparing import first_sample
+
+        command, *rest = first_sample(report)
+        words = ["calibrate", command, *_source(arguments), *rest]
+        say_next(arguments, words, "pairs of both, for people to label")
     elif any(item.is_open and item.n_open > item.n_left_out for item in report.items):
         words = ["judge", *_source(arguments), "--retry-failed", *_model(arguments, "NAME")]
         say_next(arguments, words, "judgments that failed could turn it round")

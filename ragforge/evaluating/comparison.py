@@ -102,6 +102,8 @@ class Compared:
     fair_measure: str = ""
     """By what to compare the two instead, where the one ahead returns much more text, which a
     measure of evidence @k rises with; "" where that is not so."""
+    has_uneven_labels: bool = False
+    """Whether the winner is withheld as people graded what one run found more than the other's."""
 
     @property
     def outcome(self) -> Outcome:

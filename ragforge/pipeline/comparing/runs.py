@@ -83,6 +83,7 @@ from ragforge.pipeline.comparing.deciding import (
     decide,
 )
 from ragforge.pipeline.comparing.undecided import Origins, undecided
+from ragforge.pipeline.comparing.uneven_labels import without_uneven
 from ragforge.pipeline.evaluating import reading_of_file
 from ragforge.pipeline.run_list import names_apart
 from ragforge.records import Query
@@ -215,7 +216,8 @@ def compare_runs(
     basis = _with_unknown(basis, dataset, runs)
     tasks = [replace(task, cutting=cut.get(name)) for name in wanted]
     graded = _of_judgments(dataset, measured_gradings(judgments, tasks), settled)
-    return _decided(basis, runs, options, texts, graded)
+    report = _decided(basis, runs, options, texts, graded)
+    return without_uneven(report, basis, runs, settled_here, dataset)
 
 
 def _retrieved_by(
@@ -325,7 +327,9 @@ def compare_gathered(
     basis = _with_unknown(basis, dataset, runs)
     tasks = [replace(found.task, cutting=cut.get(name)) for name in wanted]
     measured_on = measured_gradings(found.judgments.of_queries(found.task.qrels), tasks)
-    return _decided(basis, runs, options, texts, _of_judgments(dataset, measured_on, found.settled))
+    graded = _of_judgments(dataset, measured_on, found.settled)
+    report = _decided(basis, runs, options, texts, graded)
+    return without_uneven(report, basis, runs, answerable, dataset)
 
 
 def compare_files(

@@ -51,8 +51,9 @@ from ragforge.records.judgments import GradeOrigin
 
 USUAL_DEPTH: Final = 10
 """Ranks that `ragforge judge` pools where nothing is said."""
-_UNLIKE: Final = 0.05
-"""Share of the ranks, as they weigh, by which a run may have more chunks without a grade."""
+UNLIKE: Final = 0.05
+"""Share of the ranks, as they weigh, by which a run may have more chunks without a grade, or by
+people."""
 _NOISE: Final = 1e-12
 _NOTHING: Final[Mapping[str, int | None]] = {}
 Origins: TypeAlias = Mapping[tuple[str, str], GradeOrigin]
@@ -277,7 +278,7 @@ class _OpenSums:
     n_only_b: int = 0
     n_both: int = 0
     weight: float = 0.0
-    """Of the ranks looked at, by the run that is looked at further; see `_weight`."""
+    """Of the ranks looked at, by the run that is looked at further; see `rank_weight`."""
     only_a: float = 0.0
     only_b: float = 0.0
     """Weight of the ranks of chunks without a grade that only one run retrieved."""
@@ -349,7 +350,7 @@ class _OpenSums:
         of_a, of_b = (self.only_a, self.n_only_a), (self.only_b, self.n_only_b)
         is_b_behind = mean < 0 or (mean == 0 and self.only_b > self.only_a)
         (ahead, n_ahead), (behind, n_behind) = (of_a, of_b) if is_b_behind else (of_b, of_a)
-        if behind - ahead <= _UNLIKE * self.weight:
+        if behind - ahead <= UNLIKE * self.weight:
             return ""
         lower = ", which stand lower" if n_ahead >= n_behind else ""
         return (
@@ -387,8 +388,8 @@ class _OpenSums:
         self.n_only_a += len(found.only_a)
         self.n_only_b += len(found.only_b)
         self.n_both += len(found.chunks) - len(found.only_a) - len(found.only_b)
-        self.only_a += sum(_weight(self.measure.name, rank) for rank in found.only_a)
-        self.only_b += sum(_weight(self.measure.name, rank) for rank in found.only_b)
+        self.only_a += sum(rank_weight(self.measure.name, rank) for rank in found.only_a)
+        self.only_b += sum(rank_weight(self.measure.name, rank) for rank in found.only_b)
         return self._over(OpenQuery(a.known, b.known, found.chunks), certain)
 
     def _reach(self, ranking: JudgedRanking) -> float:
@@ -464,14 +465,14 @@ def _open(
     return _Holes(chunks, only_a, only_b)
 
 
-def _weight(measure: str, rank: int) -> float:
+def rank_weight(measure: str, rank: int) -> float:
     """Return what a rank counts: by its discount in DCG and nDCG, else as much as any other."""
     return 1 / log2(rank + 1) if measure in {"nDCG", "DCG"} else 1.0
 
 
 @cache
 def _weight_of_top(measure: str, n_ranks: int) -> float:
-    return fsum(_weight(measure, rank) for rank in range(1, n_ranks + 1))
+    return fsum(rank_weight(measure, rank) for rank in range(1, n_ranks + 1))
 
 
 def _by_silent_grades(
