@@ -208,6 +208,51 @@ def test_an_answer_whose_facts_fail_has_no_verdict(dataset, answers, answer, ser
     assert failures == {("facts", third["query_id"]), ("answer", f"rag/{third['query_id']}")}
 
 
+@pytest.mark.parametrize("model", ["test-model", "another"])
+def test_a_judge_that_fails_takes_no_grade_away(dataset, answer, serve, capsys, model):
+    """Its own grade of the same answer was paid for, and of another nothing has come."""
+    assert answer(serve()) == 0
+    before = (dataset / "answer_grades" / "rag.jsonl").read_bytes()
+
+    code = answer(serve(broken_for("fact_statuses", "elephants")), "--model", model)
+
+    assert code == 0  # The other answer was decided by rule.
+    assert (dataset / "answer_grades" / "rag.jsonl").read_bytes() == before
+    assert [failure["what"] for failure in rows(dataset / "failures.jsonl")] == ["answer"]
+    assert "failed on 1 answer with a grade from before: it stays" in capsys.readouterr().err
+
+
+def test_a_failure_counts_where_the_answer_is_another(dataset, answers, answer, serve):
+    """The grade of before is of other words."""
+    assert answer(serve()) == 0
+    first, second = rows(answers)
+    write(answers, {**first, "answer": "Green elephants."}, second)
+
+    assert answer(serve(broken_for("fact_statuses", "elephants"))) == 0
+
+    [graded, _] = rows(dataset / "answer_grades" / "rag.jsonl")
+    assert graded["verdict"] is None
+
+
+def test_failures_of_another_judge_stand_beside_its_grades(dataset, answers, answer, serve):
+    """Grades of two judges would be mixed."""
+    _, _, third = rows(dataset / "queries.jsonl")
+    more = {"query_id": third["query_id"], "answer": "Penguins.", "chunk_ids": []}
+    write(answers, *rows(answers), more)
+    assert answer(serve()) == 0
+
+    broken = broken_for("fact_statuses", "elephants")
+    assert answer(serve(broken), "--model", "another") == 0
+
+    found = rows(dataset / "answer_grades" / "rag.jsonl")
+    assert sorted(str(grade["verdict"]) for grade in found) == [
+        "None",
+        "incorrect",
+        "not_attempted",
+    ]
+    assert {grade["provenance"]["model"] for grade in found if not grade["rule"]} == {"another"}
+
+
 def test_failed_facts_are_asked_again_when_told(dataset, answers, answer, serve):
     """A bad reply is kept like a good one, until somebody wants another try."""
     sick = [True]

@@ -12,7 +12,9 @@ from ragforge.evaluating.answers.records import (
     context_digest,
     expectation_of,
     facts_digest,
+    is_of_other,
 )
+from ragforge.evaluating.formatting import plural
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.query_selection import recall
@@ -106,11 +108,13 @@ async def _by_judge(dataset: Dataset, system: str, taken: AnswerFile, job: Job) 
     async with open_backend(job, grading_prompt(job), dataset, "facts", "answer") as backend:
         grading = await prepare_grading(dataset, todo, backend, job)
         by = _GradedBy(grading.cases, taken.answers)
+        stay: dict[str, AnswerGrade] = {}
 
         def keep(graded: Collected[AnswerGrade]) -> None:
             if not job.mode.dry_run:
                 kept = _not_reached(dataset, system, grading.cases, graded)
-                _write(dataset, system, graded, by, job.observer, kept)
+                stay.update(_not_replaced(dataset, system, by, graded))
+                _write(dataset, system, graded, by, job.observer, [*kept, *stay.values()])
                 backend.note_in(dataset)
 
         graded = await grade_answers(
@@ -127,9 +131,13 @@ async def _by_judge(dataset: Dataset, system: str, taken: AnswerFile, job: Job) 
         if job.mode.dry_run:
             return AnsweringResult(system, backend.name, len(todo), [], [], backend.estimate())
     _refuse_total_failure(backend.name, graded)
-    return AnsweringResult(
-        system, backend.name, len(todo), graded.results, graded.failures, estimate=None
-    )
+    if stay:
+        told = (
+            f"the judge failed on {plural(len(stay), 'answer')} with a grade from before: it stays"
+        )
+        job.observer(Event("note", message=told))
+    grades = [stay.get(grade.query_id, grade) for grade in graded.results]
+    return AnsweringResult(system, backend.name, len(todo), grades, graded.failures, estimate=None)
 
 
 def _with_chosen_queries(dataset: Dataset, path: Path) -> Dataset:
@@ -231,6 +239,24 @@ class _GradedBy:
         }
         return grade.model_copy(update=digests)
 
+    def is_same_judge(self, old: AnswerGrade, failed: AnswerGrade) -> bool:
+        """Whether a grade from before is of the judge that failed."""
+        a, b = old.provenance, failed.provenance
+        if a is None or b is None or (a.kind, a.model, a.protocol) != (b.kind, b.model, b.protocol):
+            return False
+        # Where no answer is expected there are no facts: another prompt of the judge is asked.
+        is_by_facts = self._cases[old.query_id].query.answerable
+        return a.prompt_sha256 == b.prompt_sha256 or not is_by_facts
+
+    def is_of_now(self, old: AnswerGrade) -> bool:
+        """Whether a grade from before is of the answer, its context and what is expected now."""
+        case = self._cases[old.query_id]
+        return (
+            not is_of_other(old, case.query)
+            and old.answered_sha256 in ("", answer_digest(self._answers[old.query_id]))
+            and old.context_sha256 in ("", context_digest(case.contexts))
+        )
+
 
 def _write(
     dataset: Dataset,
@@ -240,9 +266,12 @@ def _write(
     observer: Observer,
     kept: Sequence[AnswerGrade] = (),
 ) -> None:
+    """Write grades, those that are kept in the place of others of their answers."""
     mine = f"{system}/"
-    stays = {f"{mine}{grade.query_id}" for grade in kept}
-    dataset.write_answer_grades(system, [*map(by.noted_in, graded.results), *kept])
+    grades = {grade.query_id: by.noted_in(grade) for grade in graded.results}
+    stays = {f"{mine}{grade.query_id}" for grade in kept if grade.query_id not in grades}
+    grades |= {grade.query_id: grade for grade in kept}
+    dataset.write_answer_grades(system, grades.values())
     emit_answer_grades(system, graded.results, observer)
     dataset.replace_failures(
         "answer", graded.failures, lambda key: key.startswith(mine) and key not in stays
@@ -257,6 +286,25 @@ def _not_reached(
         return []
     left = {case.query.query_id for case in cases} - {grade.query_id for grade in graded.results}
     return [grade for grade in dataset.answer_grades(system) if grade.query_id in left]
+
+
+def _not_replaced(
+    dataset: Dataset, system: str, by: _GradedBy, graded: Collected[AnswerGrade]
+) -> dict[str, AnswerGrade]:
+    """Return the grades from before that failures take no place of, by query.
+
+    They are the judge's own, and where it failed on all answers, those of any.
+    """
+    failed = {grade.query_id: grade for grade in graded.results if grade.failure is not None}
+    if not failed or system not in dataset.answer_grade_names():
+        return {}
+    is_for_nothing = all(grade.failure or grade.rule for grade in graded.results)
+    return {
+        old.query_id: old
+        for old in dataset.answer_grades(system)
+        if old.failure is None and old.query_id in failed
+        if by.is_of_now(old) and (is_for_nothing or by.is_same_judge(old, failed[old.query_id]))
+    }
 
 
 def _refuse_total_failure(judge: str, graded: Collected[AnswerGrade]) -> None:
