@@ -54,7 +54,8 @@ _OWN_RETRIEVER: Final = ServicePlan(
 _OWN_SYSTEM: Final = replace(_OWN_RETRIEVER, body={"query": "{query}"})
 _CITATIONS: Final = (
     "choices[0].message.context.citations || choices[0].delta.context.citations || search_results "
-    "|| sources || citations || choices[0].message.annotations[].url_citation"
+    "|| sources[?type(document) == 'array'].document[] || sources || citations "
+    "|| choices[0].message.annotations[].url_citation"
 )
 
 

@@ -136,10 +136,23 @@ def test_a_chat_completion_is_an_answer_with_citations(scripted, system, answer)
                 ("https://shop.example/returns",), (), ("https://shop.example/returns",)
             ),
         ),
+        (
+            {
+                "sources": [
+                    {
+                        "source": {"id": "f1", "name": "returns.pdf", "type": "file"},
+                        "document": ["Thirty days."],
+                        "metadata": [{"source": "returns.pdf", "page": 0}],
+                        "distances": [0.1],
+                    }
+                ]
+            },
+            ContextPassage(("Thirty days.",), ("Thirty days.",), ("Thirty days.",)),
+        ),
     ],
 )
 def test_citations_beside_the_choices_are_read(scripted, system, answer, extra, passage):
-    """As Perplexity's API gives them: addresses, or search results."""
+    """As Perplexity's API gives them: addresses, or search results; as Open WebUI does: texts."""
     choices = [{"message": {"content": "Yes."}, "finish_reason": "stop"}]
     scripted.answer = Answer({"choices": choices, **extra})
 
