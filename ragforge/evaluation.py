@@ -189,7 +189,7 @@ def _run(given: Source) -> tuple[Mapping[str, RankedChunks], Collection[str]]:
 
         run = read_run(Path(given))
         return run.rankings, run.failures
-    if _is_plain(given, (dict, list, tuple)):
+    if _is_plain(given, (dict, list, tuple)) and not _are_columns(given):
         return given, ()
     from ragforge.files.formats.python_objects import run_given
 
@@ -197,10 +197,7 @@ def _run(given: Source) -> tuple[Mapping[str, RankedChunks], Collection[str]]:
 
 
 def _is_plain(given: Source, kinds: tuple[type, ...]) -> bool:
-    """Whether the core can take a mapping as it is; the first chunk id of a query tells the type.
-
-    Lists may be columns, too, of which one holds ids and another does not.
-    """
+    """Whether the core can take a mapping as it is: the first chunk ids of queries tell."""
     if not isinstance(given, dict):
         return False
     if not all(issubclass(kind, kinds) for kind in {*map(type, given.values())}):
@@ -208,3 +205,12 @@ def _is_plain(given: Source, kinds: tuple[type, ...]) -> bool:
     # No step of the interpreter for each query: a thousand of them take 0.1 ms.
     firsts = map(next, map(iter, given.values()), repeat(""))
     return {*map(type, given), *map(type, firsts)} <= {str}
+
+
+def _are_columns(given: Mapping[str, Any]) -> bool:
+    """Whether a mapping of lists is one of columns, which may hold nothing but texts."""
+    if not isinstance(next(iter(given.values()), None), list | tuple):
+        return False
+    from ragforge.files.field_names import are_columns
+
+    return are_columns(given)

@@ -46,8 +46,31 @@ class Column:
         return self._values
 
 
+class Index:
+    def __init__(self, *names):
+        self.names = names
+
+
+class Indexed(Frame):
+    """A frame of pandas with a column for its index."""
+
+    def __init__(self, index, **columns):
+        super().__init__(**columns)
+        self.index = Index(index)
+        self.columns = [name for name in columns if name != index]
+
+    def reset_index(self, level):
+        assert level == list(self.index.names)
+        return Frame(**self._values)
+
+
 def columns(rows, *names):
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def by_row(table):
+    """Return columns as `to_dict` of pandas has them: values by index."""
+    return {name: dict(enumerate(column)) for name, column in table.items()}
 
 
 def values(qrels, run, **options):
@@ -80,6 +103,11 @@ EXPECTED = values(QRELS, RUN)
         Frame(**columns(TRIPLES, "qid", "docno", "score")),
         Frame(query_id=["1", "2"], retrieved=[["b", "a", "x"], ["d"]]),
         np.array(TRIPLES, dtype=[("query_id", "U8"), ("chunk_id", "U8"), ("score", "f8")]),
+        columns([(q, c, str(s)) for q, c, s in TRIPLES], "query_id", "chunk_id", "score"),
+        columns([(q, c, str(9 - s)) for q, c, s in TRIPLES], "query_id", "chunk_id", "rank"),
+        {"query_id": ["1", "2"], "ranking": [("b", "a", "x"), np.array(["d"])]},
+        by_row(columns(TRIPLES, "query_id", "chunk_id", "score")),
+        Indexed("query_id", **columns(TRIPLES, "query_id", "chunk_id", "score")),
     ],
 )
 def test_a_run_may_come_in_any_shape_that_names_its_parts(run):
@@ -96,6 +124,9 @@ def test_a_run_may_come_in_any_shape_that_names_its_parts(run):
         columns(GRADED, "query_id", "chunk_id", "grade"),
         Frame(**columns([(q, c, float(g)) for q, c, g in GRADED], "query_id", "chunk_id", "grade")),
         np.array(GRADED, dtype=[("query_id", "U8"), ("chunk_id", "U8"), ("grade", "i8")]),
+        columns([(q, c, str(g)) for q, c, g in GRADED], "query_id", "chunk_id", "grade"),
+        by_row(columns(GRADED, "query_id", "chunk_id", "grade")),
+        Indexed("query_id", **columns(GRADED, "query_id", "chunk_id", "grade")),
     ],
 )
 def test_qrels_may_come_in_any_shape_that_names_its_parts(qrels):
@@ -181,6 +212,23 @@ def test_numpy_numbers_are_ids_too():
     assert values({"1": {"10": 2}}, run) == values({"1": {"10": 2}}, {"1": ["9", "10"]})
 
 
+def test_ranks_in_the_order_of_scores_are_taken():
+    """A frame of PyTerrier has both, and ranks from 0."""
+    run = columns(TRIPLES, "query_id", "chunk_id", "score") | {"rank": [0, 1, 2, float("nan")]}
+
+    assert values(QRELS, run) == EXPECTED
+
+
+def test_null_for_a_grade_is_a_failed_judgment_whatever_stands_beside_it():
+    """The score of a retriever, or what another said, was taken for the grade."""
+    record = {"query_id": "1", "chunk_id": "a", "grade": None, "score": 3}
+    qrels = [record, record | {"chunk_id": "b", "grade": 0}]
+
+    summary = ragforge.evaluate(qrels, {"1": ["a"]}, "RR").summary("RR")
+
+    assert (summary.low, summary.high, summary.n_failed) == (0.0, 1.0, 1)
+
+
 def test_nan_in_a_column_of_grades_is_a_failed_judgment():
     """Frames have no other way to say that a grade is missing."""
     qrels = {"query_id": ["1", "1"], "chunk_id": ["a", "b"], "grade": [3.0, float("nan")]}
@@ -223,6 +271,14 @@ def test_paths_are_read(tmp_path, name):
         (
             {"query_id": ["1"], "chunk_id": ["a", "b"], "score": [1.0]},
             "run: the columns query_id, chunk_id, score differ in length",
+        ),
+        (
+            {"query_id": ["1"] * 2, "chunk_id": ["a", "b"], "score": [0.1, 0.9], "rank": [1, 2]},
+            "run: row 2: query '1': rank 2 has a higher score than rank 1, .* distances",
+        ),
+        (
+            {"query_id": ["1"], "chunk_id": ["a"], "score": [0.1], "rank": ["first"]},
+            "run: row 1: rank: expected a number, got 'first'",
         ),
         ([("1", "a", "high")], "run: item 1: score: expected a number, got 'high'"),
         ([{"query_id": "1"}], "run: has none of the shapes accepted"),
@@ -297,6 +353,9 @@ def test_pandas_frames_are_taken_and_given():
     frame = ragforge.evaluate(QRELS, run, MEASURES).to_pandas()
 
     assert frame.to_dict(orient="index") == EXPECTED
+    assert values(QRELS, run.set_index("query_id")) == EXPECTED
+    assert values(QRELS, run.set_index("query_id", drop=False)) == EXPECTED
+    assert values(QRELS, run.set_index(["query_id", "chunk_id"])) == EXPECTED
 
 
 def test_polars_frames_are_taken_and_given():

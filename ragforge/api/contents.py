@@ -155,7 +155,7 @@ def add_queries(
             another question, and it is not "replace".
         DataError: They do not hold to the format, or relevant passages are missing.
     """
-    with begin(CHUNK, settings, handle.keywords) as call, as_file(queries, of_labels=True) as path:
+    with begin(CHUNK, settings, handle.keywords) as call, as_file(queries, with_nulls=True) as path:
         dataset = dataset_of(handle)
         result = import_queries(
             path,
@@ -201,7 +201,7 @@ def add_qrels(
     """
     with (
         begin(CHUNK, settings, handle.keywords) as call,
-        as_file(qrels, "qrels", of_labels=True) as path,
+        as_file(qrels, "qrels", with_nulls=True) as path,
     ):
         taken = import_qrels(
             path,

@@ -398,7 +398,7 @@ def from_queries(
     with (
         undone_if_failed(Path(out)),
         begin(CHUNK, settings, {}) as call,
-        as_file(queries, of_labels=True) as path,
+        as_file(queries, with_nulls=True) as path,
         as_documents(documents) as named,
         as_optional_file(chunks) as chunk_file,
     ):

@@ -30,19 +30,19 @@ def is_path(given: object) -> bool:
     return isinstance(given, str | PathLike)
 
 
-def each_record(given: Records, *, of_labels: bool = False) -> Iterator[dict[str, Any]]:
+def each_record(given: Records, *, with_nulls: bool = False) -> Iterator[dict[str, Any]]:
     """Yield records as mappings, one at a time; those of a data frame row by row.
 
     Args:
         given: Records or a data frame.
-        of_labels: Whether a grade that is missing is kept as null.
+        with_nulls: Whether a value that is missing is kept as null: its column is there.
 
     Raises:
         UsageError: Something in it is no record.
     """
     from ragforge.files.formats.python_objects import collected
 
-    plain = _with_blank_grades if of_labels else _plain
+    plain = _with_nulls if with_nulls else _plain
     given = collected(given)
     if hasattr(given, "iter_rows"):  # polars
         yield from map(plain, given.iter_rows(named=True))
@@ -65,14 +65,14 @@ def each_record(given: Records, *, of_labels: bool = False) -> Iterator[dict[str
 
 
 @contextmanager
-def as_file(given: Records, stem: str = "given", *, of_labels: bool = False) -> Iterator[Path]:
+def as_file(given: Records, stem: str = "given", *, with_nulls: bool = False) -> Iterator[Path]:
     """Lend a file that holds what is given; a path is lent as it is.
 
     Args:
         given: Path, records or data frame; records are written one by one, and errors name their
             rows.
         stem: What a file is called that is written; messages and records may name it.
-        of_labels: Whether a grade that is missing is kept as null: nobody has given it.
+        with_nulls: As for `each_record`.
     """
     if is_path(given):
         yield Path(given)
@@ -82,7 +82,7 @@ def as_file(given: Records, stem: str = "given", *, of_labels: bool = False) -> 
         with path.open("w", encoding="utf-8") as stream:
             stream.writelines(
                 json.dumps(record, ensure_ascii=True, default=_json) + "\n"
-                for record in each_record(given, of_labels=of_labels)
+                for record in each_record(given, with_nulls=with_nulls)
             )
         try:
             yield path
@@ -163,16 +163,9 @@ def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     return {str(name): value for name, value in record.items() if not _is_missing(value)}
 
 
-def _with_blank_grades(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plain record, with null for a grade that is missing."""
-    from ragforge.files.field_names import GRADE, goes_by
-
-    values = {str(name): value for name, value in record.items()}
-    return {
-        name: None if _is_missing(value) else value
-        for name, value in values.items()
-        if not _is_missing(value) or goes_by(name, GRADE)
-    }
+def _with_nulls(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with null for what frames spell a missing value with."""
+    return {str(name): None if _is_missing(value) else value for name, value in record.items()}
 
 
 def _is_missing(value: object) -> bool:

@@ -27,7 +27,7 @@ SHAPES: Final = (
     'JSON Lines: {"query_id": "q1", "chunk_id": "d7", "grade": 2}',
 )
 _TREC_COLUMNS: Final = 4
-_GRADE: Final = Field("grade", (*GRADE.accepted, "relevant", "label"))
+_GRADE: Final = GRADE._replace(accepted=(*GRADE.accepted, "relevant", "label"))
 _ENTROPY: Final = Field("entropy_bits", ("entropy_bits",))
 _MEAN: Final = Field("grade_mean", ("grade_mean",))
 _LOOK: Final = Field("look", ("look",))

@@ -5,6 +5,7 @@ Names are compared without case, underscores, dashes and blanks: `relevant_doc_i
 """
 
 import re
+from collections.abc import Collection
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ class Field(NamedTuple):
 
     name: str
     accepted: tuple[str, ...]
+    null_counts: bool = False
+    """Whether null under the first name that a row has is its value, whatever others say."""
 
 
 QUERY_ID_OF_PAIR = Field("query_id", ("query_id", "qid", "topic_id", "question_id", "topic"))
@@ -53,20 +56,20 @@ GRADE = Field(
         *("relevance_judgment", "relevance_judgement", "judgment", "judgement", "is_relevant"),
         *("human_grade", "human_label", "gain", "rating", "label", "score", "value"),
     ),
+    null_counts=True,
 )
-GRADE_OF_ITEM = Field("grade", (*GRADE.accepted, "relevant", "correct", "gold"))
+GRADE_OF_ITEM = GRADE._replace(accepted=(*GRADE.accepted, "relevant", "correct", "gold"))
 """Of one passage in a list of them."""
-GRADE_OF_TEXTS = Field(
-    "grade", tuple(name for name in GRADE.accepted if name not in ("score", "value"))
+GRADE_OF_TEXTS = GRADE._replace(
+    accepted=tuple(name for name in GRADE.accepted if name not in ("score", "value"))
 )
 """Of texts that a tool keeps beside a question: its score may be of anything, as of an answer."""
-GRADE_OF_LIST = Field(
-    "grade",
-    tuple(
+GRADE_OF_LIST = GRADE._replace(
+    accepted=tuple(
         name
         for name in GRADE.accepted
         if name not in ("label", "human_label", "rating", "score", "value")
-    ),
+    )
 )
 """Of all that a row lists as relevant: a label or a rating beside it may be of anything."""
 EVIDENCE = Field("evidence", ("evidence",))
@@ -219,6 +222,8 @@ _OF_NUMBERS = (
     *(LATENCY_S, LATENCY_MS, COST_USD, N_UNKNOWN_PASSAGES, *TOTALS.values()),
 )
 """Those that hold numbers, ids or lists of them."""
+_MOST_COLUMNS = 64
+"""More names are ids, which there is no time to look at."""
 
 
 @lru_cache(maxsize=4096)
@@ -237,6 +242,17 @@ def normal_names(field: Field) -> tuple[str, ...]:
 def goes_by(name: str, field: Field) -> bool:
     """Whether a field is known by a name."""
     return normal_name(name) in normal_names(field)
+
+
+def are_columns(names: Collection[object]) -> bool:
+    """Whether names are those of columns: of queries, and of chunks or lists of them."""
+    if len(names) > _MOST_COLUMNS:
+        return False
+    texts = [name for name in names if isinstance(name, str)]
+    of_chunks = (CHUNK_ID, RANKING, RELEVANT)
+    return any(goes_by(name, QUERY_ID_OF_PAIR) for name in texts) and any(
+        goes_by(name, field) for name in texts for field in of_chunks
+    )
 
 
 def holds_numbers(name: str) -> bool:

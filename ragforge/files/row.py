@@ -57,7 +57,7 @@ class Row:
         """Return the value of a field; None where it is missing or null."""
         for name in normal_names(field):
             value = self._by_name.get(name)
-            if value is not None:
+            if value is not None or (field.null_counts and name in self._by_name):
                 return value
         return None
 

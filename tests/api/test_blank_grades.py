@@ -1,4 +1,4 @@
-"""Grades that frames and records lack."""
+"""Grades and other values that frames and records lack."""
 
 import pytest
 
@@ -41,6 +41,7 @@ MISSING = [
     [FIRST, SECOND | {"grade": float("nan")}],
     [FIRST, SECOND | {"grade": None}],
     [FIRST, SECOND],
+    [FIRST, SECOND | {"grade": None, "rating": 2}],
 ]
 
 
@@ -78,3 +79,42 @@ def test_qrels_of_a_frame_may_lack_grades(tmp_path):
     made.add_qrels(rows, quiet=True)
 
     assert {each.chunk_id: each.grade for each in made.judgments()} == {"1": 3, "3": None}
+
+
+def test_a_missing_answer_is_not_the_one_that_a_system_gave(tmp_path):
+    """Beside a column of expected answers, `answer` is what a system said, in every row."""
+    rows = [
+        {"query_id": "1", "query": "code 1?", "expected_answer": "1037", "answer": "37"},
+        {"query_id": "2", "query": "code 2?", "expected_answer": float("nan"), "answer": "7"},
+    ]
+
+    made = rf.from_queries(rows, chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+
+    assert {each.query_id: each.expected_answer for each in made.queries()} == {
+        "1": "1037",
+        "2": None,
+    }
+
+
+class Index:
+    names = ("query_id",)
+
+
+class Indexed(Frame):
+    """A data frame of pandas whose ids are its index."""
+
+    columns = ("query",)
+    index = Index()
+
+    def reset_index(self, level):
+        frame = Frame(1)
+        frame.columns = (*level, "query")
+        frame.cells = [("7", "code 1?")]
+        return frame
+
+
+def test_the_index_of_a_frame_is_a_column_where_it_has_a_name(tmp_path):
+    """Queries were called otherwise, and runs and labels by their ids found none."""
+    made = rf.from_queries(Indexed(1), chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+
+    assert [each.query_id for each in made.queries()] == ["7"]

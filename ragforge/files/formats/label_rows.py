@@ -46,7 +46,7 @@ LABEL_STUDIO_CONFIG: Final = """<View>
 """What a project of Label Studio needs to show the tasks."""
 _BOM = "\ufeff"
 _QUESTION: Final = "grade"
-_GRADE: Final = Field("grade", (*GRADE.accepted, "relevant"))
+_GRADE: Final = GRADE._replace(accepted=(*GRADE.accepted, "relevant"))
 _LABELLER: Final = Field("labeller", ("labeller", "labeler", "annotator", "assessor", "by"))
 _LOOK: Final = Field("look", ("look",))
 _SKIPPED: Final = Field("skipped", ("skipped", "was_cancelled"))

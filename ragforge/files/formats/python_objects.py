@@ -11,18 +11,20 @@ from ragforge.files.field_names import (
     GRADE,
     QUERY,
     QUERY_ID_OF_PAIR,
+    RANK,
     RANKING,
     RELEVANT,
     ROWS,
     SCORE,
     Field,
+    are_columns,
     goes_by,
     normal_name,
 )
 from ragforge.files.formats.qrels_rows import qrels_of_rows
 from ragforge.files.formats.row_relevance import SettledRelevance
-from ragforge.files.formats.runs import Ranked, run_of_rows
-from ragforge.files.row import Row, make_row, pair_twice
+from ragforge.files.formats.runs import Place, Ranked, refuse_other_order, run_of_rows
+from ragforge.files.row import Row, make_row, pair_twice, parse_number
 from ragforge.files.text import shown
 
 _TRIPLE: Final = 3
@@ -68,6 +70,7 @@ def run_given(given: Any) -> Mapping[str, Ranked]:  # noqa: ANN401  # duck-typed
     if columns is not None:
         run = _pairs(columns, SCORE, "run")
         if run is not None:
+            _refuse_other_ranks(columns, run)
             return run
         return run_of_rows("run", _rows("run", _records(columns))).rankings
     listed = _rows_under_a_name(given) if isinstance(given, Mapping) else given
@@ -103,17 +106,22 @@ def _are_records(items: Iterable[Any]) -> bool:
 
 
 def collected(given: Any) -> Any:  # noqa: ANN401  # duck-typed
-    """Return what is given, a lazy frame of polars with its rows."""
-    is_lazy = hasattr(given, "collect_schema") and hasattr(given, "collect")
-    return given.collect() if is_lazy else given
+    """Return what is given: of a lazy frame its rows, of an index with names the columns."""
+    if hasattr(given, "collect_schema") and hasattr(given, "collect"):  # polars
+        return given.collect()
+    if hasattr(given, "reset_index") and hasattr(given, "columns"):  # pandas
+        names = [name for name in given.index.names if name is not None]
+        levels = [name for name in names if name not in given.columns]
+        return given.reset_index(level=levels) if levels else given
+    return given
 
 
 def _columns(given: Any) -> dict[str, list[Any]] | None:  # noqa: ANN401
     """Return the columns of a frame, table, structured array or mapping of lists, else None."""
     if isinstance(given, Mapping):
-        names: Any = [name for name in given if isinstance(name, str)]
-        if not (_named(names, QUERY_ID_OF_PAIR) and _named(names, CHUNK_ID)):
+        if not are_columns(given):
             return None
+        names: Any = [name for name in given if isinstance(name, str)]
     else:
         given = collected(given)
         dtype = getattr(given, "dtype", None)
@@ -130,6 +138,8 @@ def _columns(given: Any) -> dict[str, list[Any]] | None:  # noqa: ANN401
 
 def _listed(column: Any) -> list[Any]:  # noqa: ANN401
     """Return a column, in whatever way its kind offers, as a list of plain values."""
+    if isinstance(column, Mapping):  # By the index of the frame that it was in.
+        return list(column.values())
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
             return list(getattr(column, method)())
@@ -139,9 +149,12 @@ def _listed(column: Any) -> list[Any]:  # noqa: ANN401
 def _pairs(
     columns: Mapping[str, list[Any]], value: Field, where: str
 ) -> dict[str, dict[str, Any]] | None:
-    """Return columns of query, chunk and value as mappings; None where they are others."""
+    """Return columns of query, chunk and value as mappings; None where they are others.
+
+    Values that are texts are for rows to read, as those of a file.
+    """
     named = [_named(columns, field) for field in (QUERY_ID_OF_PAIR, CHUNK_ID, value)]
-    if None in named:
+    if None in named or not {str, bytes}.isdisjoint(map(type, columns[str(named[-1])])):
         return None
     rows = zip(*(columns[str(name)] for name in named), strict=True)
     by_query: dict[str, dict[str, Any]] = {}
@@ -158,6 +171,31 @@ def _pairs(
             f"{where}: the columns {', '.join(map(str, named))} differ in length"
         ) from error
     return by_query
+
+
+def _refuse_other_ranks(
+    columns: Mapping[str, list[Any]], run: Mapping[str, Mapping[str, float]]
+) -> None:
+    """Refuse columns whose ranks are not in the order of their scores.
+
+    Raises:
+        DataError: They are not, or a rank is no number.
+    """
+    named = [_named(columns, field) for field in (QUERY_ID_OF_PAIR, CHUNK_ID, RANK)]
+    if None in named:
+        return
+    places: dict[str, dict[str, Place]] = {}
+    rows = zip(*(columns[str(name)] for name in named), strict=True)
+    for number, (query, chunk, given) in enumerate(rows, start=1):
+        if given is None or given == "" or _is_missing(given):
+            continue
+        where = f"run: row {number}"
+        rank = parse_number(given)
+        if rank is None:
+            raise DataError(f"{where}: rank: expected a number, got {shown(given)}")
+        places.setdefault(_id(query, where), {})[_id(chunk, where)] = Place(where, rank)
+    for query_id, of_query in places.items():
+        refuse_other_order(query_id, run[query_id], of_query)
 
 
 def _without_nan(grades: dict[str, Any]) -> dict[str, int | None]:
@@ -190,7 +228,15 @@ def _id(value: object, where: str) -> str:
 
 def _records(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
     for row in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, row, strict=True))
+        yield dict(zip(columns, map(_cell, row), strict=True))
+
+
+def _cell(value: Any) -> Any:  # noqa: ANN401
+    """Return what JSON would hold: null for a missing value, a list for an array or a tuple."""
+    if _is_missing(value):
+        return None
+    is_list = isinstance(value, tuple) or hasattr(value, "tolist")
+    return _listed(value) if is_list else value
 
 
 def _rows_by_query(where: str, given: Mapping[Any, Any], field: Field) -> Iterator[Row]:

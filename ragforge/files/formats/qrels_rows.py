@@ -53,7 +53,7 @@ SHAPES: Final = (
 _NATIVE: Final = {"query_id", "chunk_id", "grade"}
 _SOURCES: Final = frozenset({"human", "judge", "carried", "evidence", "model", "llm"})
 """What rows call those who graded; a source may be that of the passage, too."""
-_GRADE_OF_PAIR: Final = Field("grade", (*GRADE.accepted, "relevant"))
+_GRADE_OF_PAIR: Final = GRADE._replace(accepted=(*GRADE.accepted, "relevant"))
 _NO_GRADES: Final = (QUERY_ID, QUERY, CHUNK_ID, ITEM_ID, DOCUMENT, TITLE, TEXT)
 """What else a row about a pair may hold that looks like a number."""
 

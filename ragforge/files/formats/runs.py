@@ -151,7 +151,9 @@ def run_of_rows(where: str, rows: Iterator[Row]) -> Run:
     return _Collected().run(where, rows)
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
+    """Where a hit is told, and its rank there."""
+
     where: str
     rank: float
 
@@ -161,7 +163,7 @@ class _Collected:
     rankings: dict[str, Ranked] = field(default_factory=dict)
     latencies_s: dict[str, float] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
-    places: dict[str, dict[str, _Place]] = field(default_factory=dict)
+    places: dict[str, dict[str, Place]] = field(default_factory=dict)
     """Where the hits of a file of pairs with scores and ranks stand, by query and chunk."""
     order: Field | None = None
     """By what the rows of a file of pairs are ordered; the first one decides."""
@@ -221,19 +223,19 @@ class _Collected:
         chunks[chunk_id] = row.as_number(value, self.order)
         rank = row.get(RANK) if self.order is SCORE else None
         if rank not in (None, ""):
-            place = _Place(row.where, row.as_number(rank, RANK))
+            place = Place(row.where, row.as_number(rank, RANK))
             self.places.setdefault(query_id, {})[chunk_id] = place
 
     def settled(self) -> dict[str, Ranked]:
         by_rank = self.order is RANK
         for query_id, chunks in self.pairs.items():
-            _refuse_other_order(query_id, chunks, self.places.get(query_id, {}))
+            refuse_other_order(query_id, chunks, self.places.get(query_id, {}))
             self.rankings[query_id] = sorted(chunks, key=chunks.__getitem__) if by_rank else chunks
         return self.rankings
 
 
-def _refuse_other_order(
-    query_id: str, scores: Mapping[str, float], places: Mapping[str, _Place]
+def refuse_other_order(
+    query_id: str, scores: Mapping[str, float], places: Mapping[str, Place]
 ) -> None:
     """Refuse hits whose ranks are not in the order of their scores.
 
@@ -286,7 +288,7 @@ def _ranking(row: Row) -> Ranked:
         )
     checked = _checked(row, scores, len(chunk_ids), is_sorted=len(places) < len(chunk_ids))
     ranking = dict(zip(chunk_ids, checked, strict=True))
-    _refuse_other_order(query_name(row), ranking, places)
+    refuse_other_order(query_name(row), ranking, places)
     return ranking
 
 
@@ -298,7 +300,7 @@ def _texts_of_hits(row: Row) -> Iterator[NamedText]:
         yield from text_beside(hit, hit.identifier(ITEM_ID))
 
 
-def _places(hits: Sequence[Row], chunk_ids: Sequence[str], *, is_scored: bool) -> dict[str, _Place]:
+def _places(hits: Sequence[Row], chunk_ids: Sequence[str], *, is_scored: bool) -> dict[str, Place]:
     """Return the ranks of the hits of a list, by chunk; {} where they tell none.
 
     Positions but 1, 2, 3 … or 0, 1, 2 … are those of chunks in their documents.
@@ -315,7 +317,7 @@ def _places(hits: Sequence[Row], chunk_ids: Sequence[str], *, is_scored: bool) -
     elif not is_scored:
         told = hit_of
     return {
-        chunk_id: _Place(hit.where, hit.as_number(hit.get(RANK), RANK))
+        chunk_id: Place(hit.where, hit.as_number(hit.get(RANK), RANK))
         for chunk_id, hit in told.items()
     }
 
