@@ -246,7 +246,10 @@ def _digests(
 ) -> Digests:
     chunks = dataset.chunks_path
     asked = [[query.query_id, query.asked, query.expected_answer] for query in queries]
-    grades = [[key, grade.verdict, grade.score] for key, grade in sorted(records.grades.items())]
+    grades = [
+        [key, of.verdict, of.score, of.strict_score, of.has_hallucination]
+        for key, of in sorted(records.grades.items())
+    ]
     answers = [[key, answer.answer] for key, answer in sorted(records.answers.items())]
     return Digests(
         corpus=digest_file(chunks) if chunks.exists() else "",

@@ -161,6 +161,20 @@ def test_the_same_answers_pass_though_some_queries_were_never_asked(answered):
     assert check_subject(dataset, subject, rules, subject.baseline).passed
 
 
+@pytest.mark.parametrize("update", [{"has_hallucination": True}, {"strict_score": 0.5}])
+def test_answers_that_were_graded_otherwise_are_another_state(answered, update):
+    """By what else a judge says of them, they were graded anew, and not only looked at again."""
+    dataset = answered(["correct"] * 30)
+    before = answers_subject(dataset, "mine").baseline
+    first, *others = dataset.answer_grades("mine")
+    dataset.write_answer_grades("mine", [first.model_copy(update=update), *others])
+    rules = Rules(drops=(Threshold("correct", 0.2),))
+
+    verdict = check_subject(dataset, answers_subject(dataset, "mine"), rules, before)
+
+    assert not any("this very state" in note for note in verdict.notes)
+
+
 def test_a_query_that_is_not_answered_any_more_counts_as_fallen_to_nothing(answered):
     """Otherwise a system would get better by leaving out what is hard."""
     before = answers_subject(answered(["correct"] * 30), "mine").baseline
