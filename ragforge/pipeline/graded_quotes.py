@@ -25,6 +25,7 @@ def at_chunks(judgment: Judgment, chunk_ids: Iterable[str]) -> Iterator[Judgment
     """Yield a judgment for each id that its chunk has now, in their order.
 
     A judge's is marked at a new one. Quotes that people graded stand there again after the first.
+    What evidence says of a copy stays that of a copy.
     """
     for number, chunk_id in enumerate(chunk_ids):
         one = standing_again(judgment) if number else judgment
@@ -32,7 +33,8 @@ def at_chunks(judgment: Judgment, chunk_ids: Iterable[str]) -> Iterator[Judgment
             yield one
         else:
             source = "carried" if judgment.source == "judge" else judgment.source
-            update = {"chunk_id": chunk_id, "source": source, "copied_from": ""}
+            original = judgment.copied_from if source == "evidence" else ""
+            update = {"chunk_id": chunk_id, "source": source, "copied_from": original}
             yield one.model_copy(update=update)
 
 

@@ -427,10 +427,11 @@ def _carried(
 ) -> Iterable[Judgment]:
     """Yield what somebody gave, at the chunks of now, or with the texts of before.
 
-    A grade that followed its quote is kept with the text as well, which the next cut may have.
+    A grade that followed its quote is kept with the text as well, which the next cut may have. What
+    evidence says is told anew, but for copies of its chunks: these are not looked for here.
     """
     for judgment in judgments:
-        if judgment.source == "evidence":
+        if judgment.source == "evidence" and not judgment.copied_from:
             continue
         now = moves.of_judgment(judgment)
         is_kept = bool(now) or (judgment.query_id, judgment.chunk_id) in followed

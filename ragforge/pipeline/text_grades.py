@@ -91,10 +91,13 @@ def _rank(judgment: Judgment) -> tuple[bool, int, bool, str]:
 
 
 def _copied(judgment: Judgment, chunk_id: str) -> Judgment:
+    by_evidence = judgment.source == "evidence"
     original = judgment.copied_from or judgment.chunk_id
+    if by_evidence:
+        original = judgment.chunk_id  # That of the copy may be gone; this one stands.
     is_persons = judgment.source == "human" and (is_text_id(chunk_id) or is_text_id(original))
     # A person's word on a text counts beside any judge's, cut as it may be; quotes stand in it too.
-    source = judgment.source if is_persons or judgment.source == "evidence" else "carried"
+    source = judgment.source if is_persons or by_evidence else "carried"
     return judgment.model_copy(
         update={"chunk_id": chunk_id, "source": source, "copied_from": original}
     )

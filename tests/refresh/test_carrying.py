@@ -231,6 +231,33 @@ def test_evidence_of_a_moved_query_is_told_anew(carry):
     assert counts(found) == (0, 0, 0)
 
 
+def beside_a_copy(carry, item, text):
+    """Carry the evidence of a page that changes, and of a copy of its chunk that does not."""
+    own = graded("q", id_of("a", FEES), 3, "evidence")
+    copy = own.model_copy(update={"chunk_id": id_of("b", FEES), "copied_from": own.chunk_id})
+    before = {"a": (FEES,), "b": (FEES,)}
+    carry({**before, "a": (text,)}, [own, copy], before=before, items=[item])
+    return carry.grades
+
+
+def test_a_copy_keeps_what_evidence_says_where_the_page_beside_it_changes(carry):
+    """Nobody looks at it again, and without a grade it is a hole in its pool."""
+    longer = f"{FEES} It is due at once."
+
+    assert beside_a_copy(carry, reverified(longer, FEES), longer) == {
+        ("q", id_of("a", longer)): (3, "evidence"),
+        ("q", id_of("b", FEES)): (3, "evidence"),
+    }
+
+
+def test_a_copy_of_what_proved_another_answer_proves_nothing(carry):
+    """Its pool is judged anew."""
+    twelve = FEES.replace("ten", "twelve")
+    item = changed(QUERY, asking("q", "a", twelve, twelve, revision=2), "answer_changed")
+
+    assert beside_a_copy(carry, item, twelve) == {("q", id_of("a", twelve)): (3, "evidence")}
+
+
 @pytest.mark.parametrize("grade", [1, 2])
 def test_judges_grade_stands_beside_evidence_that_it_saw(carry, grade):
     """A section put on top of a page moves offsets, and must not turn verdicts into claims."""

@@ -178,7 +178,7 @@ class _Carrying:
         judgments: list[Judgment] = []
         returned: list[Judgment] = []
         for judgment in old:
-            if judgment.source == "evidence":
+            if judgment.source == "evidence" and not self._is_of_copy(judgment):
                 judgments += [judgment] if again is None else []
             elif judgment.chunk_id in self.back and _is_of_text_alone(judgment):
                 now = self.back[judgment.chunk_id]
@@ -194,6 +194,11 @@ class _Carrying:
             if _says_more(judgment, by_chunk.get(judgment.chunk_id)):
                 by_chunk[judgment.chunk_id] = judgment
         return [by_chunk[chunk_id] for chunk_id in sorted(by_chunk)]
+
+    def _is_of_copy(self, judgment: Judgment) -> bool:
+        """Whether evidence that stands was found in a copy of its chunk, which says what it did."""
+        stands = bool(self.evidence.get(judgment.query_id, True))
+        return bool(judgment.copied_from) and judgment.query_id in self.same and stands
 
     def _at_originals(self, judgments: Sequence[Judgment]) -> list[Judgment]:
         """Let grades go back that copies had while the chunk was gone that people graded."""

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from nights import Night
 from pipeline.generation.making import PAGE, at, endpoint, generate, pages, problems, run, stages
 
 from ragforge.files.set.dataset import Dataset
@@ -60,6 +61,20 @@ def test_a_copy_of_what_holds_the_evidence_has_its_grade(tmp_path):
     assert (len(found), judged) == (2, [])
 
 
+def test_copies_keep_their_grades_under_other_chunks_and_back(tmp_path):
+    """A set that is cut otherwise for a trial is what it was when it is cut as before."""
+    documents, out = pages(tmp_path / "documents", "one.md", "two.md"), tmp_path / "set"
+    with endpoint() as running:
+        generate(out, *at(running), "--types", "fact=100", n=1, documents=documents)
+    before = (out / "judgments.jsonl").read_bytes()
+    assert before.count(b'"copied_from":"c_') == 1
+
+    for size in ((), ("--max-chars", "100"), ()):
+        generate(out, "--rederive", *size, documents=documents)
+
+    assert (out / "judgments.jsonl").read_bytes() == before
+
+
 def test_what_reads_the_same_under_other_titles_is_judged(tmp_path):
     """The title may be what says which product "it" is."""
     chunks, out = tmp_path / "chunks.jsonl", tmp_path / "set"
@@ -76,3 +91,21 @@ def test_what_reads_the_same_under_other_titles_is_judged(tmp_path):
 
     assert sorted(one.source for one in Dataset(out).judgments()) == ["evidence", "judge"]
     assert judged == ["judge"]
+
+
+def test_a_new_copy_has_the_grade_of_one_whose_original_has_changed(tmp_path):
+    """The page with the evidence was edited since; what the others say of it is as it was."""
+    night, more = Night(tmp_path), "\n## Damage\n\nSend a picture of it within a day.\n"
+    pages(night.docs, "one.md", "two.md")
+    with endpoint() as running:
+        generate(night.set, *at(running), "--types", "fact=100", n=1, documents=night.docs)
+        [query] = night.queries.values()
+        home = query.evidence[0].doc_id
+        [other] = {"one.md", "two.md"} - {home}
+        night.edit(home, lambda text: f"{text}{more}")
+        assert night.refresh(*at(running)).code == 0
+        (night.docs / "three.md").write_bytes((night.docs / other).read_bytes())
+        assert night.refresh(*at(running)).code == 0
+
+    grades = [(one.grade, one.source) for one in night.dataset.judgments()]
+    assert grades == [(3, "evidence")] * 3
