@@ -40,7 +40,8 @@ def with_calibration(report: ComparisonReport, found: Calibration) -> Comparison
     level = report.alpha / max(len(report.items), 1)
     items = tuple(_corrected(item, found, level) for item in report.items)
     # Letters are of the judge's grades alone.
-    return replace(report, items=items, letters={}, calibration=found)
+    warnings = tuple(dict.fromkeys((*report.warnings, *found.warnings)))
+    return replace(report, items=items, letters={}, calibration=found, warnings=warnings)
 
 
 def refuse_left_out(n_lacked: Mapping[str, int]) -> None:

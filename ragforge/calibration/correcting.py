@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Final
 
 from ragforge.calibration.expected import expected_values
-from ragforge.calibration.label_files import PairText, middle_grade
+from ragforge.calibration.label_files import BINARY, PairText, are_binary, middle_grade
 from ragforge.calibration.population import UNGRADED, LabelPopulation, highest_value
 from ragforge.calibration.sampling import population_of, strata_of
 from ragforge.calibration.used_labels import UsedLabels, use_labels
@@ -464,6 +464,15 @@ def _warnings(population: LabelPopulation, used: UsedLabels, sample: LabelSample
                 f"{number(each.kappa, 2)} on {each.n} pairs): settle these before you rely on "
                 "either"
             )
+    yield from _warnings_of_grades(population, used, sample)
+
+
+def _warnings_of_grades(
+    population: LabelPopulation, used: UsedLabels, sample: LabelSample
+) -> Iterator[str]:
     given = set(population.judged.tolist()) - {UNGRADED}
+    grades = [grade for of in used.grades.values() for grade in of]
+    if sample.rel_threshold > 1 and are_binary(grades) and max(given, default=0) > 1:
+        yield BINARY
     if len(given) == 1:
         yield f"the judge says {given.pop()} of all pairs: it adds nothing to the labels"

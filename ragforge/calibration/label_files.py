@@ -5,7 +5,7 @@ have none: grades outside of the scale, pairs that one labeller graded twice and
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from math import ceil
 from pathlib import Path
@@ -47,6 +47,10 @@ NO_GRADE: Final = "no grade"
 CONTRADICTED: Final = "graded twice, differently"
 _LEAST_GIVEN: Final = 10
 """Grades from which on a scale can be told."""
+BINARY: Final = (
+    "no label is above 1, which is no part of the answer: where 1 was to mean relevant, write 2, "
+    "and take the file in again (`ragforge calibrate label --overrule --from FILE`)"
+)
 _MOST_OUTSIDE: Final = 0.05
 """Share of grades outside of the scale above which they are no slips."""
 _MOST_SLIPS: Final = 0.002
@@ -154,6 +158,8 @@ class _Read:
     settled: dict[PairKey, int] = field(default_factory=dict)
     failed: set[PairKey] = field(default_factory=set)
     contradicted: set[tuple[str, PairKey]] = field(default_factory=set)
+    repeated: Counter[tuple[str, PairKey]] = field(default_factory=Counter)
+    """Rows that say once more what one labeller said first."""
     doubts: dict[PairKey, float | None] = field(default_factory=dict)
 
     def take(self, row: "_LabelRow", n_grades: int, source: GradedBy | None) -> None:
@@ -161,6 +167,8 @@ class _Read:
         taken = self.settled if row.decides else self.graded.setdefault(row.labeller, {})
         reason = _other_source(row, source) or _reason(row, n_grades, taken)
         if not reason:
+            if row.pair in taken:
+                self.repeated[row.labeller, row.pair] += 1
             taken[row.pair] = parse_whole(row.given) or 0
             self.doubts[row.pair] = row.doubt
             return
@@ -175,7 +183,7 @@ class _Read:
         """Return the grades of each labeller, without pairs that one graded in two ways."""
         for labeller, pair in self.contradicted:
             del self.graded[labeller][pair]
-            self.skipped[CONTRADICTED] += 1
+            self.skipped[CONTRADICTED] += 1 + self.repeated[labeller, pair]
         return {labeller: grades for labeller, grades in self.graded.items() if grades}
 
 
@@ -189,6 +197,11 @@ def begins_at_1(given: Sequence[int], n_outside: int) -> bool:
     n = len(given) + n_outside
     is_rare = given.count(0) <= _MOST_SLIPS * n
     return n >= _LEAST_GIVEN and is_rare and n_outside > _MOST_OUTSIDE * n
+
+
+def are_binary(given: Collection[int]) -> bool:
+    """Whether grades seem to tell relevant from not: there are some, and none is above 1."""
+    return len(given) >= _LEAST_GIVEN and max(given) == 1
 
 
 def _refuse_other_scale(

@@ -356,3 +356,5 @@ class TakenLabels:
     """Labels of another wording of their question; they are kept, and do not count."""
     n_waiting: int = 0
     """Graded pairs whose text the set does not have; their labels are kept, and wait for it."""
+    are_binary: bool = False
+    """Whether the labels that are there seem to tell relevant from not: none is above 1."""

@@ -121,7 +121,7 @@ def corrected_mean(pairs: LabelledPairs, method: Method = "grade means") -> Corr
     """Return the mean of a linear measure over queries, corrected by the labels.
 
     Args:
-        pairs: With at least 20 labels, or with all; on at most 90 % of the pairs, or on all.
+        pairs: With at least `LEAST_LABELS`, or with all; on at most 90 % of the pairs, or on all.
         method: "grade means" is the usual one; "ppi++" takes the judge's grade itself, tuned;
             "no judge" is "grade means" of a judge that gives all pairs one grade, which tells
             what the judge is worth; "people only" weights the labels and does nothing else.
@@ -149,7 +149,7 @@ def refuse_sample(n_labels: int, n_pairs: int) -> None:
     """Refuse samples that no honest interval follows from.
 
     Raises:
-        UsageError: Below 20 labels, or above 90 % of the pairs; all pairs are taken.
+        UsageError: Below `LEAST_LABELS`, or above 90 % of the pairs; all pairs are taken.
     """
     if n_labels == n_pairs:
         return

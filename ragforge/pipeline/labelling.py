@@ -6,7 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ragforge.calibration.label_files import NO_GRADE, OUTSIDE, PairKey, PairText, begins_at_1
+from ragforge.calibration.label_files import (
+    CONTRADICTED,
+    NO_GRADE,
+    NOT_WHOLE,
+    OUTSIDE,
+    PairKey,
+    PairText,
+    are_binary,
+    begins_at_1,
+)
 from ragforge.calibration.label_tasks import (
     DECIDING_LOOK,
     LabellingSummary,
@@ -35,9 +44,11 @@ from ragforge.files.formats.label_rows import (
     read_label_rows,
     write_label_rows,
 )
+from ragforge.files.row import parse_whole
 from ragforge.files.set.calibrations import USUAL_NAME, CalibrationFiles, label_key
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.output_paths import check_outputs
+from ragforge.files.text import shown
 from ragforge.pipeline.labelled_grades import put_into_judgments
 from ragforge.pipeline.shown_words import (
     example_of,
@@ -261,7 +272,10 @@ def take_label_file(
     taken = TakenLabels()
     labels = labels_of_rows(dataset, rows, files.sample().pairs, labeller, taken)
     _refuse_other_scale(path, labels, taken.left_out[OUTSIDE])
+    labels = _without_contradicted(path, labels, taken)
     put_labels(files, labels, taken, overrule=overrule)
+    grades = [label.grade for label in files.labels() if label.grade is not None]
+    taken.are_binary = files.sample().rel_threshold > 1 and are_binary(grades)
     if not labels_only:
         put_into_judgments(dataset, files, taken)
     return taken
@@ -300,6 +314,26 @@ def _refuse_other_scale(path: Path, labels: Sequence[Label], n_outside: int) -> 
             f"{n_outside:,} none of 0 to 3: the scale seems to begin at 1; write the grades as 0 "
             "to 3"
         )
+
+
+def _without_contradicted(path: Path, labels: Sequence[Label], taken: TakenLabels) -> list[Label]:
+    """Return labels without those of one look that say different grades, and count these.
+
+    Which of them is meant is not known; the order of the rows must not tell.
+    """
+    grades: dict[object, set[int]] = {}
+    for label in labels:
+        if label.grade is not None:
+            grades.setdefault(_look_of(label), set()).add(label.grade)
+    found = []
+    for label in labels:
+        if len(grades.get(_look_of(label), ())) < 2:
+            found.append(label)
+            continue
+        taken.left_out[CONTRADICTED] += 1
+        pair = f"query {shown(label.query_id)}, chunk {shown(label.chunk_id)}"
+        taken.examples.setdefault(CONTRADICTED, f"{path}: {pair}, by {label.labeller}")
+    return found
 
 
 def labels_of_rows(
@@ -375,7 +409,9 @@ def _reason(row: LabelRow, pair: SampledPair | None, labeller: str) -> str:
     if not labeller:
         return NO_LABELLER
     if not row.skipped and grade_of_row(row, 4) is None:
-        return NO_GRADE if row.grade in (None, "") else OUTSIDE
+        if row.grade in (None, ""):
+            return NO_GRADE
+        return NOT_WHOLE if parse_whole(row.grade) is None else OUTSIDE
     if not 1 <= row.look <= DECIDING_LOOK:
         return "look is none of 1, 2 and 3"
     return ""

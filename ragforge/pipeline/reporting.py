@@ -185,7 +185,8 @@ def _compared(
     except (DataError, UsageError) as error:
         return replace(summary, not_compared=f"The runs are not compared: {error}.")
     if options.calibration is not None:
-        found = with_calibration(found, options.calibration)
+        # What is to be known of the labels stands at the head of the report already.
+        found = replace(with_calibration(found, options.calibration), warnings=found.warnings)
     return replace(summary, comparison=found)
 
 

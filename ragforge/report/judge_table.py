@@ -5,7 +5,7 @@ from typing import Final
 
 from ragforge.calibration.answer_table import VERDICTS, AnswerJudgeReport, AnswerReport
 from ragforge.calibration.judge_table import AgreementReport, JudgeReport, PanelReport
-from ragforge.calibration.label_files import Labels
+from ragforge.calibration.label_files import Labels, are_binary
 from ragforge.evaluating.formatting import (
     MISSING,
     both_ends,
@@ -197,6 +197,15 @@ def scale_warnings(labels: Sequence[Labels], threshold: int) -> list[str]:
         for each in labels
         if each.highest < threshold
     ]
+    people, *judges = labels
+    graded = [grade for grades in people.all_grades().values() for grade in grades]
+    if threshold == 1 and are_binary(graded):
+        lines += [
+            f"careful: {people.name} gives 0 and 1 alone, and {each.name} up to {each.highest}: "
+            "its 1 counts as relevant too; where 1 of people means relevant, write 2"
+            for each in judges
+            if each.highest > 1
+        ]
     return lines
 
 

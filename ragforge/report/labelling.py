@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
+from ragforge.calibration.label_files import BINARY
 from ragforge.calibration.label_tasks import LabellingSummary, TakenLabels, TwoLabellers
 from ragforge.evaluating.formatting import (
     MISSING,
@@ -82,18 +83,14 @@ def taken_lines(taken: TakenLabels) -> list[str]:
         lines.append(
             f"{plural(taken.n_judged, 'grade')} of people in the set{moved * bool(taken.n_moved)}"
         )
-    if taken.n_former:
-        lines.append(
-            f"{plural(taken.n_former, 'label')} of another wording of the question do not count"
-        )
-    if taken.n_waiting:
-        lines.append(
-            f"{plural(taken.n_waiting, 'labelled pair')} wait: the set does not have their text now"
-        )
-    if taken.n_people_stand:
-        lines.append(
-            f"{plural(taken.n_people_stand, 'grade')} that people gave before differ, and stand"
-        )
+    told = (
+        (taken.n_former, "label", "of another wording of the question do not count"),
+        (taken.n_waiting, "labelled pair", "wait: the set does not have their text now"),
+        (taken.n_people_stand, "grade", "that people gave before differ, and stand"),
+    )
+    lines += [f"{plural(n, noun)} {text}" for n, noun, text in told if n]
+    if taken.are_binary:
+        lines.append(f"careful: {BINARY}")
     return lines
 
 

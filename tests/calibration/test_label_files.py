@@ -64,6 +64,15 @@ def test_a_pair_graded_twice_and_differently_has_no_grade(tmp_path):
     assert found.skipped == {CONTRADICTED: 2}
 
 
+@pytest.mark.parametrize("grades", [(3, 3, 1), (3, 1, 3), (1, 3, 3)])
+def test_rows_of_a_pair_graded_in_two_ways_are_counted_alike_in_any_order(grades, tmp_path):
+    """It was two or three, as the rows stood."""
+    path = tmp_path / "labels.trec"
+    path.write_text("".join(f"q1 0 d1 {grade}\n" for grade in grades) + "q1 0 d2 2\n")
+
+    assert read_labels(path, 4).skipped == {CONTRADICTED: 3}
+
+
 def test_a_scale_that_begins_at_1_is_refused(tmp_path):
     """Only its best grades would be left out, and each of the others be taken for a higher one."""
     path = tmp_path / "labels.trec"

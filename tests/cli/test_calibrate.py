@@ -137,6 +137,22 @@ def test_where_no_grade_is_above_1_relevant_begins_there(tmp_path, capsys):
     assert 0 < found["sensitivity"] < 1
 
 
+@pytest.mark.parametrize(("highest", "is_told"), [(3, True), (1, False)])
+def test_a_judge_of_more_grades_than_people_gave_is_told(highest, is_told, tmp_path, capsys):
+    """Its 1 is no part of the answer, and would be held for what people call relevant."""
+    people, judge = tmp_path / "people.trec", tmp_path / "judge.trec"
+    rows = [(f"q{k % 6}", f"d{k}") for k in range(24)]
+    people.write_text("".join(f"{q} 0 {d} {k % 2}\n" for k, (q, d) in enumerate(rows)))
+    judge.write_text(
+        "".join(f"{q} 0 {d} {k % 4 % (highest + 1)}\n" for k, (q, d) in enumerate(rows))
+    )
+
+    main(["calibrate", "report", "--human", str(people), "--judge", str(judge)])
+
+    told = "careful: people gives 0 and 1 alone, and judge up to 3"
+    assert (told in capsys.readouterr().err) is is_told
+
+
 def test_a_judge_that_finds_nothing_relevant_is_told(tmp_path, capsys):
     """Its specificity of 1 is no merit."""
     people, judge = tmp_path / "people.trec", tmp_path / "judge.trec"

@@ -323,3 +323,26 @@ def test_a_sample_is_drawn_anew_as_the_refusal_advises(tmp_path, capsys):
         150,
     )
     assert main(["calibrate", "apply", "--dataset", str(made.path)]) == 0
+
+
+def test_what_is_to_be_known_of_the_labels_is_told(tmp_path, capsys):
+    """Two people who grade apart, or a judge that drifted, are in no interval."""
+    made = graded_set(tmp_path / "set")
+    drawn(made, 100)
+    label_all(made)
+    label_all(made, labeller="bo", grade=lambda q, c: min(truth(q, c) + 1, 3))
+
+    found = compared(made, capsys, "--calibrated")
+
+    assert any("ann and bo grade apart" in warning for warning in found["warnings"])
+
+
+def test_labels_of_relevant_or_not_are_told(tmp_path, capsys):
+    """By them no text is relevant, and DCG is of another scale."""
+    made = graded_set(tmp_path / "set")
+    drawn(made, 100)
+    label_all(made, grade=lambda q, c: int(truth(q, c) >= 2))
+
+    found = compared(made, capsys, "--calibrated")
+
+    assert any(warning.startswith("no label is above 1") for warning in found["warnings"])

@@ -6,6 +6,7 @@ from label_samples import JUDGE, sampled_set
 from labelled_sets import drawn, graded_set
 
 from ragforge.calibration.label_tasks import TakenLabels
+from ragforge.cli import main
 from ragforge.errors import DataError, UsageError
 from ragforge.files.formats.label_rows import LABEL_FORMS
 from ragforge.files.set.calibrations import calibration_files
@@ -191,6 +192,37 @@ def test_rows_that_cannot_be_used_are_counted_and_named(dataset, files, tmp_path
     }
     assert taken.examples["grade outside of the scale"].endswith("labels.jsonl:1: 7")
     assert (taken.n_new, taken.n_open) == (1, 1)
+
+
+def test_two_grades_of_one_person_in_a_file_are_none_whatever_their_order(dataset, files, tmp_path):
+    """The first row of the file decided, so that sorting it moved what was corrected."""
+    rows = [(0, 3, "Ann"), (1, 2, "Ann"), (0, 1, "Ann"), (0, 0, "Bo")]
+    found = []
+    for order in (rows, rows[::-1]):
+        files.write_labels([])
+        taken = take_label_file(dataset, files, saved(tmp_path, *order))
+        found.append((taken.left_out, [(one.labeller, one.grade) for one in files.labels()]))
+
+    assert found == [({"graded twice, differently": 2}, [("Bo", 0), ("Ann", 2)])] * 2
+
+
+def test_words_and_truth_values_are_no_grades_of_another_scale(dataset, files, tmp_path):
+    """A file of `true` and `false` was said to be on a scale that begins at 1."""
+    rows = [(k % 4, True, f"person {k}") for k in range(20)]
+
+    taken = take_label_file(dataset, files, saved(tmp_path, *rows))
+
+    assert taken.left_out == {"grade is no whole number": 20}
+
+
+@pytest.mark.parametrize(("highest", "is_told"), [(1, True), (2, False)])
+def test_labels_of_relevant_or_not_are_told(highest, is_told, dataset, files, tmp_path, capsys):
+    """A 1 is no part of the answer here: what was labelled as relevant would count as not."""
+    path = saved(tmp_path, *((k % 4, k % 2 * highest, f"person {k}") for k in range(20)))
+
+    main(["calibrate", "label", "--dataset", str(dataset.path), "--from", str(path)])
+
+    assert ("careful: no label is above 1" in capsys.readouterr().err) is is_told
 
 
 def test_a_label_of_another_text_is_left_out(dataset, files, tmp_path):
