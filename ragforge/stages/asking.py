@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, permutations
 from typing import TYPE_CHECKING, TypeVar
 
@@ -41,7 +41,9 @@ _BRAILLE_BLANK = "\u2800"
 _QUOTES = str.maketrans("", "", "\"'`\\\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb")
 
 
-def repeats_data(reply: pydantic.BaseModel, holes: Mapping[str, str]) -> bool:
+def repeats_data(
+    reply: pydantic.BaseModel, holes: Mapping[str, str], beside: Collection[str] = ()
+) -> bool:
     """Whether a reply is an object that the data itself holds.
 
     A model that repeats what it reads would else let a document write its own verdict, whose
@@ -52,6 +54,7 @@ def repeats_data(reply: pydantic.BaseModel, holes: Mapping[str, str]) -> bool:
     Args:
         reply: Well-formed.
         holes: What was shown, encoded as JSON.
+        beside: Names of fields that an object of the data may have as well, whatever they hold.
     """
     shown = [value for value in holes.values() if "{" in value]
     if not shown:
@@ -61,7 +64,7 @@ def repeats_data(reply: pydantic.BaseModel, holes: Mapping[str, str]) -> bool:
     texts = (text for value in shown for text in _texts(_decoded(value)))
     spelled = _spellings(said)
     return any(
-        _holds(text, said) or _has_any(_bare(text), spelled)
+        _holds(text, said, beside) or _has_any(_bare(text), spelled)
         for text in texts
         if _has_all(text, names)
     )
@@ -118,19 +121,22 @@ def _has_all(text: str, names: Sequence[str]) -> bool:
     return all(name in folded for name in names)
 
 
-def _holds(text: str, reply: object) -> bool:
+def _holds(text: str, reply: object, beside: Collection[str]) -> bool:
     text = "".join(" " if one.isspace() or one == _BRAILLE_BLANK else one for one in text)
     starts = [found.start() for found in islice(_BEGINS.finditer(text), _MOST_OBJECTS + 1)]
     # What is not looked at must not be where a verdict hides.
-    return len(starts) > _MOST_OBJECTS or any(_object_at(text, start) == reply for start in starts)
+    objects = (_object_at(text, start, beside) for start in starts)
+    return len(starts) > _MOST_OBJECTS or reply in objects
 
 
-def _object_at(text: str, start: int) -> object:
+def _object_at(text: str, start: int, without: Collection[str]) -> object:
     """Return the object that begins at a place, folded; None where there is none."""
     try:
-        return _folded(_DECODER.raw_decode(text, start)[0])
+        found = _folded(_DECODER.raw_decode(text, start)[0])
     except (ValueError, RecursionError):
         return None
+    assert isinstance(found, dict)  # It begins with a brace.
+    return {name: value for name, value in found.items() if name not in without}
 
 
 def _decoded(value: str) -> object:

@@ -396,7 +396,7 @@ def _batch_holes(passages: Sequence[_ShownPair]) -> dict[str, str]:
 def _repetition(verdict: BatchVerdict, holes: Mapping[str, str]) -> str | None:
     """Return the rule that is broken where a verdict is one that the data holds, but for its id."""
     alone = RelevanceReply.model_construct(**verdict.model_dump(exclude={"id"}))
-    if repeats_data(alone, holes):
+    if repeats_data(alone, holes, beside=("id",)):
         return "the verdict repeats an object that stands in the data; that is no verdict"
     return None
 
