@@ -50,11 +50,13 @@ from ragforge.files.formats.row_columns import (
 )
 from ragforge.files.formats.row_files import none_found, read_rows_of
 from ragforge.files.formats.row_relevance import (
+    EVIDENCE_SHAPE,
     HIGHEST_GRADE,
     GradedQuote,
     Relevance,
     grade_of_passage,
     joined,
+    lacks_quotes,
     relevance_of_row,
     with_mark,
 )
@@ -414,7 +416,9 @@ def _answers_passed_over(row: Row, answer: str | None) -> Iterator[str]:
 
 
 def _labels_passed_over(row: Row, relevance: Relevance) -> Iterator[str]:
-    if row.get(QUOTE_OF_ROW) not in (None, "", [], {}) and not relevance.graded_quotes:
+    if lacks_quotes(row) and not relevance.graded_quotes:
+        yield f"'evidence' without a quote; {EVIDENCE_SHAPE}"
+    elif row.get(QUOTE_OF_ROW) not in (None, "", [], {}) and not relevance.graded_quotes:
         yield (
             "'evidence' that names no document may be an explanation; what is called quote is "
             "looked up in all documents"

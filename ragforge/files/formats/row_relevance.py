@@ -1,6 +1,6 @@
 """What a hand-made row says is relevant to its query: ids, grades, quotes."""
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Final
 
@@ -60,6 +60,10 @@ _BAR: Final = pattern(r"(?<=\S)\||\|(?=\S)")
 """Not a bar with blanks on both sides, as between the cells of a table."""
 _MARK: Final = Field("relevant", ("relevant",))
 """Beside a passage it says whether that is relevant; elsewhere it holds a list."""
+EVIDENCE_SHAPE: Final = (
+    'expected {"doc_id": "a.md", "quote": "…"} for each passage, with its words; documents that '
+    "are relevant as a whole go into relevant_doc_ids"
+)
 _SURELY_QUOTE: Final = Field("quote", ("quote", "evidence_quote", "supporting_quote"))
 
 
@@ -604,19 +608,29 @@ def _evidence(row: Row) -> list[GradedQuote]:
     Raises:
         DataError: Some are quotes, and one is not.
     """
-    value = row.get(QUOTE_OF_ROW)
-    items = value if isinstance(value, list) else [value]
-    inner = [
-        make_row(f"{row.where}: {EVIDENCE.name}", item)
-        for item in items
-        if isinstance(item, Mapping)
-    ]
+    inner = list(_evidence_items(row))
     if not any(one.has(QUOTE, TEXT) for one in inner):
         return []
     for one in inner:
         if not one.has(QUOTE, TEXT):
-            one.require(QUOTE)
+            raise DataError(f"{one.where}: has no quote, got {one.names()}; {EVIDENCE_SHAPE}")
     return [_graded_quote(one, row) for one in inner]
+
+
+def _evidence_items(row: Row) -> Iterator[Row]:
+    """Yield the objects that a row has as evidence, each with its place where there are several."""
+    value = row.get(QUOTE_OF_ROW)
+    items = value if isinstance(value, list) else [value]
+    for number, item in enumerate(items, start=1):
+        if isinstance(item, Mapping):
+            place = f", item {number}" if len(items) > 1 else ""
+            yield make_row(f"{row.where}: {EVIDENCE.name}{place}", item)
+
+
+def lacks_quotes(row: Row) -> bool:
+    """Whether a row has objects as evidence, of which none holds a quote."""
+    inner = list(_evidence_items(row))
+    return bool(inner) and not any(one.has(QUOTE, TEXT) for one in inner)
 
 
 def _quotes(row: Row, field: Field) -> list[str]:

@@ -601,7 +601,11 @@ def test_evidence_without_words_beside_quotes_is_refused(tmp_path):
     evidence = [{"doc_id": "a.md", "quote": "for so"}, {"doc_id": "b.md", "page": 3}]
     path = write(tmp_path / "set.json", json.dumps([{"query": "Why?", "evidence": evidence}]))
 
-    with pytest.raises(DataError, match="evidence: quote: expected one of quote, got 'doc_id'"):
+    told = (
+        "item 1: evidence, item 2: has no quote, got 'doc_id', 'page'; expected "
+        '{"doc_id": "a.md", "quote": "…"} for each passage'
+    )
+    with pytest.raises(DataError, match=re.escape(told)):
         read(path)
 
 
@@ -769,6 +773,19 @@ def test_explanation_without_a_document_is_passed_over(tmp_path):
     assert read_queries(path, id_of).left_out == (
         f"{path}: not read in 1 query: 'evidence' that names no document may be an explanation; "
         "what is called quote is looked up in all documents",
+    )
+
+
+@pytest.mark.parametrize("evidence", [{"doc_id": "a.md"}, [{"source": "a.md", "page": 3}]])
+def test_evidence_without_a_quote_is_told(tmp_path, evidence):
+    """It names documents, and was called an explanation that names none."""
+    text = json.dumps([{"query": "Why?", "evidence": evidence, "relevant": ["a"]}])
+    path = write(tmp_path / "s.json", text)
+
+    assert read_queries(path, id_of).left_out == (
+        f"{path}: not read in 1 query: 'evidence' without a quote; expected "
+        '{"doc_id": "a.md", "quote": "…"} for each passage, with its words; documents that are '
+        "relevant as a whole go into relevant_doc_ids",
     )
 
 
