@@ -8,6 +8,7 @@ from typing import Final
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ragforge.corpus.formats import Block, ExtractedText, Kind, Lines, UnreadableError
+from ragforge.corpus.powers import is_power
 
 DEEPEST: Final = 10_000
 """Elements that may be open at once. The parser looks through all of them at each new one: 100,000
@@ -161,6 +162,8 @@ def _walk(body: LexborNode, writer: "_Writer") -> None:
             writer.pre(_CDATA.sub("", _code_of(node)))
         elif tag not in _DROPPED and not _is_furniture(node) and not _is_unseen(node, tag):
             writer.enter(tag, _start(node, tag))
+            if tag == "sup":
+                writer.raised((node.text(deep=True) or "").strip())
             stack.append((node, False))
             stack.extend((child, True) for child in reversed(list(node.iter(include_text=True))))
 
@@ -233,6 +236,11 @@ class _Writer:
 
     def words(self, text: str) -> None:
         self._words.append(text.replace("\n", " "))
+
+    def raised(self, text: str) -> None:
+        """Mark what follows as raised where it is a power."""
+        if self._words and is_power(self._words[-1], text):
+            self._words.append("^")
 
     def pre(self, text: str) -> None:
         if self._tables:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from ragforge.corpus.components import CLOSED, hidden_cells, tag_edits
+from ragforge.corpus.powers import REACH, is_power
 from ragforge.corpus.seen_text import Edit
 from ragforge.deferred import html, pattern
 
@@ -108,6 +109,8 @@ ELEMENTS: Final = frozenset(
     "tbody td tfoot th thead time tr tt u ul var video".split()
 )
 """What is taken for a tag; `<name>` of anything else is text, as people write placeholders."""
+_RAISED: Final = pattern(r"<sup\b[^<>]{0,200}+>([^<>]{1,5}+)</sup>", re.IGNORECASE)
+_RAISING: Final = frozenset({"sup", "superscript"})
 _BLOCKS: Final = frozenset(
     "address article aside blockquote body caption center dd details div dl dt figcaption figure "
     "footer form h1 h2 h3 h4 h5 h6 head header hr html li main nav ol p pre section summary table "
@@ -244,8 +247,8 @@ class InlineReader:
             yield from self._emphasis(at)
         elif small := _SMALL.match(self._text, at, self._end):
             # 10^6^ is not 106.
-            is_power = small[0][0] == "^" and small[0][1:-1].isdecimal()
-            yield Edit(at, at + (not is_power))
+            keeps_sign = small[0][0] == "^" and small[0][1:-1].lstrip("+-").isdecimal()
+            yield Edit(at, at + (not keeps_sign))
             yield Edit(small.end() - 1, small.end())
             yield small.end()
 
@@ -343,6 +346,12 @@ class InlineReader:
         elif (tag := _TAG.match(text, at, end)) and self._is_tag(tag):
             if tag["name"].lower() in _BLOCKS:
                 yield Edit(at, at)
+            if (raised := _RAISED.match(text, at, end)) and is_power(
+                text[max(0, at - REACH) : at], raised[1]
+            ):
+                yield Edit(at, raised.start(1), "^")
+                yield raised.start(1)
+                return
             yield from tag_edits(text, at, tag.end())
             yield tag.end()
 
@@ -501,6 +510,14 @@ def _bracket_pairs(text: str, start: int, end: int) -> dict[int, int]:
     return pairs
 
 
+def _is_raised(text: str, quoted: tuple[int, int], name: str) -> bool:
+    """Whether a role makes a power of what it is given; it stands behind an escaped blank."""
+    if name not in _RAISING:
+        return False
+    before = text[max(0, quoted[0] - len(name) - 2 * REACH) : quoted[0]].rpartition(name)[0]
+    return is_power(before.rstrip(":{").removesuffix("\\ "), text[quoted[0] + 1 : quoted[1] - 1])
+
+
 def role_edits(text: str, quoted: tuple[int, int], name: str) -> Iterator[Edit]:
     """Yield the edits of what a Sphinx role is given: a title before its target, `~` and `!`.
 
@@ -512,7 +529,7 @@ def role_edits(text: str, quoted: tuple[int, int], name: str) -> Iterator[Edit]:
     start, end = quoted[0] + 1, quoted[1] - 1
     is_text = name in TEXT_ROLES
     if is_text:
-        yield Edit(start - 1, start)
+        yield Edit(start - 1, start, "^" if _is_raised(text, quoted, name) else "")
     if titled := _TITLED.match(text, start, end):
         yield Edit(start + len(titled["title"].rstrip()), end)
     elif text.startswith("~", start):

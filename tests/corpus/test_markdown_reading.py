@@ -342,3 +342,18 @@ def test_blanks_that_no_reader_sees_move_no_cut(tmp_path, before, now):
 def test_empty_lines_of_code_stay():
     """Code is as it is written."""
     assert read_markdown("a\n\n\n```py\nx\n\n\ny\n```\n").text == "a\n\n```py\nx\n\n\ny\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("To 10<sup>6</sup> or 10<SUP>-6</SUP>.", "To 10^6 or 10^-6."),
+        ("To 10^-6^, 9 m<sup>2</sup>.", "To 10^-6, 9 m^2."),
+        ("The 2<sup>nd</sup> fee<sup>[1](#f)</sup>.", "The 2nd fee1."),
+        ("Fees<sup>1</sup>.<sup>2</sup>", "Fees1.2"),
+        ("{sup}`a` Up to 10{sup}`6`.", "a Up to 10^6."),
+    ],
+)
+def test_power_is_no_digit_of_its_number(text, read):
+    """10 with a raised 6 is not 106; the number of a footnote is no power."""
+    assert read_markdown(text).text == read

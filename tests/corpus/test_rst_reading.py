@@ -99,3 +99,10 @@ def test_labels_change_no_chunk(tmp_path):
         ids.append([chunk.chunk_id for chunk in chunk_document(document)])
 
     assert ids[0] == ids[1]
+
+
+def test_power_is_no_digit_of_its_number():
+    """10 with a raised 6 is not 106; the number of a footnote is no power."""
+    text = "To 10\\ :sup:`6` in H\\ :sub:`2`\\ O, fees\\ :sup:`1`.\n"
+
+    assert read_rst(text).text == "To 10^6 in H2O, fees1.\n"
