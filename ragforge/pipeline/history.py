@@ -10,7 +10,7 @@ from ragforge.errors import DataError, UsageError, did_you_mean
 from ragforge.evaluating.history.batches import BatchRun, BatchSeries, batch_series
 from ragforge.evaluating.history.changes import is_of_same_part, stands_for_same
 from ragforge.evaluating.history.common_items import RescoringBasis
-from ragforge.evaluating.history.run_history import RunHistory, last_two_states, run_history
+from ragforge.evaluating.history.run_history import RunHistory, run_history
 from ragforge.evaluating.history.trends import (
     Bridge,
     Trend,
@@ -19,6 +19,7 @@ from ragforge.evaluating.history.trends import (
     has_several_judges,
     is_comparable,
     is_open,
+    last_two_states,
     trend_of_means,
     trend_on_bridge,
 )

@@ -13,6 +13,7 @@ from ragforge.evaluating.history.trends import (
     has_several_judges,
     is_open,
     is_same_set,
+    last_two_states,
     trend,
     trend_on_bridge,
     until_change,
@@ -204,15 +205,6 @@ def run_history(
     )
 
 
-def last_two_states(
-    evaluations: Sequence[Evaluation], measure: str
-) -> tuple[Evaluation, Evaluation] | None:
-    """Return the last two evaluations that have a measure, repeats at the end left out."""
-    having = [item for item in evaluations if measure in item.measures]
-    distinct = until_change(comparable(having))
-    return (distinct[-2], distinct[-1]) if len(distinct) > 1 else None
-
-
 def steps(evaluations: Iterable[Evaluation]) -> Iterator[Step]:
     """Yield evaluations, repeats put together, with what changed and was spent in between.
 
@@ -354,7 +346,7 @@ def followed_measure(history: History, decides: str = PRIMARY) -> str:
 
 
 def trends(history: History, runs: Sequence[str], decides: str = PRIMARY) -> list[Trend]:
-    """Return each run's trend since its evaluation before, in the `followed_measure`."""
+    """Return each run's trend between its last two states, in the `followed_measure`."""
     measure = followed_measure(history, decides)
     lasting = [history.of_run(run) for run in runs]
     return [

@@ -384,16 +384,27 @@ def is_open(before: Evaluation, now: Evaluation) -> bool:
     return now.bridge_to != before.evaluation_id or not (now.by_one_judge or now.mixed)
 
 
+def last_two_states(
+    evaluations: Sequence[Evaluation], measure: str
+) -> tuple[Evaluation, Evaluation] | None:
+    """Return the last two evaluations that have a measure, repeats at the end left out."""
+    having = [item for item in evaluations if measure in item.measures]
+    distinct = until_change(comparable(having))
+    return (distinct[-2], distinct[-1]) if len(distinct) > 1 else None
+
+
 def last_two(
     evaluations: Sequence[Evaluation], measure: str
 ) -> tuple[Evaluation | None, Evaluation | None]:
-    """Return the last two evaluations that have a measure; None for those that are not there."""
+    """Return the `last_two_states`, else two that repeat each other; None for what is not there."""
+    if pair := last_two_states(evaluations, measure):
+        return pair
     having = comparable([item for item in evaluations if measure in item.measures])
     return having[-2] if len(having) > 1 else None, having[-1] if having else None
 
 
 def trend(evaluations: Sequence[Evaluation], measure: str, same: BridgeMean | None = None) -> Trend:
-    """Return where a measure went between the last two evaluations of one run that have it.
+    """Return where a measure went between the last two states of one run that have it.
 
     Args:
         evaluations: Of one run, oldest first; at least one.

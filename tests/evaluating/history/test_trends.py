@@ -4,7 +4,7 @@ import pytest
 from evaluations import JUDGE, baseline, evaluation
 
 from ragforge.evaluating.history.changes import changes
-from ragforge.evaluating.history.run_history import moved, run_history, steps
+from ragforge.evaluating.history.run_history import moved, run_history, steps, trends
 from ragforge.evaluating.history.trends import (
     QueriesNeeded,
     bridge,
@@ -12,6 +12,7 @@ from ragforge.evaluating.history.trends import (
     trend,
     trend_of_means,
 )
+from ragforge.files.set.history import History
 from ragforge.records import BridgeMean, MeasuredMean
 from ragforge.records.queries import Selection, Stratum
 
@@ -456,6 +457,21 @@ def test_repeats_do_not_hide_what_changed_before_them():
 
     assert ([item.what for item in found.changes], found.n_repeats) == (["retriever"], 2)
     assert found.trends[0].verdict == "DEGRADING"
+
+
+def test_a_report_tells_the_trend_of_the_change_that_it_names():
+    """Evaluated once more, a run that fell was STABLE on the page that said what had changed."""
+    new = {"digests": {"rankings": "r2"}}
+    fall = bridged(-0.2, -0.3, -0.1, mean=0.4, **new)
+    history = History((BEFORE, fall, evaluation(0.4, at="2", **new)), ())
+
+    [found] = trends(history, ["bm25"], "RR")
+
+    assert (found.verdict, found.since, found.until) == (
+        "DEGRADING",
+        BEFORE.evaluation_id,
+        fall.evaluation_id,
+    )
 
 
 OTHER_JUDGE = JUDGE.model_copy(update={"model": "judge-2"})
