@@ -36,7 +36,11 @@ _COLONS: Final = pattern(
     r":{3,}[ \t]*(?:\{(?P<directive>[\w:+.-]{1,60})\}|(?P<name>[\w-]{1,60}))?(?P<rest>.*)"
 )
 _AUTODOC: Final = pattern(r":::[ \t]+(?P<name>[\w.-]{1,200})[ \t]*\Z")
-_HEADER: Final = pattern(r"[ \t]{0,100}+:header:[ \t]{1,20}+(?=[^\s>|])")
+_SEEN_OPTION: Final = pattern(
+    r"[ \t]{0,100}+:(?:(?:header|caption):[ \t]{1,20}+(?=[^\s>|])"
+    r"|(?=(?:type|value|default):[ \t]{1,20}+[^\s>|]))"
+)
+"""Names of columns and titles; what is told of an object, such as its value, with its name."""
 _CODE_OF_FILE: Final = pattern(r"<<<[ \t]{1,20}+[@./~\w]\S{0,300}+[ \t]*\Z")
 _SNIPPET: Final = pattern(r"-{1,3}8<-{1,3}(?:[ \t]+[\"'].*[\"'])?[ \t]*\Z")
 _INCLUDED: Final = pattern(r"8<-|^[ \t]{0,100}\{[*!]", re.MULTILINE)
@@ -85,6 +89,7 @@ _UNSEEN_DIRECTIVES: Final = frozenset(
     "toctree include literalinclude image index contents raw bibliography meta currentmodule "
     "automodule autoclass autofunction autosummary highlight tableofcontents".split()
 )
+_TICKS: Final = "```"
 _TAB_WIDTH: Final = 4
 _MOST_EXPORTED: Final = 200
 """Lines that an export may take; one that goes on longer is half code, and loses its first line."""
@@ -223,8 +228,8 @@ class _Reader:
         if self._fences and self._fences[-1].is_code:
             self._code_line(begin, start, end)
         elif self._options and self._options.match(text[begin:end]):
-            header = _HEADER.match(text, begin, end)
-            self._unseen(start, header.end() if header else end)
+            seen = _SEEN_OPTION.match(text, begin, end)
+            self._unseen(start, seen.end() if seen else end)
             return
         else:
             self._next_options = None
@@ -382,12 +387,16 @@ class _Reader:
             self._after_code = False
             if fence.is_unseen or not fence.has_content:
                 self._edits.append(Edit(start, end))
+            elif fence.sign[0] == ":":
+                self._edits.append(Edit(start, end, _TICKS))
             if not fence.has_content:
                 self._edits.append(Edit(fence.start, fence.end))
         elif fence.is_unseen or _SNIPPET.match(line) or _MACRO_LINE.match(line):
             self._edits.append(Edit(begin, min(end + 1, len(self._text))))
         elif self._options and _OPTION.match(line):
-            self._edits.append(Edit(begin, min(end + 1, len(self._text))))
+            seen = _SEEN_OPTION.match(line)
+            behind = start + seen.end() if seen else min(end + 1, len(self._text))
+            self._edits.append(Edit(begin, behind))
             self._next_options = self._options
         else:
             fence.has_content = True
@@ -452,7 +461,12 @@ class _Reader:
             is_unseen = name in _UNSEEN_DIRECTIVES
             fence = _Fence(sign, start, end, len(self._columns), is_unseen=is_unseen)
             self._fences.append(fence)
-            return self._unseen(start, end)
+            self._next_options = _OPTION
+            if is_unseen:
+                return self._unseen(start, end)
+            self._end_paragraph()
+            self._edits.append(Edit(start, end, f"{_TICKS}{found['rest'].strip()}"))
+            return True
         self._next_options = _OPTION if found["directive"] else None
         is_untitled = name in _TABLE_DIRECTIVES and not found["rest"].strip()
         if is_untitled or name in _UNTITLED_DIRECTIVES:

@@ -45,7 +45,10 @@ _SAID: Final = {
 _TITLED: Final = frozenset({"admonition", "topic", "sidebar", "rubric", "figure", "centered"})
 _UNTITLED: Final = frozenset({"figure", "only", "container", "class", "tabularcolumns"})
 """Directives whose argument a builder reads."""
-_HEADER: Final = re.compile(r":header:[ \t]{1,100}+(?=\S)")
+_SEEN_OPTION: Final = re.compile(
+    r":(?:(?:header|caption):[ \t]{1,100}+(?=\S)|(?=(?:type|value|default):[ \t]{1,100}+\S))"
+)
+"""Names of columns and titles; what is told of an object, such as its value, with its name."""
 _NUMBERED: Final = {"pep": "PEP ", "rfc": "RFC "}
 _NAMED: Final = frozenset(
     "note warning tip hint important caution danger error attention seealso todo".split()
@@ -127,8 +130,8 @@ class _Reader:
         start, end = at + column, at + len(line)
         kind = self._around[-1].kind if self._around else "text"
         if self._options and _OPTION.match(bare):
-            if header := _HEADER.match(bare):
-                yield Edit(start, start + header.end())
+            if seen := _SEEN_OPTION.match(bare):
+                yield Edit(start, start + seen.end())
             else:
                 yield Edit(at, min(end + 1, len(self._text)))
         elif kind == "unseen":

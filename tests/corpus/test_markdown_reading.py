@@ -357,3 +357,17 @@ def test_empty_lines_of_code_stay():
 def test_power_is_no_digit_of_its_number(text, read):
     """10 with a raised 6 is not 106; the number of a footnote is no power."""
     assert read_markdown(text).text == read
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (":::{code-block} py\n:linenos:\n:caption: One\nx = 1\n:::", "```py\nOne\nx = 1\n```"),
+        ("```{code-block} py\n:caption: One\nx = 1\n```", "```py\nOne\nx = 1\n```"),
+        ("Text.\n\n:::{math}\nx = 1\n:::", "Text.\n\n```\nx = 1\n```"),
+        ("```{py:data} T\n:value: 30\n:no-index:\n\nIts use.\n```", "T\n\nvalue: 30\n\nIts use.\n"),
+    ],
+)
+def test_options_that_a_page_shows_are_read(text, read):
+    """Captions and values are seen; what else a builder is told, or draws, is not."""
+    assert read_markdown(text).text == read

@@ -106,3 +106,12 @@ def test_power_is_no_digit_of_its_number():
     text = "To 10\\ :sup:`6` in H\\ :sub:`2`\\ O, fees\\ :sup:`1`.\n"
 
     assert read_rst(text).text == "To 10^6 in H2O, fees1.\n"
+
+
+def test_options_that_a_page_shows_are_read():
+    """Captions and values are seen; what else a builder is told is not."""
+    code = ".. code-block:: py\n   :linenos:\n   :caption: One\n\n   x = 1\n"
+    data = ".. py:data:: T\n   :type: int\n   :value: 30\n   :no-index:\n\n   Its use.\n"
+
+    assert read_rst(code).text == ".. code-block:: py\n   One\n\n   x = 1\n"
+    assert read_rst(data).text == "T\n   type: int\n   value: 30\n\nIts use.\n"
