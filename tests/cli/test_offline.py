@@ -95,7 +95,7 @@ def test_where_minilm_is_installed_it_judges_and_says_so(dataset, capsys, monkey
 
     assert "cosines of all-MiniLM-L6-v2 (--offline-model none: by" in capsys.readouterr().err
     found = {each.provenance.model for each in open_dataset(dataset).each_judgment()}
-    assert found == {"offline-minilm-1", "offline-rules-3"}
+    assert found == {"offline-minilm-1", "offline-rules-4"}
 
 
 @needs_minilm

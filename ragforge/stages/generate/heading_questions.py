@@ -1,11 +1,13 @@
 """The question that a heading of an English text stands for, as a user of a manual puts it."""
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from ragforge.deferred import pattern
-from ragforge.records import Difficulty, QueryType
+from ragforge.stages.generate.sentence_questions import AskedByRule, continued_heading
 
+ABOUT: Final = "What should I know about"
+"""Begins the question of a heading that says no more than what its section is about."""
 _VERBS: Final = frozenset(
     "add adjust allow analyze apply assign attach automate avoid back cancel change choose "
     "collect combine compare compile configure connect convert create customize debug declare "
@@ -35,18 +37,30 @@ _IDENTIFIER: Final = pattern(
     r"--?[\w-]{1,80}|\w{1,80}_[\w.]{1,80}(?:\(\))?|[a-z]{1,40}[A-Z]\w{0,80}|[\w.]{1,80}\(\)"
 )
 _VERSUS: Final = pattern(r"(?P<one>.+?) (?:vs\.?|versus) (?P<other>.+)", re.IGNORECASE)
+_CLAUSE: Final = pattern(
+    r"(?P<word>What|How|Why|When|Where) (?P<subject>\w+(?: \w+){0,4}) "
+    r"(?P<verb>(?P<be>is|are)(?: \w+)?|work|applies|costs|happens|includes|means|needs|takes|works)"
+)
+"""What a section tells, in the order of a clause: "What a return costs"."""
+_OTHERS: Final = frozenset("i it our that these they this those we who you".split())
+"""Stand for something that the heading does not say."""
+_DOING: Final = pattern(
+    r"\w+ing (?:an?|the|your|my|all|multiple|and|or|with|without|for|from|in|into|on|to) \S"
+)
+_LETTERS: Final = pattern(r"[A-Z0-9](?: ?(?:to|[-\u2013\u2014]) ?[A-Z0-9])?")
+_WRONG: Final = pattern(
+    r"(?P<what>(?:\S+ )?(?:Errors?|Failures?|Problems|Trouble)) (?P<rest>(?:when|with|while) .+)",
+    re.IGNORECASE,
+)
 _GENERAL: Final[dict[str, str]] = {
     "about": "What is {} about?",
+    "how it works": "How does {} work?",
     "introduction": "What is {} about?",
     "overview": "What is {} about?",
     "name": "What is {}?",
     "description": "What is {}?",
     "synopsis": "How do I use {}?",
     "options": "Which options does {} have?",
-    "parameters": "Which parameters does {} take?",
-    "arguments": "Which arguments does {} take?",
-    "returns": "What does {} return?",
-    "return value": "What does {} return?",
     "motivation": "What is the motivation for {}?",
     "rationale": "What is the motivation for {}?",
     "installation": "How do I install {}?",
@@ -67,47 +81,71 @@ _GENERAL: Final[dict[str, str]] = {
     "examples": "What is an example of {}?",
 }
 """Questions of headings that say nothing without the title above them."""
+_OF_CODE: Final[dict[str, str]] = {
+    "parameters": "Which parameters does {} take?",
+    "arguments": "Which arguments does {} take?",
+    "returns": "What does {} return?",
+    "return value": "What does {} return?",
+}
+"""Those of headings that mean something else below a title that names no function."""
 _TELL_NOTHING: Final = frozenset(
     "faq faqs recap summary conclusion notes note tip tips warning details more next see".split()
 ) | {
     "check it", "try it", "run it", "technical details", "see also", "next steps", "learn more",
-    "frequently asked questions", "what's next", "references", "appendix", "further reading",
+    "frequently asked questions", "glossary", "what's new", "what's next", "references", "appendix",
+    "further reading",
 }  # fmt: skip
 
 
-class HeadingQuestion(NamedTuple):
-    """A question, and of what kind it is."""
-
-    text: str
-    difficulty: Difficulty
-    type: QueryType
-
-
-def heading_question(heading: str, title: str) -> HeadingQuestion | None:
+def heading_question(heading: str, title: str, answer: str) -> AskedByRule | None:
     """Return the question that a heading stands for; None where it says nothing of its section.
 
     Args:
         heading: Plain text, no question by itself.
         title: Of the document or section around it; "" for none.
+        answer: The sentence of its section that is to answer it.
     """
     within = f" ({title})" if title else ""
     low = heading.lower()
-    if low in _TELL_NOTHING:
+    if low in _TELL_NOTHING or _LETTERS.fullmatch(heading):
         return None
-    if title and low in _GENERAL:
-        return _fact(_GENERAL[low].format(lower_first(title)))
-    if low.startswith("how to "):
-        return _procedure(f"How do I {heading[7:]}{within}?")
+    general = _GENERAL.get(low) or (_IDENTIFIER.fullmatch(title) and _OF_CODE.get(low))
+    if title and general:
+        return _fact(general.format(lower_first(title)))
+    heading = re.sub(r"\b([Yy])our\b", lambda y: "My" if y[1] == "Y" else "my", heading)
+    asked = _done(heading) or _said_of(heading, answer)
+    return asked._replace(text=f"{asked.text[:-1]}{within}?")
+
+
+def _done(heading: str) -> AskedByRule | None:
+    """Return how something is done that a heading names; None where it names no such thing."""
+    if heading.lower().startswith("how to "):
+        return _procedure(f"How do I {heading[7:]}?")
     if done := _what_is_done(heading):
-        return _procedure(f"How do I {done}{within}?")
-    if re.match(r"\w+ing (?!of\b)\S+ \S", heading):
-        return _procedure(f"How do I go about {lower_first(heading)}{within}?")
+        return _procedure(f"How do I {done}?")
+    if _DOING.match(heading):
+        return _procedure(f"How do I go about {lower_first(heading)}?")
+    return None
+
+
+def _said_of(heading: str, answer: str) -> AskedByRule:
+    """Return what is asked about the thing that a heading names."""
+    if (clause := _CLAUSE.fullmatch(heading)) and not _OTHERS & {*heading.lower().split()}:
+        return _fact(_in_order(clause))
+    if re.match(r"(?:If|When) \S+ \S", heading):
+        return _fact(f"What happens {lower_first(heading)}?")
+    if wrong := _WRONG.fullmatch(heading):
+        what = lower_first(wrong["what"])
+        article = "" if what.endswith("s") else "an " if what[0] in "aeiou" else "a "
+        text = f"What can I do about {article}{what} {wrong['rest']}?"
+        return AskedByRule(text, "medium", "troubleshooting")
     if _IDENTIFIER.fullmatch(heading):
-        return _fact(f"What does {heading} do{within}?")
+        return _fact(f"What does {heading} do?")
     if versus := _VERSUS.fullmatch(heading):
         one, other = lower_first(versus["one"]), versus["other"]
-        return _fact(f"What is the difference between {one} and {other}{within}?")
-    return _fact(f"What should I know about {lower_first(heading)}{within}?")
+        return _fact(f"What is the difference between {one} and {other}?")
+    about = lower_first(heading)
+    return _fact(continued_heading(about, answer) or f"{ABOUT} {about}?")
 
 
 def lower_first(heading: str) -> str:
@@ -120,12 +158,22 @@ def lower_first(heading: str) -> str:
     return heading[0].lower() + heading[1:]
 
 
-def _fact(text: str) -> HeadingQuestion:
-    return HeadingQuestion(text, "medium", "fact")
+def _in_order(clause: re.Match[str]) -> str:
+    """Return the question of a clause."""
+    word, verb, subject = clause["word"], clause["verb"], lower_first(clause["subject"])
+    if be := clause["be"]:
+        return f"{word} {be} {subject}{verb.removeprefix(be)}?"
+    if verb == "work":
+        return f"{word} do {subject} work?"
+    return f"{word} does {subject} {'apply' if verb == 'applies' else verb[:-1]}?"
 
 
-def _procedure(text: str) -> HeadingQuestion:
-    return HeadingQuestion(text, "medium", "procedure")
+def _fact(text: str) -> AskedByRule:
+    return AskedByRule(text, "medium", "fact")
+
+
+def _procedure(text: str) -> AskedByRule:
+    return AskedByRule(text, "medium", "procedure")
 
 
 def _what_is_done(heading: str) -> str:
@@ -135,7 +183,11 @@ def _what_is_done(heading: str) -> str:
     if not rest or first != first.capitalize():
         return ""
     if verb in _GERUNDS and not rest.startswith("of "):
-        return f"{_GERUNDS[verb]} {rest}"
+        joined, second, *others = f"{rest} ".split(" ", 2)
+        if joined not in ("and", "or"):
+            return f"{_GERUNDS[verb]} {rest}"
+        also = _GERUNDS.get(second)
+        return f"{_GERUNDS[verb]} {joined} {also} {''.join(others)}".strip() if also else ""
     is_order = verb in _VERBS or (verb in _ALSO_NOUNS and _ACTED_ON.match(heading))
     return f"{verb} {rest}" if is_order else ""
 
@@ -147,5 +199,7 @@ def _gerund(verb: str) -> str:
     return f"{verb}{verb[-1] if is_doubled else ''}ing"
 
 
-_GERUNDS: Final = {_gerund(verb): verb for verb in sorted(_VERBS | {"import", "export", "set"})}
+_GERUNDS: Final = {
+    _gerund(verb): verb for verb in sorted(_VERBS | {"import", "export", "monitor", "set"})
+}
 """What somebody is doing, to the verb; those of other verbs are often nouns, as "testing"."""

@@ -1,4 +1,4 @@
-"""The offline writer: headings and definition sentences turned into questions.
+"""The offline writer: what sentences answer by their form, and headings, turned into questions.
 
 It makes the first run, CI and smoke tests free. Its questions share more words with the text than
 those of real users, so scores on them flatter lexical retrievers.
@@ -11,7 +11,8 @@ from dataclasses import replace
 from ragforge.deferred import dataclass, pattern
 from ragforge.records import Chunk, Difficulty, Lineage, QueryType
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
-from ragforge.stages.generate.heading_questions import heading_question, lower_first
+from ragforge.stages.generate.heading_questions import ABOUT, heading_question, lower_first
+from ragforge.stages.generate.sentence_questions import sentence_question
 from ragforge.stages.words import content_stems, words
 
 _SENTENCE_END = pattern(
@@ -25,27 +26,19 @@ _FENCE = pattern(r"\s*(?:```|~~~)")
 _LIST_ITEM = pattern(r"\s*(?:[-*+]|\d+[.)])\s+")
 _INDENTED = pattern(r"(?: {4}|\t)")
 
-_LINEAGE = Lineage(kind="baseline", model="offline-rules-3")
-_DEFINITION = pattern(
-    r"^(?P<article>(?:A|An|The)\s+)?(?P<term>[^\s,.;:()|#>*`-][^,.;:()|#>*\n]{1,60}?)\s+"
-    r"(?P<verb>is|are|means|refers to)\s+(?P<rest>(?:a|an|the|any|our|one)\s.{12,}[.!])$"
-)
+_LINEAGE = Lineage(kind="baseline", model="offline-rules-4")
 _LINK = pattern(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])|<?https?://\S+")
+_CODE = pattern(r"`[^`]{0,300}`")
 _HEADING = pattern(r"^#{1,6}[ \t]{1,20}(?P<title>\S[^\n]{0,200})$", re.MULTILINE)
 _POINTS_BACK = pattern(
     r"(?:This|That|These|Those|It|They|He|She|Now|Then|Here|There|Let's|You just|(?:You|We|I) will|"
     r"We|I|Also|And|But|So|However|Again|Instead|Otherwise|Finally|Next|Note|Copy that|"
     r"As (?:you|we)|In this|In the (?:same|next|previous|above)|With this|After that|"
     r"The (?:same|following|previous|above|next)|For example|See|Refer to|Read more|Learn more|"
-    r"For (?:more|further|details))\b"
+    r"For (?:more|further|details|[^,.]{3,80}, (?:see|refer to|read|check)))\b"
 )
 """Begins a sentence that is understood with those before it, or only says where to read on."""
 _EVERYWHERE = frozenset("faq recap summary note notes tip overview introduction check it".split())
-_VAGUE = frozenset(
-    "it this that these those there they he she we you i here what which who each both all one "
-    "such another other some most many first second third last next following same".split()
-)
-_LONGEST_TERM_WORDS = 6
 _FEWEST_ANSWER_STEMS = 4
 _FEWEST_SEARCH_WORDS, _MOST_SEARCH_WORDS = 2, 6
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
@@ -94,7 +87,8 @@ class RuleQueryWriter:
         """Return all queries that rules find, those of the wanted kind first; see `QueryWriter`.
 
         They are of the type that they declare, also where another one is wanted: a rule cannot
-        find the cause of a thing. Questions are put in English only.
+        find the cause of a thing. What asks for nothing in particular comes behind what does.
+        Questions are put in English only.
         """
         taken = {tuple(words(question)) for question in asked}
         slot = brief.slot
@@ -114,6 +108,7 @@ class RuleQueryWriter:
             key=lambda each: (
                 each.type != slot.type,
                 each.type == "keyword",
+                each.question.startswith(ABOUT),
                 each.difficulty != slot.difficulty,
             ),
         )
@@ -129,26 +124,20 @@ def draw(chunk: Chunk, language: str) -> Iterator[Candidate]:
     sentences = [part for part in prose_sentences(chunk.text) if _tells(part)]
     is_english = re.split("[-_]", language.casefold())[0] == "en"
     if is_english:
-        yield from _definitions(sentences, chunk)
+        yield from _of_sentences(sentences, chunk)
     if sentences and chunk.heading_path:
         yield from _of_heading(sentences, chunk, is_english=is_english)
 
 
-def _definitions(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
-    for sentence in sentences:
-        match = _DEFINITION.match(" ".join(sentence.split()))
-        if match is None or not _is_term(match["term"]):
-            continue
-        term = match["term"].strip("\"'`*_ ")
-        article = (match["article"] or "").strip().lower()
-        subject = f"{article} {term}".strip() if article else term
-        if match["verb"] in ("means", "refers to"):
-            question = f"What does {subject} mean?"
-        else:
-            question = f"What {match['verb']} {subject}?"
+def _of_sentences(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
+    """Yield what sentences answer by their form, definitions first."""
+    found = [(sentence_question(each, chunk.text), each) for each in sentences]
+    asked = [(each, sentence) for each, sentence in found if each is not None]
+    for each, sentence in sorted(asked, key=lambda pair: pair[0].type != "definition"):
+        question = each.text
         if chunk.heading_path and not _names(chunk.heading_path[:1], question):
             question = f"{question[:-1]} ({_plain(chunk.heading_path[0])})?"
-        yield _candidate(question, sentence, "easy", "definition")
+        yield _candidate(question, sentence, each.difficulty, each.type)
 
 
 def _of_heading(sentences: list[str], chunk: Chunk, *, is_english: bool) -> Iterator[Candidate]:
@@ -159,12 +148,13 @@ def _of_heading(sentences: list[str], chunk: Chunk, *, is_english: bool) -> Iter
         about = set(content_stems(" ".join((*chunk.heading_path, heading))))
         answer = max(said, key=lambda part: len(about & set(content_stems(part))))
         title = _plain(chunk.heading_path[0])
-        within = "" if title == heading else title
+        around = "" if title == heading else title
+        within = "" if set(content_stems(title)) <= set(content_stems(heading)) else title
         if heading.endswith(_QUESTION_MARKS):
             yield _candidate(heading, answer, "easy", "fact")
-        elif is_english and (asked := heading_question(heading, within)):
+        elif is_english and (asked := heading_question(heading, within, answer)):
             yield _candidate(asked.text, answer, asked.difficulty, asked.type)
-        sought = _search_words(f"{within} {heading}")
+        sought = _search_words(f"{around} {heading}")
         if sought and heading.lower() not in _EVERYWHERE:
             yield _candidate(sought, answer, "easy", "keyword")
 
@@ -204,15 +194,11 @@ def _candidate(
 
 
 def _tells(sentence: str) -> bool:
-    """Whether a sentence can stand as an answer: enough words beside links, no mere lead-in."""
-    said = content_stems(_LINK.sub(" ", sentence))
+    """Whether a sentence can stand as an answer: enough words beside links, no lead-in, no code."""
+    linked = _LINK.sub(" ", sentence)
     lead_in = sentence.endswith((":", "...", "…", "?"))
-    return len(said) >= _FEWEST_ANSWER_STEMS and not lead_in
-
-
-def _is_term(term: str) -> bool:
-    words = term.split()
-    return len(words) <= _LONGEST_TERM_WORDS and not _VAGUE & {word.lower() for word in words}
+    is_code = not content_stems(_CODE.sub(" ", linked))
+    return len(content_stems(linked)) >= _FEWEST_ANSWER_STEMS and not (lead_in or is_code)
 
 
 def _names(titles: Sequence[str], question: str) -> bool:

@@ -12,6 +12,27 @@ from ragforge.stages.generate.heading_questions import heading_question
         ("Declaring types", "", "How do I declare types?"),
         ("Running tests", "Guide", "How do I run tests (Guide)?"),
         ("Enabling TLS", "", "How do I enable TLS?"),
+        ("Setting and disabling timeouts", "", "How do I set and disable timeouts?"),
+        ("Adding and frobbing", "", "How do I go about adding and frobbing?"),
+        ("Delete your account", "", "How do I delete my account?"),
+        ("What a return costs", "Returns", "What does a return cost (Returns)?"),
+        ("What seasoning is", "", "What is seasoning?"),
+        ("How the refund is paid", "", "How is the refund paid?"),
+        ("Why we renewed old cards", "", "What should I know about why we renewed old cards?"),
+        ("When a policy applies", "", "When does a policy apply?"),
+        ("How prices work", "", "How do prices work?"),
+        ("How it works", "Larkspur Circle", "How does Larkspur Circle work?"),
+        (
+            "If the item does not fit",
+            "Delivery",
+            "What happens if the item does not fit (Delivery)?",
+        ),
+        ("Returns", "get_user()", "What does get_user() return?"),
+        ("Returns", "Gift cards", "What should I know about returns (Gift cards)?"),
+        ("Shipping policy 2025", "", "What should I know about shipping policy 2025?"),
+        ("Cooking with acids", "Pans", "How do I go about cooking with acids (Pans)?"),
+        ("Error when joining", "Rooms", "What can I do about an error when joining (Rooms)?"),
+        ("TLS errors with proxies", "", "What can I do about TLS errors with proxies?"),
         ("Import a certificate", "TLS", "How do I import a certificate (TLS)?"),
         ("How to lock a thread", "", "How do I lock a thread?"),
         ("Limitations", "Rate limits", "What are the limitations of rate limits?"),
@@ -27,13 +48,23 @@ from ragforge.stages.generate.heading_questions import heading_question
 )
 def test_heading_is_asked_as_a_user_asks(heading, title, question):
     """A set of stilted questions says little about a search that people use."""
-    asked = heading_question(heading, title)
+    asked = heading_question(heading, title, "Locks are taken in their order.")
 
     assert asked is not None
     assert asked.text == question
 
 
-@pytest.mark.parametrize("heading", ["Recap", "Technical Details", "See also", "FAQ", "Check it"])
+@pytest.mark.parametrize(
+    "heading", ["Recap", "Technical Details", "See also", "FAQ", "Check it", "F to M"]
+)
 def test_heading_that_says_nothing_is_not_asked(heading):
     """It stands on every page."""
-    assert heading_question(heading, "Guide") is None
+    assert heading_question(heading, "Guide", "Locks end.") is None
+
+
+def test_a_heading_is_the_subject_of_what_goes_on_from_it():
+    """References say of each name what it does, without saying the name again."""
+    asked = heading_question("pytest-httpx", "Packages", "Provides a fixture for tests.")
+
+    assert asked is not None
+    assert asked.text == "What does pytest-httpx provide (Packages)?"
