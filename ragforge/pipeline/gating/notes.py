@@ -1,16 +1,18 @@
 """What to know when reading a verdict: its part, labels and judges, and the baseline."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.gate import Rules
 from ragforge.evaluating.judgments import COMPLETE_LABELS
 from ragforge.evaluating.runs import by_document_text
 from ragforge.evaluating.selection import Part
+from ragforge.files.set.dataset import Dataset
+from ragforge.pipeline.comparing.undecided import UNLIKE, USUAL_DEPTH
 from ragforge.pipeline.evaluated import EvaluatedRun
 from ragforge.pipeline.gating.refusals import SharedItems, counted_judges, offline_sentence
 from ragforge.pipeline.gating.subjects import Subject
-from ragforge.records import Baseline, Evaluation
+from ragforge.records import Baseline, Evaluation, ItemValues
 
 
 def notes_of(
@@ -36,6 +38,39 @@ def notes_of(
     if baseline is not None and shared is not None:
         yield from _of_baseline(subject, baseline.evaluation, shared, rules)
     yield from subject.warnings
+
+
+def uneven_labels(dataset: Dataset, subject: Subject, before: Baseline) -> Iterator[str]:
+    """Yield that a drop may be one of who graded: people one ranking, and a judge the other.
+
+    Args:
+        dataset: Has the grades.
+        subject: What is held against a baseline.
+        before: The baseline.
+    """
+    if subject.run is None or not {"human", "llm"} <= {judge.kind for judge in subject.judges}:
+        return
+    by_people = {
+        (pair.query_id, pair.chunk_id)
+        for pair in dataset.judgment_table().pairs(lambda of: of.source == "human")
+    }
+    now, then = (_share_of(by_people, each.items) for each in (subject.baseline, before))
+    if abs(now - then) > UNLIKE:
+        yield (
+            f"people graded {now:.0%} of what {subject.evaluation.run} ranks in its top 10 and "
+            f"{then:.0%} of what the baseline did, a judge the rest: a drop, or none, may be of "
+            "who graded; `ragforge compare --calibrated` tells, by labels on a sample of both"
+        )
+
+
+def _share_of(pairs: Container[tuple[str, str]], items: Iterable[ItemValues]) -> float:
+    """Return the share of the chunks in the top ten that are in some pairs."""
+    found = [
+        (item.query_id, chunk_id) in pairs
+        for item in items
+        for chunk_id in item.ranking[:USUAL_DEPTH]
+    ]
+    return sum(found) / len(found) if found else 0.0
 
 
 def _of_labels(run: EvaluatedRun) -> Iterator[str]:

@@ -37,7 +37,7 @@ from ragforge.files.set.decision_samples import sample_note
 from ragforge.measures import DEFAULT_MEASURES
 from ragforge.pipeline.evaluated import EvaluatedRun, evaluate_runs
 from ragforge.pipeline.gating.checks import check_bound, check_drop, check_failures, outcome_of
-from ragforge.pipeline.gating.notes import notes_of
+from ragforge.pipeline.gating.notes import notes_of, uneven_labels
 from ragforge.pipeline.gating.refusals import (
     SharedItems,
     drift_refusals,
@@ -127,6 +127,7 @@ def check_subject(
             *_missing(dataset, subject),
             *filter(None, [sample_note(dataset)]),
             *notes_of(subject, baseline, shared, rules),
+            *(uneven_labels(dataset, subject, baseline) if baseline and rules.drops else ()),
             *(calibration.warnings if calibration else ()),
         ),
         changes=tuple(_changes(subject, baseline, shared)) if baseline and shared else (),

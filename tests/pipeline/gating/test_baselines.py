@@ -1,15 +1,18 @@
 import subprocess
 
 import pytest
+from labelled_sets import graded_set
 from ranked_sets import ranked_set
 
 from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError
 from ragforge.evaluating.gate import Rules, Threshold
+from ragforge.evaluating.runs import rank_order
 from ragforge.files.set.baseline import write_baseline
 from ragforge.pipeline.gating.subjects import find_baseline
 from ragforge.pipeline.gating.verdict import check_run, evaluate_for
 from ragforge.pipeline.history import keep_evaluations
+from ragforge.records import Provenance
 
 
 def evaluated(dataset):
@@ -75,3 +78,27 @@ def test_main_is_the_file_as_the_branch_has_it(dataset, monkeypatch):
     (dataset.path / "baseline.json").write_text("{}", "utf-8")
 
     assert find_baseline(dataset, run, "main").items == run.baseline.items
+
+
+@pytest.mark.parametrize(("labelled", "is_told"), [(("a",), True), (("a", "b"), False)])
+def test_people_who_graded_the_baseline_alone_are_told(labelled, is_told, tmp_path):
+    """A judge that is stricter than they are makes a drop of a run that is as good."""
+    made = graded_set(tmp_path / "set")
+    rules = Rules(drops=(Threshold("P@10", 0.02),))
+    before = evaluate_for(rules, made, "a", EvaluateSettings()).baseline
+    tops = {
+        (each.query_id, chunk_id)
+        for name in labelled
+        for each in made.run(name)
+        for chunk_id in rank_order(each.ranking)[:10]
+    }
+    made.add_judgments(
+        one.model_copy(update={"source": "human", "provenance": Provenance(kind="human")})
+        for one in made.judgments()
+        if (one.query_id, one.chunk_id) in tops
+    )
+
+    verdict = check_run(made, evaluate_for(rules, made, "b", EvaluateSettings()), rules, before)
+
+    told = any("100% of what the baseline did, a judge the rest" in note for note in verdict.notes)
+    assert told is is_told
