@@ -5,12 +5,12 @@ made of its words where a splitter of the user's cut it, and one more for each p
 documents repeat it. What was graded once for a query is not asked for again.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, key_of
-from ragforge.records import Chunk, Failure, Judgment, is_text_id, text_id, without_place
+from ragforge.records import Failure, Judgment, is_text_id, text_id, without_place
 from ragforge.stages.judge.pairs import PairId
 
 if TYPE_CHECKING:
@@ -287,14 +287,17 @@ def grade_by_evidence(dataset: Dataset) -> int:
     queries = [query for query in dataset.accepted_queries() if query.evidence]
     if not queries:
         return 0
+    retrieved = _retrieved(dataset)
+    if not retrieved:
+        return 0
     from ragforge.stages.judge.evidence import TextsInPlace
 
-    retrieved = _retrieved(dataset)
+    if not may_hold_more(dataset):
+        retrieved = {name: {*filter(is_text_id, ids)} for name, ids in retrieved.items()}
     quoted = {item.chunk_id for query in queries for item in query.evidence}
-    chunks = _chunks(dataset, quoted.union(*retrieved.values()))
-    texts = TextsInPlace(dataset.retrieved_texts(), chunks)
-    if not texts:
-        return 0
+    chunks = dataset.chunks() if dataset.chunks_path.exists() else ()
+    wanted = quoted.union(*retrieved.values())
+    texts = TextsInPlace(dataset.retrieved_texts(), chunks, wanted)
     from ragforge.pipeline.graded_quotes import note_quotes
 
     graded = set[Key]()
@@ -333,12 +336,6 @@ def _hits(dataset: Dataset) -> Iterator[tuple[str, str]]:
         for answer in dataset.answers(name):
             for chunk_id in answer.chunk_ids:
                 yield answer.query_id, chunk_id
-
-
-def _chunks(dataset: Dataset, ids: Collection[str]) -> Iterator[Chunk]:
-    """Yield chunks of the set by their ids, where it may hold more relevant ones."""
-    if may_hold_more(dataset) and dataset.chunks_path.exists():
-        yield from (chunk for chunk in dataset.chunks() if chunk.chunk_id in ids)
 
 
 def may_hold_more(dataset: Dataset) -> bool:

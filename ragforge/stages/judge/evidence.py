@@ -1,11 +1,11 @@
 """Grades of retrieved texts by rule: a text that covers the evidence of a query needs no judge.
 
 As chunks that hold evidence have the grade of the query's own truth, whatever cut them: 3 for all
-of it, 2 for a part. What the documents repeat holds it wherever it stands.
+of it, 2 for a part. What the documents repeat holds it wherever it stands under the same titles.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ragforge.corpus.letters import GRAM
@@ -25,17 +25,26 @@ class _Place:
 class TextsInPlace:
     """Retrieved texts by where they stand.
 
+    A text or chunk holds evidence by its wording under the same titles. Under others it may be of
+    another thing: the same sentence stands in the manual of each product.
+
     Args:
         texts: Of all runs.
-        chunks: Of the set: those at evidence, whose own truth is known, and others, which hold it
-            by their wording under the same titles. Under others it may be of another thing: the
-            same sentence stands in the manual of each product.
+        chunks: Of the set, which tell the titles of all.
+        wanted: Ids of those among them at evidence, whose own truth is known, and of others that
+            may hold it; all of them where None.
     """
 
-    def __init__(self, texts: Iterable[RetrievedText], chunks: Iterable[Chunk] = ()) -> None:
+    def __init__(
+        self,
+        texts: Iterable[RetrievedText],
+        chunks: Iterable[Chunk] = (),
+        wanted: Container[str] | None = None,
+    ) -> None:
         self._by_document: dict[str, list[_Place]] = {}
         self._texts = {text.chunk_id: text for text in texts}
-        self._chunks = {chunk.chunk_id: chunk for chunk in chunks}
+        self._chunks: dict[str, Chunk] = {}
+        self._titles: dict[str, set[tuple[str, ...]]] = {}
         self._wordings: dict[str, Wording] = {}
         for text in self._texts.values():
             for span in text.places:
@@ -45,10 +54,12 @@ class TextsInPlace:
         for doc_id, places in self._by_document.items():
             places.sort(key=lambda place: (place.start, place.end, place.text.chunk_id))
             self._longest[doc_id] = max(place.end - place.start for place in places)
-
-    def __len__(self) -> int:
-        """Return how many texts and chunks there are."""
-        return len(self._texts) + len(self._chunks)
+        for chunk in chunks:
+            if wanted is None or chunk.chunk_id in wanted:
+                self._chunks[chunk.chunk_id] = chunk
+                self._titles[chunk.chunk_id] = {chunk.heading_path}
+            for place in self._near(chunk.doc_id, chunk.start, chunk.end):
+                self._titles.setdefault(place.text.chunk_id, set()).add(chunk.heading_path)
 
     def judgments(
         self,
@@ -60,9 +71,9 @@ class TextsInPlace:
 
         What covers at least half of a quote holds a part of it, as of chunks; so does what reads
         the same elsewhere. A text without a place, or that is only like it, holds a quote where it
-        has all of its words. A quote of fewer than `GRAM` letters is looked for in these alone: it
-        may stand anywhere by chance. Where people graded all quotes that a text holds, it has no
-        more than they gave.
+        has all of its words. A quote of fewer than `GRAM` letters is looked for in these, and
+        beside another one of the query: it may stand anywhere by chance. Where people graded all
+        quotes that a text holds, it has no more than they gave.
 
         Args:
             query: With evidence or without.
@@ -76,6 +87,7 @@ class TextsInPlace:
             for chunk_id, is_whole in self._holding(item, retrieved):
                 of_text = held.setdefault(chunk_id, {})
                 of_text[item] = of_text.get(item, False) or is_whole
+        self._add_short(query, held)
         for chunk_id, of_text in sorted(held.items()):
             judgment = evidence_judgment(query, chunk_id, list(of_text.items()))
             whole = [fold(item.quote) for item, is_whole in of_text.items() if is_whole]
@@ -88,7 +100,7 @@ class TextsInPlace:
         if item.start is not None and item.end is not None:
             span = Span(doc_id=item.doc_id, start=item.start, end=item.end)
             first, behind = _core(item.quote, span)
-            for place in self._near(span):
+            for place in self._near(span.doc_id, span.start, span.end):
                 if place.text.likeness < 1:
                     continue
                 shared = min(place.end, span.end) - max(place.start, span.start)
@@ -104,29 +116,48 @@ class TextsInPlace:
     def _share(self, chunk_id: str, item: Evidence, quote: Wording) -> float:
         """Return how much of a quote a text or chunk has by its wording."""
         text, chunk = self._texts.get(chunk_id), self._chunks.get(chunk_id)
+        if not self._has_titles(chunk_id, item):
+            return 0.0
         if text is not None and (not text.places or text.likeness < 1):
             return float(any(self._wording(chunk_id, text.text).places(quote)))
-        copy = text or (chunk if chunk and self._may_repeat(chunk, item) else None)
+        copy = text or (chunk if chunk and not _is_at(chunk, item) else None)
         if copy is None or len(quote.letters) < GRAM:
             return 0.0
         return self._wording(chunk_id, copy.text).n_shared(quote) / len(quote.letters)
 
-    def _may_repeat(self, chunk: Chunk, item: Evidence) -> bool:
-        home = self._chunks.get(item.chunk_id)
-        return not _is_at(chunk, item) and (not home or home.heading_path == chunk.heading_path)
+    def _has_titles(self, chunk_id: str, item: Evidence) -> bool:
+        """Whether a text or chunk stands under the titles of a quote, as far as these are known."""
+        home, titles = self._chunks.get(item.chunk_id), self._titles.get(chunk_id)
+        return home is None or not titles or home.heading_path in titles
+
+    def _add_short(self, query: Query, held: Mapping[str, dict[Evidence, bool]]) -> None:
+        """Add the short quotes that stand beside others in what repeats these elsewhere."""
+        wordings = {item: Wording(item.quote) for item in query.evidence}
+        short = {item: of for item, of in wordings.items() if 0 < len(of.letters) < GRAM}
+        at_home = {
+            place.text.chunk_id
+            for item in (query.evidence if short else ())
+            for place in self._near(item.doc_id, item.start or 0, item.end or 0)
+        }
+        for chunk_id, of_text in held.items() if short else ():
+            copy = self._texts.get(chunk_id) or self._chunks.get(chunk_id)
+            if copy is None or chunk_id in at_home or not any(of_text.values()):
+                continue
+            wording = self._wording(chunk_id, copy.text)
+            of_text |= {item: True for item, of in short.items() if any(wording.places(of))}
 
     def _wording(self, chunk_id: str, text: str) -> Wording:
         if chunk_id not in self._wordings:
             self._wordings[chunk_id] = Wording(text)
         return self._wordings[chunk_id]
 
-    def _near(self, span: Span) -> Iterator[_Place]:
+    def _near(self, doc_id: str, start: int, end: int) -> Iterator[_Place]:
         """Yield the places that share something with a stretch of a document."""
-        places = self._by_document.get(span.doc_id, [])
-        longest = self._longest.get(span.doc_id, 0)
-        first = bisect_left(places, span.start - longest, key=_start)
-        for place in places[first : bisect_left(places, span.end, key=_start)]:
-            if place.end > span.start:
+        places = self._by_document.get(doc_id, [])
+        longest = self._longest.get(doc_id, 0)
+        first = bisect_left(places, start - longest, key=_start)
+        for place in places[first : bisect_left(places, end, key=_start)]:
+            if place.end > start:
                 yield place
 
 

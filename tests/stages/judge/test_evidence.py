@@ -134,6 +134,31 @@ def test_a_copy_under_other_titles_may_be_of_another_thing():
     assert [(item.chunk_id, item.grade) for item in found] == [("same", 3)]
 
 
+def test_a_text_under_other_titles_may_be_of_another_thing():
+    """Whoever cuts the documents otherwise has found no more."""
+    asked = query(evidence(100))
+    home = Chunk(
+        chunk_id="c", doc_id="d", text=QUOTE, start=100, end=128, heading_path=("Alpha", "Time")
+    )
+    other = {"start": 700, "end": 728, "heading_path": ("Beta", "Time")}
+    chunks = [
+        home,
+        home.model_copy(update={"chunk_id": "other", **other}),
+        home.model_copy(update={"chunk_id": "again", "start": 900, "end": 928}),
+    ]
+    texts = [
+        text("other", (690, 740), wording=QUOTE),
+        text("like", (690, 740), wording=QUOTE, likeness=0.9),
+        text("again", (890, 940), wording=QUOTE),
+        text("several", (690, 740), (890, 940), wording=QUOTE),
+        text("unknown", (500, 540), wording=QUOTE),
+        text("nowhere", wording=QUOTE),
+    ]
+    found = TextsInPlace(texts, chunks, {"c"}).judgments(asked, {one.chunk_id for one in texts})
+
+    assert {one.chunk_id for one in found} == {"again", "several", "unknown", "nowhere"}
+
+
 def test_a_chunk_at_the_evidence_has_no_second_grade():
     """Its own truth is known since the query was made."""
     chunk = Chunk(chunk_id="c", doc_id="d", text=QUOTE, start=100, end=128)
@@ -146,3 +171,24 @@ def test_a_short_quote_is_looked_for_at_its_place_alone():
     asked = query(evidence(100, "port 8443"))
 
     assert grades([text("t", (700, 760), wording="Use port 8443.")], asked, {"t"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("wording", "expected"), [(f"{QUOTE} Use port 8443.", 3), (QUOTE, 2), ("Use port 8443.", None)]
+)
+def test_a_short_quote_is_found_in_a_copy_of_what_the_answer_needs_beside_it(wording, expected):
+    """All of the answer stands there, and most statements of Chinese are as short."""
+    asked = query(evidence(100), evidence(130, "port 8443"))
+    copy = Chunk(chunk_id="c9", doc_id="other", text=wording, start=0, end=len(wording))
+    texts = TextsInPlace([text("t", (700, 760), wording=wording)], [copy])
+    found = {item.chunk_id: item.grade for item in texts.judgments(asked, {"t", "c9"})}
+
+    assert found == ({"t": expected, "c9": expected} if expected else {})
+
+
+def test_a_short_quote_is_not_looked_for_beside_its_own_place():
+    """It is known where it stands, and what else reads so may be there by chance."""
+    asked = query(evidence(100), evidence(130, "port 8443"))
+    cut = text("t", (90, 128), wording=f"Use port 8443. {QUOTE}")
+
+    assert grades([cut], asked, {"t"}) == {"t": (2, "evidence")}
