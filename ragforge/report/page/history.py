@@ -13,6 +13,7 @@ from ragforge.evaluating.history.run_history import (
     not_evaluated_yet,
 )
 from ragforge.evaluating.summary import Summary
+from ragforge.files.set.history import History
 from ragforge.report.history import NEWER, trends_table
 from ragforge.report.page.charts import Chart, Line, Mark, Point, legend, line_chart, round_range
 from ragforge.report.page.markup import (
@@ -66,8 +67,8 @@ def changes_block(summary: Summary) -> Html:
 
 def trend_chart(summary: Summary) -> Chart | None:
     """Return the means over time; None with fewer than two rounds."""
-    rounds = evaluation_rounds(summary.history)
     measure = followed_measure(summary.history, summary.primary)
+    rounds = _rounds_with(summary.history, measure)
     lines = list(_lines(summary, rounds, measure))
     if len(rounds) < 2 or not lines:
         return None
@@ -91,6 +92,16 @@ def trend_chart(summary: Summary) -> Chart | None:
     )
 
 
+def _rounds_with(history: History, measure: str) -> list[EvaluationRound]:
+    """Return the rounds in which a measure was taken: others have nothing to show."""
+    of_measure = (
+        item
+        for item in history.evaluations
+        if measure in item.measures and item.measures[measure].mean is not None
+    )
+    return evaluation_rounds(History(tuple(of_measure)))
+
+
 def _marked_changes(rounds: Sequence[EvaluationRound]) -> list[tuple[int, Sequence[Changed]]]:
     """Return the rounds at which something changed, with what."""
     marked = [(place, changes_at(rounds, place)) for place in range(len(rounds))]
@@ -102,8 +113,8 @@ def trend_block(summary: Summary) -> Html | None:
     chart = trend_chart(summary)
     if chart is None:
         return None
-    rounds = evaluation_rounds(summary.history)
     measure = followed_measure(summary.history, summary.primary)
+    rounds = _rounds_with(summary.history, measure)
     full = [line for line in chart.lines if not line.is_dotted]
     caption = element("figcaption", f"{measure} over time; numbers on top say what changed")
     figure = element("figure", caption, line_chart(chart), legend(full))

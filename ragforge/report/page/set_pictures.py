@@ -6,6 +6,7 @@ from typing import Final
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import both_ends, number, one_line
 from ragforge.evaluating.graded_by import graded_line
+from ragforge.evaluating.history.run_history import followed_measure
 from ragforge.evaluating.summary import Summary
 from ragforge.measures.intervals import Ends
 from ragforge.records import Calibration, CorrectedFigure, CorrectedValue
@@ -82,9 +83,10 @@ def trend_picture(summary: Summary) -> Picture:
     """
     chart = trend_chart(summary)
     if chart is None:
+        measure = followed_measure(summary.history, summary.primary)
         raise DataError(
-            "the history has fewer than two evaluations: there is no line to draw; "
-            "`ragforge evaluate` adds one"
+            f"the history has fewer than two evaluations with {measure}: there is no line to draw; "
+            "`ragforge evaluate` adds one, and -m NAME follows another measure"
         )
     lines = [line for line in chart.lines if not line.is_dotted]
     panel = Panel(

@@ -263,6 +263,19 @@ def test_one_evaluation_is_no_trend(dataset):
     assert 'id="trend"' not in render_html(with_past(dataset, evaluation()))
 
 
+def test_evaluations_by_another_measure_are_no_point_of_a_trend(dataset):
+    """Each was a column with nothing in it, and a mark at which something changed."""
+    other = {"measures": {"P@5": evaluation().measures["RR"]}, "digests": {"rankings": "r2"}}
+    between = evaluation(at="2026-01-02T02:00:00+00:00", **other)
+    now = evaluation(0.7, at="2026-01-03T02:00:00+00:00")
+
+    found = section(render_html(with_past(dataset, evaluation(), between, now)), "trend")
+
+    assert "RR over 2 evaluations" in found
+    assert "2026-01-02" not in found
+    assert 'id="trend"' not in render_html(with_past(dataset, between, now))
+
+
 def test_notes_of_a_damaged_history_are_told(dataset):
     """A page that passes over lines in silence tells half of the past."""
     summary = replace(summarise(dataset), history=History(notes=("line 3: torn <b>",)))
