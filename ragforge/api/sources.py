@@ -160,12 +160,18 @@ def _mapping(item: Any, number: int) -> Mapping[str, Any]:  # noqa: ANN401  # li
 
 def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record without what frames spell a missing value with."""
-    return {str(name): value for name, value in record.items() if not _is_missing(value)}
+    return {name: value for name, value in _listed(record) if not _is_missing(value)}
 
 
 def _with_nulls(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with null for what frames spell a missing value with."""
-    return {str(name): None if _is_missing(value) else value for name, value in record.items()}
+    return {name: None if _is_missing(value) else value for name, value in _listed(record)}
+
+
+def _listed(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a record, with lists for the arrays that Parquet files come with."""
+    for name, value in record.items():
+        yield str(name), value.tolist() if hasattr(value, "tolist") else value
 
 
 def _is_missing(value: object) -> bool:

@@ -6,7 +6,7 @@ overflow, so that nothing behind this module has to look again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum, lcm, sqrt
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -20,6 +20,8 @@ Values: TypeAlias = (
     "Sequence[float] | NDArray[np.floating] | NDArray[np.integer] | NDArray[np.bool_]"
 )
 """One number per query, in one dimension."""
+PairedValues: TypeAlias = "Values | Mapping[str, float]"
+"""Likewise of one of two runs; by query where not all queries have a value in both."""
 Floats: TypeAlias = "NDArray[np.float64]"
 
 LARGEST_VALUE: Final = 1e100
@@ -58,20 +60,25 @@ def sample(values: Values, name: str = "values") -> Floats:
     return array
 
 
-def differences(baseline: Values, candidate: Values) -> Floats:
+def differences(baseline: PairedValues, candidate: PairedValues) -> Floats:
     """Return candidate minus baseline, shape (n,), with what is only float noise set to 0.
 
     A difference below 1e-12 of the larger of its two values is noise: the same hits summed in
     another order are a tie, and neither a win nor a loss.
 
     Args:
-        baseline: Values of n queries.
-        candidate: Values of the same queries in the same order.
+        baseline: Values of n queries; or by query, of which those count that both have.
+        candidate: Values of the same queries in the same order; or by query, too.
 
     Raises:
-        UsageError: The lengths differ.
+        UsageError: The lengths differ, or one is by query and the other not.
         DataError: As `sample`.
     """
+    if isinstance(baseline, Mapping) and isinstance(candidate, Mapping):
+        both = sorted(baseline.keys() & candidate.keys())
+        return differences([baseline[key] for key in both], [candidate[key] for key in both])
+    if isinstance(baseline, Mapping) or isinstance(candidate, Mapping):
+        raise UsageError("expected values by query for both, or for neither")
     a, b = sample(baseline, "baseline"), sample(candidate, "candidate")
     if len(a) != len(b):
         raise UsageError(

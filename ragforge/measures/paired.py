@@ -15,7 +15,7 @@ from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import checked_seed
 from ragforge.measures.checked_samples import (
     Floats,
-    Values,
+    PairedValues,
     differences,
     is_constant,
     lattice_cells,
@@ -162,12 +162,12 @@ class SignedRanks:
     """The ranks of both, ascending; where sizes are tied, the mean of the ranks they share."""
 
 
-def t_test(baseline: Values, candidate: Values) -> PairedTest:
+def t_test(baseline: PairedValues, candidate: PairedValues) -> PairedTest:
     """Test whether the mean difference is 0, by Student's paired t.
 
     Args:
-        baseline: Values of n queries.
-        candidate: Values of the same queries in the same order.
+        baseline: Values of n queries; or by query, of which those count that both have.
+        candidate: Values of the same queries in the same order; or by query, too.
 
     Returns:
         The statistic is t with n - 1 degrees of freedom. It is None with fewer than two queries or
@@ -175,7 +175,7 @@ def t_test(baseline: Values, candidate: Values) -> PairedTest:
         same and not 0, as in the limit.
 
     Raises:
-        UsageError: The lengths differ.
+        UsageError: The lengths differ, or one is by query alone.
         DataError: As `checked_samples.sample`.
 
     Source: Student 1908; Smucker, Allan and Carterette 2007, CIKM, on its use here.
@@ -192,7 +192,9 @@ def t_test(baseline: Values, candidate: Values) -> PairedTest:
     return _outcome("paired t", t, min(1.0, 2 * student_sf(abs(t), n - 1)), diffs)
 
 
-def signed_rank_test(baseline: Values, candidate: Values, zeros: Zeros = "wilcox") -> PairedTest:
+def signed_rank_test(
+    baseline: PairedValues, candidate: PairedValues, zeros: Zeros = "wilcox"
+) -> PairedTest:
     """Test whether differences lie symmetrically about 0, by Wilcoxon's signed ranks.
 
     Up to 100 differences other than 0 the p value is exact, given which sizes are tied. Beyond,
@@ -200,15 +202,15 @@ def signed_rank_test(baseline: Values, candidate: Values, zeros: Zeros = "wilcox
     correction for continuity.
 
     Args:
-        baseline: Values of n queries.
-        candidate: Values of the same queries in the same order.
+        baseline: Values of n queries; or by query, of which those count that both have.
+        candidate: Values of the same queries in the same order; or by query, too.
         zeros: "wilcox" leaves queries without a difference out before ranking, "pratt" after it.
 
     Returns:
         The statistic is the lesser of the two rank sums; 0 with a p of 1 where all are ties.
 
     Raises:
-        UsageError: The lengths differ, or `zeros` is neither word.
+        UsageError: The lengths differ, or one is by query alone, or `zeros` is neither word.
         DataError: As `checked_samples.sample`.
 
     Source: Wilcoxon 1945, Biometrics Bulletin 1(6); Pratt 1959, JASA 54(287).
@@ -231,8 +233,8 @@ def signed_rank_test(baseline: Values, candidate: Values, zeros: Zeros = "wilcox
 
 
 def randomisation_test(
-    baseline: Values,
-    candidate: Values,
+    baseline: PairedValues,
+    candidate: PairedValues,
     *,
     seed: int,
     n_permutations: int = 10_000,
@@ -244,8 +246,8 @@ def randomisation_test(
     patterns, the same for the same seed and differences in any order.
 
     Args:
-        baseline: Values of n queries.
-        candidate: Values of the same queries in the same order.
+        baseline: Values of n queries; or by query, of which those count that both have.
+        candidate: Values of the same queries in the same order; or by query, too.
         seed: At least 0, for PCG64; unused by exact tests.
         n_permutations: Random patterns, at least 1; p cannot be below 1 / (n_permutations + 1).
 
@@ -254,7 +256,8 @@ def randomisation_test(
         queries.
 
     Raises:
-        UsageError: The lengths differ, `n_permutations` is below 1 or the seed below 0.
+        UsageError: The lengths differ, or one is by query alone, or `n_permutations` is below 1 or
+            the seed below 0.
         DataError: As `checked_samples.sample`.
 
     Source: Fisher 1935, The Design of Experiments, section 21; Smucker et al. 2007, CIKM.

@@ -17,7 +17,7 @@ from ragforge.errors import UsageError
 from ragforge.measures.checked_numbers import check_share
 from ragforge.measures.checked_samples import (
     Floats,
-    Values,
+    PairedValues,
     differences,
     is_constant,
     mean,
@@ -60,15 +60,15 @@ class EffectSize:
     against it. 0 where all are ties; None without queries."""
 
 
-def effect_size(baseline: Values, candidate: Values) -> EffectSize:
+def effect_size(baseline: PairedValues, candidate: PairedValues) -> EffectSize:
     """Return the effect sizes of a paired comparison.
 
     Args:
-        baseline: Values of n queries.
-        candidate: Values of the same queries in the same order.
+        baseline: Values of n queries; or by query, of which those count that both have.
+        candidate: Values of the same queries in the same order; or by query, too.
 
     Raises:
-        UsageError: The lengths differ.
+        UsageError: The lengths differ, or one is by query alone.
         DataError: As `checked_samples.sample`.
 
     Source: Cohen 1988, section 2.3.5 (d_z); Hedges 1981, Journal of Educational Statistics 6(2),

@@ -3,6 +3,7 @@
 import itertools
 import json
 
+import numpy as np
 import pytest
 from endpoint import answering
 
@@ -55,6 +56,16 @@ def test_pairs_come_as_records_or_frames(given):
     judged = rf.judge_pairs(given, quiet=True)
 
     assert [(row["chunk_id"], row["grade"]) for row in judged.rows()] == [("a", 3), ("b", 0)]
+
+
+def test_chunks_and_ids_may_be_of_numpy():
+    """A list in a Parquet file is an array in the frame of it."""
+    chunks = np.array([{"id": "7", "text": PAIRS[0]["text"]}], dtype=object)
+    given = [{"query_id": np.int64(1), "query": PAIRS[0]["query"], "chunks": chunks}]
+
+    [row] = rf.judge_pairs(given, quiet=True).rows()
+
+    assert (row["query_id"], row["chunk_id"], row["grade"]) == ("1", "7", 3)
 
 
 def test_pairs_of_a_file_are_judged_as_by_the_command(place, capsys):

@@ -309,3 +309,14 @@ def test_sums_that_are_tied_but_for_float_noise_count_as_so_far_out():
         found = randomisation_test(1 / ranks[0], 1 / ranks[1], seed=0)
 
         assert found.p == pytest.approx(exact, abs=1e-12)
+
+
+def test_runs_are_paired_by_query_where_values_are_by_query():
+    """Of two runs that failed on one query each, values in order were of other queries."""
+    baseline, candidate = {"q1": 0.2, "q3": 1.0}, {"q2": 0.2, "q3": 0.4}
+
+    found = t_test(baseline, candidate)
+
+    assert (found.n, found.mean_difference, found.losses) == (1, -0.6, 1)
+    with pytest.raises(UsageError, match="by query for both, or for neither"):
+        t_test(baseline, [0.2, 0.4])

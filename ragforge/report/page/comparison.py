@@ -166,7 +166,7 @@ def _note(report: ComparisonReport) -> str:
         "A difference is B less A, with its interval below. Intervals are widened and p values "
         f"raised (Holm) so that the chance of any false finding among all "
         f"{plural(len(report.items), 'comparison')} is {share(report.alpha)}; where an interval "
-        f"holds 0 it is a TIE. “Would show” is {LEAST_SHOWN}."
+        f"holds 0, or a p is above that, it is a TIE. “Would show” is {LEAST_SHOWN}."
     )
 
 
