@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from ragforge.config.sections import is_offline
 from ragforge.deferred import dataclass
-from ragforge.errors import RagforgeError, StoppedError, UsageError
+from ragforge.errors import ShortfallError, StoppedError, UsageError
 from ragforge.llm.openai_endpoint import load_transport
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.job import Job, Mode
@@ -42,8 +42,8 @@ def run_on_this_machine(
     Its arguments are those of `run_on_ray`.
 
     Raises:
-        RagforgeError: As a worker meets it, or workers are killed again and again. Shards that
-            were done are.
+        RagforgeError: As a worker meets it; shards that were done are.
+        ShortfallError: Workers are killed again and again; likewise.
         KeyboardInterrupt: They have ended, too.
     """
     if "fork" not in get_all_start_methods():
@@ -120,7 +120,8 @@ class _WorkerPool:
         """Wait a while, and yield events, and shards that are done; start killed workers again.
 
         Raises:
-            RagforgeError: A worker met it, or workers are killed again and again.
+            RagforgeError: A worker met it.
+            ShortfallError: Workers are killed again and again.
         """
         for pipe in wait([worker.pipe for worker in self.workers], _TICK_S):
             [worker] = [one for one in self.workers if one.pipe is pipe]
@@ -143,7 +144,7 @@ class _WorkerPool:
             return
         self.n_lost += 1
         if self.n_lost > _MOST_LOST:
-            raise RagforgeError(
+            raise ShortfallError(
                 f"{self.n_lost} workers ended, the last with exit code {worker.process.exitcode}, "
                 "and no shard was done meanwhile: does the memory suffice?"
             )
