@@ -172,7 +172,7 @@ def describe_other_judges(
         for old in dataset.each_judgment()
         if ((old.query_id, old.chunk_id) in kept) != outside
         and (by := old.provenance) is not None
-        and old.source == "judge"
+        and old.source in ("judge", "carried")
         and by.kind == kind
         and old.grade is not None
         and not kept_grades.is_same(by)

@@ -1,9 +1,11 @@
 import pytest
+from ranked_sets import JUDGE
 
 from ragforge.errors import DataError
 from ragforge.files.set.opening import create_dataset
-from ragforge.pipeline.judge.pooling import queries_of
-from ragforge.records import Query
+from ragforge.pipeline.judge.pooling import KeptGrades, describe_other_judges, queries_of
+from ragforge.records import Judgment, Query
+from ragforge.stages.judge.pairs import PairId
 
 
 @pytest.fixture
@@ -33,3 +35,15 @@ def test_a_split_without_queries_is_an_error(tmp_path):
 
     with pytest.raises(DataError, match="no query belongs to the split 'test'"):
         queries_of(made, "test")
+
+
+@pytest.mark.parametrize("source", ["judge", "carried"])
+def test_grades_that_a_refresh_carried_are_still_of_their_judge(dataset, source):
+    """Another model graded the rest of the pool beside them, unasked, and all became unknown."""
+    pair = PairId("q1", "c1")
+    dataset.write_judgments(
+        [Judgment(query_id="q1", chunk_id="c1", grade=2, source=source, provenance=JUDGE)]
+    )
+    other = KeptGrades((JUDGE.model_copy(update={"model": "judge-2"}),), again=False)
+
+    assert describe_other_judges(dataset, {pair}, other).startswith("1 by judge-1 ")
