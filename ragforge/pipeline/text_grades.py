@@ -288,12 +288,12 @@ def grade_by_evidence(dataset: Dataset) -> int:
     if not queries:
         return 0
     retrieved = _retrieved(dataset)
-    if not retrieved:
+    if retrieved and not may_hold_more(dataset):
+        retrieved = {name: {*filter(is_text_id, ids)} for name, ids in retrieved.items()}
+    if not any(retrieved.values()):
         return 0
     from ragforge.stages.judge.evidence import TextsInPlace
 
-    if not may_hold_more(dataset):
-        retrieved = {name: {*filter(is_text_id, ids)} for name, ids in retrieved.items()}
     quoted = {item.chunk_id for query in queries for item in query.evidence}
     chunks = dataset.chunks() if dataset.chunks_path.exists() else ()
     wanted = quoted.union(*retrieved.values())
