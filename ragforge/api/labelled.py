@@ -7,7 +7,7 @@ from typing import Any
 from ragforge.api.call import Handle, as_keywords, whole_of
 from ragforge.api.outcomes import Counted
 from ragforge.api.results import Result
-from ragforge.api.sources import Records, as_file
+from ragforge.api.sources import Records, as_file, by_rows, is_path
 from ragforge.calibration.label_tasks import LabellingSummary, LabelOrder, TakenLabels
 from ragforge.deferred import dataclass
 from ragforge.files.formats.label_rows import LabelForm
@@ -184,7 +184,7 @@ def add_labels(
         UsageError: One is given, and the rows name another person, or several.
     """
     dataset, files = _opened(handle, "add_labels", name)
-    with as_file(labels, "labels") as path:
+    with as_file(labels, "labels", with_nulls=True) as path:
         taken = take_label_file(
             dataset,
             files,
@@ -193,6 +193,7 @@ def add_labels(
             overrule=overrule,
             labels_only=labels_only,
         )
+    _name_rows(taken.examples, labels, path)
     return Labelled(labelling_summary(dataset, files), taken)
 
 
@@ -310,13 +311,20 @@ def add_answer_labels(
     """
     dataset = whole_of(handle, "add_answer_labels")
     files = the_answer_calibration(dataset, name)
-    with as_file(labels, "labels") as path:
+    with as_file(labels, "labels", with_nulls=True) as path:
         taken = take_answer_labels(
             dataset, files, path, " ".join(labeller.split()), overrule=overrule
         )
+    _name_rows(taken.examples, labels, path)
     told = {"file": str(answer_labels_path(files)), **taken_json(taken)}
     notes = tuple(map(as_keywords, taken_lines(taken)))
     return Counted("labels of answers", told, notes, "\n".join(notes))
+
+
+def _name_rows(examples: dict[str, str], labels: Records, path: Path) -> None:
+    """Let examples of what is left out name rows of what was given, unless that is a file."""
+    if not is_path(labels):
+        examples.update({reason: by_rows(where, path) for reason, where in examples.items()})
 
 
 def _opened(handle: Handle, call: str, name: str | None) -> tuple[Dataset, CalibrationFiles]:

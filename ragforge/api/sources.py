@@ -87,10 +87,13 @@ def as_file(given: Records, stem: str = "given", *, with_nulls: bool = False) ->
         try:
             yield path
         except RagforgeError as error:
-            # Nobody can open a file that is gone; a row of it is one of what was given.
-            text = str(error).replace(f"{path}: ", "given: ").replace(f"{path}:", "given, row ")
-            error.args = (text,)
+            error.args = (by_rows(str(error), path),)
             raise
+
+
+def by_rows(text: str, path: Path) -> str:
+    """Return a text about a lent file as one about what was given: nobody can open the file."""
+    return text.replace(f"{path}: ", "given: ").replace(f"{path}:", "given, row ")
 
 
 @contextmanager

@@ -56,6 +56,21 @@ def test_what_is_left_out_is_told_in_keywords(ds):
     assert not any("--" in note for note in found.notes)
 
 
+def test_what_is_left_out_is_told_by_its_row(ds):
+    """It was told by a file in a temporary folder, which was gone."""
+    found = ds.add_labels([*labels(3), *labels(1, query_id="other")], labeller="Ann")
+
+    [told] = [note for note in found.notes if "left out" in note]
+    assert told == "1 left out: pair is not in the sample, first at given, row 2: 1"
+
+
+def test_a_frame_of_labels_may_be_half_filled(ds):
+    """As the file that it was read from may be; it was refused for the first blank cell."""
+    found = ds.add_labels(labels(3, float("nan"), None), labeller="Ann")
+
+    assert (found.taken.n_new, found.taken.n_open) == (1, 2)
+
+
 def test_a_file_of_another_tool_goes_out_and_comes_back(ds, tmp_path):
     """Whoever labels elsewhere must get the same labels."""
     ds.add_labels(labels(3, 0), labeller="Ann")
