@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ragforge.corpus.block_marks import with_one_form
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.documents import MARKUP_READ, read_plain
 from ragforge.corpus.formats import FORMATS, suffix_of
@@ -41,9 +42,11 @@ def reader_of(before: str, now: str) -> Callable[[Chunk], Chunk]:
 def seen_sha256(chunk: Chunk) -> str:
     """Return the digest of what a reader sees of a chunk: its identity beside its titles.
 
-    Text that was read already is read again: an earlier release left more markup in it.
+    Text that was read already is read again: an earlier release left more markup in it. How items,
+    headings, fences and tables are drawn is not seen.
     """
-    return text_sha256(_read(chunk.text, chunk.doc_id).text.strip() or chunk.text)
+    text = _read(chunk.text, chunk.doc_id).text.strip() or chunk.text
+    return text_sha256(with_one_form(text))
 
 
 def quote_as_read(quote: str, doc_id: str) -> str:

@@ -49,6 +49,27 @@ def test_anchors_on_all_headings_cost_no_call(night):
             assert text[item.start : item.end] == item.quote == old.quote
 
 
+def formatted(text):
+    """Write headings of the first level and items as another formatter does."""
+    underlined = re.sub(r"^# (.*)$", r"\1\n=====", text, flags=re.MULTILINE)
+    return re.sub(r"^- ", "* ", underlined, flags=re.MULTILINE)
+
+
+def test_another_formatter_costs_no_call(night, tmp_path):
+    """Grades go with their chunks, whose marks are drawn otherwise, and no query is checked."""
+    night = night.copy(tmp_path / "night")
+    for path in night.docs.iterdir():
+        night.edit(path.name, formatted)
+
+    told = night.json()
+
+    assert told["status"] == "published"
+    assert set(told["calls"].values()) == {0}
+    assert (told["judgments"]["judged"], told["judgments"]["dropped"]) == (0, 0)
+    assert told["judgments"]["carried"] > 0
+    assert set(told["items"]) <= {"kept", "remapped"}
+
+
 def test_chunk_that_was_cut_with_its_markup_is_the_same(tmp_path):
     """Sets made before markup was read keep their grades."""
     diff = diff_of({"a.md": (BEFORE, "Old.")}, {"a.md": (NOW, "New.")}, tmp_path)

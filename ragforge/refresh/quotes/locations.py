@@ -16,7 +16,7 @@ from ragforge.corpus.quote_locations import (
     evidence_at,
     fold,
 )
-from ragforge.corpus.rereading import reader_of
+from ragforge.corpus.rereading import reader_of, seen_sha256
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import DocumentLines, each_chunk
@@ -105,7 +105,7 @@ class QuotePlace:
     Args:
         placement: Where it is.
         is_same_chunks: Whether the chunks that held the quote before still hold it there.
-        is_same_around: Whether the text around it is as it was.
+        is_same_around: Whether the text around it is as it was, or its chunks read as before.
         n_alike: Characters around it that are as they were, counted from the quote on.
     """
 
@@ -357,7 +357,8 @@ def _place(spot: Location, was: FormerPlace, page: Page, chars: int) -> QuotePla
     return QuotePlace(
         placement,
         is_same_chunks=was.placement is not None and _read(was.placement) == _read(placement),
-        is_same_around=was.placement is not None and was.around == around,
+        is_same_around=was.placement is not None
+        and (was.around == around or _seen(was.placement) == _seen(placement)),
         n_alike=common_prefix_length(was.around.before[::-1], around.before[::-1])
         + common_prefix_length(was.around.after, around.after),
     )
@@ -365,6 +366,10 @@ def _place(spot: Location, was: FormerPlace, page: Page, chars: int) -> QuotePla
 
 def _read(placement: Placement) -> list[tuple[str, str]]:
     return [(chunk.chunk_id, chunk.text) for chunk in placement.chunks]
+
+
+def _seen(placement: Placement) -> list[tuple[tuple[str, ...], str]]:
+    return [(chunk.heading_path, seen_sha256(chunk)) for chunk in placement.chunks]
 
 
 def cause_of(doc_id: str, move: DocumentMove | None, detail: str = "") -> Cause:
