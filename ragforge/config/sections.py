@@ -185,7 +185,8 @@ class ModelSettings(Section):
     tokens_per_minute: Harmless[PositiveFloat | None] = None
     """Tokens a minute, in and out, likewise."""
     extra_body: Annotated[str, AfterValidator(_check_json_object)] = ""
-    """JSON object whose fields go into each request, such as {"reasoning_effort": "low"}."""
+    """JSON object whose fields go into each request, such as {"reasoning_effort": "low"}; a judge
+    with other fields is another judge."""
     transport: Harmless[Literal["auto", "httpx2", "aiohttp"]] = "auto"
     """HTTP transport; auto is aiohttp where the extra `fast` is installed. Through a proxy, all go
     by httpx2."""

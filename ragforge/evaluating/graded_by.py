@@ -29,6 +29,7 @@ ALWAYS_0: Final = "always 0"
 
 _BATCHES: Final = pattern(r"batch (\d+) x (\d+)")
 _VOTES: Final = pattern(r"votes (\d+) at ([\d.]+)")
+_BODY: Final = pattern(r"\bbody [^,]{1,200} [0-9a-f]{8}\b")
 _USUAL_PROMPTS: Final = ("", "judge_relevance", "judge_relevance_batch")
 
 UNCALIBRATED: Final = "uncalibrated"
@@ -99,6 +100,8 @@ def judge_command(
         words += ["--logprobs", "on"]
     if "examples" in ask.protocol:
         words += ["--examples", "FILE"]
+    if _BODY.search(ask.protocol):
+        words += ["--extra-body", "BODY"]
     if ask.prompt not in _USUAL_PROMPTS:
         words += ["--prompt", ask.prompt]
     return one_line(shlex.join(words), 1000)

@@ -144,7 +144,7 @@ async def open_backend(
 
     from ragforge.llm.connect import connect
     from ragforge.prompts import load_prompt
-    from ragforge.stages.asking import Asker, failed_replies
+    from ragforge.stages.asking import Asker, asked_with, failed_replies
 
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
     async with connect(
@@ -157,7 +157,8 @@ async def open_backend(
         collector=job.collector,
         endpoints=job.endpoints,
     ) as connection:
-        asker = Asker(connection.model, connection.name, settings.model, loaded)
+        how = asked_with(settings.model.extra_body)
+        asker = Asker(connection.model, connection.name, settings.model, loaded, protocol=how)
         if mode.retry_failed and stages:
             forget = (connection.tally or connection.store).forget
             failures = (failure for failure in place.failures() if failure.what in stages)

@@ -21,6 +21,7 @@ from ragforge.records.canaries import before_drift
 from ragforge.records.judgments import Grading
 
 _BATCHES: Final = pattern(r"batch (\d+) x (\d+)(?:, alone)?")
+_BODY: Final = pattern(r"(?:, )?(body [^,]{1,200} [0-9a-f]{8})\b")
 
 
 class _Way(NamedTuple):
@@ -31,6 +32,13 @@ class _Way(NamedTuple):
     permutations: int
     protocol: str
     """What else tells how it was asked; "" for nothing."""
+    body: str
+    """Which fields went into each request, see `asked_with`."""
+
+    @property
+    def judge(self) -> str:
+        """Who judged: the model, and what it was told with each request."""
+        return f"{self.model} ({self.body})" if self.body else self.model
 
 
 async def judging_alike(parent: Dataset, job: Job) -> Job:
@@ -56,13 +64,15 @@ async def judging_alike(parent: Dataset, job: Job) -> Job:
         judge = judges.provenance()
     if judge.kind != "llm":
         return job
-    by_model = Counter[str]()
+    now = _way(judge)
+    by_judge = Counter[str]()
     for way, n in ways.items():
-        by_model[way.model] += n
-    most = by_model.most_common(1)[0][1]
-    if by_model[judge.model] < most and job.settings.refresh.other_judge == "refuse":
-        raise _other_judge(parent, judge, by_model)
-    own = [way for way, _ in ways.most_common() if way.model == judge.model]
+        by_judge[way.judge] += n
+    [(first, most)] = by_judge.most_common(1)
+    if by_judge[now.judge] < most and job.settings.refresh.other_judge == "refuse":
+        before = next(way for way in ways if way.judge == first)
+        raise _other_judge(parent, before, now, by_judge)
+    own = [way for way, _ in ways.most_common() if way.judge == now.judge]
     return _in_way(own[0], job) if own else job
 
 
@@ -99,10 +109,13 @@ def _counts(grading: Grading) -> bool:
 
 def _way(by: Provenance) -> _Way:
     protocol = before_drift(by).protocol
+    body = _BODY.search(protocol)
+    with_fields = body[1] if body else ""
+    protocol = _BODY.sub("", protocol).removeprefix(", ")
     batches = _BATCHES.fullmatch(protocol)
     if batches is None:
-        return _Way(by.model, 1, 1, protocol)
-    return _Way(by.model, int(batches[1]), int(batches[2]), "")
+        return _Way(by.model, 1, 1, protocol, with_fields)
+    return _Way(by.model, int(batches[1]), int(batches[2]), "", with_fields)
 
 
 def _found_by_runs(parent: Dataset, depth: int) -> Mapping[str, Set[str]]:
@@ -115,13 +128,14 @@ def _found_by_runs(parent: Dataset, depth: int) -> Mapping[str, Set[str]]:
     return found
 
 
-def _other_judge(parent: Dataset, judge: Provenance, by_model: Counter[str]) -> UsageError:
-    there = ", ".join(f"{name} {n:,}" for name, n in by_model.most_common())
-    first = by_model.most_common(1)[0][0]
-    names = ", ".join(f'"{name}"' for name in first.split("+"))
-    way = f"panel = [{names}] under [judge]" if "+" in first else f"--model {first}"
+def _other_judge(parent: Dataset, before: _Way, now: _Way, by_judge: Counter[str]) -> UsageError:
+    there = ", ".join(f"{name} {n:,}" for name, n in by_judge.most_common())
+    names = ", ".join(f'"{name}"' for name in before.model.split("+"))
+    way = f"panel = [{names}] under [judge]" if "+" in before.model else f"--model {before.model}"
+    if before.body != now.body:
+        way += " with the --extra-body of then" if before.body else " without --extra-body"
     return UsageError(
-        f"{parent.path}: its grades are by another judge ({there}), and {judge.model} would grade "
+        f"{parent.path}: its grades are by another judge ({there}), and {now.judge} would grade "
         "what is new, so that no difference of systems could be told: name the judge of before "
         f"({way}, each model as NAME or NAME@URL), or let both stand with --other-judge mix; "
         "--complete off judges nothing"

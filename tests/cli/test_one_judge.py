@@ -319,3 +319,24 @@ def test_a_gate_is_not_moved_by_what_another_judge_says_of_another_run(dataset, 
     assert after == before
     assert not any("lenient" in note for note in nothing)
     assert any("grades by lenient are left out of means" in note for note in notes)
+
+
+def test_a_model_asked_with_other_fields_is_another_judge(dataset, endpoint, capsys):
+    """One that reasons longer differs from itself as much as two models do."""
+    low, high = (("--extra-body", f'{{"reasoning_effort": "{how}"}}') for how in ("low", "high"))
+    judge(dataset, endpoint, "strict", *low)
+    evaluate(dataset)
+    rank(dataset, NEW)
+    words = ["judge", "--dataset", str(dataset.path), "--model", "strict", "-q"]
+
+    refused = main([*words, "--base-url", endpoint.url, *high])
+    told = capsys.readouterr().err
+    judge(dataset, endpoint, "strict", *high, "--again")
+    evaluate(dataset)
+    text = history_text(dataset, capsys)
+
+    assert refused == 2
+    assert "graded by another judge" in told
+    assert "(body reasoning_effort " in told
+    assert verdicts(history(dataset, capsys)) == UNKNOWN
+    assert "--extra-body BODY" in text

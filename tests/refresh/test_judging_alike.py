@@ -12,6 +12,7 @@ from ragforge.pipeline.complete.completing import judging_settings
 from ragforge.pipeline.job import Job
 from ragforge.records import Hit, Judgment, Provenance, Query, Ranking
 from ragforge.refresh.judging_alike import judging_alike
+from ragforge.stages.asking import asked_with
 
 
 @pytest.fixture
@@ -48,10 +49,9 @@ def graded(dataset):
 def alike(dataset, unused_url):
     """Returns the settings by which a night is judged, and what was said; nothing is asked."""
 
-    def found(model="writer", panel=(), **sections):
-        settings = settings_of(
-            model={"name": model, "base_url": unused_url}, judge={"panel": panel}, **sections
-        )
+    def found(model="writer", panel=(), extra_body="", **sections):
+        model = {"name": model, "base_url": unused_url, "extra_body": extra_body}
+        settings = settings_of(model=model, judge={"panel": panel}, **sections)
         told = Recorder()
         job = asyncio.run(judging_alike(dataset, Job(settings, told)))
         notes = [event.message for event in told.named("note")]
@@ -171,3 +171,25 @@ def test_what_is_said_about_judging_stands(graded, alike):
     how, notes = alike(pool={"pool_batch": 4})
 
     assert (how.batch, notes) == (4, [])
+
+
+HIGH = '{"reasoning_effort": "high"}'
+
+
+def test_a_model_that_is_asked_with_other_fields_is_another_judge(graded, alike):
+    """One that reasons longer is stricter, or laxer, by more than systems differ."""
+    graded(*[("writer", f"batch 10 x 1, {asked_with(HIGH)}")] * 3)
+
+    judge, told = alike(extra_body=HIGH)
+    with pytest.raises(UsageError, match="--model writer with the --extra-body of then"):
+        alike()
+
+    assert (judge.batch, told) == (10, [])
+
+
+def test_fields_that_came_later_are_told(graded, alike):
+    """What was asked without them is of the judge without them."""
+    graded(*[WRITER] * 3)
+
+    with pytest.raises(UsageError, match="--model writer without --extra-body"):
+        alike(extra_body=HIGH)
