@@ -2,7 +2,8 @@
 
 Within a stratum the label of a pair is expected to miss the mean of its grade as labels of other
 sets missed it, or as the labels do that are there. What a sample of n then leaves open follows
-from the strata; what other queries would change follows from the judge's grades.
+from the strata; what other queries would change follows from the judge's grades, and from how much
+labels of one query, and of what one run alone found for it, have in common.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ _PRIOR_LABELS: Final = 4.0
 _POWER: Final = 0.84
 """Of the normal distribution: a difference is shown in 4 of 5 samples."""
 _FITTED: Final = 5
+ALIKE_IN_QUERY: Final = 0.25
+"""Share of the variance of labels around what their grades let expect that all pairs of a query
+have in common. The two are by least squares on TREC DL 2019 and RAG 2025; see
+`benchmarks/planned_widths.py`."""
+ALIKE_IN_RUN: Final = 0.06
+"""The same of the pairs that one run alone found for a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +225,19 @@ class _Planning:
         rate = np.maximum(drawn, 1e-12)
         own = float((squares * (1 - drawn) / rate).sum()) / m**2
         known = figure.weights * figure.means[judged]
-        n_all = len(self.population.query_ids)
-        by_query = np.bincount(self.population.queries, weights=known, minlength=n_all)
-        by_query = by_query[figure.counted]
+        by_query = self._by_query(figure, known)
         between = float(by_query.var(ddof=1)) / m if m > 1 else float("inf")
-        return sqrt(own), sqrt(between + float((squares / rate).sum()) / m**2)
+        missed = figure.weights * np.sqrt(figure.variances[judged])
+        alike = ALIKE_IN_QUERY * float((self._by_query(figure, missed) ** 2).sum())
+        alike += ALIKE_IN_RUN * float((self._by_query(figure, np.abs(missed)) ** 2).sum())
+        return sqrt(own), sqrt(between + (alike + float((squares / rate).sum())) / m**2)
+
+    def _by_query(self, figure: _Figure, values: Floats) -> Floats:
+        """Return the sums of values of pairs over the queries of a figure."""
+        n_all = len(self.population.query_ids)
+        sums = np.bincount(self.population.queries, weights=values, minlength=n_all)
+        found: Floats = sums[figure.counted].astype(np.float64)
+        return found
 
     def _apart(self, figure: _Figure) -> PlannedDifference:
         judged, m = self.population.judged, figure.n_queries
