@@ -47,8 +47,29 @@ class Column:
 
 
 class Index:
-    def __init__(self, *names):
-        self.names = names
+    def __init__(self, *names, labels=()):
+        self.names, self.name = names, names[0]
+        self._labels = labels
+
+    def __iter__(self):
+        return iter(self._labels)
+
+
+class Series(Column):
+    """A series of pandas."""
+
+    def __init__(self, values, index=None, name=None):
+        super().__init__(values)
+        self.index = Index(name, labels=range(len(values)) if index is None else index)
+
+    def __iter__(self):
+        return iter(self._values)
+
+    def items(self):
+        return zip(self.index, self._values, strict=True)
+
+    def reset_index(self):
+        raise NotImplementedError
 
 
 class Indexed(Frame):
@@ -107,6 +128,8 @@ EXPECTED = values(QRELS, RUN)
         columns([(q, c, str(9 - s)) for q, c, s in TRIPLES], "query_id", "chunk_id", "rank"),
         {"query_id": ["1", "2"], "ranking": [("b", "a", "x"), np.array(["d"])]},
         by_row(columns(TRIPLES, "query_id", "chunk_id", "score")),
+        {"1": Series(["b", "a", "x"]), "2": Series([0.5], index=["d"])},
+        {"1": Frame(chunk_id=["b", "a", "x"], score=[3.0, 2.0, 1.0]), "2": Frame(docno=["d"])},
         Indexed("query_id", **columns(TRIPLES, "query_id", "chunk_id", "score")),
     ],
 )
@@ -126,6 +149,8 @@ def test_a_run_may_come_in_any_shape_that_names_its_parts(run):
         np.array(GRADED, dtype=[("query_id", "U8"), ("chunk_id", "U8"), ("grade", "i8")]),
         columns([(q, c, str(g)) for q, c, g in GRADED], "query_id", "chunk_id", "grade"),
         by_row(columns(GRADED, "query_id", "chunk_id", "grade")),
+        {q: Series([*of.values()], index=[*of], name="chunk_id") for q, of in QRELS.items()},
+        {q: Frame(chunk_id=[*of], grade=[*of.values()]) for q, of in QRELS.items()},
         Indexed("query_id", **columns(GRADED, "query_id", "chunk_id", "grade")),
     ],
 )
@@ -279,6 +304,10 @@ def test_paths_are_read(tmp_path, name):
         (
             {"query_id": ["1"], "chunk_id": ["a"], "score": [0.1], "rank": ["first"]},
             "run: row 1: rank: expected a number, got 'first'",
+        ),
+        (
+            {"train": Frame(**columns(TRIPLES, "query_id", "chunk_id", "score"))},
+            "run: 'train': query_id: expected 'train', got '1'",
         ),
         ([("1", "a", "high")], "run: item 1: score: expected a number, got 'high'"),
         ([{"query_id": "1"}], "run: has none of the shapes accepted"),

@@ -244,24 +244,55 @@ def _rows_by_query(where: str, given: Mapping[Any, Any], field: Field) -> Iterat
     for query, value in given.items():
         query_id = _id(query, where)
         place = f"{where}: {shown(query_id)}"
-        if isinstance(value, Mapping):
-            chunks: Any = {}
-            for chunk, own in value.items():
-                chunk_id = _id(chunk, place)
-                if chunk_id in chunks:  # As a text and as a number.
-                    raise pair_twice(where, query_id, chunk_id)
-                chunks[chunk_id] = _plain(own)
-        elif isinstance(value, set | frozenset):
-            if field is RANKING:
-                raise DataError(f"{place}: expected chunk ids in their order, got a set")
-            chunks = sorted(_id(chunk, place) for chunk in value)
-        elif isinstance(value, str | bytes) or not isinstance(value, Iterable):
-            expected = "chunk ids, or a mapping of them"
-            raise DataError(f"{place}: expected {expected}, got {shown(value)}")
+        table = None if isinstance(value, Mapping) else _columns(value)
+        if table is not None:
+            _refuse_other_queries(table, place, query_id)
+            chunks: Any = list(_records(table))
+        elif isinstance(value, Mapping) or _is_by_index(value):
+            chunks = _values_by_chunk(value, where, query_id)
         else:
-            items = map(_item, _listed(value))
-            chunks = [_id(one, place) if _is_number(one) else one for one in items]
+            chunks = _chunk_ids(value, place, field)
         yield make_row(place, {"query_id": query_id, field.accepted[0]: chunks})
+
+
+def _refuse_other_queries(table: Mapping[str, list[Any]], place: str, query_id: str) -> None:
+    """Refuse the columns of a query that say they are of others, as of a dictionary of splits.
+
+    Raises:
+        DataError: They do.
+    """
+    name = _named(table, QUERY_ID_OF_PAIR)
+    for own in table[name] if name else ():
+        if _id(own, place) != query_id:
+            raise DataError(f"{place}: {name}: expected {shown(query_id)}, got {shown(own)}")
+
+
+def _values_by_chunk(value: Any, where: str, query_id: str) -> dict[str, Any]:  # noqa: ANN401
+    values: dict[str, Any] = {}
+    for chunk, own in value.items():
+        chunk_id = _id(chunk, f"{where}: {shown(query_id)}")
+        if chunk_id in values:  # As a text and as a number.
+            raise pair_twice(where, query_id, chunk_id)
+        values[chunk_id] = _plain(own)
+    return values
+
+
+def _chunk_ids(value: Any, place: str, field: Field) -> list[Any]:  # noqa: ANN401
+    if isinstance(value, set | frozenset):
+        if field is RANKING:
+            raise DataError(f"{place}: expected chunk ids in their order, got a set")
+        return sorted(_id(chunk, place) for chunk in value)
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise DataError(f"{place}: expected chunk ids, or a mapping of them, got {shown(value)}")
+    items = map(_item, _listed(value))
+    return [_id(one, place) if _is_number(one) else one for one in items]
+
+
+def _is_by_index(value: Any) -> bool:  # noqa: ANN401
+    """Whether a series of pandas says of which chunks its values are, and does not list ids."""
+    if not hasattr(value, "reset_index"):
+        return False
+    return value.index.name is not None or any(isinstance(label, str) for label in value.index)
 
 
 def _iterated(where: str, given: Any, value: Field) -> Iterator[dict[str, Any]]:  # noqa: ANN401
