@@ -3,12 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ragforge.corpus.formats import Block, ExtractedText, Kind, Lines, UnreadableError
 from ragforge.corpus.powers import is_power
+from ragforge.deferred import dataclass
 
 DEEPEST: Final = 10_000
 """Elements that may be open at once. The parser looks through all of them at each new one: 100,000
@@ -46,6 +48,12 @@ _BREAKS = {
 }  # fmt: skip
 _LISTS = {"ul", "ol", "menu"}
 _CELLS = {"td", "th"}
+_WIDEST = 100
+"""Columns or rows that a cell is taken to be in; what reaches to the end states more."""
+_MOST_REPEATED = 200_000
+"""Characters that cells may put into the rows below theirs; a page that asks for more is none."""
+_LONGEST_REPEATED = 100
+"""Characters of a cell that are read again in each row that it is in; a longer one is so once."""
 _PERMALINK = re.compile(r"(?<!\s)\s*(?<![¶🔗])[¶🔗]+\Z|(?<!\s)\s+#\Z")
 _LOOKS_LIKE_MARKUP = re.compile(r"^(?=#{1,6} |```)", re.MULTILINE)
 _HEADING_LINE = re.compile(r"(#{1,6}) (.*)")
@@ -162,6 +170,8 @@ def _walk(body: LexborNode, writer: "_Writer") -> None:
             writer.pre(_CDATA.sub("", _code_of(node)))
         elif tag not in _DROPPED and not _is_furniture(node) and not _is_unseen(node, tag):
             writer.enter(tag, _start(node, tag))
+            if tag in _CELLS and writer.is_in_table:
+                writer.cell(_span(node, "colspan"), _span(node, "rowspan"))
             if tag == "sup":
                 writer.raised((node.text(deep=True) or "").strip())
             stack.append((node, False))
@@ -204,6 +214,12 @@ def _start(node: LexborNode, tag: str) -> int | None:
     return int(stated) if _NUMBER.match(stated) else None
 
 
+def _span(node: LexborNode, name: str) -> int:
+    """Return how many columns or rows a cell is in."""
+    stated = (node.attributes.get(name) or "").strip()
+    return max(1, min(int(stated), _WIDEST)) if _NUMBER.match(stated) else 1
+
+
 def _is_highlighted(node: LexborNode, tag: str) -> bool:
     """Whether a script is code that a page shows, as older exports of Confluence write it."""
     return tag == "script" and (node.attributes.get("type") or "") == "syntaxhighlighter"
@@ -218,6 +234,23 @@ def _is_furniture(node: LexborNode) -> bool:
     return given.get("role") in _FURNITURE_ROLES or not _FURNITURE.isdisjoint(names)
 
 
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell of a table.
+
+    Args:
+        begin: Where in the words of its row its own begin.
+        columns: How many it is in.
+        last_row: The last that it is in, counted from 0.
+        text: What is read in the rows below its first.
+    """
+
+    begin: int = 0
+    columns: int = 1
+    last_row: int = 0
+    text: str = ""
+
+
 class _Writer:
     """Collects words into lines, and lines into blocks that blank lines part."""
 
@@ -229,6 +262,11 @@ class _Writer:
         self._tables = 0
         self._in_row = False
         self._joins = False
+        self._row = self._column = 0
+        self._cell = _Cell()
+        self._n_repeated = 0
+        self._spanning: dict[int, _Cell] = {}
+        """Cells that reach into rows below theirs, by their first column."""
 
     def text(self) -> str:
         self._flush()
@@ -236,6 +274,11 @@ class _Writer:
 
     def words(self, text: str) -> None:
         self._words.append(text.replace("\n", " "))
+
+    @property
+    def is_in_table(self) -> bool:
+        """Whether a cell is one of a table, and of none within another."""
+        return self._tables == 1
 
     def raised(self, text: str) -> None:
         """Mark what follows as raised where it is a power."""
@@ -255,6 +298,7 @@ class _Writer:
     def enter(self, tag: str, number: int | None = None) -> None:
         """Begin an element; a list may begin with a number, and an item have one."""
         if tag in _CELLS and self._tables == 1:
+            self._cells_above()
             self._words.append(" | " if self._in_row else "")
             self._in_row = True
         elif tag == "br":
@@ -272,7 +316,38 @@ class _Writer:
         elif tag == "li" and not self._tables:
             self._item(number)
 
+    def cell(self, columns: int, rows: int) -> None:
+        """Tell how far the cell that was entered reaches."""
+        self._cell = _Cell(len(self._words), columns, self._row + rows - 1)
+
+    def _end_cell(self) -> None:
+        cell = self._cell
+        if cell.last_row > self._row:
+            text = " ".join("".join(self._words[cell.begin :]).split())
+            text = text if len(text) <= _LONGEST_REPEATED else ""
+            self._spanning[self._column] = replace(cell, text=text)
+        self._column += cell.columns
+
+    def _cells_above(self) -> None:
+        """Add cells of rows above that reach into this one at this place."""
+        while (cell := self._spanning.get(self._column)) and cell.last_row >= self._row:
+            self._n_repeated += len(cell.text) + len(" | ")
+            if self._n_repeated > _MOST_REPEATED:
+                self._spanning.clear()
+                return
+            self._words.append(f" | {cell.text}" if self._in_row else cell.text)
+            self._in_row = True
+            self._column += cell.columns
+
+    def _end_row(self) -> None:
+        self._cells_above()
+        self._row, self._column = self._row + 1, 0
+
     def leave(self, tag: str) -> None:
+        if tag in _CELLS and self._tables == 1:
+            self._end_cell()
+        elif tag == "tr" and self._tables == 1:
+            self._end_row()
         if tag not in _BREAKS:
             return
         if tag in _HEADINGS and not self._tables:
@@ -281,6 +356,9 @@ class _Writer:
         if tag == "table":
             self._tables -= 1
             self._joins = False
+            if not self._tables:
+                self._row = self._column = 0
+                self._spanning.clear()
         elif tag in _LISTS and self._lists:
             self._lists.pop()
             self._joins = bool(self._lists)

@@ -100,3 +100,20 @@ def test_power_is_no_digit_of_its_number():
     )
 
     assert read_page(f"<body>{body}").text == "10^6, 10^-6, 9 m^2, 2nd, Fees1.2"
+
+
+@pytest.mark.parametrize(
+    ("rows", "read"),
+    [
+        (
+            "<tr><th>Plan<th>Days<tr><td rowspan=2>Free<td>7<tr><td>8<tr><td>Pro<td>9",
+            "Plan | Days\nFree | 7\nFree | 8\nPro | 9",
+        ),
+        ("<tr><td>a<td rowspan='2'>b<tr><td>c<tr><td>d<td>e", "a | b\nc | b\nd | e"),
+        ("<tr><td rowspan=2 colspan=2>a<td>b<tr><td>c", "a | b\na | c"),
+        ("<tr><td rowspan=9>a<td>b<tr><td>c</table><table><tr><td>d", "a | b\na | c\n\nd"),
+    ],
+)
+def test_cell_is_read_in_each_row_that_it_is_in(rows, read):
+    """Without it, what stands beside it slid into its column."""
+    assert read_page(f"<body><table>{rows}</table>").text == read
