@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 from ragforge.corpus.cut_ends import is_cut_anew
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
 from ragforge.corpus.signed_words import signed_words
-from ragforge.deferred import dataclass
+from ragforge.deferred import dataclass, pattern
 from ragforge.records import Behaviour, Provenance
 from ragforge.records.model import ConfigDict, Model
 from ragforge.stages.answer.refusals import abstains
@@ -29,6 +29,7 @@ _LONGEST: Final = 400
 PROMPT: Final = "recheck_answer"
 _LEAST: Final = 8
 """Characters that tell that the text beside a quote is as it was."""
+_HEADING = pattern(r"^[ ]{0,3}(?P<marks>#{1,6})[ \t]{1,20}(?P<title>\S[^\n]{0,200})$", re.MULTILINE)
 _NAME = "offline-recheck-1"
 _EXPECTS: Final[Mapping[Behaviour, str]] = {
     "answer": "an answer",
@@ -75,6 +76,59 @@ def touching(place: Location, text: str) -> Location:
     return Location(min(place.start, touched[0].start), max(place.end, touched[-1].end))
 
 
+def titles_above(text: str, at: int, titles: Sequence[str]) -> tuple[str, ...]:
+    """Return the titles above a place of a text, the outermost first.
+
+    Args:
+        text: Its heading lines count as far as they stand above the place.
+        at: The place.
+        titles: Those above the text; one that is a heading line of it counts as such alone.
+    """
+    above: list[tuple[int, str]] = []
+    lines: set[str] = set()
+    for heading in _HEADING.finditer(text):
+        level, title = len(heading["marks"]), heading["title"].strip()
+        lines.add(title)
+        if heading.start() < at:
+            above = [one for one in above if one[0] < level] + [(level, title)]
+    return (*(title for title in titles if title not in lines), *(title for _, title in above))
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What tells of what a place of a text speaks.
+
+    "The timeout is 30 seconds." may stand under two titles, and says another thing under each.
+
+    Args:
+        own: The titles above it, and its sentence.
+        ahead: The sentence before.
+        is_whole: Whether that is all there was, as far as there was any.
+    """
+
+    own: str = ""
+    ahead: str = ""
+    is_whole: bool = True
+
+
+def context_of(text: str, place: Location, titles: Sequence[str]) -> Context:
+    """Return what tells of what a place of a text speaks.
+
+    Args:
+        text: Where it stands.
+        place: The place.
+        titles: Those above the text.
+    """
+    begin = max(0, place.start - _LONGEST)
+    part = text[begin : place.end + _LONGEST]
+    own = touching(Location(place.start - begin, place.end - begin), part)
+    before = [one for one in sentence_places(part) if one.end <= own.start]
+    return Context(
+        "\n".join((*titles_above(text, place.start, titles), part[own.start : own.end])),
+        part[before[-1].start : before[-1].end] if before else "",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A text of the documents as they are now, and the titles above it, the outermost first."""
@@ -98,6 +152,7 @@ class Subject:
         passages: The documents as they are now, as far as they matter.
         around: What stood right before and behind each of the quotes when it was checked last;
             () where that is not known.
+        contexts: What told of what each of the quotes spoke, likewise.
     """
 
     key: str
@@ -109,6 +164,7 @@ class Subject:
     others: tuple[str, ...]
     passages: tuple[Passage, ...]
     around: tuple[tuple[str, str], ...] = ()
+    contexts: tuple[Context, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +380,53 @@ def _differs(known: Iterable[tuple[str, str, str]], proof: str) -> bool:
     return any(read(quoted) - read(proof) or read(proof) - read(whole) for read in readers)
 
 
+def _is_of_another(subject: Subject, proved: Passage, proof: Location) -> bool:
+    """Whether the words of an answer are said of something else than the quotes were.
+
+    Words of the question that told of what a quote spoke have to tell so where it stands now; of a
+    quote that stands nowhere, where the words of the answer do. Where it is not known any more what
+    told of it, the quote has to stand as it stood.
+
+    Args:
+        subject: With the question, the quotes, and what told of what they spoke.
+        proved: The passage with the words of the answer.
+        proof: Their place in it.
+    """
+    asked = _telling(subject.question)
+    for quote, before, around in zip(
+        subject.quotes, subject.contexts, subject.around, strict=False
+    ):
+        wanted = asked - _telling(quote)
+        spots = [
+            (passage, place)
+            for passage in subject.passages
+            for place in FoldedText(passage.text).locations(quote)
+        ]
+        alike = [
+            passage
+            for passage, place in spots or [(proved, proof)]
+            if (before.is_whole or _stands_as_before(passage.text, place, around))
+            and _tells_alike(wanted, before, context_of(passage.text, place, passage.titles))
+        ]
+        is_elsewhere = any(passage is proved for passage, _ in spots) and proved not in alike
+        if not alike or is_elsewhere:
+            return True
+    return False
+
+
+def _stands_as_before(text: str, place: Location, around: tuple[str, str]) -> bool:
+    before, after = map(fold, around)
+    return fold(text[: place.start]).endswith(before) and fold(text[place.end :]).startswith(after)
+
+
+def _tells_alike(wanted: set[str], before: Context, now: Context) -> bool:
+    """Whether those of some words that told of what a text spoke tell so now."""
+    own = _telling(now.own)
+    return wanted & _telling(before.own) <= own and (
+        wanted & _telling(before.ahead) <= own | _telling(now.ahead)
+    )
+
+
 def _follow(wanted: Iterable[str], there: Iterable[str]) -> bool:
     """Whether words stand among others in their order."""
     rest = iter(there)
@@ -346,8 +449,8 @@ class LexicalRecheck:
     """Finds an expected answer by its words; what is said in other words it does not find.
 
     It never finds another answer, and its "none" is no proof that there is none. Where a word of
-    the quotes went, words such as "not" or "until" or numbers came, or a sign or operator is
-    another one, it confirms nothing.
+    the quotes went, words such as "not" or "until" or numbers came, a sign or operator is another
+    one, or words of the question do not stand above or beside it any more, it confirms nothing.
     """
 
     @property
@@ -362,7 +465,8 @@ class LexicalRecheck:
             text = without(passage.text, subject.others)
             if wanted and wanted <= _telling(text):
                 place = _shortest(wanted, text)
-                if not _is_turned(subject, passage.text[place.start : place.end]):
+                proof = passage.text[place.start : place.end]
+                if not (_is_turned(subject, proof) or _is_of_another(subject, passage, place)):
                     return Finding("same", Proved(number, place), "", self.provenance)
         return Finding("none", None, "", self.provenance)
 

@@ -247,6 +247,24 @@ def test_of_equal_quotes_the_one_in_the_same_surroundings_is_taken(tmp_path):
     assert found.placement.start == now.rindex(QUOTE)
 
 
+def test_one_of_places_that_read_alike_is_checked_where_another_one_is_gone(tmp_path):
+    """What stands around them does not tell whether this is the one that was meant."""
+    section = f"{FILLER[:600]}\n\n{QUOTE}\n\n{FILLER[:600]}"
+    text = f"# Redis\n\n{section}\n\n# Kafka\n\n{section}"
+    now = text.replace("is 5 seconds", "is 9 seconds", 1)
+
+    assert located(tmp_path, {"a.md": now}, before={"a.md": text}).state == "nearby change"
+
+
+def test_places_that_read_alike_move_together_without_a_check(tmp_path):
+    """As many as before say the same."""
+    section = f"{FILLER[:600]}\n\n{QUOTE}\n\n{FILLER[:600]}"
+    text = f"# Redis\n\n{section}\n\n# Kafka\n\n{section}"
+    now = f"A new beginning of it.\n\n{text}"
+
+    assert located(tmp_path, {"a.md": now}, before={"a.md": text}).state == "moved"
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [("5 seconds", "10 seconds"), ("default", "present"), ("is 5", "is not 5")],

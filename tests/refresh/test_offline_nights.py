@@ -1,6 +1,7 @@
 """Nights without a model: what nobody can confirm stays out until its text is back."""
 
 import json
+from functools import partial
 
 import pytest
 from nights import WIDE, Night
@@ -13,15 +14,21 @@ TEXT = f"# Billing\n\nInvoices are sent monthly.\n\n## Refunds\n\n{REFUND}\n"
 @pytest.fixture
 def night(tmp_path):
     """A hand-made set, whose one query asks for a sentence."""
+    question = "Within how many days are refunds paid?"
+    return asking(tmp_path, question, "14 days", REFUND, {"billing.md": TEXT})
+
+
+def asking(tmp_path, question, answer, quote, texts):
+    """Make a set by hand, whose one query asks for a quote of the first document."""
     night = Night(tmp_path, WIDE)
     night.docs.mkdir()
-    (night.docs / "billing.md").write_text(TEXT, encoding="utf-8")
-    (night.docs / "other.md").write_text("# Other\n\nNothing of it.\n", encoding="utf-8")
+    for name, text in {**texts, "other.md": "# Other\n\nNothing of it.\n"}.items():
+        (night.docs / name).write_text(text, encoding="utf-8")
     row = {
         "query_id": "u",
-        "query": "Within how many days are refunds paid?",
-        "expected_answer": "14 days",
-        "relevant": [{"doc_id": "billing.md", "quote": REFUND, "grade": 3}],
+        "query": question,
+        "expected_answer": answer,
+        "relevant": [{"doc_id": next(iter(texts)), "quote": quote, "grade": 3}],
     }
     path = tmp_path / "golden.jsonl"
     path.write_text(f"{json.dumps(row)}\n", encoding="utf-8")
@@ -58,3 +65,84 @@ def test_a_query_is_back_with_its_sentence_and_says_why(night):
     assert (change["action"], night.queries["u"].status) == ("revived", "accepted")
     assert change["causes"][0]["detail"] == "the quote stands again"
     assert night.json()["status"] == "unchanged"
+
+
+LIMIT = "The timeout of a call is 30 seconds."
+CLIENTS = f"# Clients\n\n## Redis\n\n{LIMIT}\n\n## Kafka\n\n{LIMIT}\n"
+
+
+@pytest.fixture
+def ask_redis(tmp_path):
+    """Make a set whose one query asks about Redis."""
+    return partial(asking, tmp_path, "What is the timeout of a Redis call?", "30 seconds")
+
+
+def test_a_number_that_changed_is_not_proved_by_the_same_words_under_another_title(ask_redis):
+    """The set would say 30 where the documents say 45, with the grade of a person."""
+    night = ask_redis(LIMIT, {"clients.md": CLIENTS})
+    night.edit("clients.md", lambda text: text.replace("30", "45", 1))
+    night.json()
+
+    assert night.queries["u"].status == "quarantined"
+
+
+def test_the_same_words_of_another_document_prove_nothing(ask_redis):
+    """Pages of a template say the same of different things."""
+    texts = {f"{name}.md": f"# {name}\n\n{LIMIT}\n" for name in ("Redis", "Kafka")}
+    night = ask_redis(LIMIT, texts)
+    night.edit("Redis.md", lambda text: text.replace("30", "45"))
+    night.json()
+
+    assert night.queries["u"].status == "quarantined"
+
+
+def test_a_part_of_a_sentence_is_not_proved_by_another_one(ask_redis):
+    """Who quotes a few words leaves out what they are said of."""
+    text = "A call to Redis ends after 30 seconds. A call to Kafka ends after 30 seconds."
+    night = ask_redis("after 30 seconds", {"clients.md": text})
+    night.edit("clients.md", lambda text: text.replace("30", "45", 1))
+    night.json()
+
+    assert night.queries["u"].status == "quarantined"
+
+
+def test_words_that_went_below_another_title_are_proved_where_they_tell_of_the_same(ask_redis):
+    """A page that is arranged anew says what it said."""
+    night = ask_redis(LIMIT, {"clients.md": CLIENTS})
+    night.edit("clients.md", lambda _: f"# Limits of Redis\n\nThey are low.\n\n{LIMIT}\n")
+    night.json()
+
+    assert night.queries["u"].status == "accepted"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"clients.md": CLIENTS},
+        {"Redis.md": f"# Redis\n\n{LIMIT}\n", "Kafka.md": f"# Kafka\n\n{LIMIT}\n"},
+    ],
+)
+def test_words_said_of_another_thing_do_not_bring_a_query_back(ask_redis, texts):
+    """The second night must not take for granted what the first one did not."""
+    night = ask_redis(LIMIT, texts)
+    night.edit(next(iter(texts)), lambda text: text.replace("30", "45", 1))
+    night.json()
+    night.add_document()
+    night.json()
+    assert night.queries["u"].status == "quarantined"
+
+    night.edit(next(iter(texts)), lambda text: text.replace("45", "30", 1))
+    night.json()
+    query = night.queries["u"]
+    assert (query.status, query.evidence[0].doc_id) == ("accepted", next(iter(texts)))
+
+
+def test_a_query_of_a_page_that_is_gone_does_not_come_back_with_a_page_alike(ask_redis):
+    """A new page of the same template says it of something else."""
+    night = ask_redis(LIMIT, {"Redis.md": f"# Redis\n\n{LIMIT}\n"})
+    night.lose("Redis.md")
+    night.json("--accept-churn")
+    (night.docs / "Kafka.md").write_text(f"# Kafka\n\n{LIMIT}\n", encoding="utf-8")
+    night.json("--accept-churn")
+
+    assert night.queries["u"].status == "retired"

@@ -11,7 +11,7 @@ from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Chunk, Evidence
 from ragforge.refresh.quotes.locations import LocatedQuery, LocatedQuote
 from ragforge.stages.generate.checks.absence import window
-from ragforge.stages.recheck import Passage, touching, widened
+from ragforge.stages.recheck import Passage, titles_above, touching, widened
 
 AROUND: Final = 1000
 """Characters that are shown to each side of a quote, within its document."""
@@ -44,7 +44,9 @@ class ShownPassage:
     @property
     def passage(self) -> Passage:
         """What is shown of it."""
-        return Passage(self.chunk.text[self.start : self.end], self.chunk.heading_path)
+        text = self.chunk.text
+        titles = titles_above(text, self.start, self.chunk.heading_path)
+        return Passage(text[self.start : self.end], titles)
 
     def evidence(self, place: Location, hop: int) -> Evidence:
         """Return the sentences around a place of the passage as evidence."""

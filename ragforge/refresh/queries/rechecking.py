@@ -30,7 +30,7 @@ from ragforge.refresh.quotes.locations import VERBATIM, LocatedQuery, LocatedQuo
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.checks.absence import Corpus, near, search
 from ragforge.stages.generate.checks.batches import item_of_query
-from ragforge.stages.recheck import PROMPT, Finding, LexicalRecheck, LLMRecheck, Subject
+from ragforge.stages.recheck import PROMPT, Context, Finding, LexicalRecheck, LLMRecheck, Subject
 from ragforge.stages.runner import Collected, Judge, Work, Workers, collect, nothing
 
 _MULTI_HOP: Final = frozenset({"multi_hop", "multi_hop_across"})
@@ -120,6 +120,10 @@ class QueryDraft:
         """Return what stood before and behind each of these quotes."""
         return tuple((one.prefix, one.suffix) for one in self._before(focus))
 
+    def contexts(self, focus: int | None) -> tuple[Context, ...]:
+        """Return what told of what each of these quotes spoke."""
+        return tuple(one.context for one in self._located(focus))
+
     def others(self, focus: int | None) -> tuple[str, ...]:
         """Return what proves the other steps."""
         if focus is None:
@@ -163,8 +167,11 @@ class QueryDraft:
         return len(self.steps) == 1 and self._put(0, new)
 
     def _before(self, focus: int | None) -> list[Evidence]:
+        return [one.evidence for one in self._located(focus)]
+
+    def _located(self, focus: int | None) -> list[LocatedQuote]:
         steps = self.steps if focus is None else [self.steps[focus]]
-        return [one.evidence for step in steps for one in step.quotes]
+        return [one for step in steps for one in step.quotes]
 
     def _put(self, at: int, new: Evidence) -> bool:
         step = self.steps[at]
@@ -184,8 +191,9 @@ class QueryDraft:
         return new
 
     def _has(self, new: Evidence) -> bool:
-        said = fold(new.quote)
-        known = [fold(one.quote) for one in self.evidence]
+        said, is_one = fold(new.quote), len(self.steps) == 1
+        here = (one for one in self.evidence if one.doc_id == new.doc_id or not is_one)
+        known = [fold(one.quote) for one in here]
         return any(said in one or one in said for one in known)
 
     def _nearest(self, new: Evidence) -> int | None:
@@ -381,6 +389,7 @@ class Rechecking:
             others=draft.others(focus),
             passages=tuple(part.passage for part in passages),
             around=draft.around(focus),
+            contexts=draft.contexts(focus),
         )
         self._count(query.query_id)
         finding = await self.recheckers.recheck.judge(subject)

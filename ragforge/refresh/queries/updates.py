@@ -257,14 +257,18 @@ def with_places(located: LocatedQuery) -> Query:
 def _with_old_surroundings(located: LocatedQuery) -> Query:
     """Return a query at its places of now, with what stood around its quotes when it was checked.
 
-    Who checks it later sees by that what came in since.
+    Who checks it later sees by that what came in since. A quote that stands in another document is
+    left where it was: nobody said yet that it is the same there.
     """
-    query = with_places(located)
-    pairs = zip(query.evidence, located.query.evidence, strict=True)
     evidence = tuple(
-        now.model_copy(update={"prefix": old.prefix, "suffix": old.suffix}) for now, old in pairs
+        one.evidence
+        if one.state == "elsewhere"
+        else in_place(one).model_copy(
+            update={"prefix": one.evidence.prefix, "suffix": one.evidence.suffix}
+        )
+        for one in located.quotes
     )
-    return query.model_copy(update={"evidence": evidence})
+    return located.query.model_copy(update={"evidence": evidence, **_sources(evidence)})
 
 
 def _standing_again(located: LocatedQuery, which: str) -> tuple[Cause, ...]:

@@ -1,7 +1,7 @@
 """Where the quotes of a set stand in its corpus as it is now."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import islice
 from typing import Final, Literal
 
@@ -25,6 +25,7 @@ from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.corpus.document_homes import DocumentHomes
 from ragforge.refresh.quotes.candidates import candidate_documents
 from ragforge.refresh.quotes.similar import Similar, in_percent, most_similar
+from ragforge.stages.recheck import Context, context_of
 
 QuoteState = Literal["kept", "moved", "nearby change", "elsewhere", "similar", "gone"]
 """kept: its chunk is as it was. moved: verbatim in its document, which changed far from it only.
@@ -57,6 +58,7 @@ class LocatedQuote:
             document did not change at all: then nothing about it needs a second look.
         likeness: 1 where it stands verbatim, else the share of its wording that is there; 0 gone.
         causes: Why it is not as it was; () for `kept`.
+        context: What told of what it spoke; empty where that is not known, or needs no look.
     """
 
     evidence: Evidence
@@ -65,6 +67,7 @@ class LocatedQuote:
     placement: Placement | None = None
     likeness: float = 1.0
     causes: tuple[Cause, ...] = ()
+    context: Context = Context()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +95,14 @@ class FormerPlace:
     Args:
         placement: None where it did not stand in its document any more.
         around: The text around it; where it did not stand, what its evidence tells of that.
+        context: What told of what it spoke.
+        n_alike: Places in its document that had the same text around them.
     """
 
     placement: Placement | None
     around: Surroundings
+    context: Context = Context()
+    n_alike: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,25 +284,28 @@ def _verbatim(
     if place is None:
         return None
     if sought.move is None:
-        return _as_it_stands(sought.evidence, place.placement)
+        return _as_it_stands(sought.evidence, place.placement, was.context)
     state = state_at(sought.evidence, place, is_same_text=sought.is_same_text)
     doc_id = place.placement.chunks[0].doc_id
     if state == "kept":
-        return LocatedQuote(sought.evidence, state, doc_id, place.placement)
+        return LocatedQuote(sought.evidence, state, doc_id, place.placement, context=was.context)
     near = f"the text within {settings.near_chars} characters of the quote changed"
     if was.placement is None:
         detail = "the quote stands again"
     else:
         detail = near if state == "nearby change" else ""
     causes = (cause_of(sought.evidence.doc_id, sought.move, detail),)
-    return LocatedQuote(sought.evidence, state, doc_id, place.placement, causes=causes)
+    return LocatedQuote(
+        sought.evidence, state, doc_id, place.placement, causes=causes, context=was.context
+    )
 
 
-def _as_it_stands(evidence: Evidence, now: Placement) -> LocatedQuote:
+def _as_it_stands(evidence: Evidence, now: Placement, was: Context) -> LocatedQuote:
     """Return a quote in a document that did not change; it may have gone elsewhere long since."""
     at = evidence_at(evidence, now)
     is_there = (at.chunk_id, at.start, at.end) == (evidence.chunk_id, evidence.start, evidence.end)
-    return LocatedQuote(evidence, "kept", evidence.doc_id, None if is_there else now)
+    placement = None if is_there else now
+    return LocatedQuote(evidence, "kept", evidence.doc_id, placement, context=was)
 
 
 def _lost(sought: _Sought, was: FormerPlace, now: Page, settings: RefreshSettings) -> LostQuote:
@@ -321,8 +331,40 @@ def former_place(evidence: Evidence, page: Page, chars: int) -> FormerPlace:
     spot = page.folded_location(evidence)
     if spot is None:
         before, after = FoldedText(evidence.prefix).text, FoldedText(evidence.suffix).text
-        return FormerPlace(None, Surroundings(before.lstrip(), after.rstrip()))
-    return FormerPlace(page.placement(spot), page.surroundings(spot, chars))
+        around = Surroundings(before.lstrip(), after.rstrip())
+        return FormerPlace(None, around, _context_known(evidence))
+    placement, around = page.placement(spot), page.surroundings(spot, chars)
+    is_checked = _agree(evidence.prefix[::-1], placement.before[::-1]) and _agree(
+        evidence.suffix, placement.after
+    )
+    titles = placement.chunks[0].heading_path
+    return FormerPlace(
+        placement,
+        around,
+        context_of(page.text, page.original(spot), titles)
+        if is_checked
+        else _context_known(evidence),
+        _n_alike(evidence.quote, around, page, chars),
+    )
+
+
+def _context_known(evidence: Evidence) -> Context:
+    """Return what a quote that does not stand where it was checked tells of what it spoke of."""
+    ahead = evidence.prefix
+    place = Location(len(ahead), len(ahead) + len(evidence.quote))
+    context = context_of(f"{ahead}{evidence.quote}{evidence.suffix}", place, ())
+    return replace(context, is_whole=False)
+
+
+def _agree(one: str, other: str) -> bool:
+    """Whether texts are the same as far as both are known."""
+    first, second = fold(one), fold(other)
+    return first.startswith(second) or second.startswith(first)
+
+
+def _n_alike(quote: str, around: Surroundings, page: Page, chars: int) -> int:
+    spots = islice(page.whole_spots(quote, around.before, around.after), _MOST_SPOTS)
+    return sum(page.surroundings(spot, chars) == around for spot in spots)
 
 
 def likeliest(quote: str, was: FormerPlace, page: Page, chars: int) -> QuotePlace | None:
@@ -333,8 +375,12 @@ def likeliest(quote: str, was: FormerPlace, page: Page, chars: int) -> QuotePlac
     """
     found = page.whole_spots(quote, was.around.before, was.around.after)
     spots = islice(found, _MOST_SPOTS)
-    places = (_place(spot, was, page, chars) for spot in spots)
-    return max(places, key=lambda place: place.rank, default=None)
+    places = [_place(spot, was, page, chars) for spot in spots]
+    likeliest_place = max(places, key=lambda place: place.rank, default=None)
+    if likeliest_place and sum(place.is_same_around for place in places) < was.n_alike:
+        # Which of those that read alike is gone cannot be told from what stands around them.
+        return replace(likeliest_place, is_same_around=False)
+    return likeliest_place
 
 
 def state_at(evidence: Evidence, place: QuotePlace, *, is_same_text: bool) -> QuoteState:
@@ -488,16 +534,31 @@ def _located(quote: LostQuote, diff: CorpusDiff) -> LocatedQuote:
     if quote.place:
         doc_id, place = quote.place
         causes = (_cause(quote, diff, doc_id, f"the quote stands in {doc_id} now"),)
-        return LocatedQuote(quote.evidence, "elsewhere", doc_id, place.placement, causes=causes)
+        return LocatedQuote(
+            quote.evidence,
+            "elsewhere",
+            doc_id,
+            place.placement,
+            causes=causes,
+            context=quote.was.context,
+        )
     if quote.similar:
         doc_id, similar = quote.similar
         share = in_percent(similar.likeness)
         causes = (_cause(quote, diff, doc_id, f"{share} of the quote stands in {doc_id} now"),)
         found = similar.placement
-        return LocatedQuote(quote.evidence, "similar", doc_id, found, similar.likeness, causes)
+        return LocatedQuote(
+            quote.evidence,
+            "similar",
+            doc_id,
+            found,
+            similar.likeness,
+            causes,
+            quote.was.context,
+        )
     own = quote.evidence.doc_id
     causes = (_cause(quote, diff, own, "the quote stands nowhere now"),)
-    return LocatedQuote(quote.evidence, "gone", own, None, 0.0, causes)
+    return LocatedQuote(quote.evidence, "gone", own, None, 0.0, causes, quote.was.context)
 
 
 def _cause(quote: LostQuote, diff: CorpusDiff, doc_id: str, detail: str) -> Cause:
