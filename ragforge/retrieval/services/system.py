@@ -24,6 +24,11 @@ _ERROR_EVENT: Final = "error"
 _CUT: Final = "length"
 _ASIDE: Final = pattern(r"reasoning|thinking|tool|function_call|mcp_call|[._-]done\Z|[._-]end\Z")
 """Types of events of OpenAI's Responses API and the AI SDK that hold no piece of an answer."""
+_STATUS: Final = pattern(
+    r"(?:\A|[._-])(?:status|progress|search|searching|retrieval|retrieving|heartbeat|ping|logs?)"
+    r"(?:[._-]|\Z)"
+)
+"""Types of events that say what a system is doing."""
 _CUT_OFF: Final = "an answer was cut off at the service's limit of tokens, and is graded as it came"
 
 
@@ -155,7 +160,7 @@ class _AnswerReader:
             if event.data == DONE:
                 answer.is_open = False
                 break
-            self._take(answer, self._value(event, exchange))
+            self._take(answer, self._named(event.name, self._value(event, exchange)))
         if answer.is_open:
             raise CallError("invalid", f"{self._where}: the stream broke off before its end")
         if not (answer.wholes or answer.pieces):
@@ -167,6 +172,15 @@ class _AnswerReader:
         if answer.is_cut:
             self._client.tell_once(_CUT_OFF)
         return SystemAnswer(answer.text, answer.context, answer.cost_usd)
+
+    def _named(self, name: str, value: object) -> object:
+        """Return what an event holds with its name, by which paths and types tell events apart."""
+        if not name:
+            return value
+        if isinstance(value, Mapping):
+            return {"event": name, **value}
+        is_told = self._is_own_delta or _is_aside({"event": name})
+        return {"event": name, "data": value} if is_told and isinstance(value, str) else value
 
     def _take(self, answer: "_Streamed", value: object) -> None:
         """Take what one event holds."""
@@ -181,7 +195,7 @@ class _AnswerReader:
         if isinstance(delta, str):
             if self._is_own_delta or not _is_aside(value):
                 answer.pieces.append(delta)
-        elif isinstance(whole, str):
+        elif isinstance(whole, str) and (self._answer or not _is_status(value)):
             if isinstance(value, Mapping) and value.get("event") == "message_replace":
                 answer.wholes.clear()
                 answer.pieces.clear()
@@ -293,8 +307,17 @@ class _Streamed:
 
 def _is_aside(event: object) -> bool:
     """Whether an event calls itself a thought or a call of a tool, or repeats what was streamed."""
-    kind = event.get("type") if isinstance(event, Mapping) else None
-    return isinstance(kind, str) and _ASIDE.search(kind) is not None
+    return _is_status(event) or any(map(_ASIDE.search, _types_of(event)))
+
+
+def _is_status(event: object) -> bool:
+    """Whether an event calls itself one that says what a system is doing."""
+    return any(map(_STATUS.search, _types_of(event)))
+
+
+def _types_of(event: object) -> list[str]:
+    given = [event.get("type"), event.get("event")] if isinstance(event, Mapping) else []
+    return [name for name in given if isinstance(name, str)]
 
 
 def _finish_reason(choices: object) -> object:

@@ -268,6 +268,50 @@ def test_thoughts_and_repetitions_in_a_stream_are_no_answer(scripted, system, an
     assert answer(system()).text == "Yes"
 
 
+def named(*events):
+    """Return server-sent events with their names."""
+    lines = (f"event: {name}\ndata: {data}\n\n" for name, data in events)
+    return Answer("".join(lines), kind="text/event-stream")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        named(("status", "Searching …"), ("message", "Yes"), ("ping", "1")),
+        named(("progress", '{"text": "Searching …"}'), ("token", '{"text": "Yes"}')),
+        named(("search_status", '{"answer": "Searching …"}'), ("message", '{"answer": "Yes"}')),
+        stream({"type": "status", "text": "Searching …"}, {"type": "token", "text": "Yes"}),
+        stream({"event": "retrieval", "token": "3 hits"}, {"event": "text", "token": "Yes"}),
+    ],
+)
+def test_what_a_system_is_doing_is_no_answer(scripted, system, answer, events):
+    """It was graded as the first words of the answer."""
+    scripted.answer = events
+
+    assert answer(system()).text == "Yes"
+
+
+@pytest.mark.parametrize(
+    ("events", "delta"),
+    [
+        (named(("first", "Searching …"), ("then", "Yes")), "event == 'then' && data"),
+        (
+            named(("first", '{"text": "Searching …"}'), ("then", '{"text": "Yes"}')),
+            "event == 'then' && text",
+        ),
+        (
+            stream({"kind": "first", "text": "Searching …"}, {"kind": "then", "text": "Yes"}),
+            "kind == 'then' && text",
+        ),
+    ],
+)
+def test_which_events_hold_the_answer_can_be_said(scripted, system, answer, events, delta):
+    """Nobody else can tell what the events of a service are called."""
+    scripted.answer = events
+
+    assert answer(system(delta=delta)).text == "Yes"
+
+
 def test_where_the_pieces_stand_can_be_said(scripted, system, answer):
     """Names differ."""
     scripted.answer = stream({"d": {"t": "Thir"}}, {"d": {"t": "ty"}}, {"refs": [{"k": "c1"}]})
