@@ -83,7 +83,7 @@ class _UnevenLabels:
 
     def judged(self, item: Compared) -> Compared:
         """Return a comparison, without a winner where the judge alone shows another outcome."""
-        if item.withheld or item.comparison.is_identity:
+        if not self._is_by_grades(item):
             return item
         shares = self._shares(item, self._labelled)
         if not shares.are_uneven or self._shares(item, self._unchecked).are_uneven:
@@ -105,7 +105,7 @@ class _UnevenLabels:
         told = dict[tuple[str, str], str]()
         for item in self.report.items:
             couple = item.comparison.a, item.comparison.b
-            if item.withheld or item.comparison.is_identity or couple in told:
+            if couple in told or not self._is_by_grades(item):
                 continue
             shares = self._shares(item, self._unchecked)
             if shares.are_uneven:
@@ -116,14 +116,22 @@ class _UnevenLabels:
                 )
         yield from told.values()
 
+    def _is_by_grades(self, item: Compared) -> bool:
+        """Whether grades decide a comparison."""
+        comparison = item.comparison
+        is_open = not item.withheld and not comparison.is_identity
+        return is_open and comparison.measure in self.basis.by_judgments
+
     @cached_property
     def _labelled(self) -> _Pairs:
         """Pairs near the top of a run that people graded."""
+        measures = map(parse_measure, self.report.measures)
+        depth = max(measure.cutoff or USUAL_DEPTH for measure in measures)
         return {
             (query_id, chunk_id)
             for run in self.runs.values()
             for query_id, ranked in run.ranked.items()
-            for chunk_id in ranked
+            for chunk_id in ranked[:depth]
             if self._is_by_people(query_id, chunk_id)
         }
 
