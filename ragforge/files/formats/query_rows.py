@@ -243,7 +243,8 @@ class _UnreadMarks:
         if n_passages != 1 or relevance.grades or row.get(GRADE) not in (None, ""):
             return
         for name in names_not_read(row):
-            if goes_by(name, RANK) or goes_by(name, _PLACE):
+            own = name.rpartition(".")[2] or name
+            if goes_by(own, RANK) or goes_by(own, _PLACE):
                 continue
             grade = grade_in_words(row.given[name])
             if grade is None or not 0 <= grade <= HIGHEST_GRADE:
@@ -259,13 +260,14 @@ class _UnreadMarks:
         Raises:
             DataError: There is one: not read, it would leave both passages relevant.
         """
-        for name in self.seen.keys() - self.others:
+        for name in (name for name in self.seen if name not in self.others):
             for rows in self.seen[name].values():
                 if 0 in rows and len(rows) > 1:
                     flag = f"--map {shlex.quote(f'grade={name}')}"
                     raise DataError(
                         f"{rows[0].where}: {shown(name)}: is not read, and may be the grade of "
-                        f"the passage; where it is, say so with {flag}, else leave it out"
+                        f"the passage; where it is, say so with {flag}, else take it out of the "
+                        "file: without it all passages are relevant"
                     )
 
 

@@ -684,13 +684,14 @@ def test_grades_of_a_vague_name_are_told(tmp_path, columns, told):
         ("question,doc_id,Relevanz\nWhy?,a.md,2\nWhy?,b.md,0\n", "grade=Relevanz"),
         ("question,relevant_id,is it ok\nWhy?,a.md,yes\nWhy?,b.md,no\n", "'grade=is it ok'"),
         ("question,quote,ok\nWhy?,for so,true\nWhy?,no way,false\n", "grade=ok"),
+        ("question,doc_id,fit,ok\nWhy?,a.md,2,2\nWhy?,b.md,0,0\n", "grade=fit"),
     ],
 )
 def test_a_column_that_may_hold_the_grades_is_refused(tmp_path, text, flag):
     """Not read, it leaves what people call not relevant as relevant as the rest."""
     path = write(tmp_path / "set.csv", text)
 
-    with pytest.raises(DataError, match=rf"set\.csv:3: .*the passage; .* --map {flag}, else"):
+    with pytest.raises(DataError, match=rf"set\.csv:3: .* --map {flag}, else take it out"):
         read(path)
 
 
@@ -700,9 +701,10 @@ def test_a_column_that_may_hold_the_grades_is_refused(tmp_path, text, flag):
         "page\nWhy?,a.md,0\nWhy?,b.md,17\n",
         "rank\nWhy?,a.md,0\nWhy?,b.md,1\n",
         "hop\nWhy?,a.md,0\nWhy?,b.md,1\n",
+        "metadata.page\nWhy?,a.md,0\nWhy?,b.md,1\n",
         "checked\nWhy?,a.md,no\nWhen?,b.md,yes\n",
     ],
-    ids=["a number of something", "ranks", "steps", "of questions"],
+    ids=["a number of something", "ranks", "steps", "pages", "of questions"],
 )
 def test_a_column_of_something_else_is_told_and_not_read(tmp_path, rows):
     """Most tables have columns that nobody but their authors knows."""
