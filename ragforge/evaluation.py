@@ -3,7 +3,8 @@
 Both qrels and run may be
 
 * a mapping: query id to chunk id to grade, or to score; for a run also query id to a list of chunk
-  ids, best first; for qrels also query id to the relevant ids, which get grade 1;
+  ids, best first; for qrels also query id to the relevant ids, which get grade 1; a series of
+  pandas with such an index, or a frame, for a query stands for what is in it;
 * records in any iterable: objects or mappings with the fields query_id, chunk_id and grade or score
   (or the names that files may have for them), triples of these, or `Ranking`s;
 * anything with columns of those names: a data frame of pandas or polars, a table of pyarrow, a

@@ -115,8 +115,9 @@ class ResultReader:
         """Return the first k different chunks of a result, best first.
 
         Args:
-            result: A sequence or iterator of what was found, best first, or a mapping that holds
-                one under "hits", "results", "documents" or "matches".
+            result: A sequence, iterator, array or series of what was found, or a frame with a row
+                for each, best first; or a mapping that holds one under "hits", "results",
+                "documents" or "matches".
             query: What was asked, for notes.
             k: How many hits at most.
 
@@ -174,6 +175,11 @@ class ResultReader:
             )
         if isinstance(result, Sequence | Iterator) and not isinstance(result, str | bytes):
             return result
+        from ragforge.files.formats.python_objects import items_given  # Few results need it.
+
+        listed = items_given(result)
+        if listed is not None:
+            return listed
         raise DataError(
             f"{self._where}: the result is of type {type_name(result)}; expected a list, best first"
         )

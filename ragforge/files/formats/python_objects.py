@@ -88,6 +88,17 @@ def ids_given(where: str, given: Iterable[Any]) -> frozenset[str]:
     return frozenset(_id(each, where) for each in given)
 
 
+def items_given(given: Any) -> list[Any] | None:  # noqa: ANN401  # duck-typed
+    """Return the rows of a frame, or what an array or a series lists, in order; None for others."""
+    table = _columns(given)
+    if table is not None:
+        return list(_records(table))
+    if _is_by_index(given):
+        return list(given.items())
+    is_flat = getattr(given, "ndim", None) == 1 or hasattr(given, "to_pylist")
+    return _listed(given) if is_flat else None
+
+
 def _rows_under_a_name(given: Mapping[Any, Any]) -> list[Any] | None:
     """Return the records of what JSON files hold, {"queries": [{...}]}; None where it is other."""
     for name, value in given.items():

@@ -143,6 +143,36 @@ def test_numbers_are_ids(chunks):
     ]
 
 
+class Frame:
+    """A data frame as far as its columns are needed."""
+
+    columns = ("id", "score")
+
+    def __getitem__(self, name):
+        return np.array({"id": ["b", "a"], "score": [0.9, 0.5]}[name])
+
+
+@pytest.mark.parametrize(
+    ("result", "scores"),
+    [
+        (np.array(["b", "a"]), [1, 1 / 2]),
+        (Frame(), [0.9, 0.5]),
+        (np.array([("b", 0.9), ("a", 0.5)], dtype=[("id", "U1"), ("score", "f8")]), [0.9, 0.5]),
+    ],
+)
+def test_arrays_and_frames_are_results(reader, result, scores):
+    """A notebook has ids in an array, sorted by similarity, and a vector store gives frames."""
+    assert reader.read(result, "q", 10) == [
+        Hit(chunk_id=chunk_id, score=score) for chunk_id, score in zip("ba", scores, strict=True)
+    ]
+
+
+def test_a_matrix_is_no_result(reader):
+    """Its first row would be the hits of one query, or an id with a score."""
+    with pytest.raises(DataError, match=r"type numpy\.ndarray; expected a list"):
+        reader.read(np.array([["b", "a"]]), "q", 10)
+
+
 def test_an_empty_list_is_a_result(reader):
     """Finding nothing is not a failure."""
     assert reader.read([], "q", 10) == []
