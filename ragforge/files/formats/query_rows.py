@@ -40,6 +40,7 @@ from ragforge.files.formats.row_columns import (
     NO_COLUMNS,
     Columns,
     answers_with_places,
+    are_outputs_expected,
     has_other_assertions,
     lacking_columns,
     names_not_read,
@@ -308,11 +309,13 @@ def _opened(path: Path, columns: Columns) -> Source:
 def _rows(source: Source, columns: Columns) -> Iterator[Row]:
     first, path = True, source.path
     lacking, head = columns, None
+    outputs: dict[bool | None, str] = {}
     for found in read_rows_of(source, SHAPES):
         is_own = "origin" in found.given
         if not is_own:
             head = head or found
             lacking = lacking_columns(found, lacking) if lacking else lacking
+            outputs.setdefault(are_outputs_expected(found, columns), found.where)
         row = found if is_own else with_mark(with_columns(found, columns))
         if first and not row.has(QUERY):
             if flag := _flag_of_row(row):
@@ -323,6 +326,12 @@ def _rows(source: Source, columns: Columns) -> Iterator[Row]:
         yield row
     if lacking and head is not None:
         raise DataError(no_such_column(head, lacking))
+    if True in outputs and False in outputs:
+        raise DataError(
+            f"{outputs[True]}: has outputs and nothing else that is expected, where "
+            f"{outputs[False]} has both, so that outputs may be what a system said; say where the "
+            "expected answer stands with --map answer=PLACE, such as answer=reference.answer"
+        )
 
 
 def _holds_no_questions(path: Path, flag: str) -> DataError:

@@ -394,6 +394,14 @@ def _held_truth(row: Row) -> _Held | None:
     return None if asserted is None else _Held(asserted, "assert")
 
 
+def are_outputs_expected(row: Row, columns: Columns) -> bool | None:
+    """Return whether the outputs of a row are read as what is expected; None where it has none."""
+    if EXPECTED_ANSWER in columns or not _held(row, EXPECTED_ANSWER, _OF_OUTPUTS):
+        return None
+    truth = None if _has_text(row, GROUND_TRUTH) else _held_truth(row)
+    return truth is not None and truth.holder in _OF_OUTPUTS
+
+
 def _has_place_for_truth(row: Row) -> bool:
     """Whether a row may hold an expected answer elsewhere, be it empty.
 

@@ -97,6 +97,27 @@ def test_outputs_beside_the_place_they_were_taken_from_are_expected(tmp_path, re
     )
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_outputs_without_another_answer_in_one_row_alone_are_refused(tmp_path, turned):
+    """A system that answered there would be held against what it said itself."""
+    rows = [
+        {
+            "inputs": {"question": "Why?"},
+            "outputs": {"answer": "x"},
+            "reference": {"answer": "So."},
+        },
+        {"inputs": {"question": "When?"}, "outputs": {"answer": "Dunno."}},
+    ]
+    lines = [json.dumps(row) for row in (reversed(rows) if turned else rows)]
+    path = write(tmp_path / "set.jsonl", "\n".join(lines))
+
+    with pytest.raises(
+        DataError, match=r"outputs may be what a system said; .* --map answer=PLACE"
+    ):
+        asked(path)
+    assert set(asked(path, "answer=reference.answer")) == {("Why?", "So."), ("When?", None)}
+
+
 def test_outputs_that_may_be_of_a_system_are_told(tmp_path):
     """Who has his expected answers there gets none of them, and has to know how to say so."""
     row = {"inputs": {"question": "Why?"}, "outputs": {"answer": "So."}, "reference": {"text": "x"}}
