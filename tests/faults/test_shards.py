@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 from contextlib import closing, suppress
@@ -227,6 +228,21 @@ def test_workers_of_this_machine_end_with_their_parent(workers, how):
     assert list(here.work.glob("shards/*/lease.json")) == []
     assert finish(here.together()).code == 0
     assert here.endpoint.count("dup") == 0
+
+
+def test_what_shards_spent_before_is_not_told_as_bought_now(workers):
+    """Whoever retries what failed would read that all was paid for once more."""
+    here = workers(latency="fixed:0", p_badjson=0.6)
+    here.plan()
+    told, billed = [], []
+    for flags in ((), ("--retry-failed",)):
+        before = here.endpoint.count("billed")
+        ended = here.call("shard", "run", here.work, "--on", "this-machine", *flags)
+        [calls] = re.findall(r"(\d+) calls, 0 from the store", ended.err)
+        told.append(int(calls))
+        billed.append(here.endpoint.count("billed") - before)
+
+    assert told == billed
 
 
 def test_what_a_worker_of_this_machine_meets_ends_all(workers):

@@ -16,7 +16,7 @@ from ragforge.errors import ConfigError, RagforgeError
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.shards.plan import ShardFolder, ShardPlan
-from ragforge.pipeline.shards.progress import end_of, start_of
+from ragforge.pipeline.shards.progress import end_of, spent_in_shards, start_of
 from ragforge.pipeline.shards.running import ShardRun, worker_job
 
 _FOR_EVER: Final = -1
@@ -45,6 +45,7 @@ def run_on_ray(
     left = [index for index in indexes if mode.retry_failed or folder.done(plan, index) is None]
     todo, stage = iter(left), plan.stage
     observer(start_of(plan, left))
+    before = spent_in_shards(folder, left)
     n_done = 0
     with _cluster(plan.workers) as ray:
         # A worker that is lost, with its node or alone, is no failure of the task.
@@ -58,7 +59,7 @@ def run_on_ray(
                 if error is not None:
                     raise error
                 n_done += 1
-                observer(end_of(folder, plan, index))
+                observer(end_of(folder, plan, index, before))
                 running |= {work.remote(place, plan, more, mode): more for more in _take(todo)}
             observer(Event("tick", stage))
     observer(Event("stage.end", stage))

@@ -23,7 +23,7 @@ from ragforge.llm.openai_endpoint import load_transport
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.shards.plan import ShardFolder, ShardPlan
-from ragforge.pipeline.shards.progress import end_of, start_of
+from ragforge.pipeline.shards.progress import end_of, spent_in_shards, start_of
 from ragforge.pipeline.shards.running import ShardRun, worker_job
 from ragforge.stages.judge.llm import build_ahead
 
@@ -56,6 +56,7 @@ def run_on_this_machine(
     run.remember(indexes)
     left = [index for index in indexes if not run.is_done(index)]
     observer(start_of(plan, left))
+    before = spent_in_shards(folder, left)
     _load(plan)
     pool, n_done = _WorkerPool(run, left), 0
     try:
@@ -67,7 +68,7 @@ def run_on_this_machine(
                     observer(message)
                 else:
                     n_done += 1
-                    observer(end_of(folder, plan, message))
+                    observer(end_of(folder, plan, message, before))
             observer(Event("tick", plan.stage))
     finally:
         pool.stop()

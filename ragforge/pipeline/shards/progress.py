@@ -1,6 +1,6 @@
 """How far the work of a plan is."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from ragforge.deferred import dataclass
@@ -54,16 +54,35 @@ def start_of(plan: ShardPlan, indexes: Iterable[int]) -> Event:
     return Event("stage.start", plan.stage, numbers={"total": float(total)})
 
 
-def end_of(folder: ShardFolder, plan: ShardPlan, index: int) -> Event:
-    """Return the event that a shard is done, with what its call store has spent."""
+def end_of(folder: ShardFolder, plan: ShardPlan, index: int, before: Mapping[int, Spent]) -> Event:
+    """Return the event that a shard is done, with what it has spent since it was begun.
+
+    Args:
+        folder: Of the plan.
+        plan: With the shard.
+        index: Of the shard.
+        before: What `spent_in_shards` was when the shards were begun.
+    """
     done = folder.done(plan, index)
     numbers = {"count": float(plan.shards[index].size)}
     if done is not None:
         numbers["failed"] = float(done.n_failed)
         if done.spent is not None:
             spent = done.spent.model_dump(exclude_none=True)
-            numbers |= {name: float(amount) for name, amount in spent.items()}
+            earlier = before.get(index, Spent()).model_dump()
+            numbers |= {name: float(spent[name] - (earlier[name] or 0)) for name in spent}
     return Event("unit", plan.stage, "done", numbers=numbers)
+
+
+def spent_in_shards(folder: ShardFolder, indexes: Iterable[int]) -> dict[int, Spent]:
+    """Return what shards have spent, by index, of those that have a call store."""
+    found: dict[int, Spent] = {}
+    for index in indexes:
+        store_path = OutputFile.beside(folder.judged_path(index)).store_path
+        # One that cannot be read is mended by the worker that goes on with it.
+        with suppress(DataError), reading(store_path) as connection:
+            found[index] = spent_in(connection)
+    return found
 
 
 def progress_of(folder: ShardFolder) -> ShardProgress:
@@ -82,7 +101,8 @@ def progress_of(folder: ShardFolder) -> ShardProgress:
         if owner is not None
     }
     spent = [part.spent for part in done if part.spent is not None]
-    spent += _stopped(folder, [index for index in open_shards if index not in running])
+    stopped = [index for index in open_shards if index not in running]
+    spent += spent_in_shards(folder, stopped).values()
     return ShardProgress(
         kind=plan.kind,
         asked=plan.asked,
@@ -96,15 +116,6 @@ def progress_of(folder: ShardFolder) -> ShardProgress:
         spent=_sum(spent) if spent else None,
         taken=read_taken(folder.budget_path),
     )
-
-
-def _stopped(folder: ShardFolder, indexes: Iterable[int]) -> Iterator[Spent]:
-    """Yield what was spent in shards that were begun, and that nobody is at."""
-    for index in indexes:
-        store_path = OutputFile.beside(folder.judged_path(index)).store_path
-        # One that cannot be read is mended by the worker that goes on with it.
-        with suppress(DataError), reading(store_path) as connection:
-            yield spent_in(connection)
 
 
 def _sum(parts: list[Spent]) -> Spent:
