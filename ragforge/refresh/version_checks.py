@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from ragforge.config import RefreshSettings, Settings
-from ragforge.corpus.rereading import seen_sha256
+from ragforge.corpus.rereading import seen_now_sha256, seen_sha256
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import ChurnError
@@ -16,7 +16,7 @@ from ragforge.files.array_files import Array
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import Key, each_chunk, key_of, query_and_chunk
 from ragforge.pipeline.generation.generated_queries import is_kept
-from ragforge.records import Chunk, Query, VersionCheck
+from ragforge.records import Query, VersionCheck
 from ragforge.refresh.conflicts import is_found_relevant
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
@@ -67,14 +67,14 @@ def chunks_lost(diff: CorpusDiff) -> int:
 
     What counts is what a reader sees, without blanks. All chunks are read.
     """
-    gone = _texts(diff.removed())
-    now = np.unique(_texts(chunk for _, chunk in each_chunk(diff.chunks_path)))
+    gone = _texts(map(seen_sha256, diff.removed()))
+    now = np.unique(_texts(seen_now_sha256(chunk) for _, chunk in each_chunk(diff.chunks_path)))
     return int(np.count_nonzero(~np.isin(gone, now)))
 
 
-def _texts(chunks: Iterable[Chunk]) -> Array:
+def _texts(digests: Iterable[str]) -> Array:
     """Return 8 bytes of the digest of each text; an accident among millions would not matter."""
-    return np.fromiter((int(seen_sha256(chunk)[:_HEX], 16) for chunk in chunks), np.uint64)
+    return np.fromiter((int(digest[:_HEX], 16) for digest in digests), np.uint64)
 
 
 def check_version(

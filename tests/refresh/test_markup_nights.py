@@ -7,7 +7,7 @@ from nights import SIX, make_night
 from refresh.two_versions import diff_of, id_of
 
 from ragforge.corpus.quote_locations import Page
-from ragforge.corpus.rereading import as_read, seen_sha256
+from ragforge.corpus.rereading import as_read, seen_now_sha256, seen_sha256
 from ragforge.mock.running import serving
 from ragforge.records import Chunk
 from ragforge.refresh.grades.moved_chunks import find_moved, new_to_readers
@@ -87,7 +87,17 @@ def test_chunk_in_which_an_earlier_release_left_markup_is_the_same():
     before = Chunk(text="See [the list]({{ site.x }}/a): ten percent.", **place)
     now = Chunk(text="See the list: ten percent.", **place)
 
-    assert seen_sha256(before) == seen_sha256(now)
+    assert seen_sha256(before) == seen_now_sha256(now)
+
+
+def test_number_within_what_looks_like_markup_is_seen(tmp_path):
+    """`&lt;b max=5&gt;` is text, and a grade of it none of what says 6."""
+    place = {"doc_id": "a.md", "start": 0, "end": 60, "hidden": ((4, 3),)}
+    before, now = (
+        Chunk(chunk_id=f"c{n}", text=f"The <input max={n}> bounds it.", **place) for n in (5, 6)
+    )
+
+    assert seen_sha256(before) != seen_now_sha256(now)
 
 
 def test_markup_of_another_format_is_text(tmp_path):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.moved_copies import Copy, at_place, match_copies
-from ragforge.corpus.rereading import seen_sha256
+from ragforge.corpus.rereading import seen_now_sha256, seen_sha256
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import each_chunk
@@ -74,7 +74,7 @@ def _by_digest(chunks: Iterable[Chunk], digests: Set[str]) -> dict[str, list[Cop
     found: dict[str, list[Copy]] = {}
     for chunk in chunks if digests else ():
         # A grade that waits since markup was no matter has the digest of the text with it.
-        for digest in digests & {seen_sha256(chunk), text_sha256(chunk.text)}:
+        for digest in digests & {seen_now_sha256(chunk), text_sha256(chunk.text)}:
             found.setdefault(digest, []).append(_copy(chunk))
     return {digest: sorted(copies) for digest, copies in found.items()}
 
@@ -107,7 +107,7 @@ def places_anywhere(diff: CorpusDiff, digests: Collection[str]) -> dict[str, tup
     """Return the ids of all chunks of now that read as some texts do, sorted, by their digest."""
     found: dict[str, list[str]] = {}
     for _, chunk in each_chunk(diff.chunks_path) if digests else ():
-        if (digest := seen_sha256(chunk)) in digests:
+        if (digest := seen_now_sha256(chunk)) in digests:
             found.setdefault(digest, []).append(chunk.chunk_id)
     return {digest: tuple(sorted(ids)) for digest, ids in found.items()}
 
@@ -120,7 +120,7 @@ def originals_back(diff: CorpusDiff, chunk_ids: Collection[str]) -> dict[str, fr
         chunk_ids: Of those that may be.
     """
     digests = {
-        chunk.chunk_id: seen_sha256(chunk)
+        chunk.chunk_id: seen_now_sha256(chunk)
         for chunk in (diff.added() if any(chunk_ids) else ())
         if chunk.chunk_id in chunk_ids
     }
@@ -157,7 +157,7 @@ def new_to_readers(diff: CorpusDiff) -> frozenset[str]:
     return frozenset(
         chunk.chunk_id
         for chunk in diff.added()
-        if (chunk.doc_id, chunk.heading_path, seen_sha256(chunk)) not in before
+        if (chunk.doc_id, chunk.heading_path, seen_now_sha256(chunk)) not in before
     )
 
 

@@ -16,7 +16,7 @@ from ragforge.corpus.quote_locations import (
     evidence_at,
     fold,
 )
-from ragforge.corpus.rereading import reader_of, seen_sha256
+from ragforge.corpus.rereading import reader_of, seen_now_sha256, seen_sha256
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import DocumentLines, each_chunk
@@ -404,7 +404,7 @@ def _place(spot: Location, was: FormerPlace, page: Page, chars: int) -> QuotePla
         placement,
         is_same_chunks=was.placement is not None and _read(was.placement) == _read(placement),
         is_same_around=was.placement is not None
-        and (was.around == around or _seen(was.placement) == _seen(placement)),
+        and (was.around == around or _is_seen_as_before(was.placement, placement)),
         n_alike=common_prefix_length(was.around.before[::-1], around.before[::-1])
         + common_prefix_length(was.around.after, around.after),
     )
@@ -414,8 +414,10 @@ def _read(placement: Placement) -> list[tuple[str, str]]:
     return [(chunk.chunk_id, chunk.text) for chunk in placement.chunks]
 
 
-def _seen(placement: Placement) -> list[tuple[tuple[str, ...], str]]:
-    return [(chunk.heading_path, seen_sha256(chunk)) for chunk in placement.chunks]
+def _is_seen_as_before(was: Placement, now: Placement) -> bool:
+    """Whether chunks read as before; how their marks are drawn is not seen."""
+    before = [(chunk.heading_path, seen_sha256(chunk)) for chunk in was.chunks]
+    return before == [(chunk.heading_path, seen_now_sha256(chunk)) for chunk in now.chunks]
 
 
 def cause_of(doc_id: str, move: DocumentMove | None, detail: str = "") -> Cause:
