@@ -315,7 +315,7 @@ def no_such_column(row: Row, lacking: Columns) -> str:
 
 def unknown_columns(row: Row) -> str:
     """Return why no question was found in the first row, and how to say where it stands."""
-    example = next(_leaves(row.given), "NAME")
+    example = next(iter(_asking(row.given)), next(_leaves(row.given), "NAME"))
     if row.is_of_table and any(map(_is_sentence, row.given)):
         return (
             f"{row.where}: no column is known to hold questions, and the first line reads like "
@@ -325,6 +325,11 @@ def unknown_columns(row: Row) -> str:
         f"{row.where}: no column is known to hold questions; there are: {_names(row.given)}; say "
         f"which with --map {shlex.quote(f'question={example[:SHOWN_CHARS]}')}"
     )
+
+
+def _asking(given: Mapping[str, object]) -> list[str]:
+    """Return the columns whose value ends as a question does."""
+    return [name for name, value in given.items() if str(value).rstrip().endswith(("?", "\uff1f"))]
 
 
 def _is_sentence(name: str) -> bool:

@@ -268,6 +268,7 @@ def test_map_that_cannot_be_taken_is_refused(given, message):
             "set.csv:2: no column is known to hold questions; there are: 'frage', 'antwort'; say "
             "which with --map question=frage",
         ),
+        ("nr,frage,antwort\n1,Why?,So.\n", (), "say which with --map question=frage"),
         (
             "Frage kurz,antwort\nWhy?,So.\n",
             (),
