@@ -254,6 +254,20 @@ def _describe_lack(result: object) -> str:
     return f"the result is {shown(result)} (type {type_name(result)}); {expected}"
 
 
+def _listed_passages(context: object, where: str, raw: str) -> list[object]:
+    from ragforge.files.formats.python_objects import items_given  # Few answers need it.
+
+    listed = items_given(context)
+    if listed is None:
+        raise CallError(
+            "invalid",
+            f"{where}: the context is of type {type_name(context)}; expected a list of chunk ids "
+            "or passages",
+            raw,
+        )
+    return listed
+
+
 def _passages(context: object, where: str, raw: str) -> tuple[ContextPassage, ...]:
     match context:
         case None:
@@ -265,12 +279,7 @@ def _passages(context: object, where: str, raw: str) -> tuple[ContextPassage, ..
         case Sequence():
             items = context
         case _:
-            raise CallError(
-                "invalid",
-                f"{where}: the context is of type {type_name(context)}; expected a list of chunk "
-                "ids or passages",
-                raw,
-            )
+            items = _listed_passages(context, where, raw)
     return tuple(_passage(item, where, raw) for item in items)
 
 

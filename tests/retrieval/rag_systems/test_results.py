@@ -1,5 +1,6 @@
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from ragforge.errors import CallError
@@ -80,6 +81,13 @@ def test_an_empty_answer_is_what_the_system_said(result):
 def test_passages_of_several_shapes_are_read(context, passage):
     """Ids, texts and documents each can tell which chunk it is."""
     assert read_answer(("Krill.", [context]), "here").context == (passage,)
+
+
+def test_passages_may_come_in_an_array():
+    """A notebook has its contexts in one, or in a column of a frame."""
+    answer = read_answer({"answer": "Krill.", "contexts": np.array(["b", "a"])}, "here")
+
+    assert answer == read_answer({"answer": "Krill.", "contexts": ["b", "a"]}, "here")
 
 
 @pytest.mark.parametrize(
