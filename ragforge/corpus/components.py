@@ -19,6 +19,8 @@ _SHOWN_OF_PARAMETER: Final = pattern(
 )
 _TAB: Final = pattern(r"\{[{%<]{0,2}[ \t]{0,20}tab\b")
 _SHOWN_OF_TAB: Final = pattern(rf"\s(?:(?P<name>name|title|header|label)=|(?<=\btab\s)){_TEXT}")
+_UNLABELLED_TAB: Final = pattern(r"<Tab(?:Item)?\b(?![^<>]{0,300}\s(?:label|title)=)")
+_SHOWN_OF_UNLABELLED_TAB: Final = pattern(rf"\s(?P<name>value){_VALUE}")
 _SHOWN_OF_LIQUID: Final = pattern(
     rf"\s(?:(?P<name>content|message|{_SHOWN})=|(?<=heading\s)|(?<=details\s)|(?<=expand\s))"
     r"""(?P<quote>["'])(?P<value>(?>(?:(?!(?P=quote))[^{}]){1,1500}))(?P=quote)"""
@@ -101,14 +103,19 @@ def tag_edits(text: str, start: int, end: int) -> Iterator[Edit]:
     yield Edit(at, end)
 
 
+def _pattern_of(tag: str) -> re.Pattern[str]:
+    """Return what finds the values of a tag that are seen."""
+    if _PARAMETER.match(tag):
+        return _SHOWN_OF_PARAMETER
+    if tag[0] == "{":
+        return _SHOWN_OF_TAB if _TAB.match(tag) else _SHOWN_OF_LIQUID
+    return _SHOWN_OF_UNLABELLED_TAB if _UNLABELLED_TAB.match(tag) else _SHOWN_VALUE
+
+
 def _shown_values(tag: str) -> Iterator[tuple[int, int, str]]:
     """Yield where in a tag values stand that are seen, and what parts each from the one before."""
     entries = list(_SHOWN_ENTRY.finditer(tag)) if "{" in tag[2:] else []
-    values = _SHOWN_VALUE
-    if _PARAMETER.match(tag):
-        values = _SHOWN_OF_PARAMETER
-    elif tag[0] == "{":
-        values = _SHOWN_OF_TAB if _TAB.match(tag) else _SHOWN_OF_LIQUID
+    values = _pattern_of(tag)
     first_entry = entries[0].start() if entries else len(tag)
     titles, said = 0, 0
     shown = ""

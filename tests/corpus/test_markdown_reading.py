@@ -207,6 +207,8 @@ def test_components_and_imports_of_mdx_are_not_seen():
         ("H<sub>2</sub>O and <kbd>Ctrl</kbd>+<kbd>C</kbd>", "H2O and Ctrl+C"),
         ('<TabItem label="Linux">Use apt</TabItem><TabItem label="macOS">Use brew</TabItem>',
          "Linux Use apt macOS Use brew"),
+        ('<TabItem value="npm" default>Run it</TabItem>', "npm Run it"),
+        ('<TabItem value="m" label="macOS">Run it</TabItem>', "macOS Run it"),
         ('<Admonition title="Info">Text</Admonition>', "Info Text"),
         ('<Card title="Keys" href="/x" description="Make one." />', "Keys Make one."),
         ('<Card description="Make one.">Now</Card>', "Make one. Now"),
