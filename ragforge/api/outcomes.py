@@ -267,8 +267,7 @@ class Rederived(Result):
             yield f"  lost, {query_id}: {lost.doc_id}: {one_line(lost.quote, 80)}"
         if found.freed:
             yield f"evidence found again, accepted: {len(found.freed)} quarantined queries"
-        if found.renamed:
-            yield f"documents under another name: {len(found.renamed)}"
+        yield from self._document_lines()
         for run in found.runs.runs if found.runs else ():
             yield run.sentence
         if found.runs and found.runs.stale:
@@ -276,6 +275,17 @@ class Rederived(Result):
             yield f"runs of other chunks than those before: {names}; left as they are"
         if found.quarantined:
             yield f"quarantined for a lost quote: {len(found.quarantined)} queries"
+
+    def _document_lines(self) -> Iterator[str]:
+        found = self.found
+        if found.renamed:
+            yield f"documents under another name: {len(found.renamed)}"
+        if found.changed:
+            yield (
+                f"documents with evidence that have another text than before: {len(found.changed)} "
+                f"({one_line(', '.join(found.changed), 80)}); whether they still say what is "
+                "expected was not looked at, as `ragforge refresh` does"
+            )
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

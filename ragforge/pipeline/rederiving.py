@@ -62,6 +62,8 @@ class Rederivation:
             so that measures know no more than before.
         n_failed_dropped: Those of chunks and documents of which no text is known.
         renamed: Documents that are found under another id: the earlier one to the one now.
+        changed: Documents with evidence that have another text than before. Whether quotes that
+            stand in them still answer their queries was not looked at.
         runs: What became of runs; None where the chunks are those that there were.
     """
 
@@ -75,6 +77,7 @@ class Rederivation:
     n_failed_as_texts: int = 0
     n_failed_dropped: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
     runs: CarriedRuns | None = None
 
     @property
@@ -101,6 +104,7 @@ class Rederivation:
             "failures_as_texts": self.n_failed_as_texts,
             "failures_dropped": self.n_failed_dropped,
             "renamed": dict(self.renamed),
+            "documents_changed": self.changed,
             "runs": [run.as_json() for run in self.runs.runs] if self.runs else [],
             "stale_runs": list(self.runs.stale) if self.runs else [],
         }
@@ -127,7 +131,8 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
     documents = _Documents(dataset, prepared)
     renamed, moved, homes = documents.renamed(), documents.moved(), documents.homes()
     queries = [_in_documents_of_now(query, renamed) for query in dataset.all_queries()]
-    result = Rederivation(renamed=renamed)
+    with_evidence = {item.doc_id for query in queries for item in query.evidence}
+    result = Rederivation(renamed=renamed, changed=documents.changed(with_evidence))
     graded = GradedQuotes(dataset.each_judgment(), dataset.chunks(), queries, homes.of)
     index = _index(queries, graded.documents, prepared)
     derived, evidence = _derive_all(queries, index, result)
@@ -238,6 +243,13 @@ class _Documents:
         """Return which documents are found under another id."""
         return renames(
             _without(self._before, self._now.keys()), _without(self._now, self._before.keys())
+        )
+
+    def changed(self, doc_ids: Iterable[str]) -> list[str]:
+        """Return which of some documents have another text under their name, sorted."""
+        both = self._before.keys() & self._now.keys()
+        return sorted(
+            one for one in both.intersection(doc_ids) if self._before[one] != self._now[one]
         )
 
     def moved(self) -> MovedDocuments:

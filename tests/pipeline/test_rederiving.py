@@ -80,6 +80,22 @@ def test_grades_follow_a_chunk_that_reads_the_same(made):
     assert (found.n_kept, found.n_dropped) == (1, 1)
 
 
+def test_documents_that_changed_are_told(made, tmp_path):
+    """A quote that stands somewhere may answer no more: nobody is asked here."""
+    documents = tmp_path / "documents"
+    shutil.copytree(DOCUMENTS, documents)
+    doc_id = made.queries()[0].evidence[0].doc_id
+    text = (documents / doc_id).read_text(encoding="utf-8")
+    (documents / doc_id).write_text(f"{text}\nMore of it.\n", encoding="utf-8")
+
+    assert rederive(made, 400, documents).changed == [doc_id]
+
+
+def test_documents_that_are_cut_otherwise_are_not_told_as_changed(made):
+    """Another size of chunks is what it is for."""
+    assert rederive(made, 400).changed == []
+
+
 def test_a_renamed_document_keeps_its_evidence_and_grades(made, tmp_path):
     """Its text is the same, so that nothing is lost and nothing judged again."""
     query = made.queries()[0]
