@@ -49,7 +49,7 @@ def comparison_picture(summary: Summary, pair: tuple[str, str]) -> Picture:
         Panel(deltas.points_in_words(), points, SCATTER_HEIGHT),
     ]
     differences = {item.query_id: item.diff for item in deltas.items}
-    items = slice_differences(summary.table.rows, differences)
+    items = slice_differences(summary.table.rows, differences, measure)
     if items:
         sliced = slice_rows(items, *short, measure)
         drawn = interval_chart(sliced)

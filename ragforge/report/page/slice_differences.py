@@ -6,7 +6,9 @@ from typing import Final
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, signed
 from ragforge.evaluating.query_table import FACETS, QueryRow
-from ragforge.measures.intervals import Ends, mean_interval
+from ragforge.measures.checked_samples import mean, sample
+from ragforge.measures.intervals import Ends
+from ragforge.measures.unseen_values import difference_interval, is_bounded
 from ragforge.report.page.interval_rows import IntervalRow, IntervalRows, interval_chart
 from ragforge.report.page.markup import Html, element
 
@@ -32,20 +34,21 @@ class SliceDifference:
     n: int
     mean: float
     interval: Ends | None
-    """None where all differences are the same: they do not tell how far others would spread."""
+    """None where nothing tells how far others would spread; see `difference_interval`."""
 
 
 def slice_differences(
-    rows: Iterable[QueryRow], differences: Mapping[str, float]
+    rows: Iterable[QueryRow], differences: Mapping[str, float], measure: str
 ) -> list[SliceDifference]:
     """Return the mean differences by slice, in the order of the dimensions.
 
-    Intervals are Student's, widened (Bonferroni) so that the chance that any of them leaves 0 out
-    where nothing differs is 5 %. Slices of fewer than five queries are left out.
+    Intervals are those of comparisons, widened (Bonferroni) so that the chance that any of them
+    leaves 0 out where nothing differs is 5 %. Slices of fewer than five queries are left out.
 
     Args:
         rows: The queries.
         differences: By query, how much higher B is; queries without one are passed over.
+        measure: Of which they are.
     """
     found: dict[tuple[str, str], list[float]] = {}
     for row in rows:
@@ -56,7 +59,8 @@ def slice_differences(
                 found.setdefault((name, value), []).append(differences[row.query_id])
     shown = _shown(found)
     level = 1 - _ALPHA / max(len(shown), 1)
-    return [_difference(key, found[key], level) for key in shown]
+    bounded = is_bounded(measure)
+    return [_difference(key, found[key], level, bounded=bounded) for key in shown]
 
 
 def _shown(found: Mapping[tuple[str, str], Sequence[float]]) -> list[tuple[str, str]]:
@@ -67,12 +71,12 @@ def _shown(found: Mapping[tuple[str, str], Sequence[float]]) -> list[tuple[str, 
     return sorted(kept, key=lambda key: (_DIMENSIONS.index(key[0]), key[1]))
 
 
-def _difference(key: tuple[str, str], values: Sequence[float], level: float) -> SliceDifference:
-    ends = mean_interval(values, level, "student")
-    assert ends.mean is not None
-    is_known = ends.low is not None and ends.high is not None and ends.low < ends.high
-    interval = Ends(ends.low or 0.0, ends.high or 0.0) if is_known else None
-    return SliceDifference(*key, len(values), ends.mean, interval)
+def _difference(
+    key: tuple[str, str], values: Sequence[float], level: float, *, bounded: bool
+) -> SliceDifference:
+    diffs = sample(values)
+    interval = difference_interval(diffs, level, bounded=bounded)
+    return SliceDifference(*key, len(values), mean(diffs), interval)
 
 
 def slice_differences_figure(
@@ -96,7 +100,7 @@ def slice_differences_figure(
     if not {a, b} <= set(runs):
         return None
     listed = list(rows)
-    items = slice_differences(listed, _by_query(listed, runs.index(a), runs.index(b)))
+    items = slice_differences(listed, _by_query(listed, runs.index(a), runs.index(b)), measure)
     if not items:
         return None
     caption = element(

@@ -26,11 +26,11 @@ EASY = [("easy", 0.5, 0.5 + 0.02 * n) for n in range(12)]
 HARD = [("hard", 0.5, 0.5 - 0.03 * (n % 2)) for n in range(8)]
 
 
-def differences(given, sign=1):
+def differences(given, sign=1, measure="P@5"):
     """Return the differences by slice, of B less A, or the other way round."""
     rows = queries(given)
     of_b = {row.query_id: sign * (row.cells[1].value - row.cells[0].value) for row in rows}
-    return slice_differences(rows, of_b)
+    return slice_differences(rows, of_b, measure)
 
 
 def test_differences_are_of_the_queries_of_a_slice():
@@ -56,13 +56,21 @@ def test_small_slices_and_lone_ones_are_left_out():
     assert differences(EASY + HARD[:4]) == []
 
 
-def test_the_same_difference_throughout_has_no_interval():
-    """It would be a dot that looks sure."""
-    alike = [("hard", 0.5, 0.625)] * 6
+@pytest.mark.parametrize("last", [0.625, 0.6255])
+def test_few_queries_that_differ_alike_show_nothing(last):
+    """It would be a dot that looks sure; `compare` calls these six queries a TIE."""
+    alike = [*[("hard", 0.5, 0.625)] * 5, ("hard", 0.5, last)]
 
-    found = differences(EASY + alike)
+    _, hard = differences(EASY + alike)
 
-    assert found[1].interval is None
+    assert hard.interval.low < 0 < hard.interval.high
+
+
+def test_the_same_difference_of_a_measure_without_bounds_has_no_interval():
+    """Nothing tells how far others would lie."""
+    _, hard = differences(EASY + [("hard", 0.5, 0.625)] * 6, measure="DCG@10")
+
+    assert hard.interval is None
 
 
 def test_grades_that_tell_nothing_say_so_below_the_picture():
