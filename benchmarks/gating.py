@@ -29,9 +29,8 @@ import numpy as np
 from ragforge.files.formats.qrels import read_qrels
 from ragforge.files.formats.runs import read_run
 from ragforge.measures import evaluate
-from ragforge.measures.comparing import RunPair, compare_pairs
+from ragforge.measures.comparing import Comparison, RunPair, compare_pairs
 from ragforge.measures.distributions import normal_quantile
-from ragforge.measures.intervals import Ends
 from ragforge.measures.power import detectable_difference
 from ragforge.measures.rates import wilson_interval
 from ragforge.measures.unseen_values import bounded_interval, interval_by_measure
@@ -99,9 +98,9 @@ def print_sized(before: np.ndarray, now: np.ndarray, draws: int) -> None:
                 generator = np.random.default_rng(SEED)
                 found = []
                 for _ in range(draws):
-                    ends, value = drawn_ends(generator, a, b, n, change)
-                    sizes.append(SIZE * (value - ends.low))
-                    found.append(said(ends, sizes[-1]))
+                    one = drawn(generator, a, b, n, change)
+                    sizes.append(SIZE * (one.diff - one.interval_alone.low))
+                    found.append(said(one, sizes[-1]))
                 cells.append(shares(found))
             median = float(np.median(sizes[:draws]))
             print(
@@ -109,20 +108,20 @@ def print_sized(before: np.ndarray, now: np.ndarray, draws: int) -> None:
             )
 
 
-def drawn_ends(
+def drawn(
     generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int, change: float
-) -> tuple[Ends, float]:
-    """Return the interval and the mean of what n queries differ by, moved by a true change."""
-    drawn = generator.integers(0, len(a), n)
+) -> Comparison:
+    """Return the comparison of n queries that differ as they do, moved to a true change."""
+    places = generator.integers(0, len(a), n)
     moved = (b - a) - (b - a).mean() + change
-    return low_end(a[drawn], (a + moved)[drawn]), float(moved[drawn].mean())
+    return compared(a[places], (a + moved)[places])
 
 
-def said(ends: Ends, allowed: float) -> str:
+def said(found: Comparison, allowed: float) -> str:
     """Return what a gate says of a drop."""
-    if ends.low >= -allowed:
+    if found.interval_alone.low >= -allowed:
         return "PASS"
-    return "FAIL" if ends.high < 0 else "NOT SHOWN"
+    return "FAIL" if found.winner == "A" else "NOT SHOWN"
 
 
 def reached(
@@ -146,7 +145,7 @@ def outcome(
     generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int, change: float, _name: str
 ) -> str:
     """Return what a gate says of n queries of a run that is better by a change, on average."""
-    return said(drawn_ends(generator, a, b, n, change)[0], ALLOWED)
+    return said(drawn(generator, a, b, n, change), ALLOWED)
 
 
 def least(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:
@@ -157,7 +156,7 @@ def least(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) 
 def drop(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:
     """Whether the true difference is said to be ruled out."""
     drawn = generator.integers(0, len(a), n)
-    return low_end(a[drawn], b[drawn]).low >= (b - a).mean() - 1e-12
+    return compared(a[drawn], b[drawn]).interval_alone.low >= (b - a).mean() - 1e-12
 
 
 def same(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -> bool:
@@ -165,13 +164,13 @@ def same(generator: np.random.Generator, a: np.ndarray, b: np.ndarray, n: int) -
     drawn = generator.integers(0, len(a), n)
     centred = (b - a) - (b - a).mean()
     allowed = detectable_difference(float(centred.std()), n)
-    return low_end(a[drawn], (a + centred)[drawn]).low >= -allowed
+    return compared(a[drawn], (a + centred)[drawn]).interval_alone.low >= -allowed
 
 
-def low_end(a: Sequence[float], b: Sequence[float]) -> Ends:
-    """Return the interval that a gate decides on."""
+def compared(a: Sequence[float], b: Sequence[float]) -> Comparison:
+    """Return what a gate decides on."""
     [found] = compare_pairs([RunPair("a", "b", "", a, b)])
-    return found.interval_alone
+    return found
 
 
 def values_of(qrels: object, path: Path) -> np.ndarray:

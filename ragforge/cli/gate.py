@@ -2,21 +2,21 @@ r"""Decide whether a run may ship: thresholds and a baseline in, an exit code ou
 
 Each rule has one of three outcomes. PASS: shown to be held, as the low end of the mean's 95 %
 interval is at or above the threshold. FAIL: shown not to be held, as not even the high end is; of a
-drop: the interval leaves out no drop at all. NOT SHOWN: neither, with how many queries would tell.
-A run that is not shown to fail passes (exit code 0); --fail-on not-shown stops it as well. --point
-decides on means, as if these queries were all that counts. --max-drop looks at the paired
-differences from a baseline: a file written by --write-baseline and kept in git, `last` (the newest
-evaluation of the history that differs from now; the newest where all are like now, so that nothing
-fell), or `main` (the file as the main branch has it). Where grades changed since, the baseline's
-rankings are scored again on the grades of now. Failures count at their worst. The gate refuses,
-with exit code 1, what it cannot judge: too few queries, many ungraded chunks, the offline judge or
-a mock, a baseline of other items or judges. With --sample N or --split, and for a run made with
-them, it decides on those queries: means are of the whole set, each stratum of the sample by its
-weight, and their intervals are over queries like these, so that a sample never passes by knowing
-more than the set. A baseline of other queries is refused; --allow-dataset-change holds against it
-on those in common. Where it fails (exit code 1, not 2 or 3), notify_command and notify_url of
-[refresh] are told. With --judge-as-needed, a budget that ends before the rule is decided is exit
-code 5; --junit, --markdown and --github then tell of a refusal.
+drop: its whole interval is one, and the test of `compare` finds it. NOT SHOWN: neither, with how
+many queries would tell. A run that is not shown to fail passes (exit code 0); --fail-on not-shown
+stops it as well. --point decides on means, as if these queries were all that counts. --max-drop
+looks at the paired differences from a baseline: a file written by --write-baseline and kept in git,
+`last` (the newest evaluation of the history that differs from now; the newest where all are like
+now, so that nothing fell), or `main` (the file as the main branch has it). Where grades changed
+since, the baseline's rankings are scored again on the grades of now. Failures count at their worst.
+The gate refuses, with exit code 1, what it cannot judge: too few queries, many ungraded chunks, the
+offline judge or a mock, a baseline of other items or judges. With --sample N or --split, and for a
+run made with them, it decides on those queries: means are of the whole set, each stratum of the
+sample by its weight, and their intervals are over queries like these, so that a sample never passes
+by knowing more than the set. A baseline of other queries is refused; --allow-dataset-change holds
+against it on those in common. Where it fails (exit code 1, not 2 or 3), notify_command and
+notify_url of [refresh] are told. With --judge-as-needed, a budget that ends before the rule is
+decided is exit code 5; --junit, --markdown and --github then tell of a refusal.
 
 Examples:
   ragforge gate --dataset set/ --run bm25 --min nDCG@10=0.60 --max-failures 1%

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from ragforge.records import Calibration
 
 GateOutcome: TypeAlias = Literal["PASS", "FAIL", "NOT_SHOWN", "OPEN"]
-"""PASS: shown to hold. FAIL: shown not to hold; of a drop: shown to be one, and not shown to be
-small enough. NOT_SHOWN: neither. OPEN: the gate was refused, so that nothing is decided."""
+"""PASS: shown to hold. FAIL: shown not to hold; of a drop: shown to be one, by its interval and by
+the test, and not shown to be small enough. NOT_SHOWN: neither. OPEN: the gate was refused, so that
+nothing is decided."""
 VerdictOutcome: TypeAlias = Literal["PASS", "FAIL", "NOT_SHOWN", "REFUSED", "UNCHECKED"]
 """Of all checks, the worst. UNCHECKED: there was no rule, and nothing that would refuse one."""
 FailOn: TypeAlias = Literal["regression", "not-shown"]
@@ -372,6 +373,8 @@ class Decision:
     """Items that cannot be compared, and count at their worst."""
     is_identical: bool = False
     """Whether both are one and the same, so that no difference is possible."""
+    p: float | None = None
+    """Of the test of a difference; None of a mean."""
 
 
 def decided_on(kind: RuleKind, decision: Decision) -> str:
@@ -444,7 +447,10 @@ def drop_sentence(decision: Decision, threshold: Threshold, outcome: GateOutcome
     if outcome == "FAIL":
         drop = f"{sentence}, a drop by its whole interval, and could be {reached}"
         return f"{drop}: {bound} is allowed."
-    return f"{sentence}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
+    said = f"{sentence}, but could be {reached}{worst}: a drop of {bound} is not ruled out."
+    if decision.high is not None and decision.high < 0 and decision.p is not None:
+        said += f" The whole interval is a drop, and the test finds none (p {decision.p:.3f})."
+    return said
 
 
 def failures_text(n_failed: int, n: int, most: float, failed: str) -> str:

@@ -20,7 +20,7 @@ from ragforge.evaluating.gate import (
     failures_text,
 )
 from ragforge.measures.checked_samples import Floats, sample
-from ragforge.measures.comparing import RunPair, compare_pairs
+from ragforge.measures.comparing import Comparison, RunPair, compare_pairs
 from ragforge.measures.distributions import normal_quantile
 from ragforge.measures.intervals import Ends
 from ragforge.measures.power import IntervalOf, queries_for_distance, shown_distance
@@ -193,14 +193,14 @@ def _difference(
     [plain] = compare_pairs([_pair(pairs, name, shared.design)._replace(same_rankings=alike)])
     ends = plain.interval_alone
     low = plain.diff if by_point else _end(ends, 1)
-    best = plain.diff if by_point else _end(ends, -1)
+    best = plain.diff if by_point else _best_end(plain)
     decided = low
     if pairs and at_worst:
         [worst] = compare_pairs([_pair({**pairs, **at_worst}, name, shared.design)])
         decided = _worse([low, worst.diff if by_point else _end(worst.interval_alone, 1)], 1)
     if pairs and failed:
         [worst] = compare_pairs([_pair({**pairs, **failed}, name, shared.design)])
-        best = _worse([best, worst.diff if by_point else _end(worst.interval_alone, -1)], 1)
+        best = _worse([best, worst.diff if by_point else _best_end(worst)], 1)
     return Decision(
         value=plain.diff,
         low=ends.low if ends else None,
@@ -212,7 +212,17 @@ def _difference(
         worst=decided != low,
         by_point=by_point,
         is_identical=plain.is_identity,
+        p=plain.p,
     )
+
+
+def _best_end(found: Comparison) -> float | None:
+    """Return the high end of a difference; none below 0 where the test of it finds no drop.
+
+    A drop is shown as a comparison shows it, by the interval and by the test.
+    """
+    high = _end(found.interval_alone, -1)
+    return high if high is None or found.winner == "A" else max(high, 0.0)
 
 
 def _failed_at_worst(

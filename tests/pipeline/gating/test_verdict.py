@@ -205,6 +205,20 @@ def test_by_point_a_larger_mean_drop_fails(gate):
     assert outcome(gate(rules, [1] * 29 + [2], [1] * 30)) == ("FAIL", ["FAIL"])
 
 
+@pytest.mark.parametrize(("n_fallen", "expected"), [(4, "NOT_SHOWN"), (6, "FAIL")])
+def test_a_drop_is_shown_where_a_comparison_shows_it(gate, n_fallen, expected):
+    """By hand: four falls of 30 come by chance in 1 of 8 cases, six in 1 of 32.
+
+    The interval of four leaves 0 out, so that the gate failed a run that `compare` calls a TIE.
+    """
+    verdict = gate(drop(0.02), [NOWHERE] * n_fallen + [1] * (30 - n_fallen), [1] * 30)
+
+    [check] = verdict.checks
+    assert check.high < 0
+    assert outcome(verdict) == (expected, [expected])
+    assert ("the test finds none (p 0.125)" in check.text) == (n_fallen == 4)
+
+
 def test_the_same_run_passes_any_drop(gate):
     """No difference at all is certain."""
     assert outcome(gate(drop(0.0), HALF_SECOND, HALF_SECOND)) == ("PASS", ["PASS"])
