@@ -20,6 +20,7 @@ _LIST: Final = re.compile(
 _SOURCE: Final = re.compile(
     r"(?:source|listing)?(?:%[\w-]{1,40}){0,5}\s?,\s?(?P<language>[\w+#-]{1,40})|source\b"
 )
+_SUBSTITUTES: Final = re.compile(r"\bsubs=\"?[\w,+ -]{0,60}?(?<!-)\b(?:attributes|normal)\b")
 _QUOTED: Final = re.compile(
     r"(?:quote|verse)[ \t]{0,20}+,[ \t]{0,20}+(?P<source>[^\s=\"][^=\"]{0,400}+)\Z"
 )
@@ -110,6 +111,8 @@ class _Reader:
         self._is_seen = True
         self._source: tuple[int | None, str] | None = None
         """Where the line begins that says what code follows, if right above it; its language."""
+        self._substitutes = False
+        """Whether names in the code that follows stand for values."""
         self._after_blank = True
         self._is_literal = False
         self._paragraph = (0, 0)
@@ -130,7 +133,7 @@ class _Reader:
             elif self._closing:
                 yield from self._within(at, end, bare)
             elif not bare:
-                self._source, self._is_literal = None, False
+                self._source, self._is_literal, self._substitutes = None, False, False
                 yield from self._end_paragraph()
             else:
                 yield from self._line(at, end, line, bare)
@@ -146,10 +149,12 @@ class _Reader:
 
     def _within(self, at: int, end: int, bare: str) -> Iterator[Edit]:
         if bare == self._closing:
-            self._closing = ""
+            self._closing, self._substitutes = "", False
             yield Edit(at, end, "```" if self._is_seen else "")
         elif not self._is_seen or _MACRO.match(bare):
             yield Edit(at, min(end + 1, len(self._text)))
+        elif self._substitutes:
+            yield from self._inline_attributes(at, end)
 
     def _line(self, at: int, end: int, line: str, bare: str) -> Iterator[Edit]:
         may_be_literal = line[0] in " \t" and not _ITEM.match(bare)
@@ -260,6 +265,7 @@ class _Reader:
     def _given(self, at: int, end: int, given: str) -> Iterator[Edit]:
         """Read a line of attributes: the name of a box is seen, and a language heads code."""
         source = _SOURCE.match(given)
+        self._substitutes = _SUBSTITUTES.search(given) is not None
         if source:
             is_above = _DELIMITER.match(self._next_line(end))
             self._source = (at if is_above else None, source["language"] or "")

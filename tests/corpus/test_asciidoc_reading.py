@@ -120,3 +120,20 @@ def test_file_with_no_other_markup_is_cut_at_its_headings(tmp_path):
 
     found = chunk_document(document, min_chars=0)
     assert [chunk.heading_path for chunk in found] == [("Title", "One"), ("Title", "Two")]
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ('[source,xml,subs="attributes+"]', "v 2.5 {unknown}"),
+        ("[source,xml,subs=verbatim+attributes]", "v 2.5 {unknown}"),
+        ("[source,xml]", "v {ver} {unknown}"),
+        ('[source,xml,subs="-attributes"]', "v {ver} {unknown}"),
+        ("[subs=attributes]\nText.\n\n[source,xml]", "v {ver} {unknown}"),
+    ],
+)
+def test_names_in_code_stand_for_values_where_it_says_so(given, code):
+    """What to install is asked for by its version."""
+    read = read_asciidoc(f":ver: 2.5\n\n{given}\n----\nv {{ver}} {{unknown}}\n----\n").text
+
+    assert read.endswith(f"```xml\n{code}\n```\n")
