@@ -8,7 +8,6 @@ from ragforge.evaluating.judgments import COMPLETE_LABELS
 from ragforge.evaluating.runs import by_document_text
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
-from ragforge.pipeline.comparing.undecided import UNLIKE, USUAL_DEPTH
 from ragforge.pipeline.evaluated import EvaluatedRun
 from ragforge.pipeline.gating.refusals import SharedItems, counted_judges, offline_sentence
 from ragforge.pipeline.gating.subjects import Subject
@@ -50,11 +49,15 @@ def uneven_labels(dataset: Dataset, subject: Subject, before: Baseline) -> Itera
     """
     if subject.run is None or not {"human", "llm"} <= {judge.kind for judge in subject.judges}:
         return
+    from ragforge.pipeline.comparing.undecided import UNLIKE, USUAL_DEPTH  # Few gates need it.
+
     by_people = {
         (pair.query_id, pair.chunk_id)
         for pair in dataset.judgment_table().pairs(lambda of: of.source == "human")
     }
-    now, then = (_share_of(by_people, each.items) for each in (subject.baseline, before))
+    now, then = (
+        _share_of(by_people, each.items, USUAL_DEPTH) for each in (subject.baseline, before)
+    )
     if abs(now - then) > UNLIKE:
         yield (
             f"people graded {now:.0%} of what {subject.evaluation.run} ranks in its top 10 and "
@@ -63,12 +66,10 @@ def uneven_labels(dataset: Dataset, subject: Subject, before: Baseline) -> Itera
         )
 
 
-def _share_of(pairs: Container[tuple[str, str]], items: Iterable[ItemValues]) -> float:
-    """Return the share of the chunks in the top ten that are in some pairs."""
+def _share_of(pairs: Container[tuple[str, str]], items: Iterable[ItemValues], depth: int) -> float:
+    """Return the share of the chunks at the top that are in some pairs."""
     found = [
-        (item.query_id, chunk_id) in pairs
-        for item in items
-        for chunk_id in item.ranking[:USUAL_DEPTH]
+        (item.query_id, chunk_id) in pairs for item in items for chunk_id in item.ranking[:depth]
     ]
     return sum(found) / len(found) if found else 0.0
 
