@@ -1,6 +1,6 @@
 """Runs: what a retriever returned for each query, from files of many shapes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
@@ -60,7 +60,8 @@ class Run:
     name: str
     """The file's name without folder and suffix: tags of TREC runs are often all alike."""
     rankings: Mapping[str, Ranked]
-    """By query id. Where there are scores they decide, not the order in the file."""
+    """By query id. Where there are scores they decide, not the order in the file. Those that are
+    all alike in a query say nothing, and the order of a list, or its ranks, does."""
     latencies_s: Mapping[str, float]
     """By query id, of those for which the file says it."""
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -229,9 +230,28 @@ class _Collected:
     def settled(self) -> dict[str, Ranked]:
         by_rank = self.order is RANK
         for query_id, chunks in self.pairs.items():
-            refuse_other_order(query_id, chunks, self.places.get(query_id, {}))
-            self.rankings[query_id] = sorted(chunks, key=chunks.__getitem__) if by_rank else chunks
+            places = self.places.get(query_id, {})
+            refuse_other_order(query_id, chunks, places)
+            if by_rank:
+                self.rankings[query_id] = sorted(chunks, key=chunks.__getitem__)
+            elif _are_alike(chunks.values()) and _tell_ranks(places, chunks):
+                self.rankings[query_id] = _by_rank(chunks, places)
+            else:
+                self.rankings[query_id] = chunks
         return self.rankings
+
+
+def _are_alike(scores: Collection[float]) -> bool:
+    """Whether scores order nothing, as those of a search that only tells what matches."""
+    return len(scores) > 1 and len(set(scores)) == 1
+
+
+def _tell_ranks(places: Mapping[str, Place], chunk_ids: Collection[str]) -> bool:
+    return len(places) == len(chunk_ids) and len({place.rank for place in places.values()}) > 1
+
+
+def _by_rank(chunk_ids: Iterable[str], places: Mapping[str, Place]) -> list[str]:
+    return sorted(chunk_ids, key=lambda chunk_id: places[chunk_id].rank)
 
 
 def refuse_other_order(
@@ -283,12 +303,12 @@ def _ranking(row: Row) -> Ranked:
     scores = scores or _aligned_scores(row)
     places = _places(hits, chunk_ids, is_scored=bool(scores))
     if not scores:
-        return (
-            sorted(chunk_ids, key=lambda chunk_id: places[chunk_id].rank) if places else chunk_ids
-        )
+        return _by_rank(chunk_ids, places) if places else chunk_ids
     checked = _checked(row, scores, len(chunk_ids), is_sorted=len(places) < len(chunk_ids))
     ranking = dict(zip(chunk_ids, checked, strict=True))
     refuse_other_order(query_name(row), ranking, places)
+    if _are_alike(scores):
+        return _by_rank(chunk_ids, places) if _tell_ranks(places, chunk_ids) else chunk_ids
     return ranking
 
 

@@ -56,6 +56,16 @@ def scores_rise(rows: Rows) -> bool:
     return bool(rises.any())
 
 
+def has_alike_scores(rows: Rows) -> bool:
+    """Whether all scores of a query with two hits or more are the same."""
+    differ = np.zeros(len(rows.firsts), bool)
+    steps: Flags = rows.scores[1:] != rows.scores[:-1]
+    steps[rows.firsts[1:] - 1] = False
+    differ[rows.firsts.searchsorted(np.flatnonzero(steps), side="right") - 1] = True
+    counts = np.diff(rows.firsts, append=len(rows.scores))
+    return bool((~differ & (counts > 1)).any())
+
+
 def _has_unordered(rows: Rows) -> Flags:
     """Return for each query whether a score is not lower than the one before it."""
     unordered: Flags = ~(rows.scores[1:] < rows.scores[:-1])

@@ -29,7 +29,7 @@ def falling(ranking):
 
 
 def runs(of_ids):
-    rankings = st.dictionaries(of_ids, scores, max_size=12).map(falling)
+    rankings = st.dictionaries(of_ids, scores, max_size=12).map(falling).filter(is_ordered)
     return st.dictionaries(of_ids, rankings, min_size=1, max_size=6)
 
 
@@ -47,6 +47,11 @@ def objects(query_id, ranking):
 
 def columns(query_id, ranking):
     return {"query_id": query_id, "ids": list(ranking), "scores": list(ranking.values())}
+
+
+def is_ordered(ranking):
+    """Whether scores order it; those that are all alike leave that to the list."""
+    return len(ranking) < 2 or len(set(ranking.values())) > 1
 
 
 def write(file, run, shape, separators):
@@ -71,6 +76,13 @@ def scan(text, tmp_path, n_threads=1, sizes=None):
     file = tmp_path / "r.jsonl"
     file.write_bytes(text.encode())
     return scan_json_lines_run(file, QRELS, n_threads=n_threads, sizes=sizes)
+
+
+@pytest.mark.parametrize("text", [OBJECTS, COLUMNS])
+def test_scores_that_are_all_alike_are_left_to_the_line_reader(text, tmp_path):
+    """The order of the list decides there."""
+    with pytest.raises(Irregular):
+        scan(text.replace("3.5", "2"), tmp_path)
 
 
 def test_written_records_have_the_hits_of_the_line_reader(tmp_path, hits_in):
