@@ -173,7 +173,7 @@ def _walk(body: LexborNode, writer: "_Writer") -> None:
             if tag in _CELLS and writer.is_in_table:
                 writer.cell(_span(node, "colspan"), _span(node, "rowspan"))
             if tag == "sup":
-                writer.raised((node.text(deep=True) or "").strip())
+                writer.raised((node.text(deep=False) or "").strip())
             stack.append((node, False))
             stack.extend((child, True) for child in reversed(list(node.iter(include_text=True))))
 

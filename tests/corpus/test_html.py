@@ -95,11 +95,11 @@ def test_numbers_of_lists_are_as_stated():
 def test_power_is_no_digit_of_its_number():
     """10 with a raised 6 is not 106; the number of a footnote is no power."""
     body = (
-        "<p>10<sup>6</sup>, 10<sup class='x'>-6</sup>, 9 m<sup>2</sup>, 2<sup>nd</sup>, "
-        "Fees<sup>1</sup>.<sup>2</sup>"
+        "<p>10<sup>6</sup>, 10<sup class='x'>-6</sup>, 9 m<sup>2</sup>, "
+        "2<sup>nd</sup>, 5<sup><a>1</a></sup>, Fees<sup>1</sup>.<sup>2</sup>"
     )
 
-    assert read_page(f"<body>{body}").text == "10^6, 10^-6, 9 m^2, 2nd, Fees1.2"
+    assert read_page(f"<body>{body}").text == "10^6, 10^-6, 9 m^2, 2nd, 51, Fees1.2"
 
 
 @pytest.mark.parametrize(
