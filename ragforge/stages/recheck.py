@@ -6,8 +6,8 @@ passage has all its words and numbers.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise, zip_longest
 from typing import Annotated, Final, Literal
 
 from ragforge.corpus.cut_ends import is_cut_anew
@@ -29,7 +29,10 @@ _LONGEST: Final = 400
 PROMPT: Final = "recheck_answer"
 _LEAST: Final = 8
 """Characters that tell that the text beside a quote is as it was."""
-_HEADING = pattern(r"^[ ]{0,3}(?P<marks>#{1,6})[ \t]{1,20}(?P<title>\S[^\n]{0,200})$", re.MULTILINE)
+_HEADING = pattern(r"[ ]{0,3}(?P<marks>#{1,6})[ \t]{1,20}(?P<title>\S[^\n]{0,200})")
+_FENCE = pattern(r"[ ]{0,3}(`{3,}|~{3,})")
+_RULES: Final = "=-~^"
+_RULE = pattern(r"([=\-~^])\1{2,}\s*")
 _NAME = "offline-recheck-1"
 _EXPECTS: Final[Mapping[Behaviour, str]] = {
     "answer": "an answer",
@@ -86,12 +89,27 @@ def titles_above(text: str, at: int, titles: Sequence[str]) -> tuple[str, ...]:
     """
     above: list[tuple[int, str]] = []
     lines: set[str] = set()
-    for heading in _HEADING.finditer(text):
-        level, title = len(heading["marks"]), heading["title"].strip()
+    for start, level, title in _headings(text):
         lines.add(title)
-        if heading.start() < at:
-            above = [one for one in above if one[0] < level] + [(level, title)]
+        if start < at:
+            above = [*(one for one in above if one[0] < level), (level, title)]
     return (*(title for title in titles if title not in lines), *(title for _, title in above))
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where the headings of a text stand, their levels and titles; none of fences."""
+    start, fence = 0, ""
+    for line, below in pairwise([*text.splitlines(keepends=True), ""]):
+        mark, marked, rule = _FENCE.match(line), _HEADING.match(line), _RULE.fullmatch(below)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) else fence
+        elif mark:
+            fence = mark[1]
+        elif marked:
+            yield start, len(marked["marks"]), marked["title"].strip()
+        elif rule and line.strip() and not _RULE.fullmatch(line):
+            yield start, _RULES.index(rule[1]) + 1, line.strip()
+        start += len(line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from ragforge.stages.recheck import (
     Subject,
     broken_rule,
     sentence_places,
+    titles_above,
     touching,
     widened,
 )
@@ -431,3 +432,26 @@ def test_a_long_sentence_is_not_kept_whole():
 def test_a_place_between_sentences_stays():
     """There is nothing to widen it to."""
     assert touching(Location(0, 1), TEXT) == Location(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ("# A\n\n## B\n\nHere.", ("A", "B")),
+        ("# A\n\n## B\n\n## C\n\nHere.", ("A", "C")),
+        ("# A\n\n## B\n\n# C\n\nHere.", ("C",)),
+        ("A\n===\n\nB\n---\n\nC\n---\n\nHere.", ("A", "C")),
+        ("# A\n\n```sh\n# install\n```\n\nHere.", ("A",)),
+        ("Here.\n\n# A\n", ()),
+    ],
+)
+def test_the_titles_above_a_place_are_those_that_hold_there(text, titles):
+    """The same words below another title say another thing."""
+    assert titles_above(text, text.index("Here."), ()) == titles
+
+
+def test_titles_above_a_text_go_before_those_in_it():
+    """A chunk may begin with the last of them."""
+    text = "## B\n\nHere."
+
+    assert titles_above(text, text.index("Here."), ("A", "B")) == ("A", "B")
