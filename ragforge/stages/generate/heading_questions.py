@@ -38,14 +38,16 @@ _IDENTIFIER: Final = pattern(
 )
 _VERSUS: Final = pattern(r"(?P<one>.+?) (?:vs\.?|versus) (?P<other>.+)", re.IGNORECASE)
 _CLAUSE: Final = pattern(
-    r"(?P<word>What|How|Why|When|Where) (?P<subject>\w+(?: \w+){0,4}) "
+    r"(?P<word>What|How(?: (?:far|long|much|often|soon|well|\w+ly))?|Why|When|Where) "
+    r"(?P<subject>(?!many\b)\w+(?: \w+){0,4}) "
     r"(?P<verb>(?P<be>is|are)(?: \w+)?|work|applies|costs|happens|includes|means|needs|takes|works)"
 )
 """What a section tells, in the order of a clause: "What a return costs"."""
 _OTHERS: Final = frozenset("i it our that these they this those we who you".split())
 """Stand for something that the heading does not say."""
 _DOING: Final = pattern(
-    r"\w+ing (?:an?|the|your|my|all|multiple|and|or|with|without|for|from|in|into|on|to) \S"
+    r"\w+ing (?:(?:an?|the|your|my|all|multiple|with|without|for|from|in|into|on|to) \S"
+    r"|(?:and|or) \w+ing\b)"
 )
 _LETTERS: Final = pattern(r"[A-Z0-9](?: ?(?:to|[-\u2013\u2014]) ?[A-Z0-9])?")
 _WRONG: Final = pattern(
@@ -93,7 +95,7 @@ _TELL_NOTHING: Final = frozenset(
 ) | {
     "check it", "try it", "run it", "technical details", "see also", "next steps", "learn more",
     "frequently asked questions", "glossary", "what's new", "what's next", "references", "appendix",
-    "further reading",
+    "further reading", "added", "changed", "deprecated", "fixed", "removed",
 }  # fmt: skip
 
 

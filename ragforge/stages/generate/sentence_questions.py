@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from ragforge.deferred import pattern
 from ragforge.records import Difficulty, QueryType
-from ragforge.stages.words import content_stems
+from ragforge.stages.words import content_stems, words
 
 _LINK: Final = pattern(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])")
 _MARKS: Final = pattern(r"[`*]|\b_+\B|\B_+\b")
@@ -19,20 +19,29 @@ _DEFINITION: Final = pattern(
     r"(?P<article>(?:A|An|The)\s+)?(?P<term>[^\s,.;:()|#>-][^,.;:()|#>\n]{1,60}?)\s+"
     r"(?P<verb>is|are|means|refers to)\s+(?P<rest>(?:a|an|the|any|our|one)\s.{12,}[.!])\Z"
 )
-_READ_ON: Final = r"(?!(?:then )?(?:see|refer|read|check|consult|visit|take a|have a)\b)"
+_STATEMENT: Final = (
+    r"(?:(?:a|an|the|its?|they|no|all|any|each|every|both|one)\b"
+    r"|\S+ (?:is|are|was|were|has|have|had|will|may|can)\b)"
+)
+"""Begins what is so, not what somebody should do."""
+_TO_DO: Final = (
+    r"(?:[^,;:()]{2,60} (?:must|should|needs? to|ha(?:s|ve) to) \w|you (?:can|may) \w"
+    rf"|(?!{_STATEMENT}|we\b|(?:then )?(?:see|refer|read|check|consult|visit|take a|have a)\b)\w)"
+)
+"""Begins an order, or who must do what; where to read on is none."""
 _GOALS: Final = (
-    pattern(rf"(?:In order to|To) (?P<goal>[^,;:()]{{3,80}}), {_READ_ON}\w"),
+    pattern(rf"(?:In order to|To) (?P<goal>[^,;:()]{{3,80}}), {_TO_DO}"),
     pattern(r"(?:In order to|To) (?P<goal>[^,;:()]{3,80}?) you (?:need|can|have|should) \w"),
-    pattern(rf"If you (?:want|need|wish|would like) to (?P<goal>[^,;:()]{{3,80}}), {_READ_ON}\w"),
+    pattern(rf"If you (?:want|need|wish|would like) to (?P<goal>[^,;:()]{{3,80}}), {_TO_DO}"),
     pattern(r"You can (?:also )?(?P<goal>[^,;:()]{3,80}?) (?:by \w+ing|using|via) \w"),
-    pattern(r"Use [^,;:()]{2,80}? to (?P<goal>[^,;:()]{3,80})[.!]\Z"),
+    pattern(r"Use (?!(?:of|by|it|them|cases?)\b)[^,;:()]{2,80}? to (?P<goal>[^,;:()]{3,80})[.!]\Z"),
 )
 """What is to be done stands first, and how behind it."""
 _CONDITION: Final = pattern(
-    r"(?P<word>If|When) (?P<clause>(?!you\b|\w+ing\b)[^,;:()]{3,80}), (?:then )?"
-    r"(?!(?:you|we|see|use|pass|set|call|try|make|check|please|consider|and|or|such|for|\w+ing)\b)\w"
+    r"(?P<word>If|When) (?P<clause>(?!you\b|\w+ing\b)[^,;:()]{3,80}), "
+    rf"(?:then )?{_STATEMENT}"
 )
-"""What happens stands behind it, unless it is what somebody should do."""
+"""What happens stands behind it."""
 _BY_DEFAULT: Final = "By default, "
 _BE: Final = frozenset("is are was were".split())
 _MODALS: Final = frozenset("can may must should will".split())
@@ -59,30 +68,39 @@ _ALSO_PLURALS: Final = frozenset(
 )
 """Nouns as well, unless a word follows that begins what is acted on."""
 _BEGINS_OBJECT: Final = frozenset("a an the all any each every both its one two three no".split())
-_PLACED: Final = frozenset("located stored saved kept hosted installed defined declared".split())
-_PLACES: Final = frozenset("in at on under inside beside below".split())
-_CONDITIONS: Final = frozenset("when whenever if after before unless until".split())
+_NOT_ACTED_ON: Final = frozenset("and at by for from in of on or to with".split())
+_PLACE: Final = pattern(
+    r"located (?:in|at|on|under|inside|beside)\b"
+    r"|(?:stored|saved|installed) (?:in|at|on|under|inside|beside) (?:the|your|[~./\\])"
+)
+_CONDITIONS: Final = frozenset("when whenever if after before until".split())
 _DATE: Final = pattern(
     r"(?:in|on) (?:(?:early|late|[A-Z][a-z]{2,8}|\d{1,2}(?:st|nd|rd|th)?),? ){0,2}"
-    r"(?:1[5-9]|20)\d\d\b"
+    r"(?:1[5-9]|20)\d\d(?=\Z|[,;]| (?:and|as|at|by|for|in|on|to|under|when|with)\b)"
 )
 _WITHIN: Final = pattern(r"within (?:\w+ ){1,2}(?:second|minute|hour|day|week|month|year)s?\b")
 _NAMED: Final = pattern(
     r"An? (?:[\w-]*[^s\W],? ){0,5}[\w-]*[^s\W](?:\.\Z| (?:for|of|that|to|which|with)\b)"
 )
 """A thing without a verb before what is told of it."""
-_MEANS: Final = pattern(r"(?:using|via|by \w+ing)\b")
+_MEANS: Final = pattern(r"(?:using|via)\b|by \w+ing (?:(?:a|an|the|one|your)\b|[^a-z])")
+_USED: Final = pattern(r"to (?!(?:a|an|the|it|them|\w+ing)\b)\w|for (?!(?:it|them)\b)\w")
+_ABOUT_OTHERS: Final = frozenset("asked informed looked named told".split())
+"""What stands behind is no time, as in "named after"."""
+_NO_VALUE: Final = frozenset("available higher if lower not that what where".split())
 _SIZED: Final = frozenset("default maximum minimum recommended required".split())
 _PARTICIPLES: Final = frozenset(
     "built chosen found given held kept known lost made paid read run sent set shown taken thrown "
     "written".split()
 )
 _NOT_FIRST: Final = frozenset(
-    "after all although and another any as asked at because before both but by during each even "
-    "every for from having here how however if in instead like many most no not note of often on "
-    "once one only or other others otherwise please since so some sometimes such then there "
-    "therefore thus to under unlike until using usually via what when where which while who why "
-    "with within without yes just also".split()
+    "after all alongside also although and another any as asked at because before behind "
+    "beneath beside between beyond both but by during each even every everyone everything few "
+    "for from half having here how however if in inside instead just like many most my near "
+    "nearby never no nobody none not note nothing of often on once one only or other others "
+    "otherwise part please several since so some somebody someone something sometimes such "
+    "then there therefore thus to today together tomorrow under unlike until using usually "
+    "via what when where which while who why with within without yes".split()
 )
 """Begins no name of what is told of, or one of something said elsewhere."""
 _POINTING: Final = frozenset(
@@ -91,13 +109,27 @@ _POINTING: Final = frozenset(
     "yourself".split()
 )
 """What a question that stands alone does not say."""
-_JOINING: Final = frozenset("how if not what when where whether which who why".split())
+_JOINING: Final = frozenset(
+    "because how if not than what when where whether which who whose why".split()
+)
 _ARTICLES: Final = frozenset("the a an".split())
 _NO_ADVERBS: Final = frozenset("assembly anomaly family reply supply".split())
 _VERB_OF_CLAUSE: Final = pattern(r" (?:\w+(?:ed|[^s\W]s)|are|have|do|can|may|must|should)\b")
-_SAYS_LITTLE: Final = frozenset("behavior behaviour configuration option setting value".split())
+_SAYS_LITTLE: Final = frozenset(
+    "advantage answer aim behavior behaviour best better choice configuration difference exception "
+    "goal good idea main number option output point problem purpose reason rest result setting "
+    "solution thing value way".split()
+)
+_PART_OF_TEXT: Final = pattern(
+    r"(?:appendix|chapter|clause|example|figure|line|page|paragraph|section|step|table) "
+    r"(?:\w|[\d.ivx]{1,6})",
+    re.IGNORECASE,
+)
+_POINTS_AWAY: Final = frozenset("this these those above below following".split())
+"""Of a sentence that is not understood without another."""
 _LONGEST_TERM: Final = 6
 _LONGEST_SUBJECT: Final = 8
+_LONGEST_HEADED: Final = 3
 _LONGEST_QUESTION: Final = 16
 _FEWEST_STEMS: Final = 2
 """What a subject does by which the question must tell it from others."""
@@ -119,10 +151,10 @@ def sentence_question(sentence: str, text: str) -> AskedByRule | None:
         text: The whole text, which tells names from words with a capital at the start.
     """
     said = _MARKS.sub("", _LINK.sub(r"\1", " ".join(sentence.split())))
+    if not said.endswith((".", "!")) or _POINTS_AWAY & {*words(said)}:
+        return None
     if definition := _defined(said, text):
         return definition
-    if not said.endswith((".", "!")) or {"this", "these", "those"} & set(said.lower().split()):
-        return None
     told = said[:-1].removeprefix(_BY_DEFAULT)
     found = _goal(said) or _consequence(said)
     found = found or _told_of_subject(told.split(), text, by_default=len(told) < len(said) - 1)
@@ -141,7 +173,9 @@ def continued_heading(heading: str, answer: str) -> str:
         return f"What does {heading} {_STATES[first]}?"
     if first in _ACTS and (first not in _ALSO_PLURALS or {*rest[:1]} & _BEGINS_OBJECT):
         return f"What does {heading} do?"
-    if _NAMED.match(answer) and _is_subject(heading.split()) and not heading.endswith("s"):
+    named = heading.split()
+    is_term = len(named) <= _LONGEST_HEADED and _is_subject(named) and not heading.endswith("s")
+    if is_term and _NAMED.match(answer):
         return f"What is {heading}?"
     return ""
 
@@ -165,8 +199,9 @@ def _goal(said: str) -> AskedByRule | None:
         if found := each.match(said):
             goal = re.sub(r"\byour\b", "my", found["goal"])
             verb, *acted_on = goal.split()
-            is_verb = verb.isalpha() and not verb.endswith(("ing", "ly"))
-            if acted_on and is_verb and verb not in ("be", "do"):
+            is_verb = verb.isalpha() and not verb.endswith(("ing", "ly")) and verb not in _NOT_FIRST
+            is_whole = acted_on and acted_on[-1] not in ("and", "only", "or")
+            if is_whole and is_verb and verb not in ("be", "do"):
                 return AskedByRule(f"How do I {goal}?", "medium", "procedure")
     return None
 
@@ -175,6 +210,8 @@ def _consequence(said: str) -> AskedByRule | None:
     """Return what happens under the condition that a sentence names."""
     found = _CONDITION.match(said)
     if found is None or not _VERB_OF_CLAUSE.search(found["clause"]):
+        return None
+    if found["word"] == "When" and {"was", "were", "had"} & {*found["clause"].split()}:
         return None
     return AskedByRule(f"What happens {found['word'].lower()} {found['clause']}?", "medium", "fact")
 
@@ -193,10 +230,13 @@ def _told_of_subject(said: Sequence[str], text: str, *, by_default: bool) -> Ask
         return None
     if "because" in rest:
         return _reason(f"{verb} {subject}", rest[: rest.index("because")])
+    rest = [word for word in rest if not _is_adverb(word)]
     if verb in ("is", "are") and named[0] == "The" and _SIZED & set(named):
         sized = {*named[1:]} - _SIZED - _SAYS_LITTLE
-        return AskedByRule(f"What {verb} {subject}?", "easy", "fact") if sized else None
-    rest = [word for word in rest if not _is_adverb(word)]
+        is_value = rest and not _is_participle(rest[0]) and rest[0] not in _NO_VALUE
+        return (
+            AskedByRule(f"What {verb} {subject}?", "easy", "fact") if sized and is_value else None
+        )
     if verb in _BE:
         return _done_to(f"{verb} {subject}", rest)
     return _done_to(f"{verb} {subject} be", rest[1:]) if rest[:1] == ["be"] else None
@@ -213,7 +253,7 @@ def _reason(asked: str, predicate: Sequence[str]) -> AskedByRule | None:
 
 def _done(subject: str, verb: str, rest: Sequence[str], *, by_default: bool) -> AskedByRule | None:
     """Return what the subject does."""
-    if not rest or rest[0] in _BE | _MODALS | {"and", "or", "of", "to"}:
+    if not rest or rest[0] in _BE | _MODALS | _NOT_ACTED_ON:
         return None
     if verb in _ALSO_PLURALS and rest[0] not in _BEGINS_OBJECT:
         return None
@@ -231,23 +271,28 @@ def _done_to(asked: str, rest: Sequence[str]) -> AskedByRule | None:
         rest: What stands behind the verb.
     """
     done = rest[:2] if rest[:1] == ["not"] else rest[:1]
-    if not done or not (done[-1] in _PARTICIPLES or re.fullmatch(r"[a-z]{2,}ed", done[-1])):
+    if not done or not _is_participle(done[-1]) or done[-1] in _ABOUT_OTHERS:
         return None
     how, behind = " ".join(done), rest[len(done) :]
     told, next_word = " ".join(behind), behind[0] if behind else ""
-    if how == "used" and next_word in ("to", "for"):
+    if how == "used" and _USED.match(told):
         return AskedByRule(f"What {asked} used for?", "medium", "fact")
     if (how, next_word) == ("limited", "to"):
         return AskedByRule(f"What {asked} limited to?", "easy", "fact")
     if next_word in _CONDITIONS or _DATE.match(told):
         return AskedByRule(f"When {asked} {how}?", "medium", "fact")
-    if how in _PLACED and next_word in _PLACES:
+    if _PLACE.match(f"{how} {told}"):
         return AskedByRule(f"Where {asked} {how}?", "easy", "fact")
-    if _WITHIN.match(told):
+    if _WITHIN.match(told) and len(done) == 1:
         return AskedByRule(f"Within what time {asked} {how}?", "medium", "fact")
-    if _MEANS.match(told) or (asked.endswith(" be") and next_word == "as"):
+    is_made_so = asked.endswith(" be") and told.startswith(("as a ", "as an "))
+    if _MEANS.match(told) or is_made_so:
         return AskedByRule(f"How {asked} {how}?", "medium", "procedure")
     return None
+
+
+def _is_participle(word: str) -> bool:
+    return word in _PARTICIPLES or re.fullmatch(r"[a-z]{2,}ed", word) is not None
 
 
 def _is_adverb(word: str) -> bool:
@@ -266,7 +311,8 @@ def _is_subject(said: Sequence[str]) -> bool:
         and not (low[0].endswith("ed") and len(low) == 1)
         and not set(low) & (_POINTING | _JOINING)
         and not any(word.endswith((",", ";", ":", ".")) or "(" in word for word in said)
-        and bool(content_stems(" ".join(said)))
+        and not _PART_OF_TEXT.fullmatch(" ".join(said))
+        and bool(content_stems(" ".join(word for word in low if word not in _SAYS_LITTLE)))
     )
 
 

@@ -18,6 +18,8 @@ from ragforge.stages.generate.heading_questions import heading_question
         ("What a return costs", "Returns", "What does a return cost (Returns)?"),
         ("What seasoning is", "", "What is seasoning?"),
         ("How the refund is paid", "", "How is the refund paid?"),
+        ("How long delivery takes", "", "How long does delivery take?"),
+        ("Training and development", "", "What should I know about training and development?"),
         ("Why we renewed old cards", "", "What should I know about why we renewed old cards?"),
         ("When a policy applies", "", "When does a policy apply?"),
         ("How prices work", "", "How do prices work?"),
@@ -55,7 +57,7 @@ def test_heading_is_asked_as_a_user_asks(heading, title, question):
 
 
 @pytest.mark.parametrize(
-    "heading", ["Recap", "Technical Details", "See also", "FAQ", "Check it", "F to M"]
+    "heading", ["Recap", "Technical Details", "See also", "FAQ", "Check it", "F to M", "Fixed"]
 )
 def test_heading_that_says_nothing_is_not_asked(heading):
     """It stands on every page."""

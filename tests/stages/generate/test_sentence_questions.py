@@ -81,6 +81,36 @@ def test_a_form_answers_its_question(sentence, question):
         "In the last version the flag is a number that nobody gave.",
         "Learn how polishing produces floors with a gloss.",
         "The three that you upload are kept until they end.",
+        "To new customers, a discount is offered on the first order.",
+        "To many people, old designs look better than new ones.",
+        "To sum up the results, the tests passed on all systems.",
+        "If you need to work on weekends, overtime is paid.",
+        "You can never change the name by editing the file.",
+        "You can pay by card or by using cash.",
+        "Use of a car to commute is not covered.",
+        "Use it to reset the password of the account.",
+        "If the pump leaks, replace the seal.",
+        "When the pool was closed, the team was on leave.",
+        "The maximum size is set by the admin.",
+        "The required documents are shown on page 3.",
+        "The required documents are listed below.",
+        "Fees are not refunded unless required by law.",
+        "Refunds are not paid within 30 days.",
+        "Users are used to the old design of the page.",
+        "The street was named after a poet of the town.",
+        "The term is defined in section 2 of the contract.",
+        "Passwords are stored in hashed form for a year.",
+        "The book was written in 1999 pages.",
+        "The town is affected by flooding in spring.",
+        "The fee must be paid as soon as possible.",
+        "The Provider is the company named above.",
+        "The reason is the high cost of tickets in summer.",
+        "Table 2 is a list of all errors of the client.",
+        "Behind the scenes is a queue that holds all jobs.",
+        "Everyone is a user of the product.",
+        "My boss is the best person in the world.",
+        "Choose a pan whose base covers the ring on the glass.",
+        "A pocket-spring mattress manages with five centimetres.",
     ],
 )
 def test_other_sentences_ask_nothing(sentence):
@@ -111,6 +141,11 @@ def test_a_word_that_the_text_has_in_small_letters_is_no_name():
 def test_a_sentence_without_subject_goes_on_from_its_heading(answer, question):
     """References write so."""
     assert continued_heading("pytest-x", answer) == question
+
+
+def test_a_fragment_under_a_clause_says_nothing_of_it():
+    """`What is the pan heats unevenly?` is no question either."""
+    assert continued_heading("the pan heats unevenly", "A base that was bent by heat.") == ""
 
 
 def test_a_fragment_under_a_plural_says_one_of_several():
