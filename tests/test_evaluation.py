@@ -244,6 +244,13 @@ def test_ranks_in_the_order_of_scores_are_taken():
     assert values(QRELS, run) == EXPECTED
 
 
+def test_ranks_of_a_frame_decide_where_all_scores_are_alike():
+    """As in a file: by the ids `b` was first, and the search that only matches had an RR of 1."""
+    run = {"query_id": ["1"] * 2, "chunk_id": ["b", "a"], "score": [0, 0], "rank": [2, 1]}
+
+    assert ragforge.evaluate({"1": {"b": 1}}, run, "RR").mean("RR") == 0.5
+
+
 def test_null_for_a_grade_is_a_failed_judgment_whatever_stands_beside_it():
     """The score of a retriever, or what another said, was taken for the grade."""
     record = {"query_id": "1", "chunk_id": "a", "grade": None, "score": 3}
@@ -304,6 +311,10 @@ def test_paths_are_read(tmp_path, name):
         (
             {"query_id": ["1"], "chunk_id": ["a"], "score": [0.1], "rank": ["first"]},
             "run: row 1: rank: expected a number, got 'first'",
+        ),
+        (
+            {"query_id": ["1"] * 2, "chunk_id": ["a", "b"], "score": [1, None], "rank": [1, 2]},
+            "run: row 2: score: expected a number, got None",
         ),
         (
             {"train": Frame(**columns(TRIPLES, "query_id", "chunk_id", "score"))},

@@ -23,7 +23,7 @@ from ragforge.files.field_names import (
 )
 from ragforge.files.formats.qrels_rows import qrels_of_rows
 from ragforge.files.formats.row_relevance import SettledRelevance
-from ragforge.files.formats.runs import Place, Ranked, refuse_other_order, run_of_rows
+from ragforge.files.formats.runs import Place, Ranked, ranked, run_of_rows
 from ragforge.files.row import Row, make_row, pair_twice, parse_number
 from ragforge.files.text import shown
 
@@ -70,8 +70,7 @@ def run_given(given: Any) -> Mapping[str, Ranked]:  # noqa: ANN401  # duck-typed
     if columns is not None:
         run = _pairs(columns, SCORE, "run")
         if run is not None:
-            _refuse_other_ranks(columns, run)
-            return run
+            return run | _by_ranks(columns, run)
         return run_of_rows("run", _rows("run", _records(columns))).rankings
     listed = _rows_under_a_name(given) if isinstance(given, Mapping) else given
     if listed is None:
@@ -184,29 +183,31 @@ def _pairs(
     return by_query
 
 
-def _refuse_other_ranks(
+def _by_ranks(
     columns: Mapping[str, list[Any]], run: Mapping[str, Mapping[str, float]]
-) -> None:
-    """Refuse columns whose ranks are not in the order of their scores.
+) -> dict[str, Ranked]:
+    """Return the hits of the queries of which columns tell ranks, as `ranked` does.
 
     Raises:
-        DataError: They are not, or a rank is no number.
+        DataError: Ranks are not in the order of the scores, or one of the two is no number.
     """
     named = [_named(columns, field) for field in (QUERY_ID_OF_PAIR, CHUNK_ID, RANK)]
     if None in named:
-        return
+        return {}
     places: dict[str, dict[str, Place]] = {}
     rows = zip(*(columns[str(name)] for name in named), strict=True)
     for number, (query, chunk, given) in enumerate(rows, start=1):
         if given is None or given == "" or _is_missing(given):
             continue
         where = f"run: row {number}"
-        rank = parse_number(given)
+        query_id, chunk_id = _id(query, where), _id(chunk, where)
+        score, rank = run[query_id][chunk_id], parse_number(given)
+        if not hasattr(score, "__float__") or _is_missing(score):
+            raise DataError(f"{where}: score: expected a number, got {shown(score)}")
         if rank is None:
             raise DataError(f"{where}: rank: expected a number, got {shown(given)}")
-        places.setdefault(_id(query, where), {})[_id(chunk, where)] = Place(where, rank)
-    for query_id, of_query in places.items():
-        refuse_other_order(query_id, run[query_id], of_query)
+        places.setdefault(query_id, {})[chunk_id] = Place(where, rank)
+    return {query_id: ranked(query_id, run[query_id], of) for query_id, of in places.items()}
 
 
 def _without_nan(grades: dict[str, Any]) -> dict[str, int | None]:

@@ -231,13 +231,11 @@ class _Collected:
         by_rank = self.order is RANK
         for query_id, chunks in self.pairs.items():
             places = self.places.get(query_id, {})
-            refuse_other_order(query_id, chunks, places)
-            if by_rank:
-                self.rankings[query_id] = sorted(chunks, key=chunks.__getitem__)
-            elif _are_alike(chunks.values()) and _tell_ranks(places, chunks):
-                self.rankings[query_id] = _by_rank(chunks, places)
-            else:
-                self.rankings[query_id] = chunks
+            self.rankings[query_id] = (
+                sorted(chunks, key=chunks.__getitem__)
+                if by_rank
+                else ranked(query_id, chunks, places)
+            )
         return self.rankings
 
 
@@ -254,7 +252,18 @@ def _by_rank(chunk_ids: Iterable[str], places: Mapping[str, Place]) -> list[str]
     return sorted(chunk_ids, key=lambda chunk_id: places[chunk_id].rank)
 
 
-def refuse_other_order(
+def ranked(query_id: str, scores: Mapping[str, float], places: Mapping[str, Place]) -> Ranked:
+    """Return hits with their scores; by their ranks where all have one score, which orders nothing.
+
+    Raises:
+        DataError: The ranks are not in the order of the scores.
+    """
+    _refuse_other_order(query_id, scores, places)
+    is_by_rank = _are_alike(scores.values()) and _tell_ranks(places, scores)
+    return _by_rank(scores, places) if is_by_rank else scores
+
+
+def _refuse_other_order(
     query_id: str, scores: Mapping[str, float], places: Mapping[str, Place]
 ) -> None:
     """Refuse hits whose ranks are not in the order of their scores.
@@ -306,10 +315,8 @@ def _ranking(row: Row) -> Ranked:
         return _by_rank(chunk_ids, places) if places else chunk_ids
     checked = _checked(row, scores, len(chunk_ids), is_sorted=len(places) < len(chunk_ids))
     ranking = dict(zip(chunk_ids, checked, strict=True))
-    refuse_other_order(query_name(row), ranking, places)
-    if _are_alike(scores):
-        return _by_rank(chunk_ids, places) if _tell_ranks(places, chunk_ids) else chunk_ids
-    return ranking
+    by_rank = ranked(query_name(row), ranking, places)
+    return chunk_ids if by_rank is ranking and _are_alike(scores) else by_rank
 
 
 def _texts_of_hits(row: Row) -> Iterator[NamedText]:

@@ -56,14 +56,23 @@ def scores_rise(rows: Rows) -> bool:
     return bool(rises.any())
 
 
-def has_alike_scores(rows: Rows) -> bool:
-    """Whether all scores of a query with two hits or more are the same."""
-    differ = np.zeros(len(rows.firsts), bool)
-    steps: Flags = rows.scores[1:] != rows.scores[:-1]
-    steps[rows.firsts[1:] - 1] = False
-    differ[rows.firsts.searchsorted(np.flatnonzero(steps), side="right") - 1] = True
-    counts = np.diff(rows.firsts, append=len(rows.scores))
-    return bool((~differ & (counts > 1)).any())
+def falling_where_alike(scores: Floats, firsts: Positions) -> Floats:
+    """Return scores, falling along the list in queries whose scores are all alike.
+
+    Such scores order nothing, and the list does.
+
+    Args:
+        scores: Of all rows.
+        firsts: The first row of each query.
+    """
+    differ = np.zeros(len(firsts), bool)
+    steps: Flags = scores[1:] != scores[:-1]
+    steps[firsts[1:] - 1] = False
+    differ[firsts.searchsorted(np.flatnonzero(steps), side="right") - 1] = True
+    if differ.all():
+        return scores
+    are_alike = np.repeat(~differ, np.diff(firsts, append=len(scores)))
+    return np.where(are_alike, -np.arange(len(scores), dtype=np.float64), scores)
 
 
 def _has_unordered(rows: Rows) -> Flags:

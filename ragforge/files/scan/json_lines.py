@@ -24,7 +24,13 @@ from ragforge.files.field_names import (
     goes_by,
 )
 from ragforge.files.row import Row, load_json, make_row, query_name
-from ragforge.files.scan.collecting import Collector, Qrels, has_alike_scores, merged, scores_rise
+from ragforge.files.scan.collecting import (
+    Collector,
+    Qrels,
+    falling_where_alike,
+    merged,
+    scores_rise,
+)
 from ragforge.files.scan.decimals import parse_decimals
 from ragforge.files.scan.parts import Part, Sizes, Window, scan_parts
 from ragforge.files.scan.rows import Bytes, Flags, Floats, Irregular, Positions, Rows
@@ -391,7 +397,7 @@ def _rows(array: Bytes, frames: Sequence[_Frame]) -> Rows:
     if len(query_ids) + len(empty_query_ids) < len(frames):
         raise Irregular
     hits = _find(array, filled)
-    scores = _scores(array, hits)
+    scores = falling_where_alike(_scores(array, hits), hits.firsts)
     rows = Rows(
         array,
         query_ids,
@@ -402,7 +408,7 @@ def _rows(array: Bytes, frames: Sequence[_Frame]) -> Rows:
         sorted(empty_query_ids),
         latencies_s,
     )
-    if scores_rise(rows) or has_alike_scores(rows):
+    if scores_rise(rows):
         raise Irregular
     _refuse_blank_ids(rows)
     return rows

@@ -29,7 +29,7 @@ def falling(ranking):
 
 
 def runs(of_ids):
-    rankings = st.dictionaries(of_ids, scores, max_size=12).map(falling).filter(is_ordered)
+    rankings = st.dictionaries(of_ids, scores, max_size=12).map(falling)
     return st.dictionaries(of_ids, rankings, min_size=1, max_size=6)
 
 
@@ -49,9 +49,14 @@ def columns(query_id, ranking):
     return {"query_id": query_id, "ids": list(ranking), "scores": list(ranking.values())}
 
 
-def is_ordered(ranking):
-    """Whether scores order it; those that are all alike leave that to the list."""
-    return len(ranking) < 2 or len(set(ranking.values())) > 1
+def listed(run):
+    """Return a run with other scores where all of a query are alike, which leave it to the list."""
+    return {
+        query_id: dict(zip(ranking, range(0, -len(ranking), -1), strict=True))
+        if len(set(ranking.values())) == 1
+        else ranking
+        for query_id, ranking in run.items()
+    }
 
 
 def write(file, run, shape, separators):
@@ -79,10 +84,11 @@ def scan(text, tmp_path, n_threads=1, sizes=None):
 
 
 @pytest.mark.parametrize("text", [OBJECTS, COLUMNS])
-def test_scores_that_are_all_alike_are_left_to_the_line_reader(text, tmp_path):
-    """The order of the list decides there."""
-    with pytest.raises(Irregular):
-        scan(text.replace("3.5", "2"), tmp_path)
+def test_the_list_decides_where_all_scores_are_alike(text, tmp_path, hits):
+    """One query without a match, all 0, had a file of 700,000 hits read in eight times the time."""
+    found = scan(text.replace("3.5", "2") + text.replace("q1", "q3"), tmp_path)
+
+    assert found.hits == hits(RANKINGS | {"q3": RANKINGS["q1"]}, QRELS)
 
 
 def test_written_records_have_the_hits_of_the_line_reader(tmp_path, hits_in):
@@ -114,7 +120,7 @@ def test_any_objects_have_their_hits(tmp_path_factory, data, cut, n_threads, sep
     file = write(tmp_path_factory.mktemp("run") / "r.jsonl", run, objects, separators)
     found = scan_json_lines_run(file, qrels, n_threads=n_threads, sizes=Sizes(cut, cut))
 
-    assert found.hits == hits(run, qrels)
+    assert found.hits == hits(listed(run), qrels)
 
 
 @pytest.mark.slow
@@ -128,7 +134,7 @@ def test_any_columns_have_their_hits(tmp_path_factory, data, cut, n_threads, sep
     file = write(tmp_path_factory.mktemp("run") / "r.jsonl", run, columns, separators)
     found = scan_json_lines_run(file, qrels, n_threads=n_threads, sizes=Sizes(cut, cut))
 
-    assert found.hits == hits(run, qrels)
+    assert found.hits == hits(listed(run), qrels)
 
 
 @pytest.mark.slow
@@ -144,9 +150,9 @@ def test_brackets_and_commas_in_ids_never_mislead(tmp_path_factory, data, shape,
     try:
         found = scan_json_lines_run(file, qrels, n_threads=1).hits
     except Irregular:
-        found = hits(run, qrels)
+        found = hits(listed(run), qrels)
 
-    assert found == hits(run, qrels)
+    assert found == hits(listed(run), qrels)
 
 
 @pytest.mark.parametrize("shape", [objects, columns])
@@ -157,7 +163,7 @@ def test_run_of_many_windows_has_its_hits(tmp_path, shape, hits):
     file = write(tmp_path / "r.jsonl", run, shape, COMPACT)
     found = scan_json_lines_run(file, qrels, n_threads=2, sizes=Sizes(1 << 14, 1 << 16))
 
-    assert found.hits == hits(run, qrels)
+    assert found.hits == hits(listed(run), qrels)
 
 
 def test_packed_run_is_read(tmp_path):
