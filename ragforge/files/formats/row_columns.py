@@ -420,10 +420,17 @@ def _has_place_for_truth(row: Row) -> bool:
 
 
 def _with_reference_apart(row: Row) -> Row:
-    """Return a row with columns `reference.key` for a `reference` of fields, which is no text."""
+    """Return a row with columns `reference.key` for a `reference` of fields, which is no text.
+
+    What is written as a text may be an expected answer in JSON, but not beside outputs.
+    """
     apart = dict[str, object]()
+    has_outputs = any(_object_called(row.given, holder) for holder in _OF_OUTPUTS)
     for name, value in row.given.items():
-        if normal_name(name) == "reference" and (inner := _as_object(value)) is not None:
+        inner = None
+        if normal_name(name) == "reference" and (has_outputs or isinstance(value, Mapping)):
+            inner = _as_object(value)
+        if inner is not None:
             apart |= {f"{name}.{key}": of for key, of in inner.items()}
         else:
             apart[name] = value

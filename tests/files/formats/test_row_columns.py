@@ -66,6 +66,14 @@ def test_what_a_system_said_is_no_expected_answer(tmp_path, row, answer):
     assert asked(write(tmp_path / "set.jsonl", text)) == [("Why?", answer)]
 
 
+@pytest.mark.parametrize("reference", ['{"port": 80}', '{"answer": "So."}'])
+def test_an_expected_answer_may_be_json(tmp_path, reference):
+    """It was taken apart, and lost."""
+    row = {"user_input": "Why?", "reference": reference, "response": "Dunno."}
+
+    assert asked(write(tmp_path / "set.jsonl", json.dumps(row))) == [("Why?", reference)]
+
+
 @pytest.mark.parametrize(
     "beside",
     [
