@@ -72,6 +72,13 @@ GRADE_OF_LIST = GRADE._replace(
     )
 )
 """Of all that a row lists as relevant: a label or a rating beside it may be of anything."""
+GRADE_BY_NAME = GRADE._replace(
+    accepted=(
+        *("grade", "relevance", "rel", "relevance_grade", "relevance_label", "human_grade"),
+        *("relevance_judgment", "relevance_judgement", "judgment", "judgement", "is_relevant"),
+    )
+)
+"""Whose names can hardly be of anything else."""
 EVIDENCE = Field("evidence", ("evidence",))
 REASONING = Field("reasoning", ("reasoning",))
 CONTAINS_ANSWER = Field("contains_answer", ("contains_answer",))

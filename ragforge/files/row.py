@@ -175,6 +175,22 @@ class Row:
                 f"{self.where}: {both} both say {field.name}, and differ; put them into one"
             )
 
+    def refuse_blank(self, field: Field) -> None:
+        """Refuse a row in which one name of a field is blank, and another has a value.
+
+        Raises:
+            DataError: It is so; which of them is meant is not known.
+        """
+        accepted = {normal_name(name) for name in field.accepted}
+        named = {name: of for name, of in self.given.items() if normal_name(name) in accepted}
+        blank = next((name for name, value in named.items() if value in (None, "")), None)
+        valued = next((name for name, value in named.items() if value not in (None, "")), None)
+        if blank is not None and valued is not None:
+            raise DataError(
+                f"{self.where}: {blank!r} is blank, {valued!r} is not, and both say {field.name}; "
+                "put them into one, or leave one out"
+            )
+
     def names(self) -> str:
         """Return the names of the first fields as a message repeats them."""
         return ", ".join(repr(name)[:SHOWN_CHARS] for name in list(self.given)[:8]) or "nothing"

@@ -81,6 +81,35 @@ def test_qrels_of_a_frame_may_lack_grades(tmp_path):
     assert {each.chunk_id: each.grade for each in made.judgments()} == {"1": 3, "3": None}
 
 
+NAN = float("nan")
+OF_TWO_FRAMES = [
+    FIRST | {"relevance": NAN},
+    SECOND | {"query_id": "2", "query": "code 3?", "grade": NAN, "relevance": 3},
+]
+
+
+@pytest.mark.parametrize("rows", [OF_TWO_FRAMES, OF_TWO_FRAMES[1:]])
+def test_a_blank_grade_beside_one_of_another_name_is_refused(rows, tmp_path):
+    """Of two frames put together, or a column not yet filled: 3 came to the usual 2, or to none."""
+    made = rf.from_queries([FIRST], chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+
+    with pytest.raises(rf.DataError, match="'grade' is blank, 'relevance' is not"):
+        made.add_qrels(rows, quiet=True)
+    with pytest.raises(rf.DataError, match="'grade' is blank, 'relevance' is not"):
+        rf.from_queries(rows, chunks=CHUNKS, out=tmp_path / "other", quiet=True)
+
+
+def test_own_records_may_stand_in_a_frame_with_others(tmp_path):
+    """What one of two frames lacks is null in both, and the language must be a text."""
+    made = rf.from_queries([FIRST], chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+    [own] = [query.model_dump(mode="json") for query in made.queries()]
+    rows = [own | {"language": NAN}, dict.fromkeys(own, NAN) | {"query_id": "2", "query": "Why?"}]
+
+    again = rf.from_queries(rows, chunks=CHUNKS, out=tmp_path / "other", quiet=True)
+
+    assert {each.query_id: each.language for each in again.queries()} == {"1": "en", "2": "en"}
+
+
 def test_a_missing_answer_is_not_the_one_that_a_system_gave(tmp_path):
     """Beside a column of expected answers, `answer` is what a system said, in every row."""
     rows = [

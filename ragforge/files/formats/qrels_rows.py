@@ -10,6 +10,7 @@ from ragforge.files.field_names import (
     CHUNK_ID,
     DOCUMENT,
     GRADE,
+    GRADE_BY_NAME,
     GRADES,
     ITEM_ID,
     QUERY,
@@ -271,6 +272,7 @@ def _grade(row: Row, name: Field) -> int | None:
     row.require(name)
     value = row.get(name)
     if value is None:
+        row.refuse_blank(GRADE_BY_NAME)
         return None
     grade = row.as_grade(value, name)
     is_of_a_set = _is_judgment(row) and "source" in row.given  # Other qrels are on any scale.

@@ -311,7 +311,7 @@ def _rows(source: Source, columns: Columns) -> Iterator[Row]:
     lacking, head = columns, None
     outputs: dict[bool | None, str] = {}
     for found in read_rows_of(source, SHAPES):
-        is_own = "origin" in found.given
+        is_own = found.given.get("origin") is not None
         if not is_own:
             head = head or found
             lacking = lacking_columns(found, lacking) if lacking else lacking
@@ -357,12 +357,14 @@ def _flag_of_row(row: Row) -> str:
 
 def _is_record(row: Row) -> bool:
     """Whether a row is a query as a dataset has it."""
-    return "origin" in row.given and row.given.keys() <= Query.model_fields.keys()
+    return row.given.get("origin") is not None and row.given.keys() <= Query.model_fields.keys()
 
 
 def _query_row(row: Row, make_id: Callable[[str], str]) -> QueryRow:
     if _is_record(row):
-        return QueryRow(ImportedQuery(_query(row, dict(row.given))), Relevance({}))
+        # Frames have null for what a record leaves out.
+        given = {name: value for name, value in row.given.items() if value is not None}
+        return QueryRow(ImportedQuery(_query(row, given)), Relevance({}))
     relevance = relevance_of_row(row)
     row.refuse_two(GROUND_TRUTH)
     text = row.text(QUERY)

@@ -13,6 +13,7 @@ from ragforge.files.field_names import (
     DOCUMENT_OF_ROW,
     EVIDENCE,
     GRADE,
+    GRADE_BY_NAME,
     GRADE_OF_ITEM,
     GRADE_OF_LIST,
     GRADE_OF_TEXTS,
@@ -483,8 +484,12 @@ def grade_of_passage(row: Row) -> bool | None:
     """
     if row.has(RELEVANT) and row.has(GRADE_OF_LIST) and not row.has(GRADES):
         relevance = read_relevance(row)
-        is_listed = bool(relevance.listed or relevance.grades)
-        return row.get(GRADE_OF_LIST) not in (None, "") if is_listed else None
+        if not (relevance.listed or relevance.grades):
+            return None
+        is_graded = row.get(GRADE_OF_LIST) not in (None, "")
+        if not is_graded:
+            row.refuse_blank(GRADE_BY_NAME)
+        return is_graded
     named = [row.get(field) for field in (QUOTE_OF_ROW, CHUNK_OF_ROW, DOCUMENT_OF_ROW)]
     if all(value in (None, "") for value in named):
         return None
@@ -494,6 +499,7 @@ def grade_of_passage(row: Row) -> bool | None:
         return False if row.has(_MARK) and row.get(RELEVANT) in (None, "") else None
     if row.get(GRADE) not in (None, ""):
         return True
+    row.refuse_blank(GRADE_BY_NAME)
     quote, chunk, _ = named
     is_evidence = quote not in (None, "") and chunk in (None, "")
     return None if is_evidence and not (row.is_of_table or row.has(GRADE)) else False
