@@ -180,14 +180,14 @@ class _UnevenLabels:
         return found / total if total else 0.0
 
     def _alone(self, item: Compared) -> Outcome:
-        """Return what the judge's grades say of a comparison."""
+        """Return what the judge's grades say of a comparison, at the level it has among all."""
         comparison = item.comparison
         values = {
             name: {comparison.measure: self._by_judge[name].values[comparison.measure]}
             for name in (comparison.a, comparison.b)
         }
         pairs = all_pairs(values, [comparison.measure], design=self.basis.design)
-        [found] = compare_pairs(pairs, self.report.alpha)
+        [found] = compare_pairs(pairs, 1 - comparison.level)
         return found.winner
 
     @cached_property

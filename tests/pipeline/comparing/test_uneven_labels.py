@@ -80,6 +80,20 @@ def test_a_judge_that_says_the_same_as_people_leaves_the_winner(tmp_path):
     assert item.outcome == "B"
 
 
+def test_a_tie_among_many_comparisons_stays_one_where_all_grades_are_the_same(tmp_path):
+    """By the judge alone one was better: held alone, and not as one of six comparisons."""
+    dataset = labelled(tmp_path / "set", "a", judge=truth)
+    chance = np.random.default_rng(7)
+    noise = {(q, c): chance.normal() - 0.2 * truth(q, c) for q in range(N) for c in range(N_CHUNKS)}
+    better = [ranked(q, sorted(range(N_CHUNKS), key=lambda c, q=q: noise[q, c])) for q in range(N)]
+    dataset.write_run("b", better)
+    dataset.write_run("c", [rank_of(q, 7) for q in range(N)])
+    report = compare_runs(dataset, ["a", "b", "c"], EvaluateSettings(measures=("P@3", "RR")))
+
+    assert {item.outcome for item in report.items} == {"TIE"}
+    assert min(item.comparison.p for item in report.items) < 0.05
+
+
 def test_what_the_judge_says_of_peoples_pairs_may_not_be_known(tmp_path):
     """Then nothing tells how far the two differ, and a warning says what does."""
     dataset = labelled(tmp_path / "set", "a", checks=False)
