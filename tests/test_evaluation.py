@@ -314,7 +314,11 @@ def test_paths_are_read(tmp_path, name):
         ),
         (
             {"query_id": ["1"] * 2, "chunk_id": ["a", "b"], "score": [1, None], "rank": [1, 2]},
-            "run: row 2: score: expected a number, got None",
+            "run: query '1': chunk 'b': score: expected a number, got None",
+        ),
+        (
+            {"query_id": ["1"] * 2, "chunk_id": ["a", "b"], "score": [1, 0], "rank": [1]},
+            "run: the columns query_id, chunk_id, rank differ in length",
         ),
         (
             {"train": Frame(**columns(TRIPLES, "query_id", "chunk_id", "score"))},

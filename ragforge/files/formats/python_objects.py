@@ -166,21 +166,30 @@ def _pairs(
     named = [_named(columns, field) for field in (QUERY_ID_OF_PAIR, CHUNK_ID, value)]
     if None in named or not {str, bytes}.isdisjoint(map(type, columns[str(named[-1])])):
         return None
-    rows = zip(*(columns[str(name)] for name in named), strict=True)
     by_query: dict[str, dict[str, Any]] = {}
-    try:
-        for number, (query, chunk, own) in enumerate(rows, start=1):
-            query_id = query if type(query) is str else _id(query, f"{where}: row {number}")
-            chunk_id = chunk if type(chunk) is str else _id(chunk, f"{where}: row {number}")
-            values = by_query.setdefault(query_id, {})
-            if chunk_id in values:
-                raise pair_twice(f"{where}: row {number}", query_id, chunk_id)
-            values[chunk_id] = own
-    except ValueError as error:
-        raise DataError(
-            f"{where}: the columns {', '.join(map(str, named))} differ in length"
-        ) from error
+    for number, (query, chunk, own) in enumerate(_cells(columns, named, where), start=1):
+        query_id = query if type(query) is str else _id(query, f"{where}: row {number}")
+        chunk_id = chunk if type(chunk) is str else _id(chunk, f"{where}: row {number}")
+        values = by_query.setdefault(query_id, {})
+        if chunk_id in values:
+            raise pair_twice(f"{where}: row {number}", query_id, chunk_id)
+        values[chunk_id] = own
     return by_query
+
+
+def _cells(
+    columns: Mapping[str, list[Any]], named: Iterable[str | None], where: str
+) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of some columns, each of which is there.
+
+    Raises:
+        DataError: They differ in length.
+    """
+    names = [*map(str, named)]
+    try:
+        yield from zip(*(columns[name] for name in names), strict=True)
+    except ValueError as error:
+        raise DataError(f"{where}: the columns {', '.join(names)} differ in length") from error
 
 
 def _by_ranks(
@@ -189,24 +198,22 @@ def _by_ranks(
     """Return the hits of the queries of which columns tell ranks, as `ranked` does.
 
     Raises:
-        DataError: Ranks are not in the order of the scores, or one of the two is no number.
+        DataError: Ranks are not in the order of the scores, or one of them is no number.
     """
     named = [_named(columns, field) for field in (QUERY_ID_OF_PAIR, CHUNK_ID, RANK)]
-    if None in named:
+    scores = columns[str(_named(columns, SCORE))]
+    # Scores that are no numbers have no order; they are refused where they are measured.
+    if None in named or not all(hasattr(kind, "__float__") for kind in {*map(type, scores)}):
         return {}
     places: dict[str, dict[str, Place]] = {}
-    rows = zip(*(columns[str(name)] for name in named), strict=True)
-    for number, (query, chunk, given) in enumerate(rows, start=1):
-        if given is None or given == "" or _is_missing(given):
-            continue
-        where = f"run: row {number}"
-        query_id, chunk_id = _id(query, where), _id(chunk, where)
-        score, rank = run[query_id][chunk_id], parse_number(given)
-        if not hasattr(score, "__float__") or _is_missing(score):
-            raise DataError(f"{where}: score: expected a number, got {shown(score)}")
-        if rank is None:
-            raise DataError(f"{where}: rank: expected a number, got {shown(given)}")
-        places.setdefault(query_id, {})[chunk_id] = Place(where, rank)
+    for number, (query, chunk, given) in enumerate(_cells(columns, named, "run"), start=1):
+        rank = parse_number(given)
+        if rank is not None:
+            of_query = places.setdefault(query if type(query) is str else _id(query, "run"), {})
+            chunk_id = chunk if type(chunk) is str else _id(chunk, "run")
+            of_query[chunk_id] = Place(f"run: row {number}", rank)
+        elif given not in (None, "") and not _is_missing(given):
+            raise DataError(f"run: row {number}: rank: expected a number, got {shown(given)}")
     return {query_id: ranked(query_id, run[query_id], of) for query_id, of in places.items()}
 
 
