@@ -58,6 +58,14 @@ def seen_now_sha256(chunk: Chunk) -> str:
     return text_sha256(with_one_form(chunk.text)) if chunk.hidden else seen_sha256(chunk)
 
 
+def seen_digests(chunk: Chunk) -> tuple[str, str]:
+    """Return by which digests a chunk of the version before may be one of now, the surer first.
+
+    Which release cut it is not known: what looks like markup in it may be text, or was left there.
+    """
+    return seen_now_sha256(chunk), seen_sha256(chunk)
+
+
 def quote_as_read(quote: str, doc_id: str) -> str:
     """Return what a reader sees of a quote of a document."""
     return _read(quote, doc_id).text.strip() or quote

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from ragforge.config import RefreshSettings, Settings
-from ragforge.corpus.rereading import seen_now_sha256, seen_sha256
+from ragforge.corpus.rereading import seen_digests, seen_now_sha256
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import ChurnError
@@ -67,9 +67,9 @@ def chunks_lost(diff: CorpusDiff) -> int:
 
     What counts is what a reader sees, without blanks. All chunks are read.
     """
-    gone = _texts(map(seen_sha256, diff.removed()))
     now = np.unique(_texts(seen_now_sha256(chunk) for _, chunk in each_chunk(diff.chunks_path)))
-    return int(np.count_nonzero(~np.isin(gone, now)))
+    gone = _texts(digest for chunk in diff.removed() for digest in seen_digests(chunk))
+    return int(np.count_nonzero(~np.isin(gone, now).reshape(-1, 2).any(axis=1)))
 
 
 def _texts(digests: Iterable[str]) -> Array:

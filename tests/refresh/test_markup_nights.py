@@ -1,13 +1,16 @@
 """Nights on which a site changes its markup, and nothing that a reader sees."""
 
 import re
+from pathlib import Path
 
 import pytest
 from nights import SIX, make_night
 from refresh.two_versions import diff_of, id_of
 
+from ragforge.cli import main
 from ragforge.corpus.quote_locations import Page
-from ragforge.corpus.rereading import as_read, seen_now_sha256, seen_sha256
+from ragforge.corpus.rereading import as_read, seen_digests, seen_now_sha256
+from ragforge.files.set.opening import open_dataset
 from ragforge.mock.running import serving
 from ragforge.records import Chunk
 from ragforge.refresh.grades.moved_chunks import find_moved, new_to_readers
@@ -15,6 +18,22 @@ from ragforge.refresh.version_checks import chunks_lost
 
 BEFORE = "## Fees { #fees }\n\nSee the [price list](https://x.org/a): the fee is **ten** percent."
 NOW = "## Fees\n\nSee the price list: the fee is ten percent."
+ESCAPED = {
+    "forms.md": (
+        "# Forms\n\nThe [field](x.md) for the amount takes numbers only, as &lt;input max=5&gt; "
+        "says so. Users who buy cheese and milk type the amount of money here.\n"
+    ),
+    "cheese.md": (
+        "# Cheese\n\nCheese is made from milk by **curdling** it. The milk for the cheese forms "
+        "comes from the north, and users type no amount of money.\n"
+    ),
+}
+
+
+def grades_of(folder):
+    """Return the grades of a set, whatever the ids of its chunks."""
+    found = open_dataset(Path(folder)).each_judgment()
+    return sorted((judgment.query_id, judgment.grade) for judgment in found)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +106,7 @@ def test_chunk_in_which_an_earlier_release_left_markup_is_the_same():
     before = Chunk(text="See [the list]({{ site.x }}/a): ten percent.", **place)
     now = Chunk(text="See the list: ten percent.", **place)
 
-    assert seen_sha256(before) == seen_now_sha256(now)
+    assert seen_now_sha256(now) in seen_digests(before)
 
 
 def test_number_within_what_looks_like_markup_is_seen(tmp_path):
@@ -97,7 +116,25 @@ def test_number_within_what_looks_like_markup_is_seen(tmp_path):
         Chunk(chunk_id=f"c{n}", text=f"The <input max={n}> bounds it.", **place) for n in (5, 6)
     )
 
-    assert seen_sha256(before) != seen_now_sha256(now)
+    assert seen_now_sha256(now) not in seen_digests(before)
+
+
+def test_grade_of_text_that_looks_like_markup_goes_with_its_document(tmp_path):
+    """A page says under another name what it said, also where `&lt;b max=5&gt;` is in it."""
+    docs, made = tmp_path / "docs", str(tmp_path / "set")
+    docs.mkdir()
+    for name, text in ESCAPED.items():
+        (docs / name).write_text(text, encoding="utf-8")
+    main(["generate", "--documents", str(docs), "-n", "2", "--out", made, "-q"])
+    main(["retrieve", "--dataset", made, "--retriever", "bm25", "-q"])
+    main(["judge", "--dataset", made, "-q"])
+    before = grades_of(made)
+    (docs / "forms.md").rename(docs / "entry.md")
+
+    main(["refresh", "--dataset", made, "--documents", str(docs), "--complete", "off", "-q"])
+
+    assert len(before) == 4
+    assert grades_of(made) == before
 
 
 def test_markup_of_another_format_is_text(tmp_path):

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from ragforge.corpus.quote_locations import ChunkIndex, fold
-from ragforge.corpus.rereading import seen_sha256
+from ragforge.corpus.rereading import seen_now_sha256
 from ragforge.deferred import dataclass
 from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.dataset import Dataset
@@ -474,7 +474,7 @@ def _by_people(dataset: Dataset) -> frozenset[tuple[str, str]]:
 def _gone(lost: Sequence[Judgment], homes: DocumentHomes) -> Iterator[DormantGrade]:
     wanted = {judgment.chunk_id for judgment in lost if _is_of_chunk(judgment)}
     chunks = {
-        chunk.chunk_id: (homes.of(chunk.doc_id), seen_sha256(chunk))
+        chunk.chunk_id: (homes.of(chunk.doc_id), seen_now_sha256(chunk))
         for chunk in (homes.before() if wanted else ())
         if chunk.chunk_id in wanted
     }

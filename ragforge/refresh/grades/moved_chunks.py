@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.moved_copies import Copy, at_place, match_copies
-from ragforge.corpus.rereading import seen_now_sha256, seen_sha256
+from ragforge.corpus.rereading import seen_digests, seen_now_sha256
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import each_chunk
@@ -49,18 +49,18 @@ def find_moved(
     """
     homes = homes or DocumentHomes(diff)
     sought = {
-        chunk.chunk_id: seen_sha256(chunk) for chunk in homes.before() if chunk.chunk_id in wanted
+        chunk.chunk_id: seen_digests(chunk) for chunk in homes.before() if chunk.chunk_id in wanted
     }
-    digests = {*sought.values()}
+    digests = {digest for of_chunk in sought.values() for digest in of_chunk}
+    now = _by_digest(homes.added(), digests)
     before: dict[str, list[Copy]] = {}
     for chunk in homes.before() if sought else ():
-        if (digest := seen_sha256(chunk)) in digests:
+        if digest := next((each for each in seen_digests(chunk) if each in now), ""):
             before.setdefault(digest, []).append(homes.copy_before(chunk))
-    now = _by_digest(homes.added(), digests)
     places = {
         chunk_id: ids
         for digest, copies in before.items()
-        for chunk_id, ids in match_copies(copies, now.get(digest, ())).items()
+        for chunk_id, ids in match_copies(copies, now[digest]).items()
         if chunk_id in sought
     }
     removed = {chunk.chunk_id for chunk in diff.removed() if chunk.chunk_id in sought}
@@ -151,8 +151,9 @@ def texts_back(diff: CorpusDiff, text_ids: Iterable[str]) -> dict[str, tuple[str
 def new_to_readers(diff: CorpusDiff) -> frozenset[str]:
     """Return the ids of new chunks that no chunk of their document and titles read like before."""
     before = {
-        (doc_id_now(diff, chunk.doc_id), chunk.heading_path, seen_sha256(chunk))
+        (doc_id_now(diff, chunk.doc_id), chunk.heading_path, digest)
         for chunk in diff.removed()
+        for digest in seen_digests(chunk)
     }
     return frozenset(
         chunk.chunk_id

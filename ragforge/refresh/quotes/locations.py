@@ -16,7 +16,7 @@ from ragforge.corpus.quote_locations import (
     evidence_at,
     fold,
 )
-from ragforge.corpus.rereading import reader_of, seen_now_sha256, seen_sha256
+from ragforge.corpus.rereading import reader_of, seen_digests, seen_now_sha256
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import DocumentLines, each_chunk
@@ -416,8 +416,10 @@ def _read(placement: Placement) -> list[tuple[str, str]]:
 
 def _is_seen_as_before(was: Placement, now: Placement) -> bool:
     """Whether chunks read as before; how their marks are drawn is not seen."""
-    before = [(chunk.heading_path, seen_sha256(chunk)) for chunk in was.chunks]
-    return before == [(chunk.heading_path, seen_now_sha256(chunk)) for chunk in now.chunks]
+    return len(was.chunks) == len(now.chunks) and all(
+        one.heading_path == other.heading_path and seen_now_sha256(other) in seen_digests(one)
+        for one, other in zip(was.chunks, now.chunks, strict=True)
+    )
 
 
 def cause_of(doc_id: str, move: DocumentMove | None, detail: str = "") -> Cause:
