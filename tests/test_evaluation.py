@@ -244,6 +244,16 @@ def test_ranks_in_the_order_of_scores_are_taken():
     assert values(QRELS, run) == EXPECTED
 
 
+def test_a_docid_beside_a_docno_is_its_number_in_an_index():
+    """As in results of PyTerrier, which found nothing: their qrels are by `docno`."""
+    run = columns(TRIPLES, "qid", "docno", "score") | {"docid": [17, 4, 9, 2]}
+
+    assert values(QRELS, run) == EXPECTED
+    assert (
+        values(QRELS, [dict(zip(run, row, strict=True)) for row in zip(*run.values())]) == EXPECTED
+    )
+
+
 def test_ranks_of_a_frame_decide_where_all_scores_are_alike():
     """As in a file: by the ids `b` was first, and the search that only matches had an RR of 1."""
     run = {"query_id": ["1"] * 2, "chunk_id": ["b", "a"], "score": [0, 0], "rank": [2, 1]}

@@ -25,8 +25,9 @@ QUERY = Field("query", ("query", "question", "query_text", "user_input", "input"
 QUERY_OF_PAIR = Field("query", ("query", "question", "query_text"))
 CHUNK_ID = Field(
     "chunk_id",
-    ("chunk_id", "passage_id", "doc_id", "document_id", "corpus_id", "docno", "pid", "did"),
+    ("chunk_id", "passage_id", "docno", "doc_id", "document_id", "corpus_id", "pid", "did"),
 )
+"""Beside `docno`, the `docid` of Terrier is its number in an index."""
 ITEM_ID = Field(
     "id",
     (
