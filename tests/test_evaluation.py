@@ -247,11 +247,9 @@ def test_ranks_in_the_order_of_scores_are_taken():
 def test_a_docid_beside_a_docno_is_its_number_in_an_index():
     """As in results of PyTerrier, which found nothing: their qrels are by `docno`."""
     run = columns(TRIPLES, "qid", "docno", "score") | {"docid": [17, 4, 9, 2]}
+    rows = [dict(zip(run, row, strict=True)) for row in zip(*run.values(), strict=True)]
 
-    assert values(QRELS, run) == EXPECTED
-    assert (
-        values(QRELS, [dict(zip(run, row, strict=True)) for row in zip(*run.values())]) == EXPECTED
-    )
+    assert values(QRELS, run) == values(QRELS, rows) == EXPECTED
 
 
 def test_ranks_of_a_frame_decide_where_all_scores_are_alike():
