@@ -48,6 +48,8 @@ _BREAKS = {
 }  # fmt: skip
 _LISTS = {"ul", "ol", "menu"}
 _CELLS = {"td", "th"}
+_ROW_GROUPS = {"thead", "tbody", "tfoot"}
+"""No cell reaches out of its group."""
 _WIDEST = 100
 """Columns or rows that a cell is taken to be in; what reaches to the end states more."""
 _MOST_REPEATED = 200_000
@@ -340,14 +342,22 @@ class _Writer:
             self._column += cell.columns
 
     def _end_row(self) -> None:
-        self._cells_above()
+        if self._in_row:
+            self._cells_above()
         self._row, self._column = self._row + 1, 0
 
-    def leave(self, tag: str) -> None:
-        if tag in _CELLS and self._tables == 1:
+    def _leave_part(self, tag: str) -> None:
+        """End a part of a table."""
+        if tag in _CELLS:
             self._end_cell()
-        elif tag == "tr" and self._tables == 1:
+        elif tag == "tr":
             self._end_row()
+        elif tag in _ROW_GROUPS:
+            self._spanning.clear()
+
+    def leave(self, tag: str) -> None:
+        if self.is_in_table:
+            self._leave_part(tag)
         if tag not in _BREAKS:
             return
         if tag in _HEADINGS and not self._tables:

@@ -215,7 +215,8 @@ class _Reader:
             start += 1
         if start == end:
             self._end_paragraph()
-            if self._after_blank and begin and not (self._fences and self._fences[-1].is_code):
+            is_code = self._after_code or (self._fences and self._fences[-1].is_code)
+            if self._after_blank and begin and not is_code:
                 self._edits.append(Edit(begin, min(end + 1, len(text))))
             self._after_blank, self._options = True, None
             return

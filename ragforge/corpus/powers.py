@@ -4,7 +4,7 @@ from typing import Final
 
 from ragforge.deferred import pattern
 
-_NUMBER: Final = pattern("[+\u2212-]?[0-9]{1,4}")
+_NUMBER: Final = pattern("[+\u2013\u2212-]?[0-9]{1,4}")
 _BASE: Final = pattern(r"(?:[0-9)]|(?<![^\W\d_])[^\W\d_]{1,3})\Z")
 REACH: Final = 4
 """Characters before a raised text that tell."""

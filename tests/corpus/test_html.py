@@ -112,6 +112,8 @@ def test_power_is_no_digit_of_its_number():
         ("<tr><td>a<td rowspan='2'>b<tr><td>c<tr><td>d<td>e", "a | b\nc | b\nd | e"),
         ("<tr><td rowspan=2 colspan=2>a<td>b<tr><td>c", "a | b\na | c"),
         ("<tr><td rowspan=9>a<td>b<tr><td>c</table><table><tr><td>d", "a | b\na | c\n\nd"),
+        ("<thead><tr><th rowspan=2>a<th>b<tbody><tr><td>c<td>d", "a | b\nc | d"),
+        ("<tr><td rowspan=2>a<td rowspan=2>b<tr></tr><tr><td>c<td>d", "a | b\nc | d"),
     ],
 )
 def test_cell_is_read_in_each_row_that_it_is_in(rows, read):

@@ -344,6 +344,7 @@ def test_blanks_that_no_reader_sees_move_no_cut(tmp_path, before, now):
 def test_empty_lines_of_code_stay():
     """Code is as it is written."""
     assert read_markdown("a\n\n\n```py\nx\n\n\ny\n```\n").text == "a\n\n```py\nx\n\n\ny\n```\n"
+    assert read_markdown("a\n\n\n    x\n\n\n    y\n").text == "a\n\n    x\n\n\n    y\n"
 
 
 @pytest.mark.parametrize(
@@ -351,6 +352,7 @@ def test_empty_lines_of_code_stay():
     [
         ("To 10<sup>6</sup> or 10<SUP>-6</SUP>.", "To 10^6 or 10^-6."),
         ("To 10^-6^, 9 m<sup>2</sup>.", "To 10^-6, 9 m^2."),
+        ("To 10<sup>\u20136</sup>.", "To 10^\u20136."),
         ("The 2<sup>nd</sup> fee<sup>[1](#f)</sup>.", "The 2nd fee1."),
         ("Fees<sup>1</sup>.<sup>2</sup>", "Fees1.2"),
         ("{sup}`a` Up to 10{sup}`6`.", "a Up to 10^6."),
