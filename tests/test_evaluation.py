@@ -129,6 +129,7 @@ EXPECTED = values(QRELS, RUN)
         {"query_id": ["1", "2"], "ranking": [("b", "a", "x"), np.array(["d"])]},
         by_row(columns(TRIPLES, "query_id", "chunk_id", "score")),
         {"1": Series(["b", "a", "x"]), "2": Series([0.5], index=["d"])},
+        {"1": Series(["b", "a", "x"], name="rank"), "2": Series(["d"], index=["first"])},
         {"1": Frame(chunk_id=["b", "a", "x"], score=[3.0, 2.0, 1.0]), "2": Frame(docno=["d"])},
         Indexed("query_id", **columns(TRIPLES, "query_id", "chunk_id", "score")),
     ],

@@ -308,8 +308,11 @@ def _chunk_ids(value: Any, place: str, field: Field) -> list[Any]:  # noqa: ANN4
 
 
 def _is_by_index(value: Any) -> bool:  # noqa: ANN401
-    """Whether a series of pandas says of which chunks its values are, and does not list ids."""
-    if not hasattr(value, "reset_index"):
+    """Whether a series of pandas says of which chunks its values are, and does not list ids.
+
+    Those that it lists may stand under their ranks, or the numbers of their rows.
+    """
+    if not hasattr(value, "reset_index") or any(isinstance(own, str) for own in _listed(value)):
         return False
     return value.index.name is not None or any(isinstance(label, str) for label in value.index)
 
