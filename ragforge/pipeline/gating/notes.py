@@ -1,6 +1,6 @@
 """What to know when reading a verdict: its part, labels and judges, and the baseline."""
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.gate import Rules
@@ -52,24 +52,27 @@ def uneven_labels(dataset: Dataset, subject: Subject, before: Baseline) -> Itera
     from ragforge.pipeline.comparing.undecided import UNLIKE, USUAL_DEPTH  # Few gates need it.
 
     by_people = {
-        (pair.query_id, pair.chunk_id)
-        for pair in dataset.judgment_table().pairs(lambda of: of.source == "human")
+        (pair.query_id, pair.chunk_id): pair.grading.source == "human"
+        for pair in dataset.judgment_table().pairs(lambda of: of.grade is not None)
     }
-    now, then = (
-        _share_of(by_people, each.items, USUAL_DEPTH) for each in (subject.baseline, before)
-    )
+    now, then = (_share(by_people, each.items, USUAL_DEPTH) for each in (subject.baseline, before))
     if abs(now - then) > UNLIKE:
         yield (
-            f"people graded {now:.0%} of what {subject.evaluation.run} ranks in its top 10 and "
-            f"{then:.0%} of what the baseline did, a judge the rest: a drop, or none, may be of "
+            f"people gave {now:.0%} of the grades in the top 10 of {subject.evaluation.run} and "
+            f"{then:.0%} of those of the baseline, a judge the rest: a drop, or none, may be of "
             "who graded; `ragforge compare --calibrated` tells, by labels on a sample of both"
         )
 
 
-def _share_of(pairs: Container[tuple[str, str]], items: Iterable[ItemValues], depth: int) -> float:
-    """Return the share of the chunks at the top that are in some pairs."""
+def _share(
+    by_people: Mapping[tuple[str, str], bool], items: Iterable[ItemValues], depth: int
+) -> float:
+    """Return the share of people among the grades at the top; chunks that are gone have none."""
     found = [
-        (item.query_id, chunk_id) in pairs for item in items for chunk_id in item.ranking[:depth]
+        by_people[item.query_id, chunk_id]
+        for item in items
+        for chunk_id in item.ranking[:depth]
+        if (item.query_id, chunk_id) in by_people
     ]
     return sum(found) / len(found) if found else 0.0
 
