@@ -85,8 +85,10 @@ _NAMED: Final = pattern(
 """A thing without a verb before what is told of it."""
 _MEANS: Final = pattern(r"(?:using|via)\b|by \w+ing (?:(?:a|an|the|one|your)\b|[^a-z])")
 _USED: Final = pattern(r"to (?!(?:a|an|the|it|them|\w+ing)\b)\w|for (?!(?:it|them)\b)\w")
-_ABOUT_OTHERS: Final = frozenset("asked informed looked named told".split())
-"""What stands behind is no time, as in "named after"."""
+_ABOUT_OTHERS: Final = frozenset(
+    "asked considered described informed known looked named regarded seen told viewed".split()
+)
+"""What stands behind is no time and no way, as in "named after"."""
 _NO_VALUE: Final = frozenset("available higher if lower not that what where".split())
 _SIZED: Final = frozenset("default maximum minimum recommended required".split())
 _PARTICIPLES: Final = frozenset(
@@ -99,7 +101,7 @@ _NOT_FIRST: Final = frozenset(
     "for from half having here how however if in inside instead just like many most my near "
     "nearby never no nobody none not note nothing of often on once one only or other others "
     "otherwise part please several since so some somebody someone something sometimes such "
-    "then there therefore thus to today together tomorrow under unlike until using usually "
+    "then there therefore thus to two today together tomorrow under unlike until using usually "
     "via what when where which while who why with within without yes".split()
 )
 """Begins no name of what is told of, or one of something said elsewhere."""
@@ -114,7 +116,7 @@ _JOINING: Final = frozenset(
 )
 _ARTICLES: Final = frozenset("the a an".split())
 _NO_ADVERBS: Final = frozenset("assembly anomaly family reply supply".split())
-_VERB_OF_CLAUSE: Final = pattern(r" (?:\w+(?:ed|[^s\W]s)|are|have|do|can|may|must|should)\b")
+_VERB_OF_CLAUSE: Final = pattern(r" (?:\w+[^s\W]s|is|are|have|do|can|may|must|should)\b")
 _SAYS_LITTLE: Final = frozenset(
     "advantage answer aim behavior behaviour best better choice configuration difference exception "
     "goal good idea main number option output point problem purpose reason rest result setting "
@@ -185,7 +187,9 @@ def _defined(said: str, text: str) -> AskedByRule | None:
     if match is None:
         return None
     term = match["term"].strip("\"'` ").split()
-    if len(term) > _LONGEST_TERM or not _is_subject(term):
+    if term and _is_adverb(term[-1]):
+        term.pop()
+    if not 0 < len(term) <= _LONGEST_TERM or not _is_subject(term):
         return None
     subject = _within_sentence([*(match["article"] or "").split(), *term], text)
     if match["verb"] in ("means", "refers to"):

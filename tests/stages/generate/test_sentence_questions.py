@@ -17,6 +17,8 @@ from ragforge.stages.generate.sentence_questions import continued_heading, sente
         ("Use `--verbose` to see all requests.", "How do I see all requests?"),
         ("If the token has ended, a new one is asked for.", "What happens if the token has ended?"),
         ("When a job fails, it is tried again.", "What happens when a job fails?"),
+        ("If the pool is full, the request waits.", "What happens if the pool is full?"),
+        ("Parity also refers to the sum of all bits.", "What does Parity mean?"),
         ("The `history` of a reply can be used to see where it came from.",
          "What can the history of a reply be used for?"),
         ("Stamped concrete is commonly used for patios.", "What is Stamped concrete used for?"),
@@ -111,6 +113,9 @@ def test_a_form_answers_its_question(sentence, question):
         "My boss is the best person in the world.",
         "Choose a pan whose base covers the ring on the glass.",
         "A pocket-spring mattress manages with five centimetres.",
+        "A parallelogram can be considered as a kind of trapezoid.",
+        "When the rationing of food started, the rich had more money.",
+        '"" is a text of no length in most languages.',
     ],
 )
 def test_other_sentences_ask_nothing(sentence):
