@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ragforge.corpus.block_marks import with_one_form
 from ragforge.corpus.chunking import text_sha256
 from ragforge.corpus.documents import MARKUP_READ, read_plain
-from ragforge.corpus.formats import FORMATS, suffix_of
+from ragforge.corpus.formats import FORMATS, SOURCE_CODE, suffix_of
 from ragforge.corpus.seen_text import SeenText
 from ragforge.records import Chunk
 
@@ -46,7 +46,7 @@ def seen_sha256(chunk: Chunk) -> str:
     headings, fences and tables are drawn is not seen.
     """
     text = _read(chunk.text, chunk.doc_id).text.strip() or chunk.text
-    return text_sha256(with_one_form(text))
+    return _sha256(text, chunk.doc_id)
 
 
 def seen_now_sha256(chunk: Chunk) -> str:
@@ -55,7 +55,7 @@ def seen_now_sha256(chunk: Chunk) -> str:
     Where something is hidden in it, it was read: what looks like markup then is text, such as
     `&lt;input max=5&gt;`, and another number in it is seen.
     """
-    return text_sha256(with_one_form(chunk.text)) if chunk.hidden else seen_sha256(chunk)
+    return _sha256(chunk.text, chunk.doc_id) if chunk.hidden else seen_sha256(chunk)
 
 
 def seen_digests(chunk: Chunk) -> tuple[str, str]:
@@ -69,6 +69,12 @@ def seen_digests(chunk: Chunk) -> tuple[str, str]:
 def quote_as_read(quote: str, doc_id: str) -> str:
     """Return what a reader sees of a quote of a document."""
     return _read(quote, doc_id).text.strip() or quote
+
+
+def _sha256(text: str, doc_id: str) -> str:
+    """Return the digest of a text without its marks; a star of source code is no mark."""
+    is_code = suffix_of(doc_id) in SOURCE_CODE
+    return text_sha256(text if is_code else with_one_form(text))
 
 
 def _seen(chunk: Chunk) -> SeenText:

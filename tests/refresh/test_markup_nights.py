@@ -144,6 +144,16 @@ def test_markup_of_another_format_is_text(tmp_path):
     assert new_to_readers(diff) == {id_of("a.txt", NOW)}
 
 
+def test_star_of_source_code_is_no_mark(tmp_path):
+    """A product is not a difference, though items may begin with either sign."""
+    before, now = (f"total = (\n    price\n    {sign} n\n)" for sign in "*-")
+    diff = diff_of(
+        {"a.py": (before,), "b.md": (before,)}, {"a.py": (now,), "b.md": (now,)}, tmp_path
+    )
+
+    assert new_to_readers(diff) == {id_of("a.py", now)}
+
+
 def test_quote_with_its_markup_is_found_as_it_is_read():
     """Evidence of such a set, or of a person who copied the source, stands where it stood."""
     page = Page([Chunk(chunk_id="c", doc_id="a.md", text=NOW, start=0, end=len(NOW))])
