@@ -1,6 +1,7 @@
 """The question that a heading of an English text stands for, as a user of a manual puts it."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from ragforge.deferred import pattern
@@ -32,7 +33,6 @@ _ACTED_ON: Final = pattern(
     r"\w+ (?:up |in |out |on )?(?:an?|the|your|all|any|multiple|several|from|it)\b"
 )
 _DOUBLED: Final = pattern(r"(?:[^aeiou]|^)[aeiou][bdgklmnprt]\Z")
-_ONE_SYLLABLE: Final = 5
 _IDENTIFIER: Final = pattern(
     r"--?[\w-]{1,80}|\w{1,80}_[\w.]{1,80}(?:\(\))?|[a-z]{1,40}[A-Z]\w{0,80}|[\w.]{1,80}\(\)"
 )
@@ -194,14 +194,16 @@ def _what_is_done(heading: str) -> str:
     return f"{verb} {rest}" if is_order else ""
 
 
-def _gerund(verb: str) -> str:
-    if verb.endswith("e") and not verb.endswith("ee"):
-        return f"{verb[:-1]}ing"
-    is_doubled = len(verb) < _ONE_SYLLABLE and _DOUBLED.search(verb)
-    return f"{verb}{verb[-1] if is_doubled else ''}ing"
+def _gerunds(verb: str) -> Iterator[str]:
+    """Yield how a verb may be spelled: "openning", beside "opening", is never met."""
+    yield f"{verb[:-1] if verb.endswith('e') and not verb.endswith('ee') else verb}ing"
+    if _DOUBLED.search(verb):
+        yield f"{verb}{verb[-1]}ing"
 
 
 _GERUNDS: Final = {
-    _gerund(verb): verb for verb in sorted(_VERBS | {"import", "export", "monitor", "set"})
+    gerund: verb
+    for verb in sorted(_VERBS | {"import", "export", "monitor", "set"})
+    for gerund in _gerunds(verb)
 }
 """What somebody is doing, to the verb; those of other verbs are often nouns, as "testing"."""

@@ -106,9 +106,9 @@ _NOT_FIRST: Final = frozenset(
 )
 """Begins no name of what is told of, or one of something said elsewhere."""
 _POINTING: Final = frozenset(
-    "above below either first following former he here his it its last latter neither next "
-    "previous same second she such that their them there these they this those us we you your "
-    "yourself".split()
+    "above below either first following former he her here him his it its last latter neither "
+    "next our previous same second she such that their them there these they this those us we "
+    "you your yourself".split()
 )
 """What a question that stands alone does not say."""
 _JOINING: Final = frozenset(

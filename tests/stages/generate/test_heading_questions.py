@@ -12,6 +12,8 @@ from ragforge.stages.generate.heading_questions import heading_question
         ("Declaring types", "", "How do I declare types?"),
         ("Running tests", "Guide", "How do I run tests (Guide)?"),
         ("Enabling TLS", "", "How do I enable TLS?"),
+        ("Resetting passwords", "", "How do I reset passwords?"),
+        ("Opening an account", "", "How do I open an account?"),
         ("Setting and disabling timeouts", "", "How do I set and disable timeouts?"),
         ("Adding and frobbing", "", "How do I go about adding and frobbing?"),
         ("Delete your account", "", "How do I delete my account?"),

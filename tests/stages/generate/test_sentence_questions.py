@@ -111,6 +111,7 @@ def test_a_form_answers_its_question(sentence, question):
         "Behind the scenes is a queue that holds all jobs.",
         "Everyone is a user of the product.",
         "My boss is the best person in the world.",
+        "Her daughter is a chemist of great fame in France.",
         "Choose a pan whose base covers the ring on the glass.",
         "A pocket-spring mattress manages with five centimetres.",
         "A parallelogram can be considered as a kind of trapezoid.",
