@@ -99,6 +99,27 @@ def test_a_blank_grade_beside_one_of_another_name_is_refused(rows, tmp_path):
         rf.from_queries(rows, chunks=CHUNKS, out=tmp_path / "other", quiet=True)
 
 
+def test_a_blank_grade_of_a_pair_beside_its_mark_is_refused(tmp_path):
+    """Both passages had none."""
+    made = rf.from_queries([FIRST], chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+    row = {"query_id": "1", "chunk_id": "3", "relevance": None, "relevant": True}
+
+    with pytest.raises(rf.DataError, match="'relevance' is blank, 'relevant' is not"):
+        made.add_qrels([row], quiet=True)
+
+
+@pytest.mark.parametrize("beside", [{"relevance": 1}, {"relevant": False}, {"correct": True}])
+@pytest.mark.parametrize("passage", [{"chunk_id": "1"}, {"quote": "The code of topic 1 is 1037."}])
+def test_a_blank_grade_in_a_list_is_refused_likewise(passage, beside, tmp_path):
+    """A passage had no grade, and a quote the highest."""
+    item = passage | {"grade": None} | beside
+    name = "relevant" if "chunk_id" in passage else "evidence"
+    row = {"query_id": "1", "query": "code 1?", name: [item]}
+
+    with pytest.raises(rf.DataError, match=r"'grade' is blank, '\w+' is not"):
+        rf.from_queries([row], chunks=CHUNKS, out=tmp_path / "set", quiet=True)
+
+
 def test_own_records_may_stand_in_a_frame_with_others(tmp_path):
     """What one of two frames lacks is null in both, and the language must be a text."""
     made = rf.from_queries([FIRST], chunks=CHUNKS, out=tmp_path / "set", quiet=True)

@@ -55,6 +55,7 @@ _NATIVE: Final = {"query_id", "chunk_id", "grade"}
 _SOURCES: Final = frozenset({"human", "judge", "carried", "evidence", "model", "llm"})
 """What rows call those who graded; a source may be that of the passage, too."""
 _GRADE_OF_PAIR: Final = GRADE._replace(accepted=(*GRADE.accepted, "relevant"))
+_BY_NAME_OF_PAIR: Final = GRADE_BY_NAME._replace(accepted=(*GRADE_BY_NAME.accepted, "relevant"))
 _NO_GRADES: Final = (QUERY_ID, QUERY, CHUNK_ID, ITEM_ID, DOCUMENT, TITLE, TEXT)
 """What else a row about a pair may hold that looks like a number."""
 
@@ -272,7 +273,7 @@ def _grade(row: Row, name: Field) -> int | None:
     row.require(name)
     value = row.get(name)
     if value is None:
-        row.refuse_blank(GRADE_BY_NAME)
+        row.refuse_blank(GRADE_BY_NAME if name is GRADE else _BY_NAME_OF_PAIR)
         return None
     grade = row.as_grade(value, name)
     is_of_a_set = _is_judgment(row) and "source" in row.given  # Other qrels are on any scale.

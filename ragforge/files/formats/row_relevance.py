@@ -65,6 +65,9 @@ EVIDENCE_SHAPE: Final = (
     'expected {"doc_id": "a.md", "quote": "…"} for each passage, with its words; documents that '
     "are relevant as a whole go into relevant_doc_ids"
 )
+_BY_NAME_OF_ITEM: Final = GRADE_BY_NAME._replace(
+    accepted=(*GRADE_BY_NAME.accepted, "relevant", "correct", "gold")
+)
 _SURELY_QUOTE: Final = Field("quote", ("quote", "evidence_quote", "supporting_quote"))
 
 
@@ -287,6 +290,7 @@ def _grade_of_quote(row: Row) -> int:
 def _given_grade(row: Row, field: Field) -> int | None:
     value = row.get(field)
     if value in (None, ""):
+        row.refuse_blank(_BY_NAME_OF_ITEM if field is GRADE_OF_ITEM else GRADE_BY_NAME)
         return None
     grade = row.as_grade(value, field)
     if not 0 <= grade <= HIGHEST_GRADE:
@@ -352,7 +356,10 @@ def _graded(row: Row, field: Field, value: Mapping[str, object]) -> dict[str, in
 
 def _grade(inner: Row) -> int | None:
     value = inner.get(GRADE_OF_ITEM)
-    return None if value is None else inner.as_grade(value, GRADE_OF_ITEM)
+    if value is None:
+        inner.refuse_blank(_BY_NAME_OF_ITEM)
+        return None
+    return inner.as_grade(value, GRADE_OF_ITEM)
 
 
 def _graded_quote(inner: Row, row: Row) -> GradedQuote:
