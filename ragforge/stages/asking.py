@@ -50,9 +50,9 @@ def asked_with(extra_body: str) -> str:
     Args:
         extra_body: See `ModelSettings.extra_body`.
     """
-    if not extra_body:
+    fields = json.loads(extra_body or "{}")
+    if not fields:
         return ""
-    fields = json.loads(extra_body)
     written = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return f"body {'+'.join(sorted(fields))} {hashlib.sha256(written.encode()).hexdigest()[:8]}"
 

@@ -137,4 +137,4 @@ def test_fields_of_each_request_are_told_by_name_and_digest():
     assert low != asked_with('{"reasoning_effort": "high", "user": "sk-1"}')
     assert low.startswith("body reasoning_effort+user ")
     assert "sk-1" not in low
-    assert asked_with("") == ""
+    assert asked_with("") == asked_with("{}") == ""
