@@ -1,7 +1,6 @@
 """The question that a heading of an English text stands for, as a user of a manual puts it."""
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from ragforge.deferred import pattern
@@ -32,7 +31,10 @@ _ALSO_NOUNS: Final = frozenset(
 _ACTED_ON: Final = pattern(
     r"\w+ (?:up |in |out |on )?(?:an?|the|your|all|any|multiple|several|from|it)\b"
 )
-_DOUBLED: Final = pattern(r"(?:[^aeiou]|^)[aeiou][bdgklmnprt]\Z")
+_DOUBLING: Final = frozenset(
+    "debug embed get let pin reset run set skip split stop submit transfer wrap".split()
+)
+"""Verbs whose last letter is doubled before "ing"."""
 _IDENTIFIER: Final = pattern(
     r"--?[\w-]{1,80}|\w{1,80}_[\w.]{1,80}(?:\(\))?|[a-z]{1,40}[A-Z]\w{0,80}|[\w.]{1,80}\(\)"
 )
@@ -194,16 +196,13 @@ def _what_is_done(heading: str) -> str:
     return f"{verb} {rest}" if is_order else ""
 
 
-def _gerunds(verb: str) -> Iterator[str]:
-    """Yield how a verb may be spelled: "openning", beside "opening", is never met."""
-    yield f"{verb[:-1] if verb.endswith('e') and not verb.endswith('ee') else verb}ing"
-    if _DOUBLED.search(verb):
-        yield f"{verb}{verb[-1]}ing"
+def _gerund(verb: str) -> str:
+    stem = verb[:-1] if verb.endswith("e") and not verb.endswith("ee") else verb
+    return f"{stem}{verb[-1] if verb in _DOUBLING else ''}ing"
 
 
 _GERUNDS: Final = {
-    gerund: verb
-    for verb in sorted(_VERBS | {"import", "export", "monitor", "set"})
-    for gerund in _gerunds(verb)
+    _gerund(verb): verb
+    for verb in sorted(_VERBS - {"edit", "open"} | {"import", "export", "monitor", "set"})
 }
-"""What somebody is doing, to the verb; those of other verbs are often nouns, as "testing"."""
+"""What somebody is doing, to the verb; those of others are often nouns: "Opening hours"."""

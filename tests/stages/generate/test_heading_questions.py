@@ -13,7 +13,7 @@ from ragforge.stages.generate.heading_questions import heading_question
         ("Running tests", "Guide", "How do I run tests (Guide)?"),
         ("Enabling TLS", "", "How do I enable TLS?"),
         ("Resetting passwords", "", "How do I reset passwords?"),
-        ("Opening an account", "", "How do I open an account?"),
+        ("Opening hours", "", "What should I know about opening hours?"),
         ("Setting and disabling timeouts", "", "How do I set and disable timeouts?"),
         ("Adding and frobbing", "", "How do I go about adding and frobbing?"),
         ("Delete your account", "", "How do I delete my account?"),
