@@ -127,6 +127,7 @@ EXPECTED = values(QRELS, RUN)
         columns([(q, c, str(s)) for q, c, s in TRIPLES], "query_id", "chunk_id", "score"),
         columns([(q, c, str(9 - s)) for q, c, s in TRIPLES], "query_id", "chunk_id", "rank"),
         {"query_id": ["1", "2"], "ranking": [("b", "a", "x"), np.array(["d"])]},
+        columns(TRIPLES, "query_id", "chunk_id", "score") | {f"f{i}": [0] * 4 for i in range(136)},
         by_row(columns(TRIPLES, "query_id", "chunk_id", "score")),
         {"1": Series(["b", "a", "x"]), "2": Series([0.5], index=["d"])},
         {"1": Series(["b", "a", "x"], name="rank"), "2": Series(["d"], index=["first"])},

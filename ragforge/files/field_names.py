@@ -230,8 +230,8 @@ _OF_NUMBERS = (
     *(LATENCY_S, LATENCY_MS, COST_USD, N_UNKNOWN_PASSAGES, *TOTALS.values()),
 )
 """Those that hold numbers, ids or lists of them."""
-_MOST_COLUMNS = 64
-"""More names are ids, which there is no time to look at."""
+_MOST_COLUMNS = 256
+"""More names are ids, which there is no time to look at; features to learn a ranking by are 136."""
 
 
 @lru_cache(maxsize=4096)
