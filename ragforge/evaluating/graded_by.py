@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ragforge.deferred import dataclass, pattern
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.records import Calibration, Grader, MixedGrades, Provenance
+from ragforge.records.extra_body import extra_body_in
 from ragforge.records.judgments import JUDGED, LOCAL_MODEL_JUDGE, GradeOrigin, origin
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ ALWAYS_0: Final = "always 0"
 
 _BATCHES: Final = pattern(r"batch (\d+) x (\d+)")
 _VOTES: Final = pattern(r"votes (\d+) at ([\d.]+)")
-_BODY: Final = pattern(r"\bbody [^,]{1,200} [0-9a-f]{8}\b")
 _USUAL_PROMPTS: Final = ("", "judge_relevance", "judge_relevance_batch")
 
 UNCALIBRATED: Final = "uncalibrated"
@@ -100,7 +100,7 @@ def judge_command(
         words += ["--logprobs", "on"]
     if "examples" in ask.protocol:
         words += ["--examples", "FILE"]
-    if _BODY.search(ask.protocol):
+    if extra_body_in(ask.protocol):
         words += ["--extra-body", "BODY"]
     if ask.prompt not in _USUAL_PROMPTS:
         words += ["--prompt", ask.prompt]

@@ -144,7 +144,8 @@ async def open_backend(
 
     from ragforge.llm.connect import connect
     from ragforge.prompts import load_prompt
-    from ragforge.stages.asking import Asker, asked_with, failed_replies
+    from ragforge.records.extra_body import told_extra_body
+    from ragforge.stages.asking import Asker, failed_replies
 
     loaded = load_prompt(prompt, settings.prompts.prompts_dir)
     async with connect(
@@ -157,8 +158,8 @@ async def open_backend(
         collector=job.collector,
         endpoints=job.endpoints,
     ) as connection:
-        how = asked_with(settings.model.extra_body)
-        asker = Asker(connection.model, connection.name, settings.model, loaded, protocol=how)
+        told = told_extra_body(settings.model.extra_body)
+        asker = Asker(connection.model, connection.name, settings.model, loaded, protocol=told)
         if mode.retry_failed and stages:
             forget = (connection.tally or connection.store).forget
             failures = (failure for failure in place.failures() if failure.what in stages)

@@ -184,8 +184,9 @@ class Provenance(Record):
     call_key: str = ""
     """Key of the reply in the call store; "" where no call was made, or several were."""
     protocol: str = ""
-    """How the model was asked where it was not by one call with one reply, such as "votes 5". Of
-    people, how their grades came in: "sample NAME" of a calibration, "file NAME" with queries."""
+    """How the model was asked where it was not by one call with one reply, such as "votes 5", and
+    with which fields of an extra body. Of people, how their grades came in: "sample NAME" of a
+    calibration, "file NAME" with queries."""
 
 
 class Lineage(Provenance):

@@ -18,10 +18,10 @@ from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import open_judges
 from ragforge.records import Provenance
 from ragforge.records.canaries import before_drift
+from ragforge.records.extra_body import extra_body_in, without_extra_body
 from ragforge.records.judgments import Grading
 
 _BATCHES: Final = pattern(r"batch (\d+) x (\d+)(?:, alone)?")
-_BODY: Final = pattern(r"(?:, )?(body [^,]{1,200} [0-9a-f]{8})\b")
 
 
 class _Way(NamedTuple):
@@ -33,7 +33,7 @@ class _Way(NamedTuple):
     protocol: str
     """What else tells how it was asked; "" for nothing."""
     body: str
-    """Which fields went into each request, see `asked_with`."""
+    """Which fields went into each request, see `told_extra_body`."""
 
     @property
     def judge(self) -> str:
@@ -109,9 +109,8 @@ def _counts(grading: Grading) -> bool:
 
 def _way(by: Provenance) -> _Way:
     protocol = before_drift(by).protocol
-    body = _BODY.search(protocol)
-    with_fields = body[1] if body else ""
-    protocol = _BODY.sub("", protocol).removeprefix(", ")
+    with_fields = extra_body_in(protocol)
+    protocol = without_extra_body(protocol)
     batches = _BATCHES.fullmatch(protocol)
     if batches is None:
         return _Way(by.model, 1, 1, protocol, with_fields)

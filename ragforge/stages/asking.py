@@ -41,22 +41,6 @@ _BRAILLE_BLANK = "\u2800"
 _QUOTES = str.maketrans("", "", "\"'`\\\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb")
 
 
-def asked_with(extra_body: str) -> str:
-    """Return what a protocol says of fields that go into each request; "" where there are none.
-
-    A model that reasons longer, or not at all, is another judge. Values may be secret, and are told
-    by a digest.
-
-    Args:
-        extra_body: See `ModelSettings.extra_body`.
-    """
-    fields = json.loads(extra_body or "{}")
-    if not fields:
-        return ""
-    written = json.dumps(fields, sort_keys=True, separators=(",", ":"))
-    return f"body {'+'.join(sorted(fields))} {hashlib.sha256(written.encode()).hexdigest()[:8]}"
-
-
 def repeats_data(
     reply: pydantic.BaseModel, holes: Mapping[str, str], beside: Collection[str] = ()
 ) -> bool:

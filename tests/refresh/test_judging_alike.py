@@ -11,8 +11,8 @@ from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.complete.completing import judging_settings
 from ragforge.pipeline.job import Job
 from ragforge.records import Hit, Judgment, Provenance, Query, Ranking
+from ragforge.records.extra_body import told_extra_body
 from ragforge.refresh.judging_alike import judging_alike
-from ragforge.stages.asking import asked_with
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ HIGH = '{"reasoning_effort": "high"}'
 
 def test_a_model_that_is_asked_with_other_fields_is_another_judge(graded, alike):
     """One that reasons longer is stricter, or laxer, by more than systems differ."""
-    graded(*[("writer", f"batch 10 x 1, {asked_with(HIGH)}")] * 3)
+    graded(*[("writer", f"batch 10 x 1, {told_extra_body(HIGH)}")] * 3)
 
     judge, told = alike(extra_body=HIGH)
     with pytest.raises(UsageError, match="--model writer with the --extra-body of then"):

@@ -8,7 +8,7 @@ from fakes import saying
 from ragforge.errors import ConfigError
 from ragforge.llm.chat import ChatReply
 from ragforge.llm.structured import reply_schema
-from ragforge.stages.asking import Way, asked_with, quoted, quoted_list
+from ragforge.stages.asking import Way, quoted, quoted_list
 from ragforge.stages.judge.llm import RelevanceReply
 
 GOOD = json.dumps({"reasoning": "", "evidence": "", "contains_answer": False, "grade": 0})
@@ -127,14 +127,3 @@ def test_what_the_mock_endpoint_made_up_is_known_for_it(asker):
     made = asker("judge_relevance", GOOD)
 
     assert made.provenance(ChatReply(GOOD, fingerprint="mock")).kind == "mock"
-
-
-def test_fields_of_each_request_are_told_by_name_and_digest():
-    """In any order they are the same; a value may be secret."""
-    low = asked_with('{"reasoning_effort": "low", "user": "sk-1"}')
-
-    assert low == asked_with('{"user":"sk-1","reasoning_effort":"low"}')
-    assert low != asked_with('{"reasoning_effort": "high", "user": "sk-1"}')
-    assert low.startswith("body reasoning_effort+user ")
-    assert "sk-1" not in low
-    assert asked_with("") == asked_with("{}") == ""

@@ -22,7 +22,8 @@ from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import Backend, offline_model, open_backend
 from ragforge.pipeline.job import CallPlace, Job
 from ragforge.records import Failure, Judgment, Provenance, Stage
-from ragforge.stages.asking import Asker, asked_with
+from ragforge.records.extra_body import told_extra_body
+from ragforge.stages.asking import Asker
 from ragforge.stages.judge.lexical import LexicalJudge
 from ragforge.stages.judge.llm import (
     ALTERNATIVES,
@@ -219,7 +220,7 @@ class Judges:
             parts.append("logprobs")
         if self.examples:
             parts.append(f"examples {examples_sha256(self.examples)[:8]}")
-        parts += [asked_with(self.settings.model.extra_body), self.since]
+        parts += [told_extra_body(self.settings.model.extra_body), self.since]
         return ", ".join(filter(None, parts))
 
 
