@@ -75,6 +75,8 @@ class _Shares:
 
 @dataclass(frozen=True)
 class _UnevenLabels:
+    """Comparisons, and what the judge alone says of them."""
+
     report: ComparisonReport
     basis: ComparisonBasis
     runs: Mapping[str, RankedRun]

@@ -12,7 +12,7 @@ from ragforge.deferred import dataclass, pattern
 from ragforge.records import Chunk, Difficulty, Lineage, QueryType
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
 from ragforge.stages.generate.heading_questions import ABOUT, heading_question, lower_first
-from ragforge.stages.generate.sentence_questions import sentence_question
+from ragforge.stages.generate.sentence_questions import EMPHASIS, sentence_question
 from ragforge.stages.words import content_stems, words
 
 _SENTENCE_END = pattern(
@@ -208,4 +208,4 @@ def _names(titles: Sequence[str], question: str) -> bool:
 
 
 def _plain(heading: str) -> str:
-    return re.sub(r"[`*]|\b_+\B|\B_+\b", "", _LINK.sub(r"\1", heading)).strip().rstrip(".:")
+    return EMPHASIS.sub("", _LINK.sub(r"\1", heading)).strip().rstrip(".:")

@@ -14,7 +14,8 @@ from ragforge.records import Difficulty, QueryType
 from ragforge.stages.words import content_stems, words
 
 _LINK: Final = pattern(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])")
-_MARKS: Final = pattern(r"[`*]|\b_+\B|\B_+\b")
+EMPHASIS: Final = pattern(r"[`*]|\b_+\B|\B_+\b")
+"""Marks of Markdown around words."""
 _DEFINITION: Final = pattern(
     r"(?P<article>(?:A|An|The)\s+)?(?P<term>[^\s,.;:()|#>-][^,.;:()|#>\n]{1,60}?)\s+"
     r"(?P<verb>is|are|means|refers to)\s+(?P<rest>(?:a|an|the|any|our|one)\s.{12,}[.!])\Z"
@@ -152,7 +153,7 @@ def sentence_question(sentence: str, text: str) -> AskedByRule | None:
         sentence: Of an English text, with its markup.
         text: The whole text, which tells names from words with a capital at the start.
     """
-    said = _MARKS.sub("", _LINK.sub(r"\1", " ".join(sentence.split())))
+    said = EMPHASIS.sub("", _LINK.sub(r"\1", " ".join(sentence.split())))
     if not said.endswith((".", "!")) or _POINTS_AWAY & {*words(said)}:
         return None
     if definition := _defined(said, text):
@@ -324,7 +325,8 @@ def _within_sentence(subject: Sequence[str], text: str) -> str:
     """Return a subject as it stands in the middle of a sentence; names keep their capitals."""
     first, *others = subject
     low = first.lower()
-    if low in _ARTICLES or (first.istitle() and re.search(rf"\b{re.escape(low)}\b", text)):
+    is_title = first.istitle() and low in text  # Most are not, and need no pattern of their own.
+    if low in _ARTICLES or (is_title and re.search(rf"\b{re.escape(low)}\b", text)):
         first = low
     return " ".join((first, *others))
 
