@@ -3,7 +3,7 @@
 from typing import Final
 
 from ragforge.records import Query
-from ragforge.stages.answer.refusals import abstains, speaks_of_absence
+from ragforge.stages.answer.refusals import speaks_of_absence
 
 ANSWERED: Final[dict[str, object]] = {"answerable": True, "expected_behaviour": "answer"}
 
@@ -13,12 +13,12 @@ def is_answered_now(old: Query, expected_answer: str | None) -> bool:
 
     One that says that something is not so, or not told, may be another wording of the refusal.
     """
-    return _is_new(old, expected_answer) and not _is_refusal(old, expected_answer)
+    return _is_new(old, expected_answer) and not speaks_of_absence(expected_answer or "")
 
 
 def is_refused_still(old: Query, expected_answer: str | None) -> bool:
     """Whether another expected answer of a question that was to be refused may be a refusal too."""
-    return _is_new(old, expected_answer) and _is_refusal(old, expected_answer)
+    return _is_new(old, expected_answer) and speaks_of_absence(expected_answer or "")
 
 
 def answered(old: Query) -> dict[str, object]:
@@ -29,8 +29,3 @@ def answered(old: Query) -> dict[str, object]:
 
 def _is_new(old: Query, expected_answer: str | None) -> bool:
     return not old.answerable and expected_answer not in (None, "", old.expected_answer)
-
-
-def _is_refusal(old: Query, expected_answer: str | None) -> bool:
-    text = expected_answer or ""
-    return abstains(text, old.asked) or speaks_of_absence(text)

@@ -40,6 +40,8 @@ def abstains(answer: str, query: str = "") -> bool:
         return not answer.strip()
     if len(folded.split()) > _MOST_WORDS or len(folded) > _MOST_CHARS:
         return False
+    if not speaks_of_absence(folded):
+        return False
     if not set(_NUMBER.findall(folded)) <= set(_NUMBER.findall(query)):
         return False
     rests = [_opening().sub("", sentence, count=1) for sentence in sentences]
@@ -75,7 +77,10 @@ def _openings() -> str:
 
 
 def speaks_of_absence(text: str) -> bool:
-    """Whether a text may say that something is not so, not said or not known."""
+    """Whether a text may say that something is not so, not said or not known.
+
+    All that abstains does, unless it is empty.
+    """
     folded = normalize("NFKC", text).replace("\u2019", "'")
     return _absence().search(folded) is not None
 

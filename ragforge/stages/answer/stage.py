@@ -99,9 +99,7 @@ def _grade(case: Case, rule: str, explanation: str, *, is_right: bool) -> Answer
 
 
 def _reads_alike(query: Query, expected: str | None) -> bool:
-    if not query.answerable or expected is None:
-        return False
-    return speaks_of_absence(expected) or abstains(expected, query.asked)
+    return query.answerable and expected is not None and speaks_of_absence(expected)
 
 
 def _is_empty(answer: str, expected: str | None) -> bool:

@@ -179,6 +179,10 @@ def test_a_long_text_is_decided_at_once():
         "\u6ca1\u6709\u8bf4\u660e\u3002",
         "\u8a18\u8f09\u304c\u3042\u308a\u307e\u305b\u3093\u3002",
         "\uc54c \uc218 \uc5c6\uc2b5\ub2c8\ub2e4.",
+        "We were unable to determine the cause.",
+        "Bu konuda bilgi bulunmamaktad\u0131r.",
+        "Bu soruyu yan\u0131tlayam\u0131yorum.",
+        "\u3054\u8cea\u554f\u306b\u306f\u304a\u7b54\u3048\u3044\u305f\u3057\u304b\u306d\u307e\u3059\u3002",
     ],
 )
 def test_what_is_not_is_noticed_in_many_languages(text):

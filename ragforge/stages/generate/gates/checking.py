@@ -109,7 +109,7 @@ def _answer_not_absent(candidate: Candidate, language: str) -> Rejection | None:
 
     In a language whose words for it are not known every answer may.
     """
-    if candidate.behaviour != "abstain" or abstains(candidate.answer, candidate.asked):
+    if candidate.behaviour != "abstain":
         return None
     code = re.split(r"[-_]", language.lower())[0]
     code = _NORWEGIAN.get(code, code)
