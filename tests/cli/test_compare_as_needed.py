@@ -19,6 +19,7 @@ from ragforge.records import (
     Failure,
     Hit,
     Judgment,
+    Provenance,
     Query,
     Ranking,
     RetrievedText,
@@ -812,3 +813,58 @@ def test_a_reply_that_was_no_use_is_asked_for_again(dataset, capsys):
         assert (found["winner"], found["pairs_used"]) == ("good", len(endpoint.bodies) - before)
         assert main([*words, "--retry-failed"]) == 0
         assert len(endpoint.bodies) - before == found["pairs_used"]
+
+
+def by_ann(made, *names):
+    """Have a kind person grade what some runs found: each text one grade above the judge's."""
+    worths = {chunk.chunk_id: int(chunk.text[-2]) for chunk in made.chunks()}
+    tops = {(r.query_id, h.chunk_id) for name in names for r in made.run(name) for h in r.ranking}
+    given = [
+        Judgment(
+            query_id=query_id,
+            chunk_id=chunk_id,
+            grade=min(worths[chunk_id] + 1, 3),
+            source="human",
+            provenance=Provenance(kind="human", model="ann"),
+        )
+        for query_id, chunk_id in tops
+    ]
+    made.add_judgments(given)
+    return len(given)
+
+
+@pytest.mark.parametrize("measure", ["DCG@10", "RR"])
+@pytest.mark.parametrize("of", ["poor", "other"])
+def test_a_run_does_not_win_because_people_graded_what_it_found(dataset, decide, of, measure):
+    """A stricter judge's grades of the other run alone would make it the winner."""
+    by_ann(dataset, of)
+    code, out, _ = decide("poor", "other", more=["--json", "-m", measure])
+
+    found = json.loads(out)
+    assert (code, found["winner"]) == (0, "TIE")
+    assert found["pairs_known"] == 0
+
+
+def test_it_is_said_that_the_judge_grades_what_people_graded(dataset, endpoint, in_folder, capsys):
+    """That is not what the labels were made for, and it costs calls."""
+    by_ann(dataset, "poor")
+    words = ["compare", "--dataset", str(dataset.path), "poor", "other", "--judge-as-needed"]
+    main([*words, "--model", "m", "--base-url", endpoint.url, "-q"])
+
+    assert "people graded 100% of what poor ranks and 4" in capsys.readouterr().err
+
+
+def test_of_several_runs_none_is_dropped_because_people_graded_another(dataset, decide):
+    """One judge grades what is compared."""
+    by_ann(dataset, "as-good")
+    _, out, _ = decide("other", "as-good", "good", more=["--json"])
+
+    assert set(json.loads(out)["may_be_best"]) == {"as-good", "good"}
+
+
+def test_people_who_graded_both_runs_alike_are_asked_for_nothing_again(dataset, decide):
+    """Their grades are the best there are."""
+    by_ann(dataset, "poor", "other")
+    _, out, calls = decide("poor", "other", more=["--json"])
+
+    assert (json.loads(out)["winner"], calls) == ("TIE", 0)

@@ -43,6 +43,7 @@ from ragforge.measures.sequential_several import RankedPairs
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.comparing.failed_queries import failed_queries
 from ragforge.pipeline.comparing.tops import RunTops, run_tops
+from ragforge.pipeline.comparing.undecided import UNLIKE, USUAL_DEPTH, rank_weight
 from ragforge.pipeline.job import Job, all_failed
 from ragforge.pipeline.judge.judge_run import JudgeRun, JudgingResult, judged_spool
 from ragforge.pipeline.judge.judges import Judges, open_judges
@@ -165,15 +166,15 @@ class NeededPool:
             return float(grade >= (self.measure.rel or 2))
         return float(grade)
 
-    def take(self, judgments: Iterable[Judgment], kept: KeptGrades) -> None:
-        """Take over the judge's own grades, and those of people, that the set has.
+    def take(self, judgments: Iterable[Judgment]) -> None:
+        """Take over grades that the set has: the judge's own, and those of people.
 
         Of several grades of a text the one that counts elsewhere counts here.
         """
         own: dict[TextKey, list[Judgment]] = {}
         for old in judgments:
             unit = self.by_chunk.get((old.query_id, old.chunk_id))
-            if unit is not None and old.grade is not None and kept.is_own(old):
+            if unit is not None and old.grade is not None:
                 own.setdefault(unit.key, []).append(
                     old.model_copy(update={"chunk_id": unit.chunk_id})
                 )
@@ -186,6 +187,20 @@ class NeededPool:
         """Give a unit the grade of a judgment, on the scale of the set's author."""
         found = on_authors_scale(judgment, self.authors_threshold)
         unit.grade, unit.origin = found.grade, origin_of(found)
+
+    def shares(self, judgments: Iterable[Judgment]) -> list[float]:
+        """Return by run what share of its top these are of, as the ranks weigh."""
+        depth = self.measure.cutoff or USUAL_DEPTH
+        units = {unit.key: unit for unit in self.by_chunk.values()}
+        keys = {(one.query_id, one.chunk_id) for one in judgments}
+        graded = {unit.key for pair, unit in self.by_chunk.items() if pair in keys}
+        weights = np.zeros((2, self.n_runs))
+        for key, unit in units.items():
+            for run, ranks in enumerate(unit.ranks):
+                top = (rank + 1 for rank in ranks if rank < depth)
+                worth = sum(rank_weight(self.measure.name, rank) for rank in top)
+                weights[:, run] += (worth, worth * (key in graded))
+        return [float(found / every) if every else 0.0 for every, found in weights.T]
 
     def is_known(self) -> np.ndarray:
         """Return which units have a grade already."""
@@ -474,14 +489,18 @@ async def needed_runs(
             pool = _pool(ranked, texts, declared, wanted)
             pool.authors_threshold = dataset.authors_threshold(_threshold(job))
             kept = KeptGrades(judges.provenances(), again=job.mode.again)
-            pool.take(dataset.each_judgment(), kept)
-            own = (each for each in dataset.each_judgment() if kept.is_own(each))
+            given = (one for one in dataset.each_judgment() if one.query_id in ranked.asked)
+            own = list(filter(kept.is_own, given))
+            uneven = _uneven_labels(names, pool, own)
+            if uneven:
+                own = _by_judge_alone(dataset, own, kept)
+            pool.take(own)
             threshold = pool.authors_threshold
             if ranked.left_out:
                 failed = failed_queries(ranked, wanted, own, texts, threshold)
                 pool.common = failed.common(pool.query_ids)
             judging = NeededJudging(dataset, judges, ranked.asked, texts, job.observer)
-            warnings = (*ranked.warnings, *_warnings(dataset, names, pool))
+            warnings = (*ranked.warnings, *uneven, *_warnings(dataset, names, pool))
             runs = NeededRuns(tuple(names), pool, judging, ranked.failed, judges.name, warnings)
             yield runs
             if not job.mode.dry_run:
@@ -497,6 +516,29 @@ def _refuse_unknown(dataset: Dataset, names: Sequence[str], ranked: RunTops) -> 
     for name, of_run in zip(names, ranked.rankings, strict=True):
         if text := unknown_run_text(dataset, of_run, {}):
             raise DataError(f"run {name}: {text}")
+
+
+def _uneven_labels(
+    names: Sequence[str], pool: NeededPool, judgments: Iterable[Judgment]
+) -> list[str]:
+    """Return that people graded clearly more of what one run ranks; [] where they did not.
+
+    A judge who is stricter than they are would grade the other alone.
+    """
+    shares = pool.shares(one for one in judgments if one.source == "human")
+    if max(shares) - min(shares) <= UNLIKE:
+        return []
+    told = [f"{share:.0%} of what {name} ranks" for name, share in zip(names, shares, strict=True)]
+    return [
+        f"people graded {', '.join(told[:-1])} and {told[-1]}: so that no difference is one of who "
+        "graded, the judge alone decides, and grades people's pairs too"
+    ]
+
+
+def _by_judge_alone(dataset: Dataset, own: Iterable[Judgment], kept: KeptGrades) -> list[Judgment]:
+    """Return the judge's own grades, those of pairs that people graded included."""
+    checks = filter(kept.is_by_judge, dataset.label_checks())
+    return [*(one for one in own if one.source != "human"), *checks]
 
 
 def _warnings(dataset: Dataset, names: Sequence[str], pool: NeededPool) -> Iterator[str]:
