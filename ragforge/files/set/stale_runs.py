@@ -263,6 +263,12 @@ def _some(query_ids: Set[str]) -> str:
     return ", ".join(sorted(query_ids)[:_REWORDED_SHOWN]) + more
 
 
+def dataset_of_file(qrels_path: Path) -> Dataset | None:
+    """Return the dataset that judgments are of; None where they lie in none."""
+    dataset = Dataset(qrels_path if qrels_path.is_dir() else qrels_path.parent)
+    return dataset if (dataset.files / "manifest.json").is_file() else None
+
+
 def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) -> None:
     """Refuse run files made on other chunks or questions, if judgments are those of a dataset.
 
@@ -272,8 +278,8 @@ def refuse_files_of_other_chunks(qrels_path: Path, run_paths: Iterable[Path]) ->
             `MISSING_MOST` of the chunks that one lists are not in the set; or it does not hold to
             its format. Or somebody changed the chunks.
     """
-    dataset = Dataset(qrels_path if qrels_path.is_dir() else qrels_path.parent)
-    if not (dataset.files / "manifest.json").is_file() or not _has_chunks(dataset):
+    dataset = dataset_of_file(qrels_path)
+    if dataset is None or not _has_chunks(dataset):
         return
     require_own_chunks(dataset)
     paths = {str(path): path for path in run_paths if path.is_file()}
@@ -302,8 +308,8 @@ def refuse_files_of_a_part(qrels_path: Path, run_paths: Iterable[Path]) -> None:
         DataError: The manifest has a run of these bytes, made for a part of the queries; or one
             says what it was asked, and queries came since.
     """
-    dataset = Dataset(qrels_path if qrels_path.is_dir() else qrels_path.parent)
-    if not (dataset.files / "manifest.json").is_file():
+    dataset = dataset_of_file(qrels_path)
+    if dataset is None:
         return
     manifest = dataset.manifest
     there = {query.query_id for query in dataset.accepted_queries()}

@@ -54,6 +54,7 @@ from ragforge.files.set.query_selection import Chosen, shared
 from ragforge.files.set.stale_runs import (
     UsableRuns,
     chunks_of_runs,
+    dataset_of_file,
     refuse_files_of_a_part,
     refuse_files_of_other_chunks,
     usable_runs,
@@ -217,7 +218,7 @@ def compare_runs(
     tasks = [replace(task, cutting=cut.get(name)) for name in wanted]
     graded = _of_judgments(dataset, measured_gradings(judgments, tasks), settled)
     report = _decided(basis, runs, options, texts, graded)
-    return without_uneven(report, basis, runs, settled_here, dataset)
+    return without_uneven(report, basis, runs, settled_here, dataset.label_checks)
 
 
 def _retrieved_by(
@@ -329,7 +330,7 @@ def compare_gathered(
     measured_on = measured_gradings(found.judgments.of_queries(found.task.qrels), tasks)
     graded = _of_judgments(dataset, measured_on, found.settled)
     report = _decided(basis, runs, options, texts, graded)
-    return without_uneven(report, basis, runs, answerable, dataset)
+    return without_uneven(report, basis, runs, answerable, dataset.label_checks)
 
 
 def compare_files(
@@ -382,11 +383,13 @@ def compare_files(
         basis = basis.with_texts_of_files(
             TextBasis(found.cuttings, found.texts, frozenset()), described(found)
         )
-    by = pair_judges(settle(judgments_in(qrels_path)))
-    basis = basis.on_one_judge(by, list(held.values()))
+    settled = of_queries(settle(judgments_in(qrels_path)), basis.qrels)
+    basis = basis.on_one_judge(pair_judges(settled), list(held.values()))
     runs = [measure_run(name, held[name], asked[name], failed[name], basis) for name in names]
     graded = _Graded((), count_file_grades(judged, [found.texts]), judged.origins)
-    return _decided(basis, runs, options, {}, graded)
+    report = _decided(basis, runs, options, {}, graded)
+    dataset = dataset_of_file(qrels_path)
+    return without_uneven(report, basis, runs, settled, dataset.label_checks if dataset else list)
 
 
 def _with_texts(

@@ -6,7 +6,7 @@ stricter than people is so towards both. Where they are of one run, it alone esc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,8 +22,7 @@ from ragforge.records.judgments import JUDGED
 
 if TYPE_CHECKING:
     from ragforge.evaluating.judgments import Settled
-    from ragforge.files.set.dataset import Dataset
-    from ragforge.records import Provenance
+    from ragforge.records import Judgment, Provenance
 
 _Pairs = Collection[tuple[str, str]]
 
@@ -33,7 +32,7 @@ def without_uneven(
     basis: ComparisonBasis,
     runs: Sequence[RankedRun],
     settled: Settled,
-    dataset: Dataset,
+    checks: Callable[[], Iterable[Judgment]],
 ) -> ComparisonReport:
     """Return a comparison that calls nobody better where that hangs on whose chunks people graded.
 
@@ -45,14 +44,14 @@ def without_uneven(
         basis: What the runs were measured on.
         runs: All that were compared.
         settled: The grades that count, of the queries of the basis.
-        dataset: Has the label checks.
+        checks: Returns the label checks, which few comparisons need.
     """
     origins = [item.origin for item in report.graded_by]
     by_people = any(one.source == "human" for one in origins)
     by_model = any(one.kind == "llm" and one.source == JUDGED for one in origins)
     if not (by_people and by_model) or basis.texts is not None or basis.relevant is not None:
         return report
-    labels = _UnevenLabels(report, basis, {run.name: run for run in runs}, settled, dataset)
+    labels = _UnevenLabels(report, basis, {run.name: run for run in runs}, settled, checks)
     items = tuple(map(labels.judged, report.items))
     withheld = {one.comparison.measure for one in items if one.withheld}
     letters = {name: of for name, of in report.letters.items() if name not in withheld}
@@ -81,7 +80,7 @@ class _UnevenLabels:
     basis: ComparisonBasis
     runs: Mapping[str, RankedRun]
     settled: Settled
-    dataset: Dataset
+    checks: Callable[[], Iterable[Judgment]]
 
     def judged(self, item: Compared) -> Compared:
         """Return a comparison, without a winner where the judge alone shows another outcome."""
@@ -154,7 +153,7 @@ class _UnevenLabels:
         name = judge.kind, judge.model, judge.protocol, judge.prompt_sha256
         return {
             (check.query_id, check.chunk_id): check.grade
-            for check in self.dataset.label_checks()
+            for check in self.checks()
             if check.grade is not None and judge_key(check) == name
         }
 

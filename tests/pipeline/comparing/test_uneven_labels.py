@@ -6,7 +6,7 @@ from labelled_sets import N_CHUNKS, graded_set, ranked, truth
 
 from ragforge.cli import main
 from ragforge.config import EvaluateSettings
-from ragforge.pipeline.comparing.runs import compare_runs
+from ragforge.pipeline.comparing.runs import compare_files, compare_runs
 from ragforge.records import Judgment, Provenance
 
 N = 40
@@ -110,3 +110,26 @@ def test_the_next_step_draws_pairs_of_both(tmp_path, capsys):
     main(["compare", "--dataset", str(dataset.path), "a", "b", "-m", "P@5"])
 
     assert "calibrate sample --dataset" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_files_of_a_set_are_compared_as_it_is(tmp_path, checks):
+    """They say who graded, and lie beside what the judge said of people's pairs."""
+    dataset = labelled(tmp_path / "set", "a", checks=checks)
+    runs = [dataset.path / "runs" / f"{name}.jsonl" for name in ("a", "b")]
+    of_set = compare_runs(dataset, ["a", "b"], MEASURES)
+    of_files = compare_files(dataset.path / "judgments.jsonl", runs, MEASURES)
+
+    assert [item.outcome for item in of_files.items] == [item.outcome for item in of_set.items]
+    assert [item.withheld for item in of_files.items] == [item.withheld for item in of_set.items]
+    assert set(of_set.warnings) <= set(of_files.warnings)
+
+
+def test_files_alone_tell_that_people_graded_one_run(tmp_path):
+    """What the judge said of their pairs was left behind."""
+    dataset = labelled(tmp_path / "set", "a")
+    runs = [dataset.path / "runs" / f"{name}.jsonl" for name in ("a", "b")]
+    alone = (dataset.path / "judgments.jsonl").rename(tmp_path / "graded.jsonl")
+    report = compare_files(alone, runs, MEASURES)
+
+    assert "people graded 100% of what a ranks" in "".join(report.warnings)
