@@ -3,7 +3,8 @@
 A file that somebody changed by hand is noted, and a refresh does not start from it. With --accept
 it is taken for the set's own, and files that are gone are forgotten, where nothing else is wrong.
 Of chunks that were changed, grades of judges whose text is gone are dropped, and grades of answers
-whose context reads otherwise; people's stay.
+whose context reads otherwise; people's stay. Of questions that were changed, where runs tell that
+they were others, grades of judges are dropped likewise.
 
 Examples:
   ragforge validate --dataset set/

@@ -18,6 +18,7 @@ from ragforge.files.set.document_level import ids_of_corpus
 from ragforge.files.set.history import History, read_history
 from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.paths import CURRENT, number_of, own_files
+from ragforge.files.set.stale_runs import reworded_queries
 from ragforge.files.set.wholeness import accept_changes, missing_files
 from ragforge.pipeline.edited_contexts import LostAnswerGrades, lost_answer_grades
 from ragforge.records import (
@@ -38,6 +39,8 @@ from ragforge.stages.visible_text import locate_shown
 
 T = TypeVar("T")
 _EXAMPLES = 3
+_OTHER_TEXTS: Final = "texts that their chunks no longer have"
+_OTHER_WORDS: Final = "questions that read otherwise in all runs"
 _LEVELS: Final = {
     "document": "labels name whole documents: runs of chunks are measured by their documents",
     "both": "some labels name whole documents: their queries are measured by documents, the others "
@@ -47,12 +50,12 @@ _LEVELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LostGrades:
-    """What became of the judgments of a set whose chunks were changed.
+    """What became of the judgments of a set whose chunks or questions were changed.
 
     Args:
-        kept: The judgments without the grades of judges whose text is gone.
+        kept: The judgments without the grades of judges whose text or question is gone.
         n_of_judges: How many of these there are.
-        n_of_people: Grades of people whose text is gone; they are kept.
+        n_of_people: Grades of people of which the same is so; they are kept.
     """
 
     kept: Sequence[Judgment] = ()
@@ -90,6 +93,32 @@ def lost_grades(dataset: Dataset) -> LostGrades:
             kept.append(item)
             n_of_people += 1
     return LostGrades(kept, len(judgments) - len(kept), n_of_people)
+
+
+def grades_of_other_words(dataset: Dataset, read: Callable[[], list[Judgment]]) -> LostGrades:
+    """Find the grades of questions that read otherwise now; none where nobody changed any by hand.
+
+    A judgment does not say what was asked. Runs do: a question is another one where it was in all
+    of those that have it.
+
+    Args:
+        dataset: Has the questions and the runs.
+        read: Returns the judgments.
+
+    Raises:
+        DataError: The queries, a run or the judgments cannot be read.
+    """
+    if not dataset.changed_by_hand("queries.jsonl"):
+        return LostGrades()
+    reworded, judgments = reworded_queries(dataset), read()
+    of_reworded = [item for item in judgments if item.query_id in reworded]
+    kept = [item for item in judgments if item.query_id not in reworded or not _is_judged(item)]
+    n_of_people = sum(item.source == "human" for item in of_reworded)
+    return LostGrades(kept, len(judgments) - len(kept), n_of_people)
+
+
+def _is_judged(judgment: Judgment) -> bool:
+    return judgment.source in ("judge", "carried")
 
 
 def _lacks_quote(judgment: Judgment, chunk: Chunk | None) -> bool:
@@ -186,7 +215,9 @@ def validate(dataset: Dataset) -> Findings:
     findings.notes += [f"manifest.json: {audit.in_words()}"] if audit else []
     findings.problems += _missing(dataset)
     for lost in _read(lambda: [lost_grades(dataset)], findings):
-        findings.notes += _lost(lost)
+        findings.notes += _lost(lost, _OTHER_TEXTS)
+    for lost in _read(lambda: [grades_of_other_words(dataset, dataset.judgments)], findings):
+        findings.notes += _lost(lost, _OTHER_WORDS)
     findings.notes += _lost_of_answers(_read(lambda: lost_answer_grades(dataset), findings))
     findings.notes += [
         f"{name}: changed since ragforge wrote it"
@@ -233,12 +264,20 @@ def accept(dataset: Dataset) -> Findings:
     lost, of_answers = lost_grades(dataset), lost_answer_grades(dataset)
     if lost.n_of_judges:
         dataset.write_judgments(lost.kept)
+    reworded = grades_of_other_words(dataset, dataset.judgments)
+    checks = grades_of_other_words(dataset, dataset.label_checks)
+    if reworded.n_of_judges:
+        dataset.write_judgments(reworded.kept)
+    if checks.n_of_judges:
+        dataset.write_label_checks(checks.kept)
     for system in of_answers:
         dataset.write_answer_grades(system.system, system.kept)
     accepted = accept_changes(dataset)
     findings = validate(dataset)
     findings.notes += [f"{name}: accepted as it is" for name in accepted]
-    findings.notes += [*_lost(lost, dropped=True), *_lost_of_answers(of_answers, dropped=True)]
+    findings.notes += _lost(lost, _OTHER_TEXTS, dropped=True)
+    findings.notes += _lost(reworded, _OTHER_WORDS, dropped=True)
+    findings.notes += [*_lost_of_answers(of_answers, dropped=True)]
     return findings
 
 
@@ -250,19 +289,17 @@ def _level_problems(dataset: Dataset, judgments: JudgmentTable) -> list[str]:
     return ["manifest.json: level: labels name documents; expected document or both, got none"]
 
 
-def _lost(lost: LostGrades, *, dropped: bool = False) -> list[str]:
-    """Return a line about grades of judges whose text is gone, and one about those of people."""
+def _lost(lost: LostGrades, of: str, *, dropped: bool = False) -> list[str]:
+    """Return a line about grades of judges of what is gone, and one about those of people."""
     notes = []
     if lost.n_of_judges:
         become = "dropped; `ragforge judge` makes new ones" if dropped else "--accept drops them"
         notes.append(
-            f"judgments.jsonl: {lost.n_of_judges:,} grades of judges are of texts that their "
-            f"chunks no longer have: {become}"
+            f"judgments.jsonl: {lost.n_of_judges:,} grades of judges are of {of}: {become}"
         )
     if lost.n_of_people:
         notes.append(
-            f"judgments.jsonl: {lost.n_of_people:,} grades of people are of texts that their "
-            "chunks no longer have: they stay"
+            f"judgments.jsonl: {lost.n_of_people:,} grades of people are of {of}: they stay"
         )
     return notes
 

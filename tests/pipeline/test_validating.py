@@ -7,7 +7,7 @@ from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import Document
 from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.pipeline.validating import accept, lost_grades, validate
-from ragforge.records import Chunk, Judgment, Query, VersionDiff
+from ragforge.records import Chunk, Hit, Judgment, Query, Ranking, VersionDiff
 from ragforge.records.refresh import CallCounts, DocumentsDiff, JudgmentsDiff
 
 
@@ -236,3 +236,43 @@ def test_an_id_that_ragforge_made_of_another_text_loses_its_grades(dataset):
     lost = lost_grades(dataset)
 
     assert (lost.n_of_judges, [item.chunk_id for item in lost.kept]) == (1, ["a"])
+
+
+@pytest.fixture
+def reworded(dataset):
+    """The set with grades and a run, whose question was changed in the file."""
+    dataset.write_judgments([grade("a", source="human"), grade("b", "grows slowly")])
+    hits = (Hit(chunk_id="a", score=1),)
+    dataset.write_run("bm25", [Ranking(query_id="q", ranking=hits).for_question("What is oak?")])
+    path = dataset.path / "queries.jsonl"
+    path.write_text(path.read_text("utf-8").replace("oak", "elm"), "utf-8")
+    return dataset
+
+
+def test_accepting_a_reworded_question_drops_the_grades_that_judges_gave_it(reworded):
+    """They are of another question, and would decide between runs of this one."""
+    noted = validate(reworded).notes
+    found = accept(reworded)
+
+    assert "1 grades of judges are of questions that read otherwise in all runs: --" in noted[0]
+    assert "1 grades of people are of questions that read otherwise in all runs: they" in noted[1]
+    assert any("dropped; `ragforge judge` makes new ones" in note for note in found.notes)
+    assert [item.source for item in reworded.judgments()] == ["human"]
+
+
+def test_a_question_that_a_run_was_asked_as_it_is_keeps_its_grades(reworded):
+    """They may be of the words of now."""
+    reworded.write_run("new", [Ranking(query_id="q", ranking=()).for_question("What is elm?")])
+    accept(reworded)
+
+    assert len(reworded.judgments()) == 2
+
+
+def test_a_reworded_question_keeps_its_grades_where_no_run_says_what_it_was(dataset):
+    """Nothing tells that it was another one."""
+    dataset.write_judgments([grade("b")])
+    path = dataset.path / "queries.jsonl"
+    path.write_text(path.read_text("utf-8").replace("oak", "elm"), "utf-8")
+    accept(dataset)
+
+    assert len(dataset.judgments()) == 1

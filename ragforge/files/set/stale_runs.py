@@ -8,7 +8,7 @@ would be held against others that searched something else.
 
 import json
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import field, replace
@@ -213,6 +213,16 @@ def unasked_queries(dataset: Dataset, names: Iterable[str]) -> dict[str, Unasked
         for name, of_run in asked.items()
     }
     return {name: one for name, one in found.items() if one.reworded or one.later}
+
+
+def reworded_queries(dataset: Dataset) -> Set[str]:
+    """Return the queries that all runs which say what they were asked knew in other words."""
+    asked = defaultdict[str, set[str]](set)
+    for name in dataset.run_names():
+        for query_id, digest in _asked(dataset.run_path(name)):
+            asked[query_id].add(digest)
+    now = {query.query_id: question_digest(query.asked) for query in dataset.accepted_queries()}
+    return {query_id for query_id, of in asked.items() if now.get(query_id, min(of)) not in of}
 
 
 def _later(dataset: Dataset, name: str, asked: Mapping[str, str], now: Iterable[str]) -> Set[str]:
