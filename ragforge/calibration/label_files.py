@@ -136,16 +136,16 @@ def read_labels(
     read = _Read()
     for row in _rows(path):
         read.take(row, n_grades, source)
-    found = read.by_labeller()
+    found, settled = read.by_labeller(), read.by_deciders()
     skipped, examples = dict(read.skipped), read.examples
-    if not found and not read.settled:
+    if not found and not settled:
         why = "; ".join(f"{reason} ({examples[reason]})" for reason in skipped)
         raise DataError(f"{path}: no grade from 0 to {n_grades - 1}" + (f": {why}" if why else ""))
     _refuse_other_scale(path, found, read.skipped[OUTSIDE], n_grades)
-    graded = {pair for grades in (*found.values(), read.settled) for pair in grades}
+    graded = {pair for grades in (*found.values(), settled) for pair in grades}
     failed = frozenset(read.failed - graded)
     named, doubts = name or _name_of(path), _known(read.doubts)
-    return Labels(named, found, failed, skipped, examples, doubts, read.settled)
+    return Labels(named, found, failed, skipped, examples, doubts, settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +158,13 @@ class _Read:
     settled: dict[PairKey, int] = field(default_factory=dict)
     failed: set[PairKey] = field(default_factory=set)
     contradicted: set[tuple[str, PairKey]] = field(default_factory=set)
+    unsettled: set[PairKey] = field(default_factory=set)
     repeated: Counter[tuple[str, PairKey]] = field(default_factory=Counter)
     """Rows that say once more what one labeller said first."""
     doubts: dict[PairKey, float | None] = field(default_factory=dict)
 
     def take(self, row: "_LabelRow", n_grades: int, source: GradedBy | None) -> None:
-        """Take a row in, or count why not; of labels that settle a pair the first counts."""
+        """Take a row in, or count why not."""
         taken = self.settled if row.decides else self.graded.setdefault(row.labeller, {})
         reason = _other_source(row, source) or _reason(row, n_grades, taken)
         if not reason:
@@ -176,8 +177,15 @@ class _Read:
         self.examples.setdefault(reason, f"{row.where}: {shown(str(row.given))}")
         if reason == NO_GRADE:
             self.failed.add(row.pair)
-        elif reason == CONTRADICTED and not row.decides:
+        elif reason == CONTRADICTED and row.decides:
+            self.unsettled.add(row.pair)
+        elif reason == CONTRADICTED:
             self.contradicted.add((row.labeller, row.pair))
+
+    def by_deciders(self) -> dict[PairKey, int]:
+        """Return the grades that settled a pair, without pairs that were settled in two ways."""
+        self.skipped.update({CONTRADICTED: len(self.unsettled)} if self.unsettled else {})
+        return {pair: grade for pair, grade in self.settled.items() if pair not in self.unsettled}
 
     def by_labeller(self) -> dict[str, dict[PairKey, int]]:
         """Return the grades of each labeller, without pairs that one graded in two ways."""

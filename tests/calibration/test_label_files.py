@@ -169,6 +169,24 @@ def test_a_label_that_settles_a_disagreement_counts_alone(tmp_path):
     assert sorted(found.by_labeller) == ["Ann", "Bob"]
 
 
+@pytest.mark.parametrize("grades", [(3, 0), (0, 3)])
+def test_a_pair_that_is_settled_in_two_ways_is_not_settled(tmp_path, grades):
+    """The first row of the file decided what judges were held against."""
+    path = tmp_path / "labels.jsonl"
+    rows = [
+        {"labeller": "Ann", "grade": 1, "look": 1},
+        *({"labeller": "Bob", "grade": grade, "look": 3, "decides": True} for grade in grades),
+    ]
+    path.write_text(
+        "".join(json.dumps({"query_id": "q1", "chunk_id": "d1", **r}) + "\n" for r in rows)
+    )
+
+    found = read_labels(path, 4)
+
+    assert found.all_grades() == {PairKey("q1", "d1"): [1]}
+    assert found.skipped == {CONTRADICTED: 2}
+
+
 @pytest.mark.parametrize(
     ("source", "grade", "reason"),
     [("human", 3, "source is no person"), ("judge", 1, "source is not the judge")],
