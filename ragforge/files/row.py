@@ -289,6 +289,18 @@ def cell_items(row: Row, field: Field) -> object:
         DataError: The cell starts as a list or an object does and is none.
     """
     value = row.get(field)
+    try:
+        return value_items(value)
+    except ValueError:
+        raise row.wrong(field, "a JSON list or object", value) from None
+
+
+def value_items(value: object) -> object:
+    """Return a value that holds several, see `cell_items`.
+
+    Raises:
+        ValueError: The cell starts as a list or an object does and is none.
+    """
     if value is None:
         return []
     if not isinstance(value, str):
@@ -296,8 +308,8 @@ def cell_items(row: Row, field: Field) -> object:
     if value.lstrip()[:1] in ("[", "{"):
         try:
             return _read_cell(value.strip())
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            raise row.wrong(field, "a JSON list or object", value) from None
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            raise ValueError from error
     return [item for part in _SEPARATORS.split(value) if (item := part.strip())]
 
 

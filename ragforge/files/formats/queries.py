@@ -1,8 +1,8 @@
 """Hand-made query sets of many shapes: queries with what is relevant to them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -49,6 +49,8 @@ class ImportedQueries:
     """Whether grades are on the scale to 3 although none here is above 1."""
     is_pooled: bool = False
     """Whether qrels say what is not relevant, so that what has no grade was not looked at."""
+    not_read: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """First values of columns that are known by no name."""
 
 
 def read_queries(
@@ -101,7 +103,8 @@ def read_queries(
         *_column_notes(path, [name for name in unread if name not in labels], is_table=is_table),
         *as_read,
     )
-    return ImportedQueries(queries, threshold, reading, note, notes)
+    not_taken = {name: not_read[name] for name in unread}
+    return ImportedQueries(queries, threshold, reading, note, notes, not_read=not_taken)
 
 
 def _numbered_questions(path: Path, columns: Columns) -> list[ImportedQuery]:

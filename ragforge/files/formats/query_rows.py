@@ -100,6 +100,8 @@ _PLACE: Final = Field(
 _OUTPUTS: Final = Field("outputs", ("outputs", "output"))
 _VAGUE: Final = Field("score", ("score", "value", "rating", "label"))
 """Names of grades of passages that may be of anything, as of an answer."""
+_VALUES_HELD: Final = 50
+"""Of each column that is not read."""
 _QRELS_FLAG: Final = "--qrels FILE"
 _RUN_FLAG: Final = "--run FILE"
 
@@ -141,8 +143,8 @@ class ReadRows(NamedTuple):
     query_rows: list[QueryRow]
     repeated: list[str]
     """Where rows stand that say again what one before them says."""
-    not_read: list[str]
-    """Columns and keys that hold something, and that are known by no name."""
+    not_read: dict[str, list[object]]
+    """First values of columns and keys that are known by no name."""
     is_table: bool
     as_read: tuple[str, ...] = ()
     """How cells of a spreadsheet and grades of a vague name were read, in words."""
@@ -165,7 +167,7 @@ def read_query_rows(
     query_rows: dict[str, QueryRow] = {}
     seen: dict[str, str] = {}
     repeated: list[str] = []
-    not_read: dict[str, None] = {}
+    not_read: dict[str, list[object]] = {}
     graded: dict[bool | None, Row] = {}
     marks = _UnreadMarks()
     asked: dict[str, dict[str, None]] = {}
@@ -173,7 +175,7 @@ def read_query_rows(
     for row in _rows(source, columns):
         refuse_misspelt_quotes(row)
         graded.setdefault(grade_of_passage(row), row)
-        not_read |= dict.fromkeys(() if _is_record(row) else names_not_read(row))
+        _hold_unread(row, not_read)
         query_row = _query_row(row, make_id)
         query_id = query_row.imported.query.query_id
         marks.look(row, query_row)
@@ -198,7 +200,15 @@ def read_query_rows(
     marks.refuse()
     of_sheet = source.sheet.told(path) if source.sheet else ()
     as_read = (*of_sheet, *_grade_notes(graded.get(True)), *_split_notes(path, asked))
-    return ReadRows(list(query_rows.values()), repeated, list(not_read), row.is_of_table, as_read)
+    return ReadRows(list(query_rows.values()), repeated, not_read, row.is_of_table, as_read)
+
+
+def _hold_unread(row: Row, held: dict[str, list[object]]) -> None:
+    """Add the values of a row under names that nobody knows."""
+    for name in () if _is_record(row) else names_not_read(row):
+        values = held.setdefault(name, [])
+        if len(values) < _VALUES_HELD:
+            values.append(row.given[name])
 
 
 def _split_notes(path: Path, asked: Mapping[str, Iterable[str]]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from ragforge.files.formats.export_note import Graded
 from ragforge.files.formats.named_texts import NamedText
 from ragforge.files.formats.query_rows import ImportedQuery
 from ragforge.files.formats.row_relevance import HIGHEST_GRADE, GradedQuote
+from ragforge.files.row import value_items
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import Label, LabelNames
 from ragforge.files.source_files import plain_name
@@ -157,6 +158,17 @@ class ImportedTruth:
             observer(Event("note", message=loss))
         for message in self._notes():
             observer(Event("note", message=message))
+
+    def level_of(self, values: Iterable[object]) -> str:
+        """Return what all of some cells name: "chunk" or "document"; "" where one names neither."""
+        found: set[str] = set()
+        for value in values:
+            names = _names_in(value) if self._has_chunks else []
+            levels = [{label.level for label in self._labels.find(name)} for name in names]
+            if not levels or not all(levels):
+                return ""
+            found.update(*levels)
+        return found.pop() if len(found) == 1 else ""
 
     def _notes(self) -> Iterator[str]:
         """Yield what is to be told of names and quotes that are not lost."""
@@ -533,6 +545,16 @@ def _marked(of: Graded, mark: str) -> Graded:
     if not mark or of.source != "human" or not is_open:
         return of
     return Graded(of.source, by.model_copy(update={"protocol": mark}))
+
+
+def _names_in(value: object) -> list[str]:
+    """Return the names that a cell may hold, one or several."""
+    try:
+        items = value_items(value)
+    except ValueError:
+        return []
+    names = items if isinstance(items, list) else [items]
+    return [name if isinstance(name, str) else "" for name in names]
 
 
 def _some(items: Sequence[str], between: str) -> str:

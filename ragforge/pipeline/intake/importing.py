@@ -3,6 +3,7 @@
 What people settled about a query that is there already stays with it.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from ragforge.files.formats.row_columns import NO_COLUMNS, Columns
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import create_dataset, open_dataset, refuse_other_files
 from ragforge.files.set.paths import published
+from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.generation.source import ChunkSource, take_corpus
@@ -164,9 +166,20 @@ def import_queries(
     if unnamed and is_graded and _is_binary(read) != dataset.manifest.is_binary:
         observer(Event("note", message=f"{path}: {_SCALES_DIFFER}"))
     _keep_scale(read, unnamed, dataset)
-    for message in (*_keep_labels(read, dataset), *read.left_out, *_blank_answers(imported)):
+    notes = (*read.left_out, *_unread_names(read, truth, path), *_blank_answers(imported))
+    for message in (*_keep_labels(read, dataset), *notes):
         observer(Event("note", message=message))
     return result
+
+
+def _unread_names(read: ImportedQueries, truth: ImportedTruth, path: Path) -> Iterator[str]:
+    """Tell of columns that are not read, and that name documents or chunks of the set."""
+    has_quotes = any(item.graded_quotes for item in read.queries)
+    for name, values in read.not_read.items():
+        if level := truth.level_of(values):
+            field_name = "doc_id" if has_quotes and level == "document" else "relevant"
+            flag = shlex.join(["--map", f"{field_name}={name}"])
+            yield f"{path}: {shown(name)} names {level}s; where these hold the answer: {flag}"
 
 
 def _blank_answers(imported: Sequence[ImportedQuery]) -> Iterator[str]:

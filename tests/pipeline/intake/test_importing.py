@@ -92,6 +92,40 @@ def test_an_answer_that_reads_like_an_empty_cell_is_told(bring, answer, is_told)
     assert any(message.startswith(said) for message in told) == is_told
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "flag"),
+    [
+        ("source", "a.md", "--map relevant=source"),
+        ("source documents", ["a.md", "b.md"], "--map 'relevant=source documents'"),
+        ("sources", "b.md; a.md", "--map relevant=sources"),
+        ("passage_no", "c2", "--map relevant=passage_no"),
+        ("source", "handbook", ""),
+        ("sources", ["a.md", "c.md"], ""),
+        ("source", 7, ""),
+        ("source", "[a.md", ""),
+    ],
+)
+def test_a_column_with_names_of_passages_is_told_with_its_flag(bring, name, value, flag):
+    """Sets of many authors have the page of an answer under a name of their own."""
+    told = []
+
+    bring({"question": "What?", "answer": "Yes.", name: value}, observer=told.append)
+
+    flags = [
+        event.message.rpartition("answer: ")[2] for event in told if "these hold" in event.message
+    ]
+    assert flags == ([flag] if flag else [])
+
+
+def test_beside_quotes_such_a_column_is_where_they_stand(bring):
+    """As relevant, the whole document would be labelled beside the quote."""
+    told = []
+
+    bring({"question": "What?", "quote": ROW["quote"], "page": "a.md"}, observer=told.append)
+
+    assert any(event.message.endswith("--map doc_id=page") for event in told)
+
+
 def test_importing_again_changes_nothing(dataset, bring):
     """A set in a repository is imported by every build."""
     bring(ROW)
@@ -616,7 +650,9 @@ def test_labels_under_names_that_nobody_knows_are_told(bring):
 
     bring({"id": "q1", "question": "Q?", "answer_ids": ["c1"]}, observer=told.append)
 
-    assert "no row says what is relevant; not read: 'answer_ids'. Expected" in told[-1].message
+    said = [event.message for event in told]
+    assert "no row says what is relevant; not read: 'answer_ids'. Expected" in said[-2]
+    assert said[-1].endswith("--map relevant=answer_ids")
 
 
 @pytest.mark.parametrize("name", ["gold_ids", "expectedDocIds", "positive_ids", "relevant_doc_id"])
