@@ -77,7 +77,7 @@ def stretch(documents, doc_id, start, end):
 
 
 def random_set(path, seed, n_queries=20):
-    """Make documents without a repeated sentence, queries, and runs of two cuttings."""
+    """Make documents without a repeated sentence, queries, and runs of two chunkings."""
     dice = random.Random(seed)
     documents = {
         f"d{at}": " ".join(f"{dice.choice(WORDS)}{dice.randrange(10**9)}" for _ in range(60))

@@ -27,7 +27,7 @@ class Configuration:
 
     @property
     def cut_name(self) -> str:
-        """The cutting in words: `recursive 500+100`."""
+        """The chunking in words: `recursive 500+100`."""
         if self.size is None:
             return self.splitter
         overlap = f"+{self.overlap}" if self.overlap else ""

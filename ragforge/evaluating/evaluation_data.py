@@ -7,7 +7,7 @@ from typing import Literal
 
 from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.records import SystemRecords, read_systems
-from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, Cutting, cuttings, differ
+from ragforge.evaluating.chunkings import COMPARED_ON_EVIDENCE, Chunking, chunkings, differ
 from ragforge.evaluating.judgments import (
     LABELS_IN_WORDS,
     LEAST_OF_JUDGES,
@@ -108,7 +108,7 @@ def load_evaluation_data(
     task = task_of(queries.values(), settled, measures, threshold, by_lists=by_lists)
     task = replace(task, is_complete=is_complete(dataset, judgments), level=level)
     usable = usable_runs(dataset, run_names)
-    cut = cuttings(dataset, level)
+    cut = chunkings(dataset, level)
     if not measures:
         task = beside_evidence(task, cut, usable.names)
     runs = measure_runs(dataset, failures, task, usable, cut)
@@ -176,8 +176,8 @@ def _part_warnings(runs: Iterable[MeasuredRun]) -> Iterator[str]:
             head, *rest = Part(run.task.chosen, run.task.design, measured).sentences
             yield f"run {run.name} is measured {head}"
             yield from (f"run {run.name}: {text}" for text in rest)
-        if run.task is not None and run.task.cutting is not None:
-            yield run.task.cutting.describe(run.name)
+        if run.task is not None and run.task.chunking is not None:
+            yield run.task.chunking.describe(run.name)
 
 
 def is_complete(dataset: Dataset, judgments: JudgmentTable) -> bool:
@@ -302,14 +302,14 @@ def _is_by_judges(settled: Settled) -> bool:
     )
 
 
-def beside_evidence(task: Task, cut: Mapping[str, Cutting], names: Sequence[str]) -> Task:
+def beside_evidence(task: Task, cut: Mapping[str, Chunking], names: Sequence[str]) -> Task:
     """Return a task with measures of evidence beside its own where runs have different texts.
 
     One of them decides, as such runs are compared by these.
 
     Args:
         task: On all queries.
-        cut: What runs are measured on; see `cuttings`.
+        cut: What runs are measured on; see `chunkings`.
         names: Of the runs that are measured.
     """
     is_told = any(query.evidence for query in task.queries)
@@ -324,7 +324,7 @@ def measure_runs(
     failures: Iterable[Failure],
     task: Task,
     usable: UsableRuns,
-    cut: Mapping[str, Cutting],
+    cut: Mapping[str, Chunking],
 ) -> list[MeasuredRun]:
     """Measure runs; where none was named, also those without a file, as every query of them failed.
 
@@ -335,7 +335,7 @@ def measure_runs(
         failures: Those of the dataset.
         task: On all of its queries.
         usable: Which runs.
-        cut: What those with texts that are no chunks are measured on; see `cuttings`.
+        cut: What those with texts that are no chunks are measured on; see `chunkings`.
 
     Raises:
         DataError: A run is missing or does not hold to its format, or was not made for the queries
@@ -350,7 +350,7 @@ def measure_runs(
             name,
             () if name in lost - there else task.level.rankings(usable.rankings(name)),
             failed.get(name, set()) | usable.unasked.get(name, set()),
-            task.of_part(dataset.chosen_of_run(name)).of_cutting(cut.get(name)),
+            task.of_part(dataset.chosen_of_run(name)).of_chunking(cut.get(name)),
             usable.usd_per_query.get(name),
         )
         for name in wanted

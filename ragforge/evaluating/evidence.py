@@ -1,4 +1,4 @@
-"""Evidence of queries and retrieved texts by their places: what no cutting of documents moves.
+"""Evidence of queries and retrieved texts by their places: what no chunking of documents moves.
 
 A query is measured where each of its quotes has a place. Quotes that overlap are one. What the
 documents repeat is found where any of its places is retrieved; a quote of few letters is looked for

@@ -17,7 +17,7 @@ from ragforge.measures.measure_names import SYNTAX, by_judgments, parse_measure
 from ragforge.records import Hit, Query, Ranking, is_text_id
 
 if TYPE_CHECKING:
-    from ragforge.evaluating.cuttings import Cutting
+    from ragforge.evaluating.chunkings import Chunking
     from ragforge.measures import Scores
     from ragforge.measures.intervals import Ends
     from ragforge.measures.listed_relevance import Listed
@@ -247,14 +247,14 @@ class Task:
     text_grades: Qrels = field(default_factory=dict)
     """Grades of texts that runs retrieved and that are no chunks of the set, by query: for runs
     that have such."""
-    cutting: Cutting | None = None
+    chunking: Chunking | None = None
     """The texts that a run is measured with which has such; None for one of the set's chunks."""
 
     def goes_by(self, query_id: str, chunk_id: str) -> bool:
         """Whether a run is measured on the grades that a chunk or text has for a query."""
         if query_id in self.level.query_ids:
             return self.level.goes_by(chunk_id) or not is_text_id(chunk_id)
-        return not is_text_id(chunk_id) if self.cutting is None else chunk_id in self.cutting
+        return not is_text_id(chunk_id) if self.chunking is None else chunk_id in self.chunking
 
     def noun(self, query_id: str) -> str:
         """Return what is retrieved and labelled for a query: chunk or document."""
@@ -282,25 +282,29 @@ class Task:
         labelled = {key for key, of in self.qrels.items() if of}
         return bool(labelled) and labelled <= self.level.query_ids
 
-    def of_cutting(self, cutting: Cutting | None) -> Task:
+    def of_chunking(self, chunking: Chunking | None) -> Task:
         """Return the task for a run with texts that are no chunks: on grades of texts cut alike.
 
         Queries that are measured on documents stay as they are.
         """
-        if cutting is None or self.is_by_document:
+        if chunking is None or self.is_by_document:
             return self
         folded, texts, threshold = self.level.query_ids, self.text_grades, self.rel_threshold
         return replace(
             self,
             qrels={
-                key: of if key in folded else cutting.grades(key, of, texts.get(key, {}), threshold)
+                key: of
+                if key in folded
+                else chunking.grades(key, of, texts.get(key, {}), threshold)
                 for key, of in self.qrels.items()
             },
             relevant={
-                key: of if key in folded else cutting.listed(key, of, texts.get(key, {}), threshold)
+                key: of
+                if key in folded
+                else chunking.listed(key, of, texts.get(key, {}), threshold)
                 for key, of in self.relevant.items()
             },
-            cutting=cutting,
+            chunking=chunking,
         )
 
     def leaves_open(self, chunk_id: str) -> bool:
@@ -334,7 +338,7 @@ class MeasuredRun:
     latencies_s: dict[str, float] = field(default_factory=dict)
     """By query, where the retriever was timed."""
     task: Task | None = None
-    """What it was measured on, where that is a part of the queries, or texts of its own cutting;
+    """What it was measured on, where that is a part of the queries, or texts of its own chunking;
     None where it is all queries and the set's chunks."""
     as_retrieved: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The rankings in which chunks have the ids of others that hold the same quotes, as they came.
@@ -348,7 +352,7 @@ class MeasuredRun:
 
     def cut_task(self, task: Task) -> Task:
         """Return the task whose grades the run was measured on, its own or that of all runs."""
-        has_own = self.task is not None and self.task.cutting is not None
+        has_own = self.task is not None and self.task.chunking is not None
         return self.task if has_own and self.task is not None else task
 
 
@@ -403,7 +407,7 @@ def measure_run(
         warnings=tuple(scores.warnings) if scores else (NOTHING_MEASURED,),
         usd_per_query=usd_per_query,
     )
-    part = task if task.chosen or task.cutting else None
+    part = task if task.chosen or task.chunking else None
     return MeasuredRun(name, ranked, scores, summary, latencies_s, part)
 
 

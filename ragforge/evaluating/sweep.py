@@ -1,4 +1,4 @@
-"""What a sweep found: each configuration by measures that no cutting moves, and the best of them.
+"""What a sweep found: each configuration by measures that no chunking moves, and the best of them.
 
 The configurations are held against the best one. That is picked by the same queries, so any two of
 them are one family: with a chance of alpha at most, any is called worse that is as good. What is

@@ -48,7 +48,7 @@ class ChunkChange:
         now: Yields all of now.
         digest: Of the file of these.
         doc_id_now: Returns the id that a document of before has now; its own where it is gone.
-        cutting: How documents are cut now; "" where that is not known.
+        chunking: How documents are cut now; "" where that is not known.
         moved: Documents whose text has another id now, which hits may name.
         homeless: Documents of before whose name another has now, where nothing tells their own.
     """
@@ -58,7 +58,7 @@ class ChunkChange:
     now: Callable[[], Iterable[Chunk]]
     digest: str
     doc_id_now: Callable[[str], str]
-    cutting: str = ""
+    chunking: str = ""
     moved: MovedDocuments = NONE_MOVED
     homeless: Set[str] = frozenset()
 
@@ -174,7 +174,7 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
         chunk_id for name in systems for item in target.answers(name) for chunk_id in item.chunk_ids
     }
     gone = _gone(cited, change)
-    read = reader_of(source.manifest.cutting, change.cutting)
+    read = reader_of(source.manifest.cutting, change.chunking)
     sought = {chunk.chunk_id: _of_chunk(read(chunk), change) for chunk in gone}
     sought |= {
         text.chunk_id: _of_text(text, change)

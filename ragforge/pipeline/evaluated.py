@@ -15,7 +15,7 @@ from ragforge import __version__
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
-from ragforge.evaluating.cuttings import Cutting, cuttings
+from ragforge.evaluating.chunkings import Chunking, chunkings
 from ragforge.evaluating.evaluation_data import (
     EvaluationData,
     beside_evidence,
@@ -204,7 +204,7 @@ def evaluate_usable(
     task = task_of(queries, settled, settings.measures, threshold, by_lists=by_lists)
     complete = is_complete(dataset, judgments)
     task = replace(task, only_retrieved=only_retrieved, is_complete=complete, level=level)
-    cut = cuttings(dataset, level)
+    cut = chunkings(dataset, level)
     if not settings.measures:
         task = beside_evidence(task, cut, usable.names)
     measured = measure_runs(dataset, dataset.failures(), task, usable, cut)
@@ -302,15 +302,15 @@ def _evaluation_basis(dataset: Dataset, labels: _Labels, part: Task | None) -> _
 def _settled_of(task: Task, settled: Settled) -> Settled:
     """Return the judgments that a task has the grades of."""
     asked = of_queries(settled, task.qrels)
-    if task.cutting is None:
+    if task.chunking is None:
         return of_chunks(asked) if task.text_grades else asked
-    folded, cutting = task.level.query_ids, task.cutting
+    folded, chunking = task.level.query_ids, task.chunking
 
     def of_query(query_id: str) -> Mapping[str, JudgmentOrGrading]:
         of = asked[query_id]
         if query_id in folded:
             return of
-        return {name: item for name, item in of.items() if name in cutting}
+        return {name: item for name, item in of.items() if name in chunking}
 
     return ByQuery(asked, of_query)
 
@@ -330,13 +330,13 @@ def grader_of(judge: Judge) -> Grader:
 def _recorded(
     dataset: Dataset, measured: Iterable[MeasuredRun], labels: _Labels
 ) -> list[EvaluatedRun]:
-    bases: dict[tuple[Selection | None, Cutting | None], _EvaluationBasis] = {}
+    bases: dict[tuple[Selection | None, Chunking | None], _EvaluationBasis] = {}
     evaluated = []
     for run in measured:
         if run.scores is None:
             continue
         chosen = run.task.chosen if run.task else None
-        key = (chosen.selection if chosen else None, run.task.cutting if run.task else None)
+        key = (chosen.selection if chosen else None, run.task.chunking if run.task else None)
         if key not in bases:
             bases[key] = _evaluation_basis(dataset, labels, run.task)
         basis, corpus = bases[key], made_on(dataset, run.name)

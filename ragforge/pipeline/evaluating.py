@@ -161,7 +161,7 @@ def evaluate_dataset(
 def _judges(dataset: Dataset, evaluated: Sequence[EvaluatedRun]) -> tuple[Judge, ...]:
     """Return who made the judgments that any of some runs rests on."""
     first = evaluated[0]
-    if len({run.task.cutting for run in evaluated}) == 1:
+    if len({run.task.chunking for run in evaluated}) == 1:
         return first.judges
     from ragforge.evaluating.evaluation_data import measured_gradings
 
@@ -277,11 +277,11 @@ def _of_documents(judged: JudgedQrels, run_paths: Iterable[Path]) -> Iterator[st
 
 def _of_texts(runs: Iterable[MeasuredRun]) -> Iterator[str]:
     """Yield what runs with texts that are no chunks of the set are measured on."""
-    from ragforge.evaluating.cuttings import differ, differ_in_words
+    from ragforge.evaluating.chunkings import differ, differ_in_words
 
     listed = list(runs)
-    cut = {run.name: run.task.cutting for run in listed if run.task and run.task.cutting}
-    yield from (cutting.describe(name) for name, cutting in cut.items())
+    cut = {run.name: run.task.chunking for run in listed if run.task and run.task.chunking}
+    yield from (chunking.describe(name) for name, chunking in cut.items())
     measures = by_judgments(listed[0].summary.estimates)
     if measures and differ(cut, [run.name for run in listed]):
         tasks = [run.task for run in listed if run.task]

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.cuttings import Cutting, cuttings
+from ragforge.evaluating.chunkings import Chunking, chunkings
 from ragforge.evaluating.evaluation_data import reading_in_force, settle_judgments, task_of
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.judgments import Settled, failed_by_name, grades_in, of_chunks
@@ -69,7 +69,7 @@ class _Contents:
     """What the labels do not say by themselves."""
     n_listed: int
     """Chunks that people list as relevant without a grade."""
-    cut: Mapping[str, Cutting]
+    cut: Mapping[str, Chunking]
     """What runs with texts that are no chunks are measured on, by name."""
 
     def each_grade(self) -> Iterator[int | None]:
@@ -78,7 +78,7 @@ class _Contents:
 
     def grades_of(self, run: str) -> _Grades:
         """Return the grades that a run with such texts is measured on."""
-        return self.task.of_cutting(self.cut[run]).qrels
+        return self.task.of_chunking(self.cut[run]).qrels
 
 
 def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
@@ -123,7 +123,7 @@ def export(dataset: Dataset, form: Form, out: Path) -> ExportResult:
     note = _note(dataset, judgments, counting, task).model_copy(
         update={"by_document": tuple(sorted(by_document))}
     )
-    cut = cuttings(dataset, level) if task.text_grades else {}
+    cut = chunkings(dataset, level) if task.text_grades else {}
     contents = _Contents(dataset, queries, grades, task, level, folded, note, n_listed, cut)
     write = {"trec": _write_trec, "beir": _write_beir, "json": _write_json}[form]
     _check_place(out, form)
@@ -188,9 +188,9 @@ def _write_beir(contents: _Contents, out: Path) -> Iterator[Path]:
         write_records(out / CHUNKS, contents.dataset.chunks(), lambda chunk: chunk.chunk_id)
         yield out / CHUNKS
     note = contents.note.model_copy(update={"splits": tuple(sorted(of_split))})
-    for name, cutting in contents.cut.items():
+    for name, chunking in contents.cut.items():
         folder, grades = out / "texts" / name, contents.grades_of(name)
-        yield from _beir_folder(folder, of_split, _texts(contents, cutting), grades)
+        yield from _beir_folder(folder, of_split, _texts(contents, chunking), grades)
         yield _written_note(note.of_pairs(grades), folder)
     yield _written_note(note.model_copy(update={"of_runs": _of_runs(contents)}), out)
 
@@ -199,9 +199,11 @@ def _of_runs(contents: _Contents) -> dict[str, RunLabels]:
     """Return what runs with texts of their own are measured on, by name."""
     return {
         name: RunLabels(
-            alike=cutting.runs, has_chunks=cutting.has_chunks, unlike=tuple(sorted(cutting.unlike))
+            alike=chunking.runs,
+            has_chunks=chunking.has_chunks,
+            unlike=tuple(sorted(chunking.unlike)),
         )
-        for name, cutting in contents.cut.items()
+        for name, chunking in contents.cut.items()
     }
 
 
@@ -257,10 +259,10 @@ def _beir_folder(
         yield _table(out / "qrels" / f"{split}.tsv", [header, *rows])
 
 
-def _texts(contents: _Contents, cutting: Cutting) -> Iterator[dict[str, object]]:
+def _texts(contents: _Contents, chunking: Chunking) -> Iterator[dict[str, object]]:
     """Yield what runs that are cut alike retrieved, as a corpus."""
     for chunk in (*contents.dataset.chunks(), *contents.dataset.texts_as_chunks()):
-        if chunk.chunk_id in cutting:
+        if chunk.chunk_id in chunking:
             yield _document(chunk, "")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from ragforge.deferred import dataclass
-from ragforge.evaluating.cuttings import Cutting, GradesOfFile
+from ragforge.evaluating.chunkings import Chunking, GradesOfFile
 from ragforge.files.formats.qrels import JudgedQrels
 from ragforge.files.formats.run_labels import has_texts, labels_of_run, named_run
 from ragforge.files.source_files import plain_name
@@ -18,27 +18,27 @@ Rankings = Mapping[str, Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class FileCuttings:
+class FileChunkings:
     """What runs of files are measured on where that is not what the qrels say of chunks.
 
     Args:
-        cuttings: By the name of such a run.
+        chunkings: By the name of such a run.
         texts: Grades of texts that are no chunks, by query.
         told: Why the values of a run say nothing, a sentence each.
     """
 
-    cuttings: dict[str, Cutting] = field(default_factory=dict)
+    chunkings: dict[str, Chunking] = field(default_factory=dict)
     texts: dict[str, dict[str, int | None]] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
 
 
-def cuttings_of_files(
+def chunkings_of_files(
     judged: JudgedQrels,
     path: Path,
     rankings: Mapping[str, Rankings],
     run_paths: Mapping[str, Path],
     asked: "int | Literal['auto']",
-) -> FileCuttings:
+) -> FileChunkings:
     """Return what runs are measured on that have texts of their own.
 
     Args:
@@ -51,7 +51,7 @@ def cuttings_of_files(
     Raises:
         DataError: The file of the grades of such a run cannot be read.
     """
-    found = FileCuttings()
+    found = FileChunkings()
     of_chunks = frozenset(chain.from_iterable(judged.grades.values()))
     for name, ranked in rankings.items():
         of_name = plain_name(run_paths[name])
@@ -63,17 +63,19 @@ def cuttings_of_files(
             once = GradesOfFile(grades)
             unlike = frozenset(said.unlike)
             replaced = of_chunks - ids
-            found.cuttings[name] = Cutting(ids, said.has_chunks, said.alike, replaced, unlike, once)
+            found.chunkings[name] = Chunking(
+                ids, said.has_chunks, said.alike, replaced, unlike, once
+            )
             for query_id, of_query in grades.items():
                 texts = {key: grade for key, grade in of_query.items() if is_text_id(key)}
                 found.texts.setdefault(query_id, {}).update(texts)
         elif why := why_unmeasured(path, name, ranked, judged.grades):
             ids = frozenset(chain.from_iterable(ranked.values()))
             others = frozenset(rankings) - {name}
-            found.cuttings[name] = Cutting(ids, has_chunks=False, runs=(name,), unlike=others)
+            found.chunkings[name] = Chunking(ids, has_chunks=False, runs=(name,), unlike=others)
             found.told.append(why)
-    if (of_run := named_run(path)) in rankings and found.cuttings:
-        found.cuttings.setdefault(of_run, Cutting(of_chunks, has_chunks=False, runs=(of_run,)))
+    if (of_run := named_run(path)) in rankings and found.chunkings:
+        found.chunkings.setdefault(of_run, Chunking(of_chunks, has_chunks=False, runs=(of_run,)))
     return found
 
 
@@ -104,9 +106,9 @@ def why_unmeasured(path: Path, name: str, ranked: Rankings, grades: Grades) -> s
     return ""
 
 
-def described(found: FileCuttings) -> Iterator[str]:
+def described(found: FileChunkings) -> Iterator[str]:
     """Yield a sentence on each run that is measured on grades of its own, and on those on none."""
-    for name, cutting in found.cuttings.items():
-        if isinstance(cutting.once, GradesOfFile):
-            yield cutting.describe(name)
+    for name, chunking in found.chunkings.items():
+        if isinstance(chunking.once, GradesOfFile):
+            yield chunking.describe(name)
     yield from found.told

@@ -56,7 +56,7 @@ class Rederivation:
         freed: Ids of those that had lost some, and have it again.
         n_kept: Grades of judges and people whose chunk reads the same now, or that are of texts.
         n_dropped: Grades whose chunk is gone; their pairs are holes now. They wait under the id of
-            its text, and are found again where a run, or another cutting, has that.
+            its text, and are found again where a run, or another chunking, has that.
         n_failed_kept: Judgments that failed, of chunks that read the same now, or of texts.
         n_failed_as_texts: Those whose chunk is gone, which wait as grades do. Nothing was judged,
             so that measures know no more than before.
@@ -328,7 +328,7 @@ def chunk_change(
         now,
         prepared.digest,
         homes.of,
-        prepared.cutting,
+        prepared.chunking,
         moved,
         homes.homeless,
     )
@@ -350,7 +350,7 @@ class _NewChunkIds:
         graded |= {entry.chunk_id for entry in dataset.pool()}
         systems = (dataset.answers(name) for name in dataset.answer_names())
         graded |= {one for answers in systems for item in answers for one in item.chunk_ids}
-        read = reader_of(dataset.manifest.cutting, prepared.cutting)
+        read = reader_of(dataset.manifest.cutting, prepared.chunking)
         self._old: dict[str, tuple[str, str]] = {}
         before: dict[str, list[Copy]] = {}
         for chunk in dataset.chunks():

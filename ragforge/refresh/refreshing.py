@@ -157,12 +157,12 @@ class _Refresh:
         """Return what changed in the corpus."""
         if self.options.chunk_file is not None:
             return diff_chunks(parent, self.options.chunk_file, place, self.bought, number)
-        sources, cutting = parent.own_place / MIRRORS, self.settings.chunk
+        sources, chunking = parent.own_place / MIRRORS, self.settings.chunk
         with fetch_documents(
-            self.settings.refresh.documents, sources, self.bought, cutting
+            self.settings.refresh.documents, sources, self.bought, chunking
         ) as documents:
             observer = documents.observer_naming_origins(self.bought)
-            return diff_corpus(parent, documents, cutting, place, observer, number)
+            return diff_corpus(parent, documents, chunking, place, observer, number)
 
     def _is_asked_for(self, parent: Dataset) -> bool:
         """Whether there is something to do although the corpus did not change."""

@@ -312,7 +312,9 @@ class Version:
         self.team.note_in(staged)
         before, now = self.parent.manifest, staged.manifest
         spent = spent_in_all(before.spent, now.spent, self.bought.spent)
-        staged.write_manifest(now.model_copy(update={"cutting": self.diff.cutting, "spent": spent}))
+        staged.write_manifest(
+            now.model_copy(update={"cutting": self.diff.chunking, "spent": spent})
+        )
         changes = [item.change for item in updated.items if item.change is not None]
         changes += updated.splits
         staged.past.write_events([*self.parent.past.events(), *changes])
@@ -483,7 +485,7 @@ def _carry_runs_along(staged: Dataset, parent: Dataset, diff: CorpusDiff) -> tup
         digest=corpus_digest(staged),
         doc_id_now=homes.of,
         homeless=homes.homeless,
-        cutting=diff.cutting,
+        chunking=diff.chunking,
         moved=moved_documents(parent, diff),
     )
     carried = carry_runs(staged, parent, change)

@@ -84,7 +84,7 @@ def test_the_worst_by_evidence_are_not_in_doubt(handle):
 
 
 def test_a_report_compares_by_evidence(handle, tmp_path):
-    """The page of a set with two cuttings says by what they are compared."""
+    """The page of a set with two chunkings says by what they are compared."""
     handle.report(tmp_path / "page.md")
 
     assert "the runs have different chunks" in (tmp_path / "page.md").read_text("utf-8")

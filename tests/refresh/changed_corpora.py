@@ -183,7 +183,7 @@ def _diff(parent: Dataset, path: Path, entry: FileEntry, place: Path) -> CorpusD
         documents_entry=FileEntry(sha256=digest_file(place / "documents.jsonl"), records=len(now)),
         added_path=place / "added.jsonl",
         removed_path=place / "removed.jsonl",
-        cutting="",
+        chunking="",
     )
 
 

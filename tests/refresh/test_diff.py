@@ -330,7 +330,7 @@ def test_a_document_that_could_not_be_cut_anew_is_cut_when_it_can_be_read(diff, 
     first = diff(smaller)
     parent.take_chunks(first.chunks_path, first.chunks)
     parent.take_documents(first.documents_path, first.documents_entry)
-    parent.write_manifest(parent.manifest.model_copy(update={"cutting": first.cutting}))
+    parent.write_manifest(parent.manifest.model_copy(update={"cutting": first.chunking}))
     (docs / "bee.md").write_text(text)
     found = diff(smaller)
 
@@ -533,7 +533,7 @@ def test_ready_made_chunks_are_followed_from_version_to_version(ready_made, tmp_
     shutil.copy(first.documents_path, tmp_path / "d")
     parent.take_chunks(tmp_path / "c", first.chunks)
     parent.take_documents(tmp_path / "d", first.documents_entry)
-    parent.write_manifest(parent.manifest.model_copy(update={"cutting": first.cutting}))
+    parent.write_manifest(parent.manifest.model_copy(update={"cutting": first.chunking}))
     found = ready_made.diff([*ready_made.rows[:3], ("4", "again", "four")], version=3, place="two")
 
     rows = {row.doc_id: row for row in read_records(found.documents_path, SourceDocument)}

@@ -29,7 +29,7 @@ OTHER = JUDGE.model_copy(update={"prompt_sha256": "b" * 64})
 
 
 def chunks_of(texts: Texts) -> list[Chunk]:
-    """Return chunks with the ids and offsets that cutting documents gives."""
+    """Return chunks with the ids and offsets that chunking documents gives."""
     found: list[Chunk] = []
     for doc_id, parts in texts.items():
         start, seen = 0, dict[str, int]()
@@ -148,7 +148,7 @@ def diff_of(
         ),
         added_path=place / "added.jsonl",
         removed_path=place / "removed.jsonl",
-        cutting="",
+        chunking="",
     )
 
 

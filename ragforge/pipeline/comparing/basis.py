@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.counted_once import Grades
-from ragforge.evaluating.cuttings import (
-    Cutting,
+from ragforge.evaluating.chunkings import (
+    Chunking,
     are_cut_alike,
-    grades_of_cutting,
-    listed_of_cutting,
+    grades_of_chunking,
+    listed_of_chunking,
 )
+from ragforge.evaluating.counted_once import Grades
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.runs import PRIMARY, TELL_NOTHING
 from ragforge.evaluating.same_judge import (
@@ -51,12 +51,12 @@ class TextBasis:
     """What runs with texts that are no chunks of the set are measured on.
 
     Args:
-        cuttings: By name of such a run.
+        chunkings: By name of such a run.
         grades: Of such texts, by query.
         folded: Queries that are measured on documents, whatever was retrieved.
     """
 
-    cuttings: Mapping[str, Cutting]
+    chunkings: Mapping[str, Chunking]
     grades: Qrels
     folded: Collection[str]
 
@@ -112,7 +112,7 @@ class ComparisonBasis:
 
     def are_cut_alike(self, a: str, b: str) -> bool:
         """Whether two runs are measured on the grades of the same texts."""
-        return self.texts is None or are_cut_alike(self.texts.cuttings, a, b)
+        return self.texts is None or are_cut_alike(self.texts.chunkings, a, b)
 
     def with_texts_of_files(self, texts: TextBasis, told: Iterable[str]) -> "ComparisonBasis":
         """Return the basis with what runs of files are measured on, and what is to be told of it.
@@ -127,25 +127,25 @@ class ComparisonBasis:
         """Return the basis with a sentence on each run that goes by grades of other texts."""
         if self.texts is None or not self.by_judgments:
             return self
-        told = [cutting.describe(name) for name, cutting in self.texts.cuttings.items()]
+        told = [chunking.describe(name) for name, chunking in self.texts.chunkings.items()]
         return replace(self, warnings=[*self.warnings, *told])
 
     def of_run(self, name: str) -> "ComparisonBasis":
         """Return what a run is measured on: the grades of texts that are cut as its own are."""
-        cutting = self.texts.cuttings.get(name) if self.texts else None
-        return self._of_texts(cutting.grades, cutting.listed) if cutting else self
+        chunking = self.texts.chunkings.get(name) if self.texts else None
+        return self._of_texts(chunking.grades, chunking.listed) if chunking else self
 
     def graded_once(self, name: str, query_id: str, grades: Grades) -> Grades:
         """Return the grades of a query with each passage once, as a run is measured on them."""
         texts = self.texts
-        cutting = texts.cuttings.get(name) if texts else None
-        if texts is None or cutting is None or cutting.once is None or query_id in texts.folded:
+        chunking = texts.chunkings.get(name) if texts else None
+        if texts is None or chunking is None or chunking.once is None or query_id in texts.folded:
             return grades
-        return cutting.once.graded(query_id, grades, self._threshold)
+        return chunking.once.graded(query_id, grades, self._threshold)
 
     def with_other_texts(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of some runs that have texts which are no chunks of the set."""
-        cut = self.texts.cuttings if self.texts else {}
+        cut = self.texts.chunkings if self.texts else {}
         return frozenset(name for name in names if name in cut)
 
     def of_all(self, names: Iterable[str]) -> "ComparisonBasis":
@@ -154,16 +154,16 @@ class ComparisonBasis:
         Args:
             names: Of runs with texts that are no chunks of the set; none for runs of its chunks.
         """
-        cuttings = [self.texts.cuttings[name] for name in names] if self.texts else []
-        if not cuttings:
+        chunkings = [self.texts.chunkings[name] for name in names] if self.texts else []
+        if not chunkings:
             return self
 
         def counts(chunk_id: str) -> bool:
-            return any(chunk_id in cutting for cutting in cuttings)
+            return any(chunk_id in chunking for chunking in chunkings)
 
         return self._of_texts(
-            lambda _, of, texts, __: grades_of_cutting(of, texts, counts),
-            lambda _, of, texts, threshold: listed_of_cutting(of, texts, counts, threshold),
+            lambda _, of, texts, __: grades_of_chunking(of, texts, counts),
+            lambda _, of, texts, threshold: listed_of_chunking(of, texts, counts, threshold),
         )
 
     def _of_texts(
@@ -171,7 +171,7 @@ class ComparisonBasis:
         grades_of: Callable[[str, Grades, Grades, int], Grades],
         listed_of: Callable[[str, Iterable[str], Grades, int], list[str]],
     ) -> "ComparisonBasis":
-        """Return the basis for texts that are cut alike, by the rule of `Task.of_cutting`."""
+        """Return the basis for texts that are cut alike, by the rule of `Task.of_chunking`."""
         assert self.texts is not None
         folded, texts, threshold = self.texts.folded, self.texts.grades, self._threshold
         qrels = {

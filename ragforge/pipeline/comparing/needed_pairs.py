@@ -19,7 +19,7 @@ from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 from ragforge.deferred import dataclass
 from ragforge.deferred import numpy as np
 from ragforge.errors import DataError, UsageError
-from ragforge.evaluating.cuttings import cuttings, differ
+from ragforge.evaluating.chunkings import chunkings, differ
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import GradedBy, count_grades
 from ragforge.evaluating.judgments import on_authors_scale, settle
@@ -608,7 +608,7 @@ def _check(dataset: Dataset, names: Sequence[str], measure: Measure) -> None:
             f"{measure}: --judge-as-needed decides by DCG@k, P@k, RR or Success@k; {_why(measure)}"
         )
     level = document_level(dataset, dataset.judgment_table())
-    if differ(cuttings(dataset, level), names):
+    if differ(chunkings(dataset, level), names):
         reason = f"the runs have different chunks, and {measure} of each is of other texts"
         if not any(query.evidence for query in dataset.accepted_queries()):
             raise UsageError(f"{reason}; no query has evidence, by which they could be compared")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from ragforge.config import EvaluateSettings
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
+from ragforge.evaluating.chunkings import COMPARED_ON_EVIDENCE, Chunking, chunkings, differ_in_words
 from ragforge.evaluating.comparison import ComparisonReport
-from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, Cutting, cuttings, differ_in_words
 from ragforge.evaluating.evaluation_data import (
     EvaluationData,
     is_complete,
@@ -207,7 +207,7 @@ def compare_runs(
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
     basis = replace(basis, lacking=level.lacking, is_pool=dataset.manifest.labels in _POOLED)
     basis, retrieved = _without_gone_texts(basis, dataset, retrieved)
-    task, cut = replace(task, level=level), cuttings(dataset, level)
+    task, cut = replace(task, level=level), chunkings(dataset, level)
     basis = _with_texts(basis, cut, task, wanted)
     basis = _with_evidence(basis, dataset, queries.values(), retrieved)
     settled_here = of_queries(settled, basis.qrels)
@@ -215,7 +215,7 @@ def compare_runs(
     runs = _measured_all(retrieved if names else _filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in queries.items()}
     basis = _with_unknown(basis, dataset, runs)
-    tasks = [replace(task, cutting=cut.get(name)) for name in wanted]
+    tasks = [replace(task, chunking=cut.get(name)) for name in wanted]
     graded = _of_judgments(dataset, measured_gradings(judgments, tasks), settled)
     report = _decided(basis, runs, options, texts, graded)
     return without_uneven(report, basis, runs, settled_here, dataset.label_checks)
@@ -308,7 +308,7 @@ def compare_gathered(
     wanted = _of_one_part(parts, options, basis)
     basis = basis.on_part(shared({name: parts[name] for name in wanted}))
     answerable = of_queries(found.settled, basis.qrels)
-    cut = {run.name: run.task.cutting for run in found.runs if run.task and run.task.cutting}
+    cut = {run.name: run.task.chunking for run in found.runs if run.task and run.task.chunking}
     basis = _with_texts(basis, cut, found.task, wanted)
     retrieved = [
         _Retrieved(
@@ -326,7 +326,7 @@ def compare_gathered(
     runs = _measured_all(_filled(retrieved, options, basis), basis)
     texts = {query_id: query.query for query_id, query in found.queries.items()}
     basis = _with_unknown(basis, dataset, runs)
-    tasks = [replace(found.task, cutting=cut.get(name)) for name in wanted]
+    tasks = [replace(found.task, chunking=cut.get(name)) for name in wanted]
     measured_on = measured_gradings(found.judgments.of_queries(found.task.qrels), tasks)
     graded = _of_judgments(dataset, measured_on, found.settled)
     report = _decided(basis, runs, options, texts, graded)
@@ -345,7 +345,7 @@ def compare_files(
     """
     from ragforge.files.formats.qrels import judgments_in, read_judged_qrels
     from ragforge.files.formats.runs import read_run
-    from ragforge.pipeline.file_runs import cuttings_of_files, described
+    from ragforge.pipeline.file_runs import chunkings_of_files, described
 
     names = names_apart(run_paths)
     check_names(names, options.baseline, "run")
@@ -376,12 +376,12 @@ def compare_files(
         held[name] = {item: _ordered(rankings[item]) for item in rankings if item in qrels}
         asked[name] = frozenset(rankings)
         failed[name] = run.failures.keys() & qrels.keys()
-    found = cuttings_of_files(
+    found = chunkings_of_files(
         judged, qrels_path, held, dict(zip(names, run_paths, strict=True)), asked_threshold
     )
-    if found.cuttings:
+    if found.chunkings:
         basis = basis.with_texts_of_files(
-            TextBasis(found.cuttings, found.texts, frozenset()), described(found)
+            TextBasis(found.chunkings, found.texts, frozenset()), described(found)
         )
     settled = of_queries(settle(judgments_in(qrels_path)), basis.qrels)
     basis = basis.on_one_judge(pair_judges(settled), list(held.values()))
@@ -393,7 +393,7 @@ def compare_files(
 
 
 def _with_texts(
-    basis: ComparisonBasis, cut: Mapping[str, Cutting], task: Task, wanted: Iterable[str]
+    basis: ComparisonBasis, cut: Mapping[str, Chunking], task: Task, wanted: Iterable[str]
 ) -> ComparisonBasis:
     """Return the basis with what runs of other texts than the set's chunks are measured on."""
     of_wanted = {name: cut[name] for name in wanted if name in cut}

@@ -12,8 +12,8 @@ from math import fsum, inf, log2
 from typing import Final, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
+from ragforge.evaluating.chunkings import why_not_alike
 from ragforge.evaluating.comparison import Unjudged
-from ragforge.evaluating.cuttings import why_not_alike
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import (
     count_silent,
@@ -95,7 +95,7 @@ def undecided(
     designs = dict.fromkeys(basis.by_judgments, basis.design) if basis.design else {}
     by_key |= _open_by_own_values(basis.by_judgments, designs, runs, others)
     why |= {
-        (a, b, name): why_not_alike(basis.texts.cuttings if basis.texts else {}, a, b)
+        (a, b, name): why_not_alike(basis.texts.chunkings if basis.texts else {}, a, b)
         for a, b in others
         for name in basis.by_judgments
     }

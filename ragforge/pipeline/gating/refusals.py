@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ragforge.deferred import dataclass
-from ragforge.evaluating.cuttings import COMPARED_ON_EVIDENCE, differ_in_words, has_other_chunks
+from ragforge.evaluating.chunkings import COMPARED_ON_EVIDENCE, differ_in_words, has_other_chunks
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.evaluating.gate import Refusal, Rules
 from ragforge.evaluating.graded_by import (

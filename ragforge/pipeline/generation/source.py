@@ -76,13 +76,13 @@ class Prepared:
         path: The file; gone when it is closed, unless it was taken.
         entry: Its digest, and how many chunks it has.
         rows: Likewise a file with a row for each document; None for ready-made chunks.
-        cutting: What tells how the documents were cut; "" for ready-made chunks.
+        chunking: What tells how the documents were cut; "" for ready-made chunks.
     """
 
     path: Path
     entry: FileEntry
     rows: Path | None = None
-    cutting: str = ""
+    chunking: str = ""
 
     @property
     def digest(self) -> str:
@@ -156,5 +156,5 @@ def take_corpus(dataset: Dataset, prepared: Prepared) -> None:
     entry = FileEntry(sha256=digest_file(path), records=next(count))
     dataset.take_documents(path, entry)
     manifest = dataset.manifest
-    if manifest.cutting != prepared.cutting:
-        dataset.write_manifest(manifest.model_copy(update={"cutting": prepared.cutting}))
+    if manifest.cutting != prepared.chunking:
+        dataset.write_manifest(manifest.model_copy(update={"cutting": prepared.chunking}))

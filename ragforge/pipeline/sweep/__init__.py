@@ -1,1 +1,1 @@
-"""Sweeps: which way of cutting and searching documents finds most evidence."""
+"""Sweeps: which way of chunking and searching documents finds most evidence."""

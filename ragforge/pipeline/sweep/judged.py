@@ -1,8 +1,8 @@
 """Which configurations of a sweep may be the best by a judge, by as few judged texts as that takes.
 
-Texts of different cuttings cannot be added up: at equal k, and by the share of a prompt that is
+Texts of different chunkings cannot be added up: at equal k, and by the share of a prompt that is
 relevant, large chunks win, as each holds more; summed over a prompt of equal size small ones win,
-as each piece of one answer counts. What no cutting moves by itself is whether a prompt of a given
+as each piece of one answer counts. What no chunking moves by itself is whether a prompt of a given
 size holds an answer. So a prompt counts 1 from the first of its texts that a judge calls relevant,
 and each is read only as far as that. Same texts of several configurations are asked for once.
 """

@@ -31,7 +31,7 @@ class SweepPlan:
     """What is tried, and what decides.
 
     Args:
-        configurations: Each once; those of one cutting stand together.
+        configurations: Each once; those of one chunking stand together.
         tops: Budgets of tokens, then cutoffs.
         decided_by: A measure of evidence.
     """
@@ -119,7 +119,7 @@ def _deciding(decide_by: str, tops: Sequence[Top]) -> Measure:
         if measure.name not in OF_EVIDENCE:
             listed = ", ".join(sorted(OF_EVIDENCE))
             raise UsageError(
-                f"--decide-by {decide_by}: counts chunks, and cannot decide between cuttings; "
+                f"--decide-by {decide_by}: counts chunks, and cannot decide between chunkings; "
                 f"expected one of {listed}"
             )
         if measure.cutoff is None and measure.tokens is None:

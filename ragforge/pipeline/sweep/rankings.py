@@ -123,7 +123,7 @@ class RankingRecorder:
         """Take the hits of a query, best first.
 
         Raises:
-            DataError: One is no chunk of this cutting.
+            DataError: One is no chunk of this chunking.
         """
         kept: list[tuple[int, int, int, int, int]] = []
         total = 0
@@ -132,7 +132,7 @@ class RankingRecorder:
                 break
             if hit.chunk_id not in self._of_chunk:
                 raise DataError(
-                    f"retrieved {hit.chunk_id!r:.80}, which is no chunk of this cutting: a "
+                    f"retrieved {hit.chunk_id!r:.80}, which is no chunk of this chunking: a "
                     "retriever of yours must index the chunks that its constructor is given"
                 )
             kept.append(self._of_chunk[hit.chunk_id])

@@ -113,12 +113,12 @@ def cut_key(item: Configuration) -> CutKey:
     return item.splitter, item.size, item.overlap
 
 
-def cuttings(
+def chunkings(
     state: SweepState, sources: Sources, configurations: Iterable[Configuration]
 ) -> Iterator[tuple[list[Chunk], list[Configuration]]]:
-    """Yield the chunks of each cutting with its configurations; those that fail are noted."""
-    for _, of_cutting in groupby(configurations, cut_key):
-        listed = list(of_cutting)
+    """Yield the chunks of each chunking with its configurations; those that fail are noted."""
+    for _, of_chunking in groupby(configurations, cut_key):
+        listed = list(of_chunking)
         try:
             chunks = cut(listed[0], sources.documents)
         except UsageError as error:
@@ -129,7 +129,7 @@ def cuttings(
 
 @dataclass(frozen=True, slots=True)
 class _RankTask:
-    """The configurations of a cutting that a process ranks.
+    """The configurations of a chunking that a process ranks.
 
     Args:
         documents: Whole.
@@ -144,7 +144,7 @@ class _RankTask:
     files: Mapping[Configuration, Path]
 
 
-def _rank_cutting(task: _RankTask) -> dict[Configuration, str]:
+def _rank_chunking(task: _RankTask) -> dict[Configuration, str]:
     """Rank in a process of its own; return what failed, with the reason."""
     begun = time.perf_counter()
     try:
@@ -198,15 +198,15 @@ async def rank_in_processes(
     """Rank with configurations that go by words; what fails is noted in the state."""
     if not configurations:
         return
-    cuttings = [list(of) for _, of in groupby(configurations, cut_key)]
+    chunkings = [list(of) for _, of in groupby(configurations, cut_key)]
     with ExitStack() as stack:
         stack.enter_context(_stage(observer, "sweep", len(configurations)))
-        pool = stack.enter_context(_pool(min(n_processes, len(cuttings))))
+        pool = stack.enter_context(_pool(min(n_processes, len(chunkings))))
         futures: dict[Future[dict[Configuration, str]], list[Configuration]] = {}
-        for listed in cuttings:
+        for listed in chunkings:
             files = {item: state.paths[item] for item in listed}
             task = _RankTask(sources.documents, sources.asked, state.wanted, files)
-            futures[pool.submit(_rank_cutting, task)] = listed
+            futures[pool.submit(_rank_chunking, task)] = listed
         waiting = {asyncio.wrap_future(future): listed for future, listed in futures.items()}
         pending = set(waiting)
         while pending:
@@ -226,7 +226,7 @@ async def rank_here(state: SweepState, sources: Sources, dataset: Dataset, job: 
         return
     async with embedder_of(job, dataset) as embedder:
         try:
-            for chunks, configurations in cuttings(state, sources, left):
+            for chunks, configurations in chunkings(state, sources, left):
                 for item in configurations:
                     await _rank_one(state, item, chunks, sources, dataset, embedder, job)
         finally:

@@ -61,8 +61,8 @@ from ragforge.pipeline.sweep.retrieving import (
     CutKey,
     Sources,
     SweepState,
+    chunkings,
     cut_key,
-    cuttings,
     has_part,
     is_for_processes,
     is_held,
@@ -199,7 +199,7 @@ async def forecast_sweep(
     texts = list(sources.asked.values())
     largest: list[Chunk] = []
     async with embedder_of(job, dataset) as embedder:
-        for chunks, configurations in cuttings(state, sources, state.left):
+        for chunks, configurations in chunkings(state, sources, state.left):
             n_chunks |= dict.fromkeys(configurations, len(chunks))
             tokens = sum(token_count(chunk.text) for chunk in chunks) / len(chunks)
             of_prompts = supposed_texts(tokens, len(sources.asked), plan.top)
@@ -357,8 +357,8 @@ def _pieces_of_users(
     digests: dict[CutKey, str] = {}
     failed: dict[Configuration, str] = {}
     of_users = (item for item in plan.configurations if item.splitter not in SPLITTERS)
-    for key, of_cutting in groupby(of_users, cut_key):
-        listed = list(of_cutting)
+    for key, of_chunking in groupby(of_users, cut_key):
+        listed = list(of_chunking)
         if all(is_held(item) for item in listed):
             continue
         try:
@@ -386,8 +386,8 @@ def _key(item: Configuration, settings: Settings) -> list[object]:
     model = settings.model if has_part(item.retriever, _DENSE) else None
     endpoint = [model.embedding_model, model.endpoint_id or model.address] if model else []
     version = splitter_version(item.splitter) if item.splitter in SPLITTERS else ""
-    cutting = [str(item.splitter), version, item.size, item.overlap]
-    return [cutting, str(item.retriever), versions, endpoint, _source_digest(item.retriever)]
+    chunking = [str(item.splitter), version, item.size, item.overlap]
+    return [chunking, str(item.retriever), versions, endpoint, _source_digest(item.retriever)]
 
 
 def _source_digest(retriever: str) -> str:
@@ -455,14 +455,14 @@ def _cut_warnings(
     """Yield what is odd of how documents were cut."""
     longest = max(len(document.text) for document in documents)
     n_visible = sum(len("".join(document.text.split())) for document in documents)
-    cuttings = {cut_key(each.configuration): each for each in ranked}.values()
-    whole = [each.configuration.cut_name for each in cuttings if _is_whole(each, longest)]
+    chunkings = {cut_key(each.configuration): each for each in ranked}.values()
+    whole = [each.configuration.cut_name for each in chunkings if _is_whole(each, longest)]
     if whole:
         yield (
             f"{'; '.join(whole)}: no document is longer, so each is one chunk; larger sizes change "
             "nothing"
         )
-    for each in cuttings:
+    for each in chunkings:
         share = each.n_chunks * each.mean_chars / n_visible if n_visible else 1.0
         if share < _LEAST_KEPT:
             yield (

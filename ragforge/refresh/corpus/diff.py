@@ -69,7 +69,7 @@ class CorpusDiff:
         added_path: Chunks that the version before does not have, sorted by id.
         removed_path: Chunks of the version before that are gone, sorted by id. A chunk from a
             ready-made file that kept its id and has other words is in both.
-        cutting: What tells how documents are cut: settings and the version of the chunker.
+        chunking: What tells how documents are cut: settings and the version of the chunker.
         chunks_rewritten: Chunks with the id and words that they had, and other blanks or offsets.
         moved: Where the texts of documents stand now, by the folder of the version before, once
             that was looked for.
@@ -83,7 +83,7 @@ class CorpusDiff:
     documents_entry: FileEntry
     added_path: Path
     removed_path: Path
-    cutting: str
+    chunking: str
     chunks_rewritten: int = 0
     moved: dict[Path, MovedDocuments] = field(default_factory=dict, compare=False)
 
@@ -254,10 +254,10 @@ def diff_corpus(
             a file cannot be written.
         UsageError: The chunker cannot be used.
     """
-    cutting = describe_chunking(settings)
+    chunking = describe_chunking(settings)
     with _all_or_nothing(place):
         comparison = _Comparison(
-            parent, place, cutting, version, _earlier_documents(parent, cutting, place)
+            parent, place, chunking, version, _earlier_documents(parent, chunking, place)
         )
         with CorpusReading(comparison.earlier, place) as reading:
             reading.read_documents(documents, settings, observer)
@@ -290,7 +290,7 @@ def diff_chunks(
 class _Comparison:
     parent: Dataset
     place: Path
-    cutting: str
+    chunking: str
     version: int
     earlier: EarlierDocuments
 
@@ -341,7 +341,7 @@ class _Comparison:
             documents_entry=entry,
             added_path=files.added,
             removed_path=files.removed,
-            cutting=self.cutting,
+            chunking=self.chunking,
             chunks_rewritten=merged.rewritten,
         )
 
@@ -361,15 +361,15 @@ class _Comparison:
             documents_entry=entries[_DOCUMENTS],
             added_path=self.place / _ADDED,
             removed_path=self.place / _REMOVED,
-            cutting=self.cutting,
+            chunking=self.chunking,
         )
 
 
-def _earlier_documents(parent: Dataset, cutting: str, place: Path) -> EarlierDocuments:
+def _earlier_documents(parent: Dataset, chunking: str, place: Path) -> EarlierDocuments:
     before = parent.manifest.cutting
     if before and _is_recorded(parent):
         known = KnownDocuments.of(parent.files / _DOCUMENTS)
-        is_alike, is_ready_made = before == cutting, cutting == READY_MADE
+        is_alike, is_ready_made = before == chunking, chunking == READY_MADE
         return EarlierDocuments(
             known,
             by_digest=not (is_alike and is_ready_made),
@@ -417,7 +417,7 @@ def _note_result(comparison: _Comparison, diff: CorpusDiff, observer: Observer) 
         observer(Event("note", message=message))
     if diff.documents.is_cut_anew:
         before = comparison.parent.manifest.cutting
-        message = f"all documents are cut anew: {diff.cutting}, and before {before}"
+        message = f"all documents are cut anew: {diff.chunking}, and before {before}"
         observer(Event("note", message=message))
 
 

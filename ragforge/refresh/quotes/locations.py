@@ -248,7 +248,7 @@ def _look(
     located_quotes: dict[tuple[int, int], LocatedQuote] = {}
     lost: list[tuple[_Sought, LostQuote]] = []
     now_ids = {one.document_now for quotes in sought.values() for one in quotes}
-    read = reader_of(parent.manifest.cutting, diff.cutting)
+    read = reader_of(parent.manifest.cutting, diff.chunking)
     with (
         DocumentLines(parent.chunks_path, sought) as before,
         DocumentLines(diff.chunks_path, now_ids) as now,

@@ -42,7 +42,7 @@ def test_taking_the_same_again_changes_nothing(dataset, tmp_path, docs):
 
 
 def test_documents_that_were_known_keep_their_past(dataset, tmp_path):
-    """Cutting again must not forget former names."""
+    """Chunking again must not forget former names."""
     old = [row.model_copy(update={"aliases": ("former.md",)}) for row in dataset.documents()]
     path = dataset.path / "documents.jsonl"
     path.write_text("".join(f"{row.model_dump_json()}\n" for row in old))

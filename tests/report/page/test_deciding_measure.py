@@ -49,7 +49,7 @@ def pair(tmp_path):
 
 @pytest.fixture
 def placed(tmp_path):
-    """Queries with evidence, all but the last of them asked, and runs of two cuttings."""
+    """Queries with evidence, all but the last of them asked, and runs of two chunkings."""
     return random_set(tmp_path / "set", 5, n_queries=40)
 
 

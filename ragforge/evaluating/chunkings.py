@@ -73,7 +73,7 @@ class GradesOfFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class Chunking:
     """What a run with texts that are no chunks of the set is measured on.
 
     Args:
@@ -110,14 +110,14 @@ class Cutting:
             of_texts: Those of other texts.
             rel_threshold: Lowest grade that counts as relevant.
         """
-        graded = grades_of_cutting(of_chunks, of_texts, self.__contains__)
+        graded = grades_of_chunking(of_chunks, of_texts, self.__contains__)
         return self.once.graded(query_id, graded, rel_threshold) if self.once else graded
 
     def listed(
         self, query_id: str, listed: Iterable[str], of_texts: Grades, rel_threshold: int
     ) -> list[str]:
         """Return what counts as listed as relevant to a query; arguments as for `grades`."""
-        relevant = listed_of_cutting(listed, of_texts, self.__contains__, rel_threshold)
+        relevant = listed_of_chunking(listed, of_texts, self.__contains__, rel_threshold)
         if self.once is None:
             return relevant
         repeated = self.once.repeated(query_id, dict.fromkeys(relevant, 1), 1)
@@ -135,7 +135,7 @@ class Cutting:
         )
 
 
-def grades_of_cutting(
+def grades_of_chunking(
     of_chunks: Grades,
     of_texts: Grades,
     counts: Callable[[str], bool],
@@ -155,7 +155,7 @@ def grades_of_cutting(
     return graded or dict.fromkeys(list(both)[:1], 0)
 
 
-def listed_of_cutting(
+def listed_of_chunking(
     listed: Iterable[str],
     of_texts: Grades,
     counts: Callable[[str], bool],
@@ -166,7 +166,7 @@ def listed_of_cutting(
     return [name for name in (*listed, *relevant) if counts(name)]
 
 
-def cuttings(dataset: Dataset, level: DocumentLevel = AS_IT_IS) -> dict[str, Cutting]:
+def chunkings(dataset: Dataset, level: DocumentLevel = AS_IT_IS) -> dict[str, Chunking]:
     """Return what runs are measured on, by name; runs of chunks of the set alone are left out.
 
     Args:
@@ -180,7 +180,7 @@ def cuttings(dataset: Dataset, level: DocumentLevel = AS_IT_IS) -> dict[str, Cut
     if next(dataset.retrieved_texts(), None) is None:
         return {}
     names = dataset.run_names()
-    return _cuttings(dataset, {name: _rankings_of(dataset, name, level) for name in names})
+    return _chunkings(dataset, {name: _rankings_of(dataset, name, level) for name in names})
 
 
 def has_other_chunks(
@@ -209,10 +209,10 @@ def has_other_chunks(
         return False
     level = DocumentLevel(query_ids=by_document)
     held = {run: _rankings_of(dataset, run, level), _EARLIER: earlier if texts else {}}
-    return not are_cut_alike(_cuttings(dataset, held), run, _EARLIER)
+    return not are_cut_alike(_chunkings(dataset, held), run, _EARLIER)
 
 
-def _cuttings(dataset: Dataset, runs: Mapping[str, _Rankings]) -> dict[str, Cutting]:
+def _chunkings(dataset: Dataset, runs: Mapping[str, _Rankings]) -> dict[str, Chunking]:
     """Return what runs are measured on, by their rankings; none for chunks of the set."""
     held = {name: rankings for name, rankings in runs.items() if rankings}
     if not held:
@@ -245,7 +245,7 @@ def _cuttings(dataset: Dataset, runs: Mapping[str, _Rankings]) -> dict[str, Cutt
         for name in group:
             others = frozenset(other for other in texts if {name, other} in unlike)
             once = texts[name].counted_once(passages)
-            made[name] = Cutting(ids, has_chunks, group, replaced, others, once)
+            made[name] = Chunking(ids, has_chunks, group, replaced, others, once)
     return dict(sorted(made.items()))
 
 
@@ -277,11 +277,11 @@ def _replaced(chunks: Iterable["ChunkPlace"], runs: Iterable["_Texts"]) -> froze
     return frozenset(each.chunk_id for each in chunks if places.cover(_span(each)))
 
 
-def are_cut_alike(cut: Mapping[str, Cutting], a: str, b: str) -> bool:
+def are_cut_alike(cut: Mapping[str, Chunking], a: str, b: str) -> bool:
     """Whether two runs have texts of one splitter, or both have chunks of the set.
 
     Args:
-        cut: What runs are measured on; see `cuttings`.
+        cut: What runs are measured on; see `chunkings`.
         a: Name of a run.
         b: Of the other.
     """
@@ -291,11 +291,11 @@ def are_cut_alike(cut: Mapping[str, Cutting], a: str, b: str) -> bool:
     return other is None or other.has_chunks
 
 
-def why_not_alike(cut: Mapping[str, Cutting], a: str, b: str) -> str:
+def why_not_alike(cut: Mapping[str, Chunking], a: str, b: str) -> str:
     """Return why grades must not tell two runs apart that are not known to be cut alike.
 
     Args:
-        cut: What runs are measured on; see `cuttings`.
+        cut: What runs are measured on; see `chunkings`.
         a: Name of a run.
         b: Of the other.
     """
@@ -307,11 +307,11 @@ def why_not_alike(cut: Mapping[str, Cutting], a: str, b: str) -> str:
     return "they have different chunks, and go by the grades of their own"
 
 
-def differ(cut: Mapping[str, Cutting], names: Iterable[str]) -> bool:
+def differ(cut: Mapping[str, Chunking], names: Iterable[str]) -> bool:
     """Whether some of several runs are of different texts, so that nDCG must not tell them apart.
 
     Args:
-        cut: What runs are measured on; see `cuttings`.
+        cut: What runs are measured on; see `chunkings`.
         names: Of the runs.
     """
     return not all(are_cut_alike(cut, a, b) for a, b in combinations(names, 2))

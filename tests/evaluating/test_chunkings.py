@@ -4,10 +4,10 @@ import pytest
 from measured_set import ranking
 
 from ragforge.config import EvaluateSettings
-from ragforge.evaluating.cuttings import (
+from ragforge.evaluating.chunkings import (
     COMPARED_ON_EVIDENCE,
     are_cut_alike,
-    cuttings,
+    chunkings,
     why_not_alike,
 )
 from ragforge.evaluating.evaluation_data import load_evaluation_data
@@ -77,7 +77,7 @@ def measured(dataset, *names):
 
 def test_runs_of_one_splitter_are_cut_alike(dataset):
     """Where they have texts of one place, they have the same."""
-    assert {name: cutting.runs for name, cutting in cuttings(dataset).items()} == {
+    assert {name: chunking.runs for name, chunking in chunkings(dataset).items()} == {
         "large": ("large",),
         "small": ("small", "small-2"),
         "small-2": ("small", "small-2"),
@@ -91,7 +91,7 @@ def test_runs_that_name_the_places_of_repeated_texts_or_not_are_cut_alike(datase
     dataset.add_retrieved_texts(told, "told")
     dataset.write_run("told", [ranking("q", *(text.chunk_id for text in told))])
 
-    assert cuttings(dataset)["told"].runs == ("small", "small-2", "told")
+    assert chunkings(dataset)["told"].runs == ("small", "small-2", "told")
 
 
 def by(kind, *chunk_ids):
@@ -149,18 +149,18 @@ def test_a_report_tells_of_rules_behind_its_numbers_alone(by_several, run, kinds
 
 
 def test_windows_that_slide_by_half_are_cut_alike(dataset):
-    """Each stands half in the next, which is no other cutting."""
+    """Each stands half in the next, which is no other chunking."""
     windows = [(at, at + 100) for at in range(0, 900, 50)]
     dataset.add_retrieved_texts([row(*span) for span in windows], "windows")
     dataset.write_run("windows", [of("q", windows[:12])])
     dataset.write_run("windows-2", [of("q", windows[1::2] + windows[2:4])])
 
-    assert "windows-2" in cuttings(dataset)["windows"].runs
+    assert "windows-2" in chunkings(dataset)["windows"].runs
 
 
 def test_a_run_of_chunks_alone_has_no_cutting_of_its_own(dataset):
     """It is measured on the grades of the set's chunks, as ever."""
-    assert "own" not in cuttings(dataset)
+    assert "own" not in chunkings(dataset)
 
 
 def test_chunks_count_where_the_run_is_cut_as_they_are(dataset):
@@ -169,17 +169,17 @@ def test_chunks_count_where_the_run_is_cut_as_they_are(dataset):
     dataset.add_retrieved_texts([gone], "before")
     dataset.write_run("before", [ranking("q", "c0", "c200", "c400", text_id("gone"))])
 
-    cutting = cuttings(dataset)["before"]
-    assert "c800" in cutting
-    assert text_id("gone") in cutting
+    chunking = chunkings(dataset)["before"]
+    assert "c800" in chunking
+    assert text_id("gone") in chunking
 
 
 def test_one_chunk_among_other_texts_does_not_bring_all_chunks_in(dataset):
     """A short document is one chunk however it is cut."""
     dataset.write_run("small", [ranking("q", "c0", *(piece(*span) for span in SMALL[2:8]))])
 
-    cutting = cuttings(dataset)["small"]
-    assert ("c0" in cutting, "c200" in cutting) == (True, False)
+    chunking = chunkings(dataset)["small"]
+    assert ("c0" in chunking, "c200" in chunking) == (True, False)
 
 
 @pytest.mark.parametrize(("n_nowhere", "has_chunks"), [(1, True), (2, False)])
@@ -190,7 +190,7 @@ def test_texts_that_stand_nowhere_are_no_chunks_by_default(dataset, n_nowhere, h
     dataset.add_retrieved_texts(texts, "gone")
     dataset.write_run("gone", [ranking("q", "c0", *map(text_id, gone))])
 
-    assert cuttings(dataset)["gone"].has_chunks == has_chunks
+    assert chunkings(dataset)["gone"].has_chunks == has_chunks
 
 
 def test_grades_of_other_texts_move_no_figure_of_a_run_of_chunks(dataset):
@@ -292,7 +292,7 @@ def quoted(dataset):
 
 
 def test_runs_of_different_texts_are_measured_by_evidence_too(quoted):
-    """Nobody should decide on nDCG of two cuttings because nothing else stands there."""
+    """Nobody should decide on nDCG of two chunkings because nothing else stands there."""
     found = evaluate_dataset(quoted, [], EvaluateSettings())
 
     assert found.measures == (*DEFAULT_MEASURES, *COMPARED_ON_EVIDENCE)
@@ -360,12 +360,12 @@ def test_runs_of_one_splitter_are_measured_on_the_same_texts(dataset):
     assert recall == {"left": 1 / 6, "middle": 1 / 6}
 
 
-def test_a_run_that_bridges_two_cuttings_makes_them_no_one(dataset):
+def test_a_run_that_bridges_two_chunkings_makes_them_no_one(dataset):
     """The best values of two splitters are of different texts."""
     dataset.write_run("mixed", [of("q", [*SMALL[:1], *LARGE[2:]])])
     dataset.write_run("large", [of("q", LARGE[2:])])
     dataset.write_run("small", [of("q", [*SMALL[:1], SMALL[9]])])
-    cut = cuttings(dataset)
+    cut = chunkings(dataset)
 
     assert not are_cut_alike(cut, "small", "large")
     assert not are_cut_alike(cut, "small-2", "large")
@@ -390,7 +390,7 @@ def test_an_earlier_wording_stands_for_the_chunk_at_its_place(dataset):
     dataset.write_judgments([*dataset.judgments(), graded("q", before.chunk_id, 3)])
     values = {name: of["nDCG@10"].mean for name, of in measured(dataset, "before", "now").items()}
 
-    assert cuttings(dataset)["before"].has_chunks
+    assert chunkings(dataset)["before"].has_chunks
     # The other query is lacking in both.
     assert values == {"before": 0.5, "now": 0.5}
 
@@ -416,7 +416,7 @@ def test_texts_at_places_of_chunks_without_offsets_are_cut_otherwise(without_off
     text = RetrievedText(chunk_id=text_id("other"), text="other", places=(place,))
     without_offsets.add_retrieved_texts([text], "cut")
     without_offsets.write_run("cut", [ranking("q", text.chunk_id, "e0", "e1")])
-    cut = cuttings(without_offsets)
+    cut = chunkings(without_offsets)
 
     assert not cut["cut"].has_chunks
     assert not are_cut_alike(cut, "whole", "cut")
@@ -449,7 +449,7 @@ def test_one_text_in_common_makes_no_one_splitter_without_documents(without_docu
     write_texts(without_documents, "small", q=SENTENCES[:6], r=SENTENCES[6:])
     write_texts(without_documents, "large", q=[*PAGES[:2], SENTENCES[5]], r=PAGES[2:])
 
-    cut = cuttings(without_documents)
+    cut = chunkings(without_documents)
     assert not are_cut_alike(cut, "small", "large")
     assert why_not_alike(cut, "small", "large").startswith("they have different chunks")
 
@@ -460,7 +460,7 @@ def test_texts_that_nothing_else_tells_of_are_not_cut_alike_for_one_of_them(with
     for name, start in by_name.items():
         texts = [f"{start} {number}." for number in NUMBERS]
         write_texts(without_documents, name, q=texts, r=["Both."])
-    cut = cuttings(without_documents)
+    cut = chunkings(without_documents)
 
     assert (cut["one"].runs, cut["two"].runs) == (("one",), ("two",))
     assert why_not_alike(cut, "one", "two").startswith("too few of their texts are in both")
@@ -471,7 +471,7 @@ def test_two_retrievers_of_one_index_are_cut_alike_without_documents(without_doc
     write_texts(without_documents, "bm25", q=SENTENCES[:6], r=SENTENCES[6:9])
     write_texts(without_documents, "dense", q=SENTENCES[4:9], r=SENTENCES[8:])
 
-    assert are_cut_alike(cuttings(without_documents), "bm25", "dense")
+    assert are_cut_alike(chunkings(without_documents), "bm25", "dense")
 
 
 def test_pieces_that_begin_elsewhere_are_cut_otherwise_without_documents(without_documents):
@@ -483,7 +483,7 @@ def test_pieces_that_begin_elsewhere_are_cut_otherwise_without_documents(without
     write_texts(without_documents, "pieces", q=[*pieces[:6], "Both texts."], r=pieces[6:])
     write_texts(without_documents, "moved", q=[*moved[:6], "Both texts."], r=moved[6:])
 
-    assert not are_cut_alike(cuttings(without_documents), "pieces", "moved")
+    assert not are_cut_alike(chunkings(without_documents), "pieces", "moved")
 
 
 def test_marks_and_markup_alone_make_no_other_splitter(without_documents):
@@ -492,7 +492,7 @@ def test_marks_and_markup_alone_make_no_other_splitter(without_documents):
     write_texts(without_documents, "plain", q=SENTENCES[:6], r=SENTENCES[6:])
     write_texts(without_documents, "marked", q=marked[:6], r=marked[6:])
 
-    assert are_cut_alike(cuttings(without_documents), "plain", "marked")
+    assert are_cut_alike(chunkings(without_documents), "plain", "marked")
 
 
 def of_people(query_id, chunk_id, grade, level="chunk"):
@@ -561,7 +561,7 @@ def test_a_passage_that_comes_twice_counts_once(with_copies):
     """Neither does a run gain by a copy, nor one lose that has none."""
     values = measured(with_copies, "once", "twice")
 
-    assert are_cut_alike(cuttings(with_copies), "once", "twice")
+    assert are_cut_alike(chunkings(with_copies), "once", "twice")
     assert {name: of["R@10"].mean for name, of in values.items()} == {"once": 1.0, "twice": 1.0}
     assert values["twice"]["RR"].mean == values["once"]["RR"].mean
     assert values["twice"]["nDCG@10"].mean < values["once"]["nDCG@10"].mean
