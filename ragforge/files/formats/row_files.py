@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragforge.deferred import csv, pattern
 from ragforge.errors import DataError
@@ -34,6 +34,8 @@ _TABLE_FAULTS = {
     "'\t' expected after '\"'": "; within quotes, a quote is written twice",
 }
 """What the csv module says, and what it means to who wrote the file."""
+_LIKELY_WRONG = ("plausible_answers",)
+"""Of questions of SQuAD: answers that only look right."""
 _TOO_DEEP = "is nested too deeply; expected a few levels of lists and objects, got hundreds"
 
 
@@ -190,12 +192,34 @@ def _document_rows(path: Path, document: object, under: Field) -> list[Row] | No
         return None
     for name, value in document.items():
         if goes_by(name, under) and _is_list_of_objects(value):
-            return _item_rows(f"{path}: {name}", value)
+            where = f"{path}: {name}"
+            return _rows_of_squad(where, value) or _item_rows(where, value)
     names = {normal_name(name) for name, value in document.items() if isinstance(value, str | int)}
     known = (*QUERY_ID_OF_PAIR.accepted, *QUERY.accepted, *TEXT.accepted)
     if any(normal_name(name) in names for name in known):
         return [make_row(str(path), document)]
     return None
+
+
+def _rows_of_squad(where: str, articles: list[Mapping[str, Any]]) -> list[Row]:
+    """Return the questions of articles, as SQuAD is published; none where that is not their form.
+
+    They come as datasets of Hugging Face have them.
+    """
+    rows = []
+    try:
+        for number, article in enumerate(articles, start=1):
+            for paragraph in article["paragraphs"]:
+                beside = {name: article[name] for name in ("title",) if article.get(name)}
+                beside["context"] = paragraph["context"]
+                for asked in paragraph["qas"]:
+                    place = f"{where}: item {number}, {shown(asked['question'])}"
+                    texts = {"text": [answer["text"] for answer in asked.get("answers", ())]}
+                    said = {k: v for k, v in asked.items() if k not in _LIKELY_WRONG}
+                    rows.append(make_row(place, {**beside, **said, "answers": texts}))
+    except (KeyError, TypeError, AttributeError):
+        return []
+    return rows
 
 
 def read_table(source: Source, verbatim: tuple[Field, ...] = ()) -> Iterator[Row]:

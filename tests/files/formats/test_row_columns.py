@@ -464,6 +464,32 @@ def test_a_question_of_squad_without_answers_has_no_relevant_passage(tmp_path, s
     assert (found.query.expected_answer, found.graded_quotes) == (None, ())
 
 
+def test_squad_as_it_is_published_is_read(tmp_path):
+    """Annotation tools write this form: articles with paragraphs with questions."""
+    answered = {"id": "q1", "question": "How long?", "answers": [{"text": "5 years"}]}
+    open_question = {"id": "q2", "question": "Since when?", "is_impossible": True, "answers": []}
+    paragraph = {"context": SQUAD["context"], "qas": [answered, open_question]}
+    other = {"context": "Oak.", "qas": [{"id": "q3", "question": "Which?", "answers": []}]}
+    articles = [{"title": "a.md", "paragraphs": [paragraph, other]}]
+    text = json.dumps({"version": "v2.0", "data": articles})
+
+    found = read_queries(write(tmp_path / "set.json", text), str)
+
+    assert [
+        (item.query.query_id, item.query.expected_answer, [of.quote for of in item.graded_quotes])
+        for item in found.queries
+    ] == [("q1", "5 years", [SQUAD["context"]]), ("q2", None, []), ("q3", None, [])]
+    assert [item.query.answerable for item in found.queries] == [True, False, False]
+
+
+def test_half_a_squad_is_told_as_any_other_file(tmp_path):
+    """A paragraph without a context, and a question without words."""
+    for paragraph in ({"qas": []}, {"context": "Oak.", "qas": [{"id": "q1"}]}):
+        text = json.dumps({"data": [{"title": "a", "paragraphs": [paragraph]}]})
+        with pytest.raises(DataError, match="no column is known to hold questions"):
+            read_queries(write(tmp_path / "set.json", text), str)
+
+
 def test_further_answers_of_squad_are_told(tmp_path):
     """One is the expected answer; a judge is shown no other."""
     found = read_queries(write(tmp_path / "set.jsonl", json.dumps({**SQUAD, "answers": TWO})), str)
